@@ -250,7 +250,7 @@ WORLDS: dict[str, World] = {
                 "config": "gumption.agents.halma.config:HALMAConfig",
                 "load": "gumption.agents.halma.runs:load_policy",
                 "train_command": "gumption.scripts.halma.commands:train",
-                "evaluate_command": "gumption.scripts.halma.evaluate:app",
+                "evaluate_command": "gumption.scripts.halma.commands:evaluate",
                 "play": "gumption.scripts.halma.play:app",
                 "tools": "gumption.scripts.halma.commands:app",
                 "splits": "gumption.scripts.halma.commands:splits",

@@ -1,4 +1,4 @@
-"""What an agent is told before it acts, and the two agents that learn nothing."""
+"""What an agent perceives, how it plays, and the two agents that learn nothing."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
@@ -14,11 +14,11 @@ from gumption.envs.halma.maze import DIRECTIONS
 
 
 class Percept(NamedTuple):
-    """What B agents perceive, each in its environment.
+    """What B agents perceive.
 
     :ivar observation: (B, 11, 19) or (B, 128, 128, 3) uint8.
-    :ivar action: (B, 1 + T) int64, the previous option, zeros when an episode begins; `reward` (B,) float32, what it
-        brought.
+    :ivar action: (B, 1 + T) int64, the previous option, zeros when an episode begins; `reward` (B,) float32 is its
+        reward.
     :ivar reached, trial_over: (B,) bool: the previous option ended on the goal; it ended a trial.
     :ivar first: (B,) bool: an episode begins.
     """
@@ -32,22 +32,17 @@ class Percept(NamedTuple):
 
 
 class Actor(Protocol):
-    """Whoever chooses options. It keeps what it remembers of each environment, and forgets it where `first` is set."""
+    """Chooses options (B, 1 + T) int64. Its memory of an environment is reset where `first` is set."""
 
-    def act(self, percept: Percept, rng: np.random.Generator) -> np.ndarray:
-        """Options (B, 1 + T) int64."""
-        ...
+    def act(self, percept: Percept, rng: np.random.Generator) -> np.ndarray: ...
 
 
-# Makes an actor for the environments of a test.
+# The environments of a test -> an actor in them.
 MakeActor = Callable[[HALMAVectorEnv], Actor]
 
 
 def panel_rows(observation: np.ndarray) -> np.ndarray:
-    """(B, 11, 19) uint8 symbolic observations -> (B, 11) int64 rows: which digits and which hint are shown.
-
-    :raises InputError: other observations.
-    """
+    """(B, 11, 19) uint8 symbolic observations -> (B, 11) int64 panel rows; InputError for other observations."""
     if observation.shape[1:] != (11, 19):
         raise InputError(
             f"knowledge is about digits, and an observation of shape {observation.shape[1:]} has none: "
@@ -60,35 +55,28 @@ def panel_rows(observation: np.ndarray) -> np.ndarray:
 
 
 def first_percept(env: HALMAVectorEnv) -> Percept:
-    """The percept of episodes that begin."""
-    size = env.num_envs
-    no = np.zeros(size, dtype=bool)
-    options = np.zeros((size, 1 + env.max_opt_len), dtype=np.int64)
-    return Percept(env.observe(), options, np.zeros(size, dtype=np.float32), no, no, ~no)
+    """The percept where all episodes begin."""
+    no = np.zeros(env.num_envs, dtype=bool)
+    options = np.zeros((env.num_envs, 1 + env.max_opt_len), dtype=np.int64)
+    return Percept(env.observe(), options, no.astype(np.float32), no, no, ~no)
 
 
 def next_percept(env: HALMAVectorEnv, options: np.ndarray, outcome: Outcome) -> Percept:
-    """The percept after a move; where it ended an episode, that of the next one's beginning."""
+    """The percept after a move, or at the next episode's beginning where the move ended one."""
     on = ~outcome.done
-    return Percept(
-        env.observe(),
-        options * on[:, None],
-        outcome.reward * on,
-        outcome.reached & on,
-        outcome.trial_over & on,
-        outcome.done,
-    )
+    reached, trial_over = outcome.reached & on, outcome.trial_over & on
+    return Percept(env.observe(), options * on[:, None], outcome.reward * on, reached, trial_over, outcome.done)
 
 
 @checked
 def moves_of(
     actor: Actor, env: HALMAVectorEnv, mazes: np.ndarray, seed: Seed = 0
 ) -> Iterator[tuple[np.ndarray, Outcome]]:
-    """Play an episode in each of the given mazes: options (B, 1 + T) and what came of them, move by move.
+    """Play an episode in each of the given mazes: options (B, 1 + T) and their outcomes, move by move.
 
     :param env: with as many environments as mazes, and autoreset in the same step.
     :param mazes: (B,) indices into `env.mazes`.
-    :param seed: of the agent's choices, and of what the environment draws.
+    :param seed: of the agent's and of the environment's draws.
     """
     env.reset(seed=seed)
     env.set_mazes(mazes)
@@ -108,17 +96,14 @@ def _moves(actor: Actor, env: HALMAVectorEnv, rng: np.random.Generator) -> Itera
         return actor.act(percept, rng)
 
     for options, _ in steps(act, env):
-        (rows, maze, trial), (reward, terminated, truncated) = before, env.results()
-        told = env.landed, reward, env.valid, env.reached, env.trial_over
-        after, reward, valid, reached, trial_over = (part.copy() for part in told)
-        outcome = Outcome(rows, after, reward, valid, reached, trial_over, terminated | truncated, maze, trial)
+        outcome = env.outcome(before)
         yield options, outcome
 
 
 @checked
 def play(actor: Actor, env: HALMAVectorEnv, mazes: np.ndarray, seed: Seed = 0) -> Measures:
     """The measures of one episode in each of the given mazes; parameters as of `moves_of`."""
-    moves = moves_of(actor, env, mazes, seed)
+    moves = moves_of(actor, env, mazes, seed)  # which begins the episodes
     tally = Tally(env)
     for _, outcome in moves:
         tally.add(outcome)
@@ -126,10 +111,10 @@ def play(actor: Actor, env: HALMAVectorEnv, mazes: np.ndarray, seed: Seed = 0) -
 
 
 def random_options(rng: np.random.Generator, count: int, max_opt_len: int) -> np.ndarray:
-    """Options (n, 1 + T) int64 at random: how many primitives, then each of them, the rest zero.
+    """Options (n, 1 + T) int64 at random: the number of primitives, then each of them, the rest zero.
 
-    Decision: "up to max_opt_len primitives" (3.1). Were all T drawn, options of one or two cells, which most panels
-    afford, would hardly ever come up: of 5 primitives 1 option in 100 is valid, here 5.
+    Decision: "up to max_opt_len primitives" (3.1). If all T were drawn, options of one or two cells, which most panels
+    afford, would be rare: of 5 primitives 1 option in 100 is valid, here 5.
     """
     options = rng.integers(4, size=(count, 1 + max_opt_len))
     options[:, 1:] *= np.arange(max_opt_len) < rng.integers(1, max_opt_len + 1, size=(count, 1))
@@ -137,9 +122,9 @@ def random_options(rng: np.random.Generator, count: int, max_opt_len: int) -> np
 
 
 def other_options(rng: np.random.Generator, options: np.ndarray) -> np.ndarray:
-    """Options to explore instead of (n, 1 + T) given ones: drawn at random, every other time in the same direction.
+    """Options to explore instead of (n, 1 + T) given ones: random ones, half of them in the same direction.
 
-    The choice of an option has two levels (3.1); so how far to go is explored where it is known which way.
+    The choice of an option has two levels (3.1): lengths are explored in directions that are known to be right.
     """
     drawn = random_options(rng, len(options), options.shape[1] - 1)
     same = rng.random(len(options)) < 0.5
@@ -147,8 +132,14 @@ def other_options(rng: np.random.Generator, options: np.ndarray) -> np.ndarray:
     return drawn
 
 
+def explored(rng: np.random.Generator, options: np.ndarray, greedy: float) -> np.ndarray:
+    """The options (n, 1 + T) with probability `greedy`, else others."""
+    elsewhere = rng.random(len(options)) >= greedy
+    return np.where(elsewhere[:, None], other_options(rng, options), options)
+
+
 class RandomActor:
-    """Options at random, as in exploration."""
+    """Random options, as in exploration."""
 
     def __init__(self, max_opt_len: int) -> None:
         self.max_opt_len = max_opt_len
@@ -158,10 +149,7 @@ class RandomActor:
 
 
 class OracleActor:
-    """The oracle of section 3.3, the yardstick: it sees the maze, and moves as an agent that understands all would.
-
-    :param env: whose state it reads.
-    """
+    """The oracle of section 3.3, the yardstick: it reads the state of the environments."""
 
     def __init__(self, env: HALMAVectorEnv) -> None:
         self.env = env
@@ -172,13 +160,9 @@ class OracleActor:
         for m, pair in enumerate(trials):
             for later, trial in enumerate(pair):
                 for step, (direction, length) in enumerate(trial):
-                    self.options[m, later, step] = [DIRECTIONS.index(direction), *primitives(length, env.max_opt_len)]
+                    primitives = np.clip(length - 3 * np.arange(env.max_opt_len), 0, 3)  # as few as possible
+                    self.options[m, later, step] = [DIRECTIONS.index(direction), *primitives]
 
     def act(self, percept: Percept, rng: np.random.Generator) -> np.ndarray:
         env = self.env
         return self.options[env.maze_index, np.minimum(env.trial, 1), env.trial_steps]
-
-
-def primitives(length: int, max_opt_len: int) -> list[int]:
-    """A length in as few primitives as possible, filled up with zeros."""
-    return [min(3, max(0, length - 3 * i)) for i in range(max_opt_len)]

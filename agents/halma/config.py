@@ -1,41 +1,41 @@
-"""What a HALMA run is made of: agent, mazes, learner. A run is its config: the same one gives the same bits."""
+"""The configs of HALMA's trainings, and of the pretraining of SPACE. The same config gives the same bits."""
 
-from dataclasses import replace
-from typing import Annotated, Any, Literal, get_args
+from dataclasses import asdict, fields, replace
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
-from annotated_types import Ge, Le
+from annotated_types import Ge, Le, MultipleOf
 
-from gumption.agents.settings import KnowledgeConfig, Overrides, by_name
+from gumption.agents.settings import KnowledgeConfig, Overrides, RunConfig, by_name
 from gumption.data import InputError
-from gumption.data.settings import Count, NonNegative, Seed, Share, Size, settings
+from gumption.data.settings import Count, InnerShare, NonNegative, Positive, Seed, Share, Size, Whole, settings, unknown
 from gumption.envs.halma.maze import Images, MeanBranches, MeanDepth, NumMazes, OptLen, Panels
 
 Symbolic = Literal["mlp", "lstm", "tran", "tran+lstm"]
 Visual = Literal["cnn+mlp", "cnn+tran", "space"]
 SYMBOLIC, VISUAL = get_args(Symbolic), get_args(Visual)
 WORLD = "halma"
+SPACE_WORLD = "halma-space"  # of a pretraining, which is no run of an agent
 
 
 @settings
 class TD3Parameters:
-    """Parameters of the learner; what Table S1 of the paper states has its value there unless a reason is given.
+    """Parameters of the learner, with the values of Table S1 of the paper unless a reason is given.
 
-    :ivar num_envs: environments, all stepped at once; each step of the batch is followed by one update.
-    :ivar learning_rate, critic_learning_rate: of Adam. Table S1 has 1e-4 for the actor, with an update per environment
-        step; here one update follows num_envs steps, so there are so many times fewer of them and each is larger.
+    :ivar num_envs: environments, stepped together; one update follows each step of the batch.
+    :ivar learning_rate, critic_learning_rate: of Adam. Table S1 has 1e-4 for the actor and an update for each
+        environment step; here there is one for num_envs steps, so updates are fewer and larger.
     :ivar batch_size, discount, policy_delay, buffer_size: as in TD3; the target networks keep `target_rate` of
         themselves in each update of the critic.
     :ivar reward_scale: of rewards as the critic sees them, so that values are a few units.
     :ivar greedy_first, greedy_last, greedy_steps: the probability of the greedy option rises linearly from the first
-        value to the last over so many environment steps or updates, as `greedy_unit` says: "steps" or "updates".
-    :ivar candidates: options per state that the actor is fitted to, the better the critic values them; of these
+        value to the last over so many of `greedy_unit`, environment "steps" or "updates".
+    :ivar candidates: options per state that the actor is fitted to, with weights that rise with the critic's value;
         `random_candidates` are drawn as in exploration and the others, at least half, from the actor itself.
-    :ivar temperature: of that preference, in scaled reward.
+    :ivar temperature: of these weights, in scaled reward.
     :ivar hidden_size: units of all layers (Table S2).
-    :ivar sequence, burn_in: moves in a row that an agent with an LSTM learns from, after so many that only bring its
-        state up to date. Short ones, since moves in a row show few panels: 8 of 16 teach what 8 mazes do, 32 of 4 what
-        32 do.
-    :ivar max_grad_norm: of the critic's gradient.
+    :ivar sequence, burn_in: consecutive moves from which an agent with an LSTM learns, after so many that only update
+        its state. Short sequences show more panels: 8 of 16 teach as much as 8 mazes do, 32 of 4 as much as 32.
+    :ivar max_grad_norm: of the gradients.
     """
 
     num_envs: Size = 32
@@ -79,15 +79,15 @@ class TD3Parameters:
 TUNED: dict[str, dict[str, Any]] = {
     agent: {"learning_rate": 3e-4, "critic_learning_rate": 3e-4} for agent in ("tran", "tran+lstm", *VISUAL)
 }
-# Half the updates, each of twice the moves, take less time. Environments and batch grow together, since what is learned
-# turns on how often a move is replayed (batch_size / num_envs times): at twice instead of four times TRAN+LSTM found
-# goals anywhere, but learned no short ways. TRAN learns as much with the defaults.
+# Half the updates, each of twice the moves, take less time. Environments and batch grow together to keep the number of
+# times that a move is replayed (batch_size / num_envs): at two instead of four TRAN+LSTM found goals anywhere, but
+# learned no short paths. TRAN learns as much with the defaults.
 TUNED["tran+lstm"] |= {"num_envs": 64, "batch_size": 256}
 
-# Table S1's 100,000 steps are as many updates: the paper's agents learn after each step. Here one update follows
+# The paper's agents learn after each step: Table S1's 100,000 steps are as many updates. Here one update follows
 # num_envs steps, at three times the rate (3e-4, not 1e-4), so that 33,333 updates change the networks as much. 2,000
 # episodes are at most 31,250 updates (500 moves each, 32 environments): the probability rises until the training ends.
-# Counted in steps it had risen after 3,125 updates, when a network had hardly begun to tell pictures apart.
+# Counted in steps it would be at its end after 3,125 updates, when a network can hardly distinguish pictures.
 FIXED_PANELS: dict[str, Any] = {"greedy_unit": "updates", "greedy_steps": 33_333}
 
 
@@ -98,20 +98,20 @@ class HALMAConfig(KnowledgeConfig):
     :ivar agent: one of Table 1: "mlp", "lstm", "tran" and "tran+lstm" see symbols, "cnn+mlp", "cnn+tran" and "space"
         see panels.
     :ivar guided: mix scores from the agent's own knowledge graph into its logits (symbols only).
-    :ivar guide_weight: of the scores: those of `guided` lie between -1 and 1, and differences of 0.05 decide; of a
+    :ivar guide_weight: of the scores: those of `guided` lie between -1 and 1, and differences of 0.05 decide; in a
         graph that is looked up each fact that speaks for a choice counts 1. Logits are some units apart.
-    :ivar guide_interval: episodes between two times that the knowledge is made anew from the memory.
+    :ivar guide_interval: episodes after which the knowledge is made anew from the memory.
     :ivar max_opt_len: T, primitives of an option.
     :ivar num_mazes: mazes of the training.
-    :ivar maze_seed: fixes which they are.
+    :ivar maze_seed: draws the mazes.
     :ivar mean_depth: mean number of cells of a branch of a maze, at least 1.
     :ivar mean_branches: mean number of branches of a maze.
     :ivar panels: visual panels are "redrawn" at each look, or "fixed": one picture for each cell of a maze.
-    :ivar images: whose handwriting visual panels show, see `HALMASettings`.
+    :ivar images: handwriting of visual panels, see `HALMASettings`.
     :ivar space_model: folder of a pretrained SPACE model, for agent="space".
     :ivar episodes: so many are played, and more where several end in the last step.
-    :ivar log_interval: episodes between two lines of metrics.
-    :ivar checkpoint_interval: episodes between two checkpoints.
+    :ivar log_interval: episodes between lines of metrics.
+    :ivar checkpoint_interval: episodes between checkpoints.
     :ivar overrides: TD3Parameters that differ from the defaults.
     """
 
@@ -143,11 +143,11 @@ class HALMAConfig(KnowledgeConfig):
         if self.world != WORLD:
             raise InputError(f"a run of the world {self.world!r:.60}, not of {WORLD}")
         self.check_knowledge()
-        if self.told and self.agent in VISUAL:
+        if self.has_knowledge and self.agent in VISUAL:
             raise InputError(f"{self.agent} sees pictures; knowledge is about digits: guided and kg need symbols")
         if self.guided and self.kg != "none":
             raise InputError(f"an agent is guided by its own knowledge or by a graph, kg={self.kg!r}: choose one")
-        if not self.told and self.guide_weight != 100:
+        if not self.has_knowledge and self.guide_weight != 100:
             raise InputError("guide_weight needs guided or kg")
         if not self.guided and self.guide_interval != 100:
             raise InputError("guide_interval needs guided=True")
@@ -161,20 +161,19 @@ class HALMAConfig(KnowledgeConfig):
 
     @property
     def learner(self) -> TD3Parameters:
-        """The default parameters, those tuned for the agent, those of fixed panels, and the overrides; no more
-        environments than episodes."""
+        """The defaults, changed by TUNED, FIXED_PANELS and the overrides, with at most as many environments as
+        episodes."""
         fixed = FIXED_PANELS if self.panels == "fixed" else {}
         chosen = replace(TD3Parameters(), **(TUNED.get(self.agent, {}) | fixed | dict(self.overrides)))
         return chosen if chosen.num_envs <= self.episodes else replace(chosen, num_envs=self.episodes)
 
     @property
-    def told(self) -> bool:
+    def has_knowledge(self) -> bool:
         """Whether knowledge is mixed into the logits."""
         return self.guided or self.kg != "none"
 
     @property
     def recurrent(self) -> bool:
-        """Whether the agent has an LSTM."""
         return self.agent.endswith("lstm")
 
     @property
@@ -184,5 +183,205 @@ class HALMAConfig(KnowledgeConfig):
 
     @property
     def keeps_places(self) -> bool:
-        """Whether its replay buffer keeps places in place of pictures; see `gumption.agents.halma.td3`."""
+        """Whether the replay buffer keeps places instead of pictures; see `gumption.agents.halma.td3`."""
         return self.panels == "fixed" and self.agent.startswith("cnn")
+
+
+# ---- SPACE
+
+
+class Anneal(NamedTuple):
+    """A value that changes linearly from `start` to `end` between two training steps, and is constant outside."""
+
+    start: float
+    end: float
+    first_step: Whole
+    last_step: Whole
+
+    def at(self, step: int) -> float:
+        done = (step - self.first_step) / max(self.last_step - self.first_step, 1)
+        return self.start + (self.end - self.start) * min(max(done, 0.0), 1.0)
+
+
+PRESENCE_PRIOR = Anneal(0.1, 0.01, 4_000, 10_000)
+TEMPERATURE = Anneal(2.5, 2.5, 0, 10_000)
+SCALE_MEAN = Anneal(-1.0, -2.0, 10_000, 20_000)
+Eights = Annotated[int, Ge(8), Le(65_536), MultipleOf(8)]
+
+
+@settings
+class SpaceConfig:
+    """The settings of a SPACE model (Lin et al., 2020; HALMA, appendices E.2 and F.3); the defaults are the published
+    ones for an 8x8 grid.
+
+    :ivar image_size: side of the pictures the model sees; larger ones are averaged down to it.
+    :ivar grid: cells along a side; `glimpse` pixels along the side of an object's glimpse.
+    :ivar what: width of z_what; a slot is z_what and z_pres, 33 numbers (HALMA, Table S2).
+    :ivar base, features: width of the foreground's first convolution, and of a cell's feature vector.
+    :ivar components: K of the background; `mask`, `component`, `hidden` are the widths of z_m, z_c and their LSTMs.
+    :ivar background_base: width of the background's narrowest convolutions.
+    :ivar foreground_std, background_std: of the colours around mu_fg and mu_k (fixed).
+    :ivar presence_prior: the prior probability of z_pres.
+    :ivar temperature: of the relaxed Bernoulli distribution of z_pres.
+    :ivar scale_mean, scale_std: of the prior of z_where's scale, before the sigmoid.
+    :ivar fixed_alpha, fixed_alpha_steps: the foreground's share of every pixel in the first steps. If it were free from
+        the start, objects would paint plain regions too.
+    :ivar boundary, boundary_weight: thickness in glimpse pixels and weight of the boundary loss; 0 turns it off.
+    """
+
+    image_size: Literal[64, 128] = 128
+    grid: Size = 8
+    glimpse: Literal[8, 16, 32] = 32
+    what: Size = 32
+    base: Eights = 16
+    features: Annotated[int, Ge(16), Le(65_536), MultipleOf(16)] = 128
+    components: Size = 5
+    mask: Size = 32
+    component: Size = 32
+    hidden: Size = 64
+    background_base: Eights = 32
+    foreground_std: Positive = 0.15
+    background_std: Positive = 0.15
+    presence_prior: Anneal = PRESENCE_PRIOR
+    temperature: Anneal = TEMPERATURE
+    scale_mean: Anneal = SCALE_MEAN
+    scale_std: Positive = 0.1
+    fixed_alpha: InnerShare = 0.1
+    fixed_alpha_steps: Whole = 4_000
+    boundary: Whole = 6
+    boundary_weight: NonNegative = 1000.0
+
+    def __post_init__(self) -> None:
+        """:raises InputError: sizes that do not fit each other, or a value out of range."""
+        ratio = self.image_size // max(self.grid, 1)
+        if self.image_size not in (64, 128) or ratio * self.grid != self.image_size or ratio not in (2, 4, 8, 16):
+            raise InputError(
+                f"image_size is {self.image_size} and grid {self.grid}; image_size is 64 or 128, and 2, 4, 8 or 16 "
+                "times the grid"
+            )
+        prior, heat = self.presence_prior, self.temperature
+        if min(*prior[:2], *heat[:2]) <= 0 or max(prior[:2]) >= 1:
+            raise InputError("presence_prior lies between 0 and 1, and temperature above 0")
+        if 2 * self.boundary >= self.glimpse:
+            raise InputError(f"boundary is {self.boundary}; it is less than half a glimpse, {self.glimpse}")
+
+    @property
+    def cells(self) -> int:
+        return self.grid**2
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Any) -> "SpaceConfig":
+        """:raises InputError: a name that is missing or unknown, or a value out of range."""
+        names = {field.name for field in fields(cls)}
+        if not isinstance(value, dict) or set(value) != names:
+            wrong = sorted(names ^ set(value)) if isinstance(value, dict) else "all"
+            raise InputError(f"these are not the settings of a SPACE model: {wrong} missing or unknown")
+        anneals = ("presence_prior", "temperature", "scale_mean")
+        try:
+            return cls(**{name: Anneal(*one) if name in anneals else one for name, one in value.items()})
+        except TypeError as error:
+            raise InputError(f"the settings of a SPACE model are of the wrong type ({error})") from None
+
+
+@settings
+class SpaceLearning:
+    """The training of SPACE; the defaults are the published ones.
+
+    :ivar optimiser: of the foreground, "rmsprop" or "adam"; the background has Adam.
+    :ivar foreground_rate, background_rate: learning rates.
+    :ivar max_norm: of the gradient, over both.
+    """
+
+    optimiser: Literal["rmsprop", "adam"] = "rmsprop"
+    foreground_rate: Positive = 1e-5
+    background_rate: Positive = 1e-3
+    max_norm: Positive = 1.0
+
+
+# "fast" is a narrow model for two cores: pictures of 64 pixels (to a linear classifier as legible as those of 128),
+# half the width, one background component (the background of a panel is black), and priors annealed within three
+# thousand steps, where the published ones take twenty thousand.
+PRESETS = {
+    "paper": (SpaceConfig(), SpaceLearning()),
+    "fast": (
+        SpaceConfig(
+            image_size=64,
+            glimpse=16,
+            base=8,
+            features=64,
+            components=1,
+            hidden=32,
+            background_base=8,
+            presence_prior=Anneal(0.1, 0.001, 500, 3_000),
+            temperature=Anneal(2.5, 1.0, 0, 3_000),
+            scale_mean=Anneal(-1.5, -1.5, 0, 1),
+            scale_std=0.3,
+            fixed_alpha_steps=500,
+            boundary=1,
+            boundary_weight=100.0,
+        ),
+        SpaceLearning(optimiser="adam", foreground_rate=5e-4, background_rate=3e-3),
+    ),
+}
+
+
+@settings
+class PretrainingConfig(RunConfig):
+    """One pretraining of SPACE on the panels of training mazes.
+
+    :ivar steps: updates; a run may go on with more.
+    :ivar preset: the model: "paper", or "fast", a narrower one for a CPU.
+    :ivar batch_size: panels in an update.
+    :ivar num_mazes: mazes whose panels are drawn.
+    :ivar maze_seed: draws the mazes.
+    :ivar mean_depth: mean number of cells of a branch of a maze, at least 1.
+    :ivar mean_branches: mean number of branches of a maze.
+    :ivar images: handwriting: "train", or "train-full", all of MNIST.
+    :ivar log_interval: steps between lines of metrics.
+    :ivar checkpoint_interval: steps between checkpoints, each with a picture in plots/.
+    :ivar overrides: settings of `SpaceConfig` and `SpaceLearning` that differ from the preset's.
+    :ivar seed: fixes everything.
+    :ivar device: auto, cpu or cuda.
+    """
+
+    steps: Count = 20_000
+    preset: Literal["paper", "fast"] = "paper"
+    batch_size: Size = 16
+    num_mazes: NumMazes = 100
+    maze_seed: Seed = 0
+    mean_depth: MeanDepth = 2
+    mean_branches: MeanBranches = 5
+    images: Images = "train"
+    log_interval: Count = 50
+    checkpoint_interval: Count = 1_000
+    overrides: Overrides = ()
+    seed: Seed = 0
+    device: str = "auto"
+    world: str = SPACE_WORLD
+
+    def __post_init__(self) -> None:
+        """:raises InputError: settings that do not go together, or that SPACE does not have."""
+        object.__setattr__(self, "overrides", by_name(self.overrides))
+        if self.world != SPACE_WORLD:
+            raise InputError(f"a run of the world {self.world!r:.60}, not of {SPACE_WORLD}")
+        if self.steps % self.log_interval or self.checkpoint_interval % self.log_interval:
+            raise InputError("steps and checkpoint_interval are multiples of log_interval")
+        known = {field.name for kind in (SpaceConfig, SpaceLearning) for field in fields(kind)}
+        for name, _ in self.overrides:
+            if name not in known:
+                raise InputError(unknown("SPACE", name, sorted(known)))
+        _ = self.model, self.learning
+
+    @property
+    def model(self) -> SpaceConfig:
+        return SpaceConfig.from_json(self._overridden(PRESETS[self.preset][0]))
+
+    @property
+    def learning(self) -> SpaceLearning:
+        return SpaceLearning(**self._overridden(PRESETS[self.preset][1]))
+
+    def _overridden(self, part: SpaceConfig | SpaceLearning) -> dict[str, Any]:
+        return {name: dict(self.overrides).get(name, value) for name, value in asdict(part).items()}

@@ -1,6 +1,6 @@
-"""What an agent remembers of the episode it is in: places, ways it has tried, and the way that led to the goal.
+"""An agent's memory of its episode: places, the moves that it tried there, and the path that led to the goal.
 
-A place is known again by its panel, which no other cell of a maze shows (the goal's offset is in it). Everything is
+A place is recognised by its panel, which no other cell of a maze shows (the goal's offset is in it). Everything is
 arrays over B episodes; the moves' lengths are values that the agent's knowledge measured, 0 where it could not.
 """
 
@@ -16,14 +16,13 @@ NONE = -1
 
 
 class EpisodicMemory:
-    """:ivar here: (B,) int64 index of the place in the order in which the episode came upon places.
+    """:ivar here: (B,) int64 index of the place, in the order of the episode's first visits.
     :ivar came: (B,) int64 direction of the move that led here, NONE at a trial's start.
-    :ivar tried: (B, PLACES, 4, 10) int16: how often a move of this direction and value led away from a place; 0 is an
-        unknown value.
-    :ivar failed: (B, PLACES, 4, 10) bool: it was not carried out there; of unknown values, one says nothing of another.
-    :ivar plan_direction: (B, PLACES) int64: where to go on from a place, NONE where no known way to the goal leads on.
-    :ivar plan_value: (B, PLACES) int64: how far.
-    :ivar pending_direction, pending_value: (B,) int64: what is left of a planned move that takes several options.
+    :ivar tried: (B, PLACES, 4, 10) int16: how often a move of this direction and value left a place; value 0 is
+        unknown.
+    :ivar failed: (B, PLACES, 4, 10) bool: it was not carried out there; never set for unknown values.
+    :ivar plan_direction, plan_value: (B, PLACES) int64: the next move of the known path to the goal; NONE off the path.
+    :ivar pending_direction, pending_value: (B,) int64: the rest of a planned move that takes several options.
     """
 
     def __init__(self, num_envs: int) -> None:
@@ -35,7 +34,7 @@ class EpisodicMemory:
         self.plan_direction, self.plan_value = np.zeros((2, *shape), dtype=np.int64)
         self._codes = np.zeros(shape, dtype=np.int64)
         self._count, self._plan_moves = np.zeros((2, num_envs), dtype=np.int64)
-        # The way of this trial without its loops: places and the moves from each to the next.
+        # The path of this trial without its loops: places and the moves from each to the next.
         self._way, self._direction, self._value = np.zeros((3, *shape), dtype=np.int64)
         self._length = np.zeros(num_envs, dtype=np.int64)
 
@@ -49,13 +48,13 @@ class EpisodicMemory:
         first: np.ndarray,
         knowledge: HALMAKnowledge,
     ) -> None:
-        """Take in where the previous moves have led to.
+        """Remember where the previous moves led.
 
         :param rows: (B, 11) the panels that are shown now.
         :param direction, value: (B,) of the previous moves; value 0 for one that knowledge does not measure.
         :param reached, trial_over, first: (B,) bool; see `Percept`.
         """
-        first = first | (self._count == 0)  # whoever begins to remember in the middle of an episode
+        first = first | (self._count == 0)  # also where memory begins in the middle of an episode
         each, codes = self._each, place_codes(rows)
         stayed = ~first & ~trial_over & (codes == self._codes[each, self.here])
         moved = ~first & ~trial_over & ~stayed
@@ -68,36 +67,28 @@ class EpisodicMemory:
         self._value[each[left], last[left]] = value[left]
         if reached.any():
             self._plan(np.flatnonzero(reached & ~first), knowledge)
-        self._forget(first)
-        self._arrive(codes, ~stayed)
+        if first.any():
+            self.tried[first], self.failed[first], self.plan_direction[first] = 0, False, NONE
+            self._count[first], self._codes[first], self._plan_moves[first] = 0, NONE, PLACES
+        same = self._codes == codes[:, None]
+        self.here = np.where(stayed, self.here, np.where(same.any(1), same.argmax(1), self._count))
+        self._codes[each, self.here] = codes
+        self._count = np.maximum(self._count, self.here + 1)
         self._walk(moved, ~stayed & ~moved)
         self.came = np.where(moved, direction, np.where(stayed, self.came, NONE))
         self._carry_on(moved, stayed, direction, value, knowledge)
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """All that is remembered, by name, to go on from it exactly."""
+        """The whole memory, by name."""
         return {name: value.copy() for name, value in vars(self).items() if isinstance(value, np.ndarray)}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Remember what `state_dict` gave of as many episodes."""
+        """Put back what `state_dict` gave of as many episodes."""
         for name, value in state.items():
             getattr(self, name)[...] = value
 
-    def _forget(self, envs: np.ndarray) -> None:
-        if envs.any():
-            self.tried[envs], self.failed[envs], self.plan_direction[envs] = 0, False, NONE
-            self._count[envs], self._codes[envs], self._plan_moves[envs] = 0, NONE, PLACES
-
-    def _arrive(self, codes: np.ndarray, envs: np.ndarray) -> None:
-        """Find the place of each panel, or a new one."""
-        each = self._each
-        same = self._codes == codes[:, None]
-        self.here = np.where(envs, np.where(same.any(1), same.argmax(1), self._count), self.here)
-        self._codes[each, self.here] = codes
-        self._count = np.maximum(self._count, self.here + 1)
-
     def _walk(self, moved: np.ndarray, begun: np.ndarray) -> None:
-        """Add the place to the way, or go back to it where it is on the way already."""
+        """Append the place to the path, or cut the path there if the place is on it already."""
         on_way = (self._way == self.here[:, None]) & (np.arange(PLACES) < self._length[:, None])
         back = on_way.any(1)
         self._length = np.where(moved, np.where(back, on_way.argmax(1), self._length) + 1, self._length)
@@ -105,10 +96,10 @@ class EpisodicMemory:
         self._way[self._each, self._length - 1] = self.here
 
     def _plan(self, envs: np.ndarray, knowledge: HALMAKnowledge) -> None:
-        """Remember the way of the trial that has just reached the goal, with moves in one line merged into one.
+        """Plan the path of the trial that has just reached the goal, with moves in one line merged into one.
 
-        From its end backwards: what two values sum up to is asked of the knowledge, and where it does not know they
-        stay two moves. A move too far and back again is merged too, into their difference.
+        It goes backwards from the goal. The knowledge adds two values; they stay two moves where it does not know the
+        sum. A move too far and back again is merged into their difference.
         """
         envs = envs[self._length[envs] < self._plan_moves[envs]]
         direction, value, moves = np.full(len(envs), NONE), np.zeros(len(envs), dtype=np.int64), 0
@@ -130,7 +121,7 @@ class EpisodicMemory:
     def _carry_on(
         self, moved: np.ndarray, stayed: np.ndarray, direction: np.ndarray, value: np.ndarray, knowledge: HALMAKnowledge
     ) -> None:
-        """What is to be done of a plan: from a place on the known way its move, else what is left of the last one."""
+        """The pending move: on the known path the plan's, else the rest of the previous one."""
         follows = moved & (direction == self.pending_direction)
         left = np.where(follows, knowledge.differences[self.pending_value, value], 0)
         left = np.where(stayed, self.pending_value, left)

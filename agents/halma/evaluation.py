@@ -1,9 +1,9 @@
-"""How trained agents do in the tests that were made for them: the columns of the paper's Table 1.
+"""The results of agents in the tests that were made for them: the columns of the paper's Table 1.
 
-Each run is tested with its own mazes, because the diagnostic tests ask what its agent has not seen. One run is summed
-up over its mazes, several runs of one agent over the runs: an interval tells how far another maze, or another training
-with another seed, may be from the mean. Standard deviations divide by n, as those of Table 1 do: three seeds whose
-scores are multiples of 5 % can give its 55.00 and 7.07 in no other way.
+Each run is tested with its own mazes, because the diagnostic tests ask what its agent has not seen. The interval of one
+run is over its mazes, that of several runs of one agent over the runs, which differ in their seeds. Standard deviations
+divide by n, as those of Table 1 do: no other way can three seeds whose scores are multiples of 5 % give its 55.00 and
+7.07.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gumption.envs.halma import HALMAVectorEnv, Mazes
 from gumption.envs.halma.diagnostics import SPLITS, TESTS, TRAINING
 from gumption.envs.halma.maze import Images, Observation, OptLen, Panels
 
-from .acting import Actor, MakeActor, OracleActor, Percept, RandomActor, other_options, panel_rows, play
+from .acting import Actor, MakeActor, OracleActor, Percept, RandomActor, explored, panel_rows, play
 from .config import HALMAConfig
 
 if TYPE_CHECKING:
@@ -38,25 +38,24 @@ SCHEMA = "gumption/halma-evaluation/1"
 EVALUATION = "evaluation.json"  # of a run
 MEASURES = ("rho_a", "rho_g", "rho_p")
 GUIDED, WITH_GRAPH = "written strategy + KG", " + given graph"
-DYNAMIC = "dynamic"  # all mazes of the diagnostic tests taken together, as in Figs S14 and S15
+DYNAMIC = "dynamic"  # all mazes of the diagnostic tests together, as in Figs S14 and S15
 ROWS = (*SPLITS, DYNAMIC)
 SEEDS = (0, 1, 2)
-# The rows that stand beside a guided agent in every table. The row "no knowledge" is another training, the agent MLP.
+# The columns beside a guided agent in every table. Its column "no knowledge" is another training, the agent MLP.
 KNOWLEDGE_ONLY = "knowledge only"
 UNTRAINED = "untrained network + KG"
 TAKEN_AWAY = "trained network, KG taken away"
 RANDOM, ORACLE = "random", "oracle"
 COMPARISONS = (KNOWLEDGE_ONLY, UNTRAINED, TAKEN_AWAY, RANDOM, ORACLE)
 
-#: Of a test that a run does not have.
+#: The summary of a test that a run does not have.
 ABSENT: dict[str, Any] = {"mazes": 0, "reason": "the splits have no such test"}
 
-# Of a test in a summary: its measures, each {"mean", "std", "low", "high"}, and what it is of.
-Summary = dict[str, Any]
+Summary = dict[str, Any]  # of a test; see `evaluate_splits`
 
 
 class Playable(Protocol):
-    """What a run has to have to be tested; see `gumption.agents.halma.runs.HALMARun`."""
+    """A run that can be tested, such as `gumption.agents.halma.runs.HALMARun`."""
 
     @property
     def config(self) -> HALMAConfig: ...
@@ -66,12 +65,12 @@ class Playable(Protocol):
 
 @settings
 class GivenAgent:
-    """A function of a person's own, (observation, info) -> options, in the tests; see `GivenPlayer`.
+    """A person's own function (observation, info) -> options in the tests; see `GivenPlayer`.
 
     The observation is (B, 11, 19) uint8 of symbols, or (B, 128, 128, 3) uint8; the options are (B, 1 + T) integers: a
-    direction and T primitives. info has what an agent perceives and nothing else: "first" (B,) bool, an episode
-    begins; "trial_over", "success" (B,) bool, "reward" (B,) float32 and "action" (B, 1 + T) of the move before, zeros
-    at the beginning; "action_mask" (B, 4 + 4 T); and of symbols "panel" (B, 11), the row that they show.
+    direction and T primitives. info holds only what an agent perceives: "first" (B,) bool, an episode begins;
+    "trial_over", "success" (B,) bool, "reward" (B,) float32 and "action" (B, 1 + T) of the previous move, zeros at the
+    beginning; "action_mask" (B, 4 + 4 T); and for symbols "panel" (B, 11), their panel row.
 
     :ivar observation, images, panels: as in `HALMASettings`.
     :ivar single: the policy is for one environment: its observation, info and option have no leading axis.
@@ -90,28 +89,23 @@ class GivenAgent:
 
     @property
     def config(self) -> GivenAgent:
-        """As of a run."""
+        """Its own settings, as a run has a config."""
         return self
 
     def to_json(self) -> dict[str, Any]:
-        """What an evaluation keeps of it."""
-        told = {name: getattr(self, name) for name in ("observation", "max_opt_len", "images", "panels")}
-        return {"agent": label(self), **told, **self.env}
+        own = {name: getattr(self, name) for name in ("observation", "max_opt_len", "images", "panels")}
+        return {"agent": label(self), **own, **self.env}
 
     def actor(self, test: str = "the test") -> Actor:
-        """It, ready to act in a test."""
         space = HALMAVectorEnv(1, max_opt_len=self.max_opt_len).single_action_space
         return _GivenActor(GivenPlayer(self.policy, space, single=self.single, name=label(self), where=test), self)
 
 
 class _GivenActor:
-    """Tells a policy what it perceives, and plays its options."""
-
     def __init__(self, player: GivenPlayer, agent: GivenAgent) -> None:
         self.player, self.agent = player, agent
 
     def act(self, percept: Percept, rng: np.random.Generator) -> np.ndarray:
-        """Options (B, 1 + T) int64; InputError where the policy gives none."""
         size = len(percept.first)
         info = {
             "first": percept.first,
@@ -127,17 +121,17 @@ class _GivenActor:
 
 
 def label(config: HALMAConfig | GivenAgent) -> str:
-    """An agent's name as in Table 1. A guided agent is called what it is: people wrote its strategy (see prior.py)."""
+    """An agent's name as in Table 1. That of a guided agent says that people wrote its strategy (see prior.py)."""
     if isinstance(config, GivenAgent):
         return config.name or name_of(config.policy)
     return GUIDED if config.guided else config.agent.upper() + (config.kg != "none") * WITH_GRAPH
 
 
 def images(config: HALMAConfig | GivenAgent, test: str) -> str:
-    """Whose handwriting an agent sees in a test.
+    """The handwriting that an agent sees in a test.
 
-    Decision: the training problems are shown in the handwriting of the training, all other tests in handwriting that
-    was kept for tests. So T tells what was learned of the very panels, and RT what carries over.
+    Decision: T has the handwriting of the training, all other tests have handwriting that was kept for tests. So T
+    measures learning from the very panels, and RT what transfers.
     """
     return config.images if test == TRAINING else config.images.replace("train", "test")
 
@@ -149,21 +143,19 @@ def evaluate_splits(
     seeds: Sequence[int] = SEEDS,
     tests: Sequence[str] | None = None,
     num_mazes: Size | None = None,
-    tell: Callable[[str], None] | None = None,
     keep: Callable[[str, Mapping[str, Summary]], None] | None = None,
     beside: Mapping[str, MakeActor] | None = None,
 ) -> dict[str, Any]:
-    """Play every test of `splits` once with each seed, as the run's actor plays, and as others play beside it.
+    """Play every test of `splits` once with each seed, with the run's actor and with others beside it.
 
-    :param run: see `load_run`; or any function (observation, info) -> options, see `GivenAgent`, which also takes one
-        that is made for a single environment or for visual panels.
-    :param seeds: of what is left to chance: what the actor draws, and how panels are drawn that are not fixed.
-    :param tests: the names of those that are played; None for all.
+    :param run: see `load_run`; or a function (observation, info) -> options, or a `GivenAgent`.
+    :param seeds: of the actor's draws, and of panels that are not fixed.
+    :param tests: their names; None for all.
     :param num_mazes: of each test at most so many, the first ones.
-    :param tell: is called with the name of each test before it is played, `keep` with the name and what came of it.
-    :param beside: by name, others that play the same tests; see `comparisons`.
+    :param keep: called with the name and the summary of each test after it is played.
+    :param beside: by name, other actors that play the same tests; see `comparisons`.
     :returns: {"schema", "agent", "config", "seeds", "knowledge", "tests", "beside": tests by name}; a test is {"mazes":
-        how many, "reason": why there are none, or None, "rho_a", "rho_g", "rho_p": {"mean", "std" over the seeds,
+        their number, "reason": why there are none, or None, "rho_a", "rho_g", "rho_p": {"mean", "std" over the seeds,
         "low", "high": the 95 % bootstrap interval over the mazes, "per_seed", "per_maze": the mean of each maze over
         the seeds}}.
     :raises InputError: no seed, knowledge bases of options of another length, or a function that returns no options.
@@ -190,8 +182,6 @@ def evaluate_splits(
     def tests_of(make: MakeActor | None) -> dict[str, Summary]:
         played = {}
         for test in chosen:
-            if tell is not None:
-                tell(test)
             mazes = splits[test] if num_mazes is None else Mazes(splits[test].mazes[:num_mazes])
             played[test] = play_test(agent, mazes, test, seeds, make)
             if keep is not None:
@@ -201,7 +191,7 @@ def evaluate_splits(
     return {
         "schema": SCHEMA,
         "agent": label(config),
-        "config": json.loads(json.dumps(config.to_json())),  # as it is once it was read from a file
+        "config": json.loads(json.dumps(config.to_json())),  # as it is read from a file
         "seeds": list(seeds),
         "knowledge": splits.manifest["knowledge"]["fingerprint"],
         "tests": tests_of(None),
@@ -226,7 +216,7 @@ def evaluate_policy(
     progress: bool = False,
     **env: Any,
 ) -> dict[str, Any]:
-    """Play every test with a policy of your own, and tell the paper's measures with their intervals.
+    """Play every test with a policy of your own, and report the paper's measures with their intervals.
 
     :param splits: folder of tests, as `gumption splits` makes it.
     :param seeds: how often each test is played, seeds 0, 1, ...
@@ -237,9 +227,8 @@ def evaluate_policy(
     :param panels: visual panels are redrawn at each look, or fixed.
     :param single: the policy is for one environment.
     :param keep: called with each test as it ends.
-    :param progress: tell on stderr which test is played.
+    :param progress: show the test that is played on stderr.
     :param env: other settings of the environment, see `HALMASettings`.
-    :returns: as of `evaluate_splits`.
     :raises InputError: as `evaluate_splits`; no tests there, or no such test or setting.
     """
     from gumption.envs.halma.splits import load_splits
@@ -257,14 +246,14 @@ def evaluate_policy(
                 keep({"test": test, **figures})
 
         found = evaluate_splits(agent, made, seeds=range(seeds), tests=tests, num_mazes=num_mazes, keep=ended)
-    told = {test: figures for test, figures in found["tests"].items() if figures["mazes"]}
+    played = {test: figures for test, figures in found["tests"].items() if figures["mazes"]}
     none = [f"{test}: {figures['reason']}" for test, figures in found["tests"].items() if not figures["mazes"]]
     about = f"valid moves, trials that reach the goal, efficiency; {seeds} seeds, intervals over the mazes"
     shown = {
         f"{'all diagnostic tests' if test == DYNAMIC else test} ({figures['mazes']})": {
             measure: figures[measure] for measure in MEASURES
         }
-        for test, figures in told.items()
+        for test, figures in played.items()
     }
     return {**found, "players": {label(agent): shown}, "parts": "test (mazes)", "about": "\n".join([about, *none])}
 
@@ -272,10 +261,7 @@ def evaluate_policy(
 def play_test(
     run: Playable | GivenAgent, mazes: Mazes, test: str, seeds: Sequence[int], make: MakeActor | None = None
 ) -> np.ndarray:
-    """The measures (3, S, M) of an episode in each of M mazes with each of S seeds.
-
-    :param make: makes another actor than the run's.
-    """
+    """The measures (3, S, M) of an episode in each of M mazes with each of S seeds, of the run's actor or `make`'s."""
     given = isinstance(run, GivenAgent)
     size = 1 if given and run.single else len(mazes)  # so many mazes are played side by side
     env = env_of(run.config, mazes, test, size)
@@ -286,31 +272,28 @@ def play_test(
 
 
 def env_of(config: HALMAConfig | GivenAgent, mazes: Mazes, test: str, size: int | None = None) -> HALMAVectorEnv:
-    """An environment for each maze of a test, or so many, as the run's agent is to see them."""
+    """An environment for each maze of a test, or `size` of them, with the observations of the run's agent."""
     visual = config.observation == "visual"
     seen = {"panels": config.panels, "images": images(config, test)} if visual else {}
     more = config.env if isinstance(config, GivenAgent) else {}
-    told = {"mazes": mazes, "observation": config.observation, "max_opt_len": config.max_opt_len, **seen, **more}
-    return HALMAVectorEnv(size or len(mazes), autoreset_mode="SameStep", **told)
+    same = {"observation": config.observation, "max_opt_len": config.max_opt_len}
+    return HALMAVectorEnv(size or len(mazes), mazes=mazes, autoreset_mode="SameStep", **same, **seen, **more)
 
 
 def summarise(played: np.ndarray) -> Summary:
-    """A test of one run, from its measures (3, S, M)."""
+    """Of a test of one run, from its measures (3, S, M)."""
     found: Summary = {"mazes": played.shape[2], "reason": None}
     for measure, values in zip(MEASURES, played, strict=True):
         per_seed, per_maze = values.mean(1), values.mean(0)
-        found[measure] = {
-            **_spread(per_seed, per_maze),
-            "per_seed": _rounded(per_seed),
-            "per_maze": _rounded(per_maze),
-        }
+        own = {"per_seed": _rounded(per_seed), "per_maze": _rounded(per_maze)}
+        found[measure] = {**_spread(per_seed, per_maze), **own}
     return found
 
 
 def _summaries(splits: Splits, played: Mapping[str, np.ndarray], left_out: str | None) -> dict[str, Summary]:
-    """All tests of one run, from the measures of those that were played; those of a person's own come last.
+    """All tests of one run, from the measures of those that were played; a person's own tests come last.
 
-    :param left_out: why a test that has mazes was not played.
+    :param left_out: the reason why a test that has mazes was not played.
     """
     tests: dict[str, Summary] = {}
     for test in dict.fromkeys((*SPLITS, *played)):
@@ -323,12 +306,12 @@ def _summaries(splits: Splits, played: Mapping[str, np.ndarray], left_out: str |
 
 
 def rows_of(columns: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """The tests that columns have, or evaluations: those of `ROWS`, then those of a person's own."""
+    """The tests of columns or of evaluations: `ROWS`, then a person's own."""
     return tuple(dict.fromkeys([*ROWS, *(test for column in columns for test in column["tests"])]))
 
 
 def _spread(over: np.ndarray, resampled: np.ndarray) -> dict[str, float | None]:
-    """Mean and standard deviation of `over`, and the interval of the mean of `resampled`; None of one value alone."""
+    """Mean and standard deviation of `over`, and the interval of the mean of `resampled`; None for a single value."""
     low, high = ends(resampled)
     std = None if len(over) < 2 else round(float(over.std()), 5)
     return {"mean": round(float(over.mean()), 5), "std": std, "low": low, "high": high}
@@ -339,25 +322,18 @@ def _rounded(values: np.ndarray) -> list[float]:
 
 
 class Exploring:
-    """An actor that plays its own option with probability `greedy`, else another one, as trained agents do."""
+    """Plays an actor's option with probability `greedy`, else a random one, as trained agents do."""
 
     def __init__(self, actor: Actor, greedy: float) -> None:
         self.actor, self.greedy = actor, greedy
 
     def act(self, percept: Percept, rng: np.random.Generator) -> np.ndarray:
-        """Options (B, 1 + T) int64."""
-        options = self.actor.act(percept, rng)
-        elsewhere = rng.random(len(options)) >= self.greedy
-        return np.where(elsewhere[:, None], other_options(rng, options), options)
+        return explored(rng, self.actor.act(percept, rng), self.greedy)
 
 
 def comparisons(run: HALMARun) -> Mapping[str, MakeActor]:
-    """The actors of COMPARISONS by name; none for a run that has no knowledge.
-
-    The knowledge is the one that the run had at its end. Nothing is trained: the untrained network has the weights that
-    the run's training began with.
-    """
-    from .guidance import KnowledgeActor  # with torch, which tables of saved results go without
+    """The actors of COMPARISONS by name, with the knowledge of the run at its end; none for a run without knowledge."""
+    from .scoring import KnowledgeActor  # which takes an eighth of a second; saved tables go without
 
     knowledge, config = run.player.knowledge, run.config
     if knowledge is None:
@@ -372,17 +348,16 @@ def comparisons(run: HALMARun) -> Mapping[str, MakeActor]:
 
 
 def columns(evaluations: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Runs of one agent together: what Table 1 shows, by the name of the agent.
+    """The columns of Table 1 by the name of the agent.
 
-    Runs that differ in their seed alone are one agent. Agents of one name get what else they differ in into their
-    names.
+    Runs that differ in their seed alone are one agent. Where agents would have the same name, their names say in which
+    settings they differ.
 
     :param evaluations: of `evaluate_splits`.
-    :returns: by name {"agent", "config" without the seed, "runs": how many, "tests"}; after a guided agent those that
-        played beside each of its runs, which have "beside", the name of the agent. A test is as in `evaluate_splits`
-        where there is one run; with several, mean, std and interval are over the runs that have the test, "runs" is how
-        many these are, "per_run" their means, "mazes" how many these had together, and "reason" is why the others, or
-        all, have none.
+    :returns: by name {"agent", "config" without the seed, "runs": their number, "tests"}; after a guided agent those
+        that played beside each of its runs, which have "beside", the name of the agent. A test of one run is as in
+        `evaluate_splits`; of several, mean, std and interval are over the "runs" that have the test, "per_run" are
+        their means, "mazes" their mazes together, and "reason" says why the others, or all, have none.
     """
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for evaluation in evaluations:
@@ -393,11 +368,11 @@ def columns(evaluations: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any
         first = group[0]
         about = {"config": _without_seed(first["config"]), "runs": len(group)}
         found[name] = {"agent": first["agent"], **about, "tests": _tests_together([one["tests"] for one in group])}
-        told = name.removeprefix(first["agent"])  # what it takes to tell it from others of that name
+        differing = name.removeprefix(first["agent"])
         for other in first.get("beside", {}):
             tests = [one["beside"][other] for one in group if other in one.get("beside", {})]
             if len(tests) == len(group):
-                found[other + told] = {"agent": other, **about, "beside": name, "tests": _tests_together(tests)}
+                found[other + differing] = {"agent": other, **about, "beside": name, "tests": _tests_together(tests)}
     every = rows_of(found.values())
     for column in found.values():
         column["tests"] = {test: column["tests"].get(test, {**ABSENT, "runs": 0}) for test in every}
@@ -405,7 +380,7 @@ def columns(evaluations: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any
 
 
 def agents_of(found: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """The columns that are runs of agents, without those that played beside them."""
+    """The columns without those that played beside an agent."""
     return {name: column for name, column in found.items() if "beside" not in column}
 
 
@@ -414,7 +389,7 @@ def _tests_together(tests: Sequence[Mapping[str, Summary]]) -> dict[str, Summary
 
 
 def together(summaries: Sequence[Summary]) -> Summary:
-    """A test of several runs; that of one run stays as it is, but for what each maze came to."""
+    """A test of several runs. A single run keeps its mean, deviation and interval."""
     have = [one for one in summaries if one["mazes"]]
     reasons = list(dict.fromkeys(one["reason"] for one in summaries if one["reason"]))
     found: Summary = {
@@ -436,29 +411,24 @@ def _without_seed(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _names(groups: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
-    """A name for each group of evaluations: the agent, and what it takes to tell it from others of that name."""
+    """A name for each group of evaluations: the agent, and the settings that differ among agents of that name."""
     firsts = [group[0] for group in groups]
     names = []
     for first in firsts:
         same = [other["config"] for other in firsts if other["agent"] == first["agent"]]
         differ = [key for key in _without_seed(first["config"]) if any(one[key] != same[0][key] for one in same)]
-        told = [f"{key} {first['config'][key]}" for key in differ]
-        names.append(", ".join([first["agent"], *told]))
+        names.append(", ".join([first["agent"], *(f"{key} {first['config'][key]}" for key in differ)]))
     return names
 
 
 def save_evaluation(path: Path, evaluation: Mapping[str, Any]) -> None:
-    """Write an evaluation as JSON."""
     write_sealed(path, evaluation)
 
 
 def load_evaluation(path: Path) -> dict[str, Any]:
-    """Read an evaluation.
-
-    :raises InputError: no such file, or none of ours.
-    """
+    """:raises InputError: no such file, or another kind of file."""
     value = read_sealed(path, missing="no evaluation there: evaluate the run first", advice="evaluate the run again")
     if not isinstance(value, dict) or value.get("schema") != SCHEMA:
         raise InputError(f"{path}: no evaluation of schema {SCHEMA}; evaluate the run again")
-    # Fields of the config that came later than the run have their defaults, as in `RunConfig.from_json`.
+    # Fields of the config that are newer than the run have their defaults, as in `RunConfig.from_json`.
     return {**value, "config": {**HALMAConfig().to_json(), **value["config"]}}

@@ -1,4 +1,4 @@
-"""What a guided agent's own moves taught it, as facts counted from MEM; nothing else of MEM guides it.
+"""What a guided agent learns from its own moves, as facts counted in MEM; nothing else of MEM guides it.
 
 They are in the graph halma/RUN/knowledge:
 
@@ -11,23 +11,23 @@ They are in the graph halma/RUN/knowledge:
     purple       reaches         goal        moves to the right that ended on the goal used up the purple digit
     circle       leadsTo         left        the last way out of a panel with a circle, in trials that reached the goal
     lesser digit shows           hint        a move that used up the lesser of two digits of a colour ended at a hint
-    dice 3+3+3+3 endsAs          stopped     whatever the direction, it was never carried out
+    dice 3+3+3+3 endsAs          stopped     it was never carried out, in whatever direction
 
-Only what the agent observed counts. After a trial's last move it is somewhere else, so where that move ended, the
-goal's panel too, is no evidence; that it ended on the goal is told to the agent, and so is whether a move was carried
-out. KB_C and KB_A count such panels, and add up the primitives of options to find the digit that an option is about;
-the tests are made from them, but they guide no agent. Here an option is about the one digit of a colour that was shown
-before and not after it; what that digit is, `affords` says, and what other options measure follows by rules.json.
+Only what the agent observed counts. It does not observe the panel on which a trial's last move ended, the goal's
+included; it knows from its reward that it reached the goal, and whether a move was carried out. KB_C and KB_A count
+such panels, and add up the primitives of options to find the digit that an option used up; the tests are made from
+them, but they guide no agent. Here that digit is the one of a colour that was shown before the move and not after it
+(`affords`); what other options measure follows by rules.json.
 
-How much evidence each takes was chosen on memories of random moves in training mazes:
+The evidence that each fact takes was chosen on memories of random moves in training mazes:
 
-    a change or a use  as many cases as the knowledge bases ask for
-    stoppedWithout     if moves were carried out as often without the colour as with it, cases without any would have
-                       come about by chance in less than `CHANCE`
-    leadsTo            a direction was taken at more than half of the panels with the shape: so says the lower end of
-                       Wilson's interval, for a move can jump over a crossing and come back (a quarter of them did)
-    reaches            all of at least `GOALS` different panels, and the colour is none that every move needs (half of
-                       the goals lie at a wall)
+    a change or a use  as many cases as the threshold of the knowledge bases
+    stoppedWithout     if moves without the colour were carried out as often as moves with it, the probability that
+                       none of them was is less than `CHANCE`
+    leadsTo            the direction was taken at more than half of the panels with the shape, by the lower end of
+                       Wilson's interval: a move can jump over a crossing and come back (a quarter of them did)
+    reaches            all of at least `GOALS` different panels, and no move needs the colour (half of the goals lie at
+                       a wall)
     the others         all of at least `LAW` cases
 """
 
@@ -48,10 +48,9 @@ from gumption.envs.halma.knowledge_base import (
     Triple,
     digit_label,
 )
-from gumption.envs.halma.maze import COLOURS, DIRECTIONS, GOAL_COLOURS, SHAPES
+from gumption.envs.halma.maze import ALL_COLOURS, DIRECTIONS, SHAPES, goal_distances
 from gumption.envs.halma.memory import REACHED, Memory
 
-ALL_COLOURS = (*COLOURS, *GOAL_COLOURS)
 LAW = 30  # cases that a generalisation takes
 GOALS = 10  # different panels from which a goal was reached in one direction
 CHANCE = 0.001
@@ -67,20 +66,18 @@ _DIGITS = 10
 _SIGNED = 19  # values -9 to 9 of a place in a row
 
 
-class Options:
-    """Options as bags of their primitives 1 to 3: a 0 only fills up an option that is shorter than the longest.
+class OptionBags:
+    """Options as bags of their primitives 1 to 3; zeros only fill up short options.
 
     :ivar bags: ascending primitives of each option, shortest first; the first is empty.
-    :ivar names: what the knowledge graph calls each, "dice 2+3".
-    :ivar extended: (options, 4) int64: the option that one more primitive makes of each; 0 where it is too long.
+    :ivar names: the label of each in the knowledge graph, "dice 2+3".
+    :ivar extended: (options, 4) int64: the option with one more primitive; 0 where it is too long.
     """
 
     def __init__(self, max_opt_len: int) -> None:
         self.max_opt_len = max_opt_len
         sizes = range(max_opt_len + 1)
-        self.bags: list[tuple[int, ...]] = [
-            bag for size in sizes for bag in combinations_with_replacement((1, 2, 3), size)
-        ]
+        self.bags = [bag for size in sizes for bag in combinations_with_replacement((1, 2, 3), size)]
         self.names = [self.name(bag) for bag in self.bags]
         base = max_opt_len + 1
         self._weights = np.array([0, 1, base, base * base])
@@ -98,54 +95,51 @@ class Options:
         return "dice " + ("+".join(map(str, primitives)) or "0")
 
     def move(self, direction: int, option: int) -> str:
-        """The name of an option in a direction, "right 2+3"."""
+        """The label of an option in a direction, "right 2+3"."""
         return self.names[option].replace("dice", DIRECTIONS[direction])
 
     def made_of(self, direction: int, option: int) -> list[Triple]:
-        """What such an option is made of, as facts."""
+        """The direction and the primitives of such an option, as facts."""
         move = self.move(direction, option)
         return [(move, HAS_DIRECTION, DIRECTIONS[direction]), (move, HAS_PRIMITIVES, self.names[option])]
 
     def of(self, primitives: np.ndarray) -> np.ndarray:
-        """(..., t) primitives 0 to 3, t <= max_opt_len -> (...) int64 index of the bag they are."""
+        """(..., t) primitives 0 to 3, t <= max_opt_len -> (...) int64 index of their bag."""
         return self._index[self._weights[primitives].sum(-1)]
 
 
 def place_codes(rows: np.ndarray) -> np.ndarray:
-    """(..., 11) panel rows -> (...) int64, equal where the panels are: how an agent knows a place again."""
+    """(..., 11) panel rows -> (...) int64, equal where the panels are: by this an agent recognises a place."""
     weights = _SIGNED ** np.arange(rows.shape[-1], dtype=np.int64)
     return (rows.astype(np.int64) + _DIGITS - 1) @ weights
 
 
 def shown_digits(rows: np.ndarray) -> np.ndarray:
-    """(..., 11) panel rows -> (..., 8, 2) int8: the digits of each colour, 0 where fewer than two are shown.
-
-    Which of the two is the crossing's is not told by this, only by which is the lesser.
-    """
+    """(..., 11) panel rows -> (..., 8, 2) int8: the digits of each colour, 0 where fewer than two are shown."""
     shown = np.zeros((*rows.shape[:-1], 8, 2), dtype=np.int8)
     shown[..., :4, 0], shown[..., :4, 1] = rows[..., :4], rows[..., 4:8]
-    dx, dy = rows[..., 8], rows[..., 9]
-    for colour, offset in enumerate((-dx, dy, dx, -dy)):  # left, up, right, down
-        shown[..., 4 + colour, 0] = np.maximum(offset, 0)
+    shown[..., 4:, 0] = goal_distances(rows)
     return shown
 
 
 @checked
-def experience_facts(memory: Memory, options: Options, threshold: Count = 3) -> list[Triple]:
+def experience_facts(memory: Memory, options: OptionBags, threshold: Count = 3) -> list[Triple]:
     """The facts above, sorted.
 
-    :param threshold: how often a pair, a change or a use has to be met.
+    :param threshold: cases that a pair, a change or a use takes.
     """
     moves = _Moves.of(memory, options)
-    falls = moves.fell.all_of(LAW) & moves.still_shown(threshold)
+    pairs = np.argwhere(KnowledgeBases.of(memory, threshold).s).tolist()  # KB_S needs s alone
+    left = moves.seen[:, None] & (moves.most > 0) & (moves.most_after > 0)
+    falls = moves.fell.all_of(LAW) & (_by_direction(left, moves.direction) >= threshold)
     ways = falls & moves.stopped_without
     uses = _uses(moves, ways, options, threshold)
     measured = _measured(uses, options)[moves.option]
     reaches = _reaches_goal(memory, moves, falls, measured) & ~ways.any(0)
     return sorted(
         [
-            *_semantics(memory, threshold),
-            *_changes(moves, falls, options, threshold),
+            *((digit_label(d1, d), GREATER_THAN, digit_label(d2, d)) for d1, d2, d in pairs),
+            *_changes(moves, left & falls[moves.direction], options, threshold),
             *_affordances(uses, options),
             *_related(LOWERS, DIRECTIONS, ALL_COLOURS, falls),
             *_related(RAISES, DIRECTIONS, ALL_COLOURS, moves.rose.all_of(LAW)),
@@ -159,8 +153,6 @@ def experience_facts(memory: Memory, options: Options, threshold: Count = 3) -> 
 
 
 class _Law(NamedTuple):
-    """How often something was the case of how many cases, both of one shape."""
-
     held: np.ndarray
     cases: np.ndarray
 
@@ -173,10 +165,10 @@ class _Moves(NamedTuple):
 
     :ivar seen: (n,) bool: the move was carried out, and the agent saw where it ended.
     :ivar most, most_after: (n, 8) int8 the greatest digit of each colour in s and in s', 0 for none.
-    :ivar lesser: (n, 8) int8 the lesser of two different digits of a colour in s, 0 where there are not two.
+    :ivar lesser: (n, 8) int8 the lesser of two different digits of a colour in s, 0 without two.
     :ivar option: (n,) int64 index of the option.
-    :ivar fell, rose: (4, 8) laws; `option_stopped` (options,).
-    :ivar stopped_without: (4, 8) bool.
+    :ivar fell, rose: (4, 8) [direction, colour]; `option_stopped` (options,).
+    :ivar stopped_without: (4, 8) bool: without the colour no move was carried out, and that is not by chance.
     """
 
     seen: np.ndarray
@@ -191,7 +183,7 @@ class _Moves(NamedTuple):
     stopped_without: np.ndarray
 
     @classmethod
-    def of(cls, memory: Memory, options: Options) -> "_Moves":
+    def of(cls, memory: Memory, options: OptionBags) -> "_Moves":
         valid, direction = memory.valid, memory.direction
         seen = valid & memory.seen_after
         before, after = shown_digits(memory.before), shown_digits(memory.after)
@@ -208,11 +200,6 @@ class _Moves(NamedTuple):
             _stopped_without(most > 0, valid, direction),
         )  # fmt: skip
 
-    def still_shown(self, threshold: int) -> np.ndarray:
-        """(4, 8) bool: the digit was seen falling to another one, not only being used up."""
-        shown = self.seen[:, None] & (self.most > 0) & (self.most_after > 0)
-        return _by_direction(shown, self.direction) >= threshold
-
 
 def _by_direction(cases: np.ndarray, direction: np.ndarray) -> np.ndarray:
     """(n, 8) bool, (n,) -> (4, 8) counts."""
@@ -220,10 +207,7 @@ def _by_direction(cases: np.ndarray, direction: np.ndarray) -> np.ndarray:
 
 
 def _stopped_without(shown: np.ndarray, valid: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """(4, 8) bool: without the colour no move was carried out, and that is not by chance.
-
-    Early on most moves are stopped whatever is shown, so a number of cases alone tells nothing.
-    """
+    # Early on most moves are stopped, whatever is shown: the number of cases alone is no evidence.
     done = _by_direction(shown & valid[:, None], direction) / np.maximum(1, _by_direction(shown, direction))
     without = _by_direction(~shown, direction)
     none = _by_direction(~shown & valid[:, None], direction) == 0
@@ -234,17 +218,9 @@ def _related(relation: str, subjects: tuple[str, ...], objects: tuple[str, ...],
     return [(subjects[i], relation, objects[j]) for i, j in np.argwhere(table).tolist()]
 
 
-def _semantics(memory: Memory, threshold: int) -> list[Triple]:
-    """The pairs of KB_S, which needs s alone."""
-    pairs = np.argwhere(KnowledgeBases.of(memory, threshold).s).tolist()
-    return [(digit_label(d1, d), GREATER_THAN, digit_label(d2, d)) for d1, d2, d in pairs]
-
-
-def _uses(moves: _Moves, ways: np.ndarray, options: Options, threshold: int) -> np.ndarray:
-    """(k, 4) int64 rows direction, colour, digit, option: the option used the digit up often enough.
-
-    One digit of the colour was shown, and none after the move; and the colour is one that ends where the way ends.
-    """
+def _uses(moves: _Moves, ways: np.ndarray, options: OptionBags, threshold: int) -> np.ndarray:
+    """(k, 4) int64 rows direction, colour, digit, option: often enough the digit was the only one of the colour, none
+    was shown after the option, and it is a colour without which no move is carried out."""
     used = ways[moves.direction] & moves.seen[:, None] & (moves.most > 0) & (moves.lesser == 0)
     row, colour = np.nonzero(used & (moves.most_after == 0))
     parts = moves.direction[row], colour, moves.most[row, colour], moves.option[row]
@@ -252,12 +228,12 @@ def _uses(moves: _Moves, ways: np.ndarray, options: Options, threshold: int) -> 
 
 
 def _often(parts: tuple[np.ndarray, ...], sizes: tuple[int, ...], threshold: int) -> np.ndarray:
-    """(k, m) int64 sorted distinct rows of m arrays (n,) of indices below `sizes`, those met often enough."""
+    """(k, m) int64 sorted distinct rows of m arrays (n,) of indices below `sizes` that occur often enough."""
     kinds, counts = np.unique(np.ravel_multi_index(parts, sizes), return_counts=True)
     return np.stack(np.unravel_index(kinds[counts >= threshold], sizes), axis=1)
 
 
-def _affordances(uses: np.ndarray, options: Options) -> list[Triple]:
+def _affordances(uses: np.ndarray, options: OptionBags) -> list[Triple]:
     facts: set[Triple] = set()
     for d, c, digit, o in uses.tolist():
         move = options.move(d, o)
@@ -265,8 +241,8 @@ def _affordances(uses: np.ndarray, options: Options) -> list[Triple]:
     return sorted(facts)
 
 
-def _measured(uses: np.ndarray, options: Options) -> np.ndarray:
-    """(options,) int64: the digit that an option was seen to use up, 0 for none or several."""
+def _measured(uses: np.ndarray, options: OptionBags) -> np.ndarray:
+    """(options,) int64: the digit that an option used up, 0 for none or several."""
     table = np.zeros((len(options), _DIGITS), dtype=bool)
     table[uses[:, 3], uses[:, 2]] = True
     return np.where(table.sum(1) == 1, table.argmax(1), 0)
@@ -275,7 +251,7 @@ def _measured(uses: np.ndarray, options: Options) -> np.ndarray:
 def _led(memory: Memory) -> np.ndarray:
     """(4, 4) bool: the shape of a hint leads to a direction.
 
-    Whoever reaches the goal has left each place for the last time towards it, for a maze has one way from any cell.
+    A successful trial leaves each place for the last time towards the goal: a maze is a tree.
     """
     trial = memory.episode.astype(np.int64) * (1 + int(memory.trial.max(initial=0))) + memory.trial
     successful = np.isin(trial, trial[(memory.flags & REACHED) != 0])
@@ -283,7 +259,7 @@ def _led(memory: Memory) -> np.ndarray:
     _, last = np.unique(np.stack([trial[shown], place_codes(memory.before[shown])], axis=1), axis=0, return_index=True)
     left = shown[last]
     shape, direction = memory.before[left, 10] - 1, memory.direction[left]
-    # Each panel counts once: the tenth trial of an episode repeats what was done in the second.
+    # Each panel counts once: later trials of an episode repeat its second one.
     _, once = np.unique(np.stack([place_codes(memory.before[left]), direction], axis=1), axis=0, return_index=True)
     counts = np.zeros((4, 4), dtype=np.int64)
     np.add.at(counts, (shape[once], direction[once]), 1)
@@ -291,9 +267,9 @@ def _led(memory: Memory) -> np.ndarray:
 
 
 def _reaches_goal(memory: Memory, moves: _Moves, falls: np.ndarray, measured: np.ndarray) -> np.ndarray:
-    """(8,) bool: whenever a move that lowers the colour ended on the goal, it used up the one digit shown of it.
+    """(8,) bool: every move that lowers the colour and ended on the goal used up its only digit.
 
-    :param measured: (n,) the digit that the option of each move is known to use up, 0 for none.
+    :param measured: (n,) the digit that the option of each move uses up, 0 where that is unknown.
     """
     reached = np.flatnonzero(((memory.flags & REACHED) != 0) & (measured > 0))
     direction = moves.direction[reached]
@@ -308,16 +284,18 @@ def _reaches_goal(memory: Memory, moves: _Moves, falls: np.ndarray, measured: np
 
 
 def _lesser_shows_hint(memory: Memory, moves: _Moves, falls: np.ndarray, measured: np.ndarray) -> bool:
-    """Whether moves that used up the lesser of two digits of the colour that their direction lowers ended at a hint."""
+    """Whether all moves that used up the lesser of two digits, of the colour that they lower, ended at a hint."""
     own = falls[moves.direction] & (moves.lesser == measured[:, None]) & (moves.lesser > 0)
     landed = own.any(1) & moves.seen
     return int(landed.sum()) >= LAW and bool((memory.after[landed, 10] > 0).all())
 
 
-def _changes(moves: _Moves, falls: np.ndarray, options: Options, threshold: int) -> list[Triple]:
-    """Digits that a move in the direction that lowers their colour left with another value."""
-    shown = falls[moves.direction] & moves.seen[:, None] & (moves.most > 0) & (moves.most_after > 0)
-    row, colour = np.nonzero(shown)
+def _changes(moves: _Moves, left: np.ndarray, options: OptionBags, threshold: int) -> list[Triple]:
+    """Digits that a move turned into others.
+
+    :param left: (n, 8) bool: a move in the direction that lowers the colour left a digit of it.
+    """
+    row, colour = np.nonzero(left)
     parts = (moves.direction[row], colour, moves.most[row, colour], moves.most_after[row, colour], moves.option[row])
     facts: list[Triple] = []
     for d, c, high, low, o in _often(parts, (4, 8, _DIGITS, _DIGITS, len(options)), threshold).tolist():

@@ -1,4 +1,4 @@
-"""Where an agent fails, maze by maze: where the moves of its failed trials are made, and what training showed of it."""
+"""Where an agent fails, maze by maze: the cells where failed trials spend their moves, and if training showed them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import numpy as np
 
 from gumption.agents.plots import save_figure
 from gumption.data import InputError
-from gumption.envs.halma import HALMAVectorEnv, Maze, Mazes, Move
+from gumption.envs.halma import Maze, Mazes, Move
 from gumption.envs.halma.maze import DIRECTIONS, Cell, justified_moves
 from gumption.kg.views.pictures import COLOURS
 
-from .acting import Actor, moves_of
+from .acting import moves_of
 from .evaluation import Playable, env_of
 
 if TYPE_CHECKING:
@@ -25,13 +25,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SHOWN = 12  # mazes of a picture
-HAUNTS = 2  # cells of a maze that are looked at closely
+HAUNTS = 2  # cells of a maze that are described
 
-# What training showed of a panel, hints apart: its digits together; its walls and crossings, with the goal elsewhere;
-# not even these.
+# Training showed all digits of a panel together; its walls and crossings with another goal; not even these.
 Familiarity = Literal["seen", "goal elsewhere", "new"]
 FAMILIARITIES: tuple[Familiarity, ...] = get_args(Familiarity)
-MOST = 0.8  # of moves: from this share on a maze counts as one where agents go astray, or to and fro
+MOST = 0.8  # share of moves from which on a maze counts as one where agents go astray, or to and fro
 
 
 @dataclass(frozen=True)
@@ -39,8 +38,8 @@ class Haunt:
     """A cell where failed trials spent moves.
 
     :ivar share: of all moves of the maze's failed trials.
-    :ivar move: the one tried most often there, `move_share` of the moves there.
-    :ivar justified: what the panel justifies, see `justified_moves`; off the optimal path it may be several or none.
+    :ivar move: the most frequent one there, `move_share` of the moves there.
+    :ivar justified: see `justified_moves`; off the optimal path they may be several or none.
     """
 
     cell: Cell
@@ -55,11 +54,11 @@ class Haunt:
 class MazeFailures:
     """One maze, over all seeds.
 
-    :ivar trials: that an agent is given; `reached` how many ended on the goal. Those never begun have no moves.
-    :ivar moves: of the trials that were begun and failed; `invalid` the share of them that were not carried out,
-        `astray` of those that began off the optimal path, in a branch that ends nowhere.
+    :ivar trials: of all episodes, begun or not; `reached` of them ended on the goal.
+    :ivar moves: of the trials that were begun and failed; `invalid` is the share of them that were not carried out,
+        `astray` of those that began off the optimal path, in a deceptive branch.
     :ivar visits: share of these moves by the cell where they began, the commonest first.
-    :ivar haunts: the first of these cells, HAUNTS at most; none where all trials that were begun arrived.
+    :ivar haunts: the first of these cells, HAUNTS at most.
     """
 
     maze: int
@@ -80,11 +79,10 @@ class MazeFailures:
 def find_failures(
     run: Playable, mazes: Mazes, test: str, panels: np.ndarray, seeds: Sequence[int]
 ) -> list[MazeFailures]:
-    """Play the mazes of a test as `evaluate_splits` does, and tell of each maze what its failed trials were like.
+    """Play the mazes of a test as `evaluate_splits` does, and describe the failed trials of each.
 
-    :param test: its name, which says whose handwriting visual panels show.
-    :param panels: (n, 11) int8, what training showed (`KnowledgeBases.panels`).
-    :returns: in the order of the mazes.
+    :param test: its name, on which the handwriting of visual panels depends.
+    :param panels: (n, 11) int8, those of training (`KnowledgeBases.panels`).
     :raises InputError: no seed.
     """
     if not seeds:
@@ -92,71 +90,47 @@ def find_failures(
     env, actor = env_of(run.config, mazes, test), run.actor()
     reached, failed = np.zeros(len(mazes), dtype=np.int64), []
     for seed in seeds:
-        won, moves = _failed_moves(actor, env, seed)
-        reached += won
-        failed.append(moves)
-    maze, panel, option, valid = map(np.concatenate, zip(*failed, strict=True))
-    seen = _Seen(panels)
-    trials = len(seeds) * env.settings.trials
-    return [
-        _failures_of(mazes[m], m, trials, int(reached[m]), panel[maze == m], option[maze == m], valid[maze == m], seen)
-        for m in range(len(mazes))
-    ]
+        won = np.zeros((len(mazes), env.settings.trials), dtype=bool)
+        over, made = np.zeros(len(mazes), dtype=bool), []
+        for options, outcome in moves_of(actor, env, np.arange(len(mazes)), seed):
+            on = np.flatnonzero(~over)
+            won[on, outcome.trial[on]] |= outcome.reached[on]
+            move = np.stack([options[:, 0], options[:, 1:].sum(1)], axis=1)
+            made.append((on, outcome.trial[on], outcome.before[on], move[on], outcome.valid[on]))
+            over |= outcome.done
+        maze, trial, *parts = map(np.concatenate, zip(*made, strict=True))
+        lost = ~won[maze, trial]
+        failed.append([part[lost] for part in (maze, *parts)])
+        reached += won.sum(1)
+    maze, panel, move, valid = map(np.concatenate, zip(*failed, strict=True))
+    digits, distances = ({row.tobytes() for row in panels[:, :width]} for width in (10, 8))
 
-
-def _failed_moves(
-    actor: Actor, env: HALMAVectorEnv, seed: int
-) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-    """Trials that reached the goal (M,) of an episode in each of M mazes, and the n moves of the other trials: maze
-    (n,), panel where it began (n, 11), direction and length (n, 2), valid (n,)."""
-    won = np.zeros((env.num_envs, env.settings.trials), dtype=bool)
-    over = np.zeros(env.num_envs, dtype=bool)
-    made = []
-    for options, outcome in moves_of(actor, env, np.arange(env.num_envs), seed):
-        on = np.flatnonzero(~over)
-        won[on, outcome.trial[on]] |= outcome.reached[on]
-        option = np.stack([options[:, 0], options[:, 1:].sum(1)], axis=1)
-        made.append((on, outcome.trial[on], outcome.before[on], option[on], outcome.valid[on]))
-        over |= outcome.done
-    maze, trial, *parts = map(np.concatenate, zip(*made, strict=True))
-    lost = ~won[maze, trial]
-    panel, option, valid = (part[lost] for part in parts)
-    return won.sum(1), (maze[lost], panel, option, valid)
-
-
-class _Seen:
-    """What training showed, hints apart."""
-
-    def __init__(self, panels: np.ndarray) -> None:
-        self.digits, self.distances = ({row.tobytes() for row in panels[:, :width]} for width in (10, 8))
-
-    def familiarity(self, panel: np.ndarray) -> Familiarity:
-        if panel[:10].tobytes() in self.digits:
+    def familiarity(row: np.ndarray) -> Familiarity:
+        if row[:10].tobytes() in digits:
             return "seen"
-        return "goal elsewhere" if panel[:8].tobytes() in self.distances else "new"
+        return "goal elsewhere" if row[:8].tobytes() in distances else "new"
 
+    def failures_of(m: int) -> MazeFailures:
+        own = maze == m
+        count, invalid = int(own.sum()), int((~valid[own]).sum())
+        # No two cells of a maze have the same panel: the goal's offset is in it.
+        distinct, which, counts = np.unique(panel[own], axis=0, return_inverse=True, return_counts=True)
+        visits, haunts = [], []
+        for rank, i in enumerate(np.argsort(-counts, kind="stable").tolist()):
+            row = distinct[i]
+            cell = mazes[m].goal[0] - int(row[8]), mazes[m].goal[1] - int(row[9])
+            visits.append((cell, _share(int(counts[i]), count)))
+            if rank < HAUNTS:
+                tried, times = np.unique(move[own][which.reshape(-1) == i], axis=0, return_counts=True)
+                most = int(times.argmax())
+                justified = tuple(_move(*one) for one in justified_moves(row))
+                often = _share(int(times[most]), int(counts[i]))
+                haunts.append(Haunt(*visits[-1], _move(*tried[most]), often, justified, familiarity(row)))
+        astray = round(sum(share for cell, share in visits if cell not in mazes[m].optimal_path), 4)
+        trials, invalid_share = len(seeds) * env.settings.trials, _share(invalid, count)
+        return MazeFailures(m, trials, int(reached[m]), count, invalid_share, astray, tuple(visits), tuple(haunts))
 
-def _failures_of(
-    maze: Maze, number: int, trials: int, reached: int, panel: np.ndarray, option: np.ndarray, valid: np.ndarray,
-    seen: _Seen,
-) -> MazeFailures:  # fmt: skip
-    count = len(panel)
-    # No two cells of a maze have the same panel: the goal lies elsewhere from each.
-    distinct, which, counts = np.unique(panel, axis=0, return_inverse=True, return_counts=True)
-    visits, haunts = [], []
-    for rank, i in enumerate(np.argsort(-counts, kind="stable").tolist()):
-        row = distinct[i]
-        cell, share = (maze.goal[0] - int(row[8]), maze.goal[1] - int(row[9])), _share(int(counts[i]), count)
-        visits.append((cell, share))
-        if rank < HAUNTS:
-            tried, times = np.unique(option[which.reshape(-1) == i], axis=0, return_counts=True)
-            most = int(times.argmax())
-            move, justified = _move(*tried[most]), tuple(_move(*one) for one in justified_moves(row))
-            often = _share(int(times[most]), int(counts[i]))
-            haunts.append(Haunt(cell, share, move, often, justified, seen.familiarity(row)))
-    invalid = _share(count - int(valid.sum()), count)
-    astray = round(sum(share for cell, share in visits if cell not in maze.optimal_path), 4)
-    return MazeFailures(number, trials, reached, count, invalid, astray, tuple(visits), tuple(haunts))
+    return [failures_of(m) for m in range(len(mazes))]
 
 
 def _move(direction: int, length: int) -> Move:
@@ -170,8 +144,8 @@ def _share(part: int, whole: int) -> float:
 def plot_failures(
     found: Mapping[str, tuple[Maze, MazeFailures]], stem: str | os.PathLike[str], title: str = ""
 ) -> tuple[Path, Path]:
-    """Write STEM.png and STEM.svg: mazes with their optimal paths; the larger a disc, the more moves of failed trials
-    began there.
+    """Write STEM.png and STEM.svg: mazes with their optimal paths, and discs whose area is the share of the moves of
+    failed trials that began there.
 
     :param found: by the name of the maze; the first SHOWN are drawn.
     :raises InputError: nothing to draw.
@@ -186,22 +160,22 @@ def plot_failures(
         axes = figure.subplots(lines, columns, squeeze=False).ravel()
         for axis in axes:
             axis.set_axis_off()
-        for axis, (name, (maze, told)) in zip(axes, shown.items(), strict=False):
-            _draw_maze(axis, maze, told)
-            axis.set_title(f"{name}: {told.reached} of {told.trials}", fontsize=9)
+        for axis, (name, (maze, failures)) in zip(axes, shown.items(), strict=False):
+            _draw_maze(axis, maze, failures)
+            axis.set_title(f"{name}: {failures.reached} of {failures.trials}", fontsize=9)
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False, title=title)
 
     return save_figure(draw, (2.3 * columns + 1.0, 2.5 * lines + 0.8), Path(stem))
 
 
-def _draw_maze(axis: Axes, maze: Maze, told: MazeFailures) -> None:
+def _draw_maze(axis: Axes, maze: Maze, failures: MazeFailures) -> None:
     axis.set_aspect("equal")
     for a, b in maze.edges:
         axis.plot(*zip(a, b, strict=True), color="#cccccc", linewidth=5, solid_capstyle="round", zorder=1)
     axis.plot(*zip(*maze.optimal_path, strict=True), color="#777777", linewidth=1.2, label="optimal path", zorder=2)
-    x, y = np.array([cell for cell, _ in told.visits]).reshape(-1, 2).T
-    sizes = [400 * share for _, share in told.visits]
+    x, y = np.array([cell for cell, _ in failures.visits]).reshape(-1, 2).T
+    sizes = [400 * share for _, share in failures.visits]
     axis.scatter(
         x, y, sizes, color=COLOURS[0], alpha=0.7, linewidths=0, clip_on=False, label="moves of failed trials", zorder=3
     )

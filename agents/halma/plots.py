@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,14 +36,11 @@ VALID = Scale("valid moves of all moves", 1.0, ".0%", "episodes")
 
 
 def plot_table(
-    columns: Columns,
-    stem: str | os.PathLike[str],
-    title: str = "",
-    published: Mapping[str, Published] | None = None,
+    columns: Columns, stem: str | os.PathLike[str], title: str = "", published: Mapping[str, Published] | None = None
 ) -> tuple[Path, Path]:
     """Write STEM.png and STEM.svg: Table 1 as bars with their intervals, a row of axes for each measure.
 
-    :param published: the paper's figures by the name of the agent; drawn as diamonds.
+    :param published: the paper's figures by the name of the agent, drawn as diamonds.
     :raises InputError: no columns.
     """
     if not columns:
@@ -55,12 +52,12 @@ def plot_table(
         for axis, measure in zip(axes, MEASURES, strict=True):
             for i, (name, column) in enumerate(columns.items()):
                 places = np.arange(len(rows)) + (i - (len(columns) - 1) / 2) * width
-                told = published.get(name, {}) if published else {}
-                _bars(axis, places, width, column, measure, COLOURS[i % len(COLOURS)], name, told)
+                theirs = published.get(name, {}) if published else {}
+                _bars(axis, places, width, column, measure, COLOURS[i % len(COLOURS)], name, theirs)
             _percent(axis, NAMES[measure])
         axes[-1].set_xticks(range(len(rows)), [TEST_NAMES.get(test, test) for test in rows])
         axes[-1].set_xlim(-0.5, len(rows) - 0.5)
-        for axis in axes:  # T and RT are not made from what the agent has seen, and all together is no test
+        for axis in axes:  # lines between T and RT, the diagnostic tests, and these together
             for between in (1.5, len(ROWS) - 1.5):
                 axis.axvline(between, color="#bbbbbb", linewidth=0.8)
         handles, labels = axes[0].get_legend_handles_labels()
@@ -90,27 +87,16 @@ def _bars(
         if not test["mazes"]:
             axis.annotate("–", (place, 0), ha="center", va="bottom", color=colour, fontsize=12, fontweight="bold")
         elif test[measure]["low"] is not None:
-            axis.plot(
-                [place] * 2, [test[measure]["low"], test[measure]["high"]], color="#222222", linewidth=1.0, zorder=3
-            )
+            ends = [test[measure]["low"], test[measure]["high"]]
+            axis.plot([place] * 2, ends, color="#222222", linewidth=1.0, zorder=3)
         elif mean == 0:
             axis.plot(place, 0, "_", color=colour, markersize=4, zorder=3)
-    drawn = [
-        (place, told[0] / 100)
-        for place, test in zip(places, rows, strict=True)
-        if (told := published.get(test, {}).get(measure)) is not None
-    ]
+    theirs = [published.get(test, {}).get(measure) for test in rows]
+    drawn = [(place, figures[0] / 100) for place, figures in zip(places, theirs, strict=True) if figures is not None]
     if drawn:
         label = "the paper's" if name == axis.get_legend_handles_labels()[1][0] else None
-        axis.plot(
-            *zip(*drawn, strict=True),
-            "D",
-            color="white",
-            markeredgecolor="#222222",
-            markersize=3.5,
-            zorder=4,
-            label=label,
-        )
+        x, y = zip(*drawn, strict=True)
+        axis.plot(x, y, "D", color="white", markeredgecolor="#222222", markersize=3.5, zorder=4, label=label)
 
 
 def _percent(axis: Axes, label: str) -> None:
@@ -129,8 +115,8 @@ def plot_learning(
     """Write STEM.png and STEM.svg: finished trials and valid moves over the episodes, mean and interval over the seeds.
 
     :param curves: by the name of the agent: {"episodes": (points,), "finished_trials", "valid_moves": (runs, points)},
-        moving averages over as many episodes as there are training mazes (paper, F.2). An agent without a curve is
-        left out, and keeps its colour: that of its place, as in `plot_table`.
+        moving averages over as many episodes as there are training mazes (paper, F.2). Colours go by place, as in
+        `plot_table`, also where an agent without a curve is left out.
     :raises InputError: nothing to draw.
     """
     drawn = {name: curve for name, curve in curves.items() if curve}
@@ -145,7 +131,7 @@ def plot_learning(
 
 
 def read_learning(run_dir: Path) -> dict[str, Any] | None:
-    """The learning curve of a run for `plot_learning`; None for a run that has not told of any episode."""
+    """The learning curve of a run for `plot_learning`; None for a run without metrics."""
     from gumption.agents.run_folder import read_metrics
 
     lines = read_metrics(run_dir)
@@ -162,9 +148,9 @@ def plot_ablation(
     axis_label: str,
     title: str = "",
 ) -> tuple[Path, Path]:
-    """Write STEM.png and STEM.svg: each measure on T, RT and all diagnostic tests together, over what was varied.
+    """Write STEM.png and STEM.svg: each measure on T, RT and all diagnostic tests together, over a varied setting.
 
-    :param agents: by the name of the agent, by the value of what was varied, a column of Table 1.
+    :param agents: by the name of the agent, by the value of the setting, a column of Table 1.
     :raises InputError: nothing to draw.
     """
     values = list(dict.fromkeys(value for points in agents.values() for value in points))
@@ -177,9 +163,8 @@ def plot_ablation(
         for row, measure in zip(axes, MEASURES, strict=True):
             for axis, test in zip(row, tests, strict=True):
                 for i, (name, points) in enumerate(agents.items()):
-                    _points(
-                        axis, i, name, [values.index(value) for value in points], list(points.values()), test, measure
-                    )
+                    found = {values.index(value): column["tests"][test] for value, column in points.items()}
+                    _points(axis, i, name, {at: one[measure] for at, one in found.items() if one["mazes"]})
                 _percent(axis, NAMES[measure] if axis is row[0] else "")
         for axis, heading in zip(axes[0], tests.values(), strict=True):
             axis.set_title(heading, fontsize=10)
@@ -193,22 +178,11 @@ def plot_ablation(
     return save_figure(draw, (9.0, 7.4), Path(stem))
 
 
-def _points(
-    axis: Axes, i: int, name: str, places: Sequence[int], columns: Sequence[Mapping[str, Any]], test: str, measure: str
-) -> None:
-    shift = 0.04 * (i - 2)  # side by side, so that intervals do not hide each other
-    found = [(place + shift, column["tests"][test]) for place, column in zip(places, columns, strict=True)]
-    there = [(place, told[measure]) for place, told in found if told["mazes"]]
-    colour = COLOURS[i % len(COLOURS)]
-    axis.plot(
-        [place for place, _ in there],
-        [told["mean"] for _, told in there],
-        color=colour,
-        marker=MARKERS[i % len(MARKERS)],
-        markersize=4.5,
-        linewidth=1.3,
-        label=name,
-    )
-    for place, told in there:
-        if told["low"] is not None:
-            axis.plot([place] * 2, [told["low"], told["high"]], color=colour, linewidth=1.0)
+def _points(axis: Axes, i: int, name: str, found: Mapping[int, Mapping[str, Any]]) -> None:
+    colour, shift = COLOURS[i % len(COLOURS)], 0.04 * (i - 2)  # side by side, so that intervals do not hide each other
+    places, means = [at + shift for at in found], [one["mean"] for one in found.values()]
+    marker = MARKERS[i % len(MARKERS)]
+    axis.plot(places, means, color=colour, marker=marker, markersize=4.5, linewidth=1.3, label=name)
+    for place, one in zip(places, found.values(), strict=True):
+        if one["low"] is not None:
+            axis.plot([place] * 2, [one["low"], one["high"]], color=colour, linewidth=1.0)

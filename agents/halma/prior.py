@@ -1,7 +1,6 @@
-"""What a guided agent knows because people put it in, and what it learned: as data, shown beside its results.
+"""A guided agent's prior knowledge, which people put in, and the kinds of facts that it learns: shown with its results.
 
-"What a guided agent is told is either a fact of its own memory or of the graph it was given, or it is listed as prior
-knowledge." This is the list. It names every rule of rules.json and every number of scoring.py, read from there.
+The list names every rule of rules.json and every number of scoring.py, read from there.
 """
 
 from typing import NamedTuple
@@ -29,17 +28,13 @@ from .knowledge import default_rules
 
 
 class Known(NamedTuple):
-    """:ivar what: in words.
-    :ivar where: the file that it is written in.
-    """
-
     what: str
-    where: str
+    where: str  # the file
 
 
 _CONSTANTS = ("TOWARDS_GOAL", "ELSEWHERE", "ASIDE", "POSSIBLE_STOP", "ON_THE_WAY", "STOPPED")
 
-# The kinds of facts that are looked for in the memory: people chose them, the memory fills them.
+# The kinds of facts that are looked for in the memory. People chose them.
 LEARNED = {
     GREATER_THAN: "which digits were shown together where a decision was valid (KB_S)",
     f"{FELL_FROM}, {FELL_TO}, {FELL_THROUGH}": "which digit an option turned into which other",
@@ -54,7 +49,7 @@ LEARNED = {
 
 
 def prior_knowledge() -> list[Known]:
-    """The list, in the order from perception to action."""
+    """In the order from perception to action."""
     rules = "; ".join(rule.name for rule in default_rules())
     constants = ", ".join(f"{name} {getattr(scoring, name):g}" for name in _CONSTANTS)
     return [

@@ -1,9 +1,9 @@
-"""The linear probe: what a linear classifier reads off object slots (paper, F.3, Table S4, Fig. S13).
+"""The linear probe of object slots (paper, F.3, Table S4, Fig. S13).
 
-Panels are drawn with the boxes of their digits. Each digit is given the slot whose box overlaps its own the most; a
-linear SVM learns colour and digit from 70% of these slots and is asked about the rest. The same classifier on as many
-principal components of the pixels inside the true boxes says what the picture itself offers to it: where that does
-well and the slots do not, the latent space is at fault.
+Panels are drawn with the boxes of their digits. Each digit gets the slot whose box overlaps its own the most; a linear
+SVM learns colour and digit from 70% of these slots and is tested on the rest. The same classifier on as many principal
+components of the pixels inside the true boxes is the yardstick: where it does well on pixels and not on slots, the
+latent space is at fault.
 
 Decision: only slots that the encoder calls present are predictions. All 64 cells of SPACE have a box, and those of
 absent ones, which draw nothing, would overlap with nearly every digit.
@@ -20,13 +20,12 @@ from gumption.data import InputError
 from gumption.data.settings import Count, Seed, checked
 from gumption.data.writing import whole_file
 from gumption.envs.halma import Mazes, sample_mazes
-from gumption.envs.halma.maze import COLOURS, GOAL_COLOURS, row_digits
+from gumption.envs.halma.maze import ALL_COLOURS, row_digits
 from gumption.envs.halma.visual import PanelPainter
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLOUR_CLASSES = (*COLOURS, *GOAL_COLOURS)
 DIGIT_CLASSES = tuple(str(digit) for digit in range(1, 10))
 PENALTY = 10.0  # C of the SVM
 TRAIN_SHARE = 0.7
@@ -45,13 +44,13 @@ class SlotEncoder(Protocol):
 
 
 class Probed(NamedTuple):
-    """Digits of panels, as an encoder sees them.
+    """The digits of panels.
 
     :ivar latents: (n, D) float32, the slot of each digit that has one.
-    :ivar pixels: (n_all, 768) float32 in 0..1, the content of the true box of every digit.
-    :ivar colour, digit: (n_all,) int64, indices of COLOUR_CLASSES and DIGIT_CLASSES, of every digit.
+    :ivar pixels: (n_all, 768) float32 in 0..1, the content of every digit's true box.
+    :ivar colour, digit: (n_all,) int64, indices of ALL_COLOURS and DIGIT_CLASSES, of every digit.
     :ivar found: (n_all,) bool, which digits have a slot; `overlap` (n_all,) its IoU.
-    :ivar objects: present slots, `panels` panels.
+    :ivar objects: the number of present slots.
     """
 
     latents: np.ndarray
@@ -61,17 +60,15 @@ class Probed(NamedTuple):
     found: np.ndarray
     overlap: np.ndarray
     objects: int
-    panels: int
 
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """How a linear classifier did on held-out data, over the random splits.
+    """A linear classifier's results on held-out data, over the random splits.
 
-    :ivar classes: names, in the order of the matrices.
     :ivar accuracy: (splits,) in 0..1.
-    :ivar confusion: (splits, k, k), the share of class i that was taken for class j; NaN for a class that a split's
-        test data did not have.
+    :ivar confusion: (splits, k, k), the share of class i that was classified as j; NaN for a class without test data in
+        a split.
     :ivar count: samples, `classes_seen` (k,) samples of each class.
     """
 
@@ -82,8 +79,11 @@ class ProbeResult:
     classes_seen: np.ndarray
 
     def to_json(self) -> dict[str, Any]:
-        """Means and standard deviations over the splits, for json.dump; null for a class that no split had."""
-        mean, std = _over_splits(self.confusion)
+        """Means and standard deviations over the splits, for json.dump; null for a class without test data."""
+        has = np.isfinite(self.confusion)
+        with np.errstate(invalid="ignore"):
+            mean = np.where(has, self.confusion, 0.0).sum(0) / has.sum(0)
+            std = np.sqrt((np.where(has, self.confusion - mean, 0.0) ** 2).sum(0) / has.sum(0))
         return {
             "classes": list(self.classes),
             "samples": self.count,
@@ -103,8 +103,7 @@ def linear_probe(
     """Probe an encoder's slots, and the pixels of the true boxes as a yardstick.
 
     :param mazes: mazes whose cells' panels are drawn, or rows (n, 11); the paper takes held-out ones.
-    :param panels: how many to draw.
-    :returns: for json.dump: how many digits have a slot, and a `ProbeResult.to_json` each of "colour", "digit",
+    :returns: for json.dump: the number of digits with a slot, and a `ProbeResult.to_json` each of "colour", "digit",
         "colour_pixels" and "digit_pixels".
     :raises InputError: no rows, too few panels, or too few digits with a slot.
     """
@@ -115,20 +114,17 @@ def linear_probe(
     probed = look(encoder, rows[rng.integers(len(rows), size=panels)], painter, rng)
     found = probed.found
     results: dict[str, ProbeResult] = {}
-    for name, labels, classes in (
-        ("colour", probed.colour, COLOUR_CLASSES),
-        ("digit", probed.digit, DIGIT_CLASSES),
-    ):
+    for name, labels, classes in (("colour", probed.colour, ALL_COLOURS), ("digit", probed.digit, DIGIT_CLASSES)):
         results[name] = classify(probed.latents, labels[found], classes, seed)
         width = probed.latents.shape[1]
         results[f"{name}_pixels"] = classify(probed.pixels, labels, classes, seed, components=width)
     return {
-        "panels": probed.panels,
+        "panels": panels,
         "digits": len(found),
         "digits_with_slot": int(found.sum()),
         "mean_iou": float(probed.overlap[found].mean()),
         "digits_at_iou_half": float((probed.overlap >= 0.5).mean()),
-        "present_slots_per_panel": probed.objects / probed.panels,
+        "present_slots_per_panel": probed.objects / panels,
         "images": painter.images,
         "seed": seed,
         **{name: result.to_json() for name, result in results.items()},
@@ -141,34 +137,32 @@ def probe_model(folder: str | Path, *, panels: Count = 2_000, images: str = "tes
 
     :raises InputError: no model in the folder, or one that finds too few digits.
     """
-    from .space_encoder import SpaceEncoder
+    from .space import SpaceEncoder
 
     held_out = Mazes(sample_mazes(100, HELD_OUT, mean_depth=5))
     return linear_probe(SpaceEncoder.load(folder), held_out, PanelPainter(images), panels=panels, seed=seed)
 
 
 def look(encoder: SlotEncoder, rows: np.ndarray, painter: PanelPainter, rng: np.random.Generator) -> Probed:
-    """Draw the panels of rows (n, 11) and give each digit its slot. Hints are no digits and are left out."""
+    """Draw the panels of rows (n, 11) and give each digit its slot. Hints are left out."""
     parts: list[tuple[np.ndarray, ...]] = []
     objects = 0
     for start in range(0, len(rows), AT_ONCE):
         some = rows[start : start + AT_ONCE]
-        pictures, boxes = painter.draw(some, rng, boxes=True)
+        pictures, boxes = painter.draw(some, rng)
         seen = encoder.detect(pictures)
-        slots, predicted = _array(seen.slots), _array(seen.boxes)
-        present = _array(seen.present)
+        slots, predicted, present = map(_array, (seen.slots, seen.boxes, seen.present))
         objects += int(present.sum())
         slot, overlap = assign_slots(predicted, present, boxes[:, :10])
         panel, place = np.nonzero(some[:, :10])
-        chosen = slots[panel, slot[panel, place]]
         digits = [digit for row in some for digit in row_digits(row)]
-        colour = np.array([COLOUR_CLASSES.index(digit.colour) for digit in digits], dtype=np.int64)
+        colour = np.array([ALL_COLOURS.index(digit.colour) for digit in digits], dtype=np.int64)
         value = np.array([digit.value - 1 for digit in digits], dtype=np.int64)
         pixels = true_pixels(pictures, panel, boxes[panel, place])
-        parts.append((chosen, pixels, colour, value, overlap[panel, place]))
+        parts.append((slots[panel, slot[panel, place]], pixels, colour, value, overlap[panel, place]))
     chosen, pixels, colour, value, overlap = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     found = overlap > 0
-    return Probed(chosen[found], pixels, colour, value, found, overlap, objects, len(rows))
+    return Probed(chosen[found], pixels, colour, value, found, overlap, objects)
 
 
 def iou(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
@@ -187,7 +181,7 @@ def iou(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
 def assign_slots(predicted: np.ndarray, present: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """For each true box (B, M, 4) the present slot with the greatest IoU, of boxes (B, N, 4) and present (B, N).
 
-    :returns: slot (B, M) int64, and its IoU (B, M): 0 where no present slot overlaps, and the slot means nothing then.
+    :returns: slot (B, M) int64, and its IoU (B, M); where that is 0 no present slot overlaps, and the slot is any.
     """
     overlap = np.where(present[:, :, None], iou(predicted, truth), 0.0)
     return overlap.argmax(1), overlap.max(1)
@@ -200,7 +194,7 @@ def true_pixels(pictures: np.ndarray, panel: np.ndarray, boxes: np.ndarray) -> n
     """
     import torch
 
-    from .space_modules import cut_glimpses
+    from .space import cut_glimpses
 
     edges = torch.from_numpy(boxes.astype(np.float32)) / pictures.shape[1] * 2 - 1
     scale = (edges[:, 2:] - edges[:, :2]).amax(1, keepdim=True).expand(-1, 2) / 2
@@ -212,9 +206,9 @@ def true_pixels(pictures: np.ndarray, panel: np.ndarray, boxes: np.ndarray) -> n
 def classify(
     samples: np.ndarray, labels: np.ndarray, classes: tuple[str, ...], seed: int = 0, components: int | None = None
 ) -> ProbeResult:
-    """A linear SVM on random splits: C = 10, balanced classes, 70% to learn from, 10 splits (paper, F.3).
+    """A linear SVM on random splits: C = 10, balanced classes, 70% for training, 10 splits (paper, F.3).
 
-    :param samples: (n, D) float; each number is brought to mean 0 and variance 1 over the training part.
+    :param samples: (n, D) float; each number is scaled to mean 0 and variance 1 over the training part.
     :param labels: (n,) indices of `classes`.
     :param components: reduce the samples to so many principal components of the training part first.
     :raises InputError: fewer than ten samples, or all of one class.
@@ -234,7 +228,7 @@ def classify(
     accuracies, confusions = [], []
     splits = ShuffleSplit(SPLITS, train_size=TRAIN_SHARE, random_state=seed)
     for train, test in splits.split(samples):
-        # A linear map before a linear classifier leaves it one.
+        # With a linear map in front it is still a linear classifier.
         steps = [] if components is None else [PCA(min(components, len(train)), svd_solver="covariance_eigh")]
         machine = SVC(C=PENALTY, kernel="linear", class_weight="balanced", cache_size=500)
         reader = make_pipeline(*steps, StandardScaler(), machine).fit(samples[train], labels[train])
@@ -247,10 +241,11 @@ def classify(
     return ProbeResult(classes, np.array(accuracies), np.array(confusions), len(samples), seen)
 
 
-def plot_probe(told: Mapping[str, Any], path: Path) -> None:
-    """Confusion matrices as in Fig. S13, one beside the other: rows are the true class; the same data, the same bytes.
+def plot_probe(results: Mapping[str, Any], path: Path) -> None:
+    """Draw the confusion matrices as in Fig. S13, rows the true class; the same data gives the same bytes.
 
-    :param told: what `linear_probe` tells; the format follows the path's ending.
+    :param results: of `linear_probe`.
+    :param path: its ending is the format.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -258,7 +253,7 @@ def plot_probe(told: Mapping[str, Any], path: Path) -> None:
     figure = Figure(figsize=(12.0, 5.4), dpi=110, layout="constrained")
     FigureCanvasAgg(figure)
     for axes, title in zip(figure.subplots(1, 2), ("colour", "digit"), strict=True):
-        _draw_confusion(axes, title, told[title])
+        _draw_confusion(axes, title, results[title])
     with whole_file(path) as beside:
         figure.savefig(beside, format=path.suffix.removeprefix("."), metadata={"Software": None})
 
@@ -276,21 +271,9 @@ def _draw_confusion(axes: "Axes", title: str, found: Mapping[str, Any]) -> None:
         axes.text(j, i, f"{mean[i, j]:.0f}\n±{std[i, j]:.0f}", ha="center", va="center", fontsize=6, color=ink)
 
 
-def _over_splits(confusion: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation (k, k) over the splits that have a class; NaN where none has."""
-    has = np.isfinite(confusion)
-    count = has.sum(0)
-    filled = np.where(has, confusion, 0.0)
-    with np.errstate(invalid="ignore"):
-        mean = filled.sum(0) / count
-        variance = np.where(has, confusion - mean, 0.0) ** 2
-        return mean, np.sqrt(variance.sum(0) / count)
-
-
 def _nulls(matrix: np.ndarray) -> list[list[float | None]]:
     return [[float(value) if np.isfinite(value) else None for value in row] for row in matrix]
 
 
 def _array(values: Any) -> np.ndarray:
-    """A tensor of any device, or an array, as an array."""
     return np.asarray(values.cpu() if hasattr(values, "cpu") else values)

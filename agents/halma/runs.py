@@ -1,8 +1,7 @@
-"""Runs of HALMA agents: their folders, their checkpoints, and their agents ready to play.
+"""Runs of HALMA agents: their training, their folders, and their agents ready to play.
 
-A folder has config.json, manifest.json (versions, hardware, fingerprint of the mazes), mazes.jsonl (those of the
-training), memory/ (its transitions), knowledge/ (the graph, if it was given one), metrics.jsonl, checkpoint/ and, when
-the run is complete, final.json.
+Beside what every run has (see agents/run_folder.py) a folder has mazes.jsonl, the mazes of the training, memory/, its
+transitions, and knowledge/, the graph, if it was given one.
 """
 
 from contextlib import ExitStack
@@ -14,32 +13,25 @@ import torch
 
 from gumption.agents.knowledge import Knowledge
 from gumption.agents.run import opened, run_learner
-from gumption.agents.run_folder import (
-    CHECKPOINT,
-    FINAL,
-    KNOWLEDGE,
-    MANIFEST,
-    read_config,
-    read_final,
-    read_metrics,
-)
+from gumption.agents.run_folder import CHECKPOINT, FINAL, KNOWLEDGE, MANIFEST, read_config, read_final, read_metrics
 from gumption.data.sealed import damaged, read_sealed
 from gumption.data.settings import checked
 from gumption.envs.halma import HALMAVectorEnv, Mazes
 from gumption.envs.halma.facts import RELATIONS, HALMAFacts
+from gumption.envs.halma.maze import MAZES
 from gumption.kg.checkpoint import load_checkpoint, pick_device, put_weights, under
 
-from .actor_critic import Actor
 from .config import HALMAConfig
-from .player import NetworkActor, knowledge_of, make_perception
-from .td3 import KIND, MAZES, MEMORY, Training
+from .knowledge import knowledge_of_run
+from .networks import ActorNetwork, NetworkActor, make_perception
+from .td3 import KIND, Training
 
 
 @dataclass(frozen=True)
 class HALMARun:
     """A run that is complete, or its last checkpoint.
 
-    :ivar mazes: those of the training.
+    :ivar mazes: of the training.
     :ivar final: {"episodes", "steps", "finished_trials", "valid_moves", "wall_s", "steps_per_s"}; empty for a run that
         is not complete.
     :ivar curve: the lines of metrics.jsonl.
@@ -51,29 +43,24 @@ class HALMARun:
     final: dict[str, float]
     curve: list[dict[str, float]]
     run_dir: Path | None
-    network: Actor = field(repr=False)
+    network: ActorNetwork = field(repr=False)
     player: NetworkActor = field(repr=False)
 
     def actor(self, *, trained: bool = True, guided: bool = True) -> NetworkActor:
-        """A fresh actor, which plays as the training did at its end: the network's option with probability
-        greedy_last.
+        """A new actor, which plays as the training did at its end: the network's option with probability greedy_last.
 
-        :param trained: with the network of the training; else with one that has just been initialised.
+        :param trained: with the network of the training; else with the one that the training began with.
         :param guided: with the knowledge of the run, if it has any.
         """
-        device = pick_device(self.config.device)
-        network = self.network if trained else _untrained(self.config, device)
+        device, network = pick_device(self.config.device), self.network
+        if not trained:
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(self.config.seed)
+                network = ActorNetwork(self.config).to(device).eval()
         made = NetworkActor(network, self.player.perception, self.config.learner.greedy_last, torch.Generator(device))
         if guided and self.player.knowledge is not None:
             made.consult(self.player.knowledge, self.config.guide_weight)
         return made
-
-
-def _untrained(config: HALMAConfig, device: torch.device) -> Actor:
-    """The network that a training of this config begins with."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(config.seed)
-        return Actor(config).to(device).eval()
 
 
 @checked
@@ -84,11 +71,11 @@ def train_td3(
 
     The same config gives the same run, bit for bit on CPU, also when it was killed and resumed.
 
-    :param run_dir: where the run is kept; None keeps it in memory, without its memory of transitions.
+    :param run_dir: where the run is kept; None keeps nothing on disk.
     :param resume: go on from the last checkpoint in `run_dir`, if there is one.
-    :param progress: tell on stderr how far it is, on a terminal by a bar.
-    :raises InputError: a folder that is in use, or one begun with another config; a graph that is not there, or says
-        nothing of what speaks for a choice.
+    :param progress: report the progress on stderr, on a terminal by a bar.
+    :raises InputError: a folder that is in use, or one begun with another config; a graph that is not there, or has no
+        fact of the world's relations.
     """
     folder = opened(run_dir, config, resume)
     if folder is not None and folder.complete:
@@ -97,7 +84,18 @@ def train_td3(
         where = Path(stack.enter_context(TemporaryDirectory())) if folder is None else folder.path
 
         def make() -> Training:
-            training = Training(config, training_env(config), where)
+            same = (
+                "num_mazes",
+                "maze_seed",
+                "mean_depth",
+                "mean_branches",
+                "observation",
+                "panels",
+                "images",
+                "max_opt_len",
+            )
+            env = HALMAVectorEnv(config.learner.num_envs, **{name: getattr(config, name) for name in same})
+            training = Training(config, env, where)
             stack.callback(training.close)
             return training
 
@@ -107,54 +105,34 @@ def train_td3(
     return HALMARun(config, training.env.mazes, final, curve, path, network, training.player)
 
 
-def training_env(config: HALMAConfig) -> HALMAVectorEnv:
-    """The environments of a run's training."""
-    return HALMAVectorEnv(
-        config.learner.num_envs,
-        num_mazes=config.num_mazes,
-        maze_seed=config.maze_seed,
-        mean_depth=config.mean_depth,
-        mean_branches=config.mean_branches,
-        observation=config.observation,
-        panels=config.panels,
-        images=config.images,
-        max_opt_len=config.max_opt_len,
-    )
-
-
 def load_run(run_dir: str | Path, *, device: str | None = None, space_model: str | None = None) -> HALMARun:
     """The run in a folder, as of its last checkpoint, ready to play.
 
     :param device: other than the training's.
-    :param space_model: where the SPACE model is now, if it was moved.
+    :param space_model: the SPACE model's folder, if it was moved.
     :raises InputError: no run there, a damaged one, or a guided one without its memory.
     """
     run_dir = Path(run_dir)
     config = read_config(run_dir, HALMAConfig, device=device, space_model=space_model)
     where = pick_device(config.device)
     tensors, meta = load_checkpoint(run_dir / CHECKPOINT, KIND)
-    network = Actor(config).to(where)
+    network = ActorNetwork(config).to(where)
     put_weights(network, under(tensors, "actor"), run_dir)
     player = NetworkActor(network.eval(), make_perception(config, where), config.learner.greedy_last)
     if config.guided and meta["guided_until"]:
-        player.consult(knowledge_of(run_dir / MEMORY, meta["guided_until"]), config.guide_weight)
+        player.consult(knowledge_of_run(run_dir, meta["guided_until"]), config.guide_weight)
     if config.kg != "none":
         vocabulary = HALMAFacts(config.max_opt_len).vocabulary
         knowledge = Knowledge.load(run_dir / KNOWLEDGE, vocabulary, RELATIONS)
         player.consult(knowledge.advice(vocabulary, RELATIONS), config.guide_weight)
     final = read_final(run_dir) if (run_dir / FINAL).is_file() else {}
-    return HALMARun(config, _kept_mazes(run_dir), final, read_metrics(run_dir), run_dir, network, player)
+    mazes, manifest = Mazes.load(run_dir / MAZES), run_dir / MANIFEST
+    if manifest.is_file() and read_sealed(manifest).get("mazes", mazes.fingerprint) != mazes.fingerprint:
+        damaged(run_dir / MAZES, f"these are not the mazes of the run's {MANIFEST}")
+    return HALMARun(config, mazes, final, read_metrics(run_dir), run_dir, network, player)
 
 
 def load_policy(run_dir: str | Path, **places: str | None) -> tuple[HALMAConfig, NetworkActor]:
     """The config of a run, and its player; see `load_run`."""
     run = load_run(run_dir, **places)
     return run.config, run.player
-
-
-def _kept_mazes(run_dir: Path) -> Mazes:
-    """Those of the training; InputError where they are other ones than the manifest tells of."""
-    mazes, manifest = Mazes.load(run_dir / MAZES), run_dir / MANIFEST
-    if manifest.is_file() and read_sealed(manifest).get("mazes", mazes.fingerprint) != mazes.fingerprint:
-        damaged(run_dir / MAZES, f"these are not the mazes that {MANIFEST} tells of")
-    return mazes

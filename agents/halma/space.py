@@ -1,47 +1,266 @@
 """SPACE: unsupervised object-oriented scene representation via spatial attention and decomposition.
 
-Lin, Wu, Peri, Sun, Singh, Deng, Jiang, Ahn (ICLR 2020); HALMA (appendices E.2, F.3) takes it for what its SPACE agent
-sees. Equation numbers are those of Lin et al. A picture is a mixture, pixel by pixel, of a foreground of at most one
-object in each cell of a grid and of K background components. The settings are in space_config.py, the convolution
-stacks in space_modules.py.
+Lin, Wu, Peri, Sun, Singh, Deng, Jiang, Ahn (ICLR 2020); the SPACE agent of HALMA (appendices E.2, F.3) perceives by it.
+Equation numbers are those of Lin et al. A picture is a mixture, pixel by pixel, of a foreground, which has at most one
+object in each cell of a grid, and of K background components.
 
     pictures (B, 3, S, S) -> ImageEncoder -> for each of N = grid * grid cells: z_pres, z_where, z_depth
     z_where -> glimpses -> z_what -> appearance and mask -> placed at z_where, mixed by z_depth -> mu_fg, alpha
     pictures -> masks z_m one after the other -> pi_1..K;  pictures, pi_k -> z_c -> mu_k
 """
 
+import hashlib
 import math
+import os
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .space_config import SpaceConfig
-from .space_modules import (
-    CompDecoder,
-    GlimpseDecoder,
-    GlimpseEncoder,
-    ImageEncoder,
-    MaskDecoder,
-    PictureVector,
-    cut_glimpses,
-    mean_and_std,
-    place_glimpses,
-)
+from gumption.data import InputError
+from gumption.kg.checkpoint import load_checkpoint, pick_device
 
+from .config import SpaceConfig
+
+KIND = "gumption/space/1"  # of checkpoints
+FOLDER = "checkpoint"
+MODEL = "model."  # of the names of the model's tensors in a checkpoint
+AT_ONCE = 64  # pictures: the activations of more would not fit a cache, and those of thousands not the memory
+PRESENT = 0.5  # z_pres above which a cell is an object
+LEAST_STD = 1e-4
 DEPTH_CONTRAST = 100.0  # of the softmax by which objects compete for a pixel
 LARGEST_LOGIT = 8.8  # of z_pres: its probability stays within 0.00015 .. 0.99985
 LEAST_SHARE = 1e-5  # of foreground and of background in a pixel, so that logarithms stay finite
 
+# ---- The convolution stacks (appendix D): with CELU and group norm in the foreground, ELU and batch norm in the
+# background. Widths are multiples of a base width, so that a narrower model keeps the shape of the published one.
+
+
+def celu_block(convolution: nn.Module, channels: int, groups: int) -> nn.Sequential:
+    return nn.Sequential(convolution, nn.CELU(), nn.GroupNorm(groups, channels))
+
+
+def elu_block(inputs: int, channels: int, stride: int = 1, padding: int = 1) -> nn.Sequential:
+    return nn.Sequential(nn.Conv2d(inputs, channels, 3, stride, padding), nn.BatchNorm2d(channels), nn.ELU())
+
+
+def upsampling(inputs: int, channels: int, factor: int) -> nn.Sequential:
+    """A sub-pixel convolution: (B, inputs, H, W) -> (B, channels, factor * H, factor * W)."""
+    return nn.Sequential(nn.Conv2d(inputs, channels * factor**2, 1), nn.PixelShuffle(factor))
+
+
+def mean_and_std(numbers: Tensor, dim: int = -1) -> tuple[Tensor, Tensor]:
+    """Halves of `numbers` along `dim` as the means and, through softplus, the standard deviations of a Gaussian."""
+    mean, spread = numbers.chunk(2, dim=dim)
+    return mean, F.softplus(spread) + LEAST_STD
+
+
+# ---- the spatial transformer: z_where is (scale x, scale y, shift x, shift y); the picture spans -1..1, y downwards
+
+
+def cut_glimpses(pictures: Tensor, where: Tensor, size: int) -> Tensor:
+    """The content of each box, read bilinearly; outside the picture it is black.
+
+    :param pictures: (B, C, H, W); `where` (B, N, 4).
+    :returns: (B * N, C, size, size).
+    """
+    boxes = where.shape[1]
+    scale, shift = where.flatten(0, 1).chunk(2, dim=1)
+    axis = _pixel_centres(size, where)
+    x = scale[:, :1] * axis + shift[:, :1]  # (B * N, size)
+    y = scale[:, 1:] * axis + shift[:, 1:]
+    grid = torch.stack([x[:, None].expand(-1, size, -1), y[:, :, None].expand(-1, -1, size)], dim=-1)
+    # One grid with the boxes of a picture stacked: the picture need not be repeated for each box.
+    stacked = grid.view(len(pictures), boxes * size, size, 2)
+    read = F.grid_sample(pictures, stacked, align_corners=False)
+    return read.view(len(pictures), -1, boxes, size, size).transpose(1, 2).flatten(0, 1)
+
+
+def place_glimpses(glimpses: Tensor, where: Tensor, size: int) -> Tensor:
+    """Each glimpse on a black canvas at its box, as `grid_sample` draws it for the inverse transform.
+
+    Boxes are not rotated, so bilinear reading is a matrix product for the rows and one for the columns. That is faster
+    than reading pixel by pixel, and its gradient is summed in a fixed order on a GPU too.
+
+    :param glimpses: (B * N, C, g, g); `where` (B, N, 4).
+    :returns: (B * N, C, size, size).
+    """
+    scale, shift = where.flatten(0, 1).chunk(2, dim=1)
+    count, colours, side, _ = glimpses.shape
+    columns = _placing_matrix(scale[:, 0], shift[:, 0], side, size)
+    rows = _placing_matrix(scale[:, 1], shift[:, 1], side, size)
+    wide = glimpses.transpose(1, 2).reshape(count, side * colours, side) @ columns.transpose(1, 2)
+    placed = rows @ wide.view(count, side, colours * size)
+    return placed.view(count, size, colours, size).transpose(1, 2)
+
+
+def _placing_matrix(scale: Tensor, shift: Tensor, glimpse: int, size: int) -> Tensor:
+    """(M, size, glimpse): weights of the glimpse's pixels in each canvas pixel along one axis."""
+    seen_at = (_pixel_centres(size, scale) - shift[:, None]) / scale[:, None]
+    index = ((seen_at + 1) * glimpse - 1) / 2
+    return F.relu(1 - (index[..., None] - torch.arange(glimpse, device=scale.device)).abs())
+
+
+def _pixel_centres(size: int, like: Tensor) -> Tensor:
+    """(size,) where the middles of pixels lie in -1..1."""
+    return (torch.arange(size, device=like.device, dtype=like.dtype) * 2 + 1) / size - 1
+
+
+# ---- foreground
+
+
+class ImageEncoder(nn.Module):
+    """(B, 3, S, S) -> (B, features, grid, grid): a feature vector for each cell.
+
+    A convolution stack, then a lateral stack, the cells' messages, whose output is concatenated with its input.
+    """
+
+    def __init__(self, image_size: int, grid: int, base: int, features: int) -> None:
+        super().__init__()
+        halvings = (image_size // grid).bit_length() - 1
+        widths = (3, base, 2 * base, 4 * base, 8 * base)
+        groups = (4, 8, 8, 16)
+        layers: list[nn.Module] = []
+        for level, (inputs, channels) in enumerate(pairwise(widths)):
+            strided = nn.Conv2d(inputs, channels, 4, 2, 1) if level < halvings else nn.Conv2d(inputs, channels, 3, 1, 1)
+            layers.append(celu_block(strided, channels, groups[level]))
+        layers.append(celu_block(nn.Conv2d(8 * base, 16 * base, 3, 1, 1), 16 * base, 32))
+        layers.append(celu_block(nn.Conv2d(16 * base, features, 1), features, 16))
+        self.stack = nn.Sequential(*layers)
+        self.lateral = nn.Sequential(
+            *(celu_block(nn.Conv2d(features, features, 3, 1, 1), features, 16) for _ in range(2))
+        )
+        self.join = celu_block(nn.Conv2d(2 * features, features, 1), features, 16)
+
+    def forward(self, pictures: Tensor) -> Tensor:
+        seen = self.stack(pictures)
+        return self.join(torch.cat([seen, self.lateral(seen)], dim=1))
+
+
+class GlimpseEncoder(nn.Module):
+    """(M, 3, g, g) -> the mean and the standard deviation of z_what, (M, what) each."""
+
+    def __init__(self, glimpse: int, base: int, what: int) -> None:
+        super().__init__()
+        self.stack = nn.Sequential(
+            celu_block(nn.Conv2d(3, base, 3, 1, 1), base, 4),
+            celu_block(nn.Conv2d(base, 2 * base, 4, 2, 1), 2 * base, 8),
+            celu_block(nn.Conv2d(2 * base, 2 * base, 3, 1, 1), 2 * base, 4),
+            celu_block(nn.Conv2d(2 * base, 4 * base, 4, 2, 1), 4 * base, 8),
+            celu_block(nn.Conv2d(4 * base, 8 * base, 4, 2, 1), 8 * base, 8),
+            celu_block(nn.Conv2d(8 * base, 16 * base, glimpse // 8), 16 * base, 16),
+            nn.Flatten(),
+            nn.Linear(16 * base, 2 * what),
+        )
+
+    def forward(self, glimpses: Tensor) -> tuple[Tensor, Tensor]:
+        return mean_and_std(self.stack(glimpses))
+
+
+class GlimpseDecoder(nn.Module):
+    """(M, what) -> appearance (M, 3, g, g) and mask (M, 1, g, g), both in 0..1."""
+
+    def __init__(self, glimpse: int, base: int, what: int) -> None:
+        super().__init__()
+        doublings = glimpse.bit_length() - 1
+        widths = [8 * base, 8 * base, 4 * base, 2 * base, base][-doublings:]
+        groups = [16, 16, 8, 8, 4][-doublings:]
+        layers: list[nn.Module] = [celu_block(nn.Conv2d(what, 16 * base, 1), 16 * base, 16)]
+        before = 16 * base
+        for channels, count in zip(widths, groups, strict=True):
+            layers.append(celu_block(upsampling(before, channels, 2), channels, count))
+            layers.append(celu_block(nn.Conv2d(channels, channels, 3, 1, 1), channels, count))
+            before = channels
+        self.stack = nn.Sequential(*layers)
+        self.appearance_and_mask = nn.Conv2d(base, 4, 3, 1, 1)
+
+    def forward(self, what: Tensor) -> tuple[Tensor, Tensor]:
+        decoded = torch.sigmoid(self.appearance_and_mask(self.stack(what[:, :, None, None])))
+        return decoded[:, :3], decoded[:, 3:]
+
+
+# ---- background
+
+
+class PictureVector(nn.Module):
+    """(B, inputs, S, S) -> (B, outputs): four strided convolutions and a linear layer."""
+
+    def __init__(self, image_size: int, inputs: int, widths: tuple[int, int, int, int], outputs: int) -> None:
+        super().__init__()
+        blocks = [elu_block(a, b, stride=2) for a, b in pairwise((inputs, *widths))]
+        self.stack = nn.Sequential(*blocks, nn.Flatten(), nn.Linear(widths[-1] * (image_size // 16) ** 2, outputs))
+
+    def forward(self, pictures: Tensor) -> Tensor:
+        return self.stack(pictures)
+
+
+class MaskDecoder(nn.Module):
+    """(M, mask) -> logits (M, 1, S, S) of a background component's share of each pixel."""
+
+    def __init__(self, image_size: int, base: int, mask: int) -> None:
+        super().__init__()
+        first, second, third, fourth = 8 * base, 4 * base, 2 * base, base
+        self.stack = nn.Sequential(
+            celu_block(nn.Conv2d(mask, first, 1), first, 16),
+            celu_block(upsampling(first, first, 4), first, 16),
+            celu_block(nn.Conv2d(first, first, 3, 1, 1), first, 16),
+            celu_block(upsampling(first, second, 4), second, 16),
+            celu_block(nn.Conv2d(second, second, 3, 1, 1), second, 16),
+            celu_block(upsampling(second, third, 2), third, 8),
+            celu_block(nn.Conv2d(third, third, 3, 1, 1), third, 8),
+            celu_block(upsampling(third, fourth, image_size // 32), fourth, 4),
+            celu_block(nn.Conv2d(fourth, fourth, 3, 1, 1), fourth, 4),
+            nn.Conv2d(fourth, 1, 3, 1, 1),
+        )
+
+    def forward(self, mask: Tensor) -> Tensor:
+        return self.stack(mask[:, :, None, None])
+
+
+class CompDecoder(nn.Module):
+    """(M, component) -> a component's mean colours (M, 3, S, S) in 0..1: a spatial-broadcast decoder.
+
+    HALMA (appendix F.3) takes it instead of SPACE's StrongCompDecoder. Each pixel sees z_c and its place, through four
+    3x3 convolutions without padding: it can paint regions, but no digits.
+    """
+
+    margin = 4  # pixels that four convolutions without padding cut off each side
+
+    def __init__(self, image_size: int, base: int, component: int) -> None:
+        super().__init__()
+        self.side = image_size + 2 * self.margin
+        self.broadcast = nn.Conv2d(component + 2, base, 3)
+        self.stack = nn.Sequential(
+            nn.BatchNorm2d(base), nn.ELU(), *(elu_block(base, base, padding=0) for _ in range(3)), nn.Conv2d(base, 3, 1)
+        )
+
+    def forward(self, component: Tensor) -> Tensor:
+        axis = torch.linspace(-1, 1, self.side, device=component.device, dtype=component.dtype)
+        rows, columns = torch.meshgrid(axis, axis, indexing="ij")
+        # z_c is the same at all pixels and the places are the same for all z_c, so that the first convolution is a
+        # linear map of the one and a convolution of the other.
+        width = component.shape[1]
+        weight = self.broadcast.weight
+        of_places = F.conv2d(torch.stack([columns, rows])[None], weight[:, width:], self.broadcast.bias)
+        of_component = component @ weight[:, :width].sum((2, 3)).T
+        return torch.sigmoid(self.stack(of_places + of_component[:, :, None, None]))
+
+
+# ---- The model
+
 
 class Cells(NamedTuple):
-    """What the foreground makes of B pictures with N cells each; cells run row by row from the top left.
+    """The foreground's latents of B pictures with N cells each, row by row from the top left.
 
     :ivar presence_logit: (B, N), and `presence` (B, N) in 0..1, its relaxed sample (or its probability).
     :ivar where: (B, N, 4): scale x, y in 0..1 and shift x, y; the picture spans -1..1, y downwards.
     :ivar depth: (B, N); `what` (B, N, what).
-    :ivar kl: (B,) nats, the whole foreground's.
+    :ivar kl: (B,) nats, of the whole foreground.
     """
 
     presence_logit: Tensor
@@ -87,8 +306,6 @@ class SpaceOutput(NamedTuple):
 
 
 class Space(nn.Module):
-    """The model; `forward` gives the loss of equation 6 and everything that pictures of it need."""
-
     def __init__(self, config: SpaceConfig) -> None:
         super().__init__()
         self.config = config
@@ -96,8 +313,9 @@ class Space(nn.Module):
         self.background = BackgroundModule(config)
 
     def forward(self, pictures: Tensor, step: int, generator: torch.Generator | None = None) -> SpaceOutput:
-        """:param pictures: (B, 3, S, S) in 0..1; `step` places the annealed values; without a generator, latents are
-        their means.
+        """The loss of equation 6, and its parts.
+
+        :param pictures: (B, 3, S, S) in 0..1; `step` sets the annealed values; without a generator latents are means.
         """
         cells = self.foreground.infer(pictures, step, generator)
         front = self.foreground.render(cells)
@@ -162,11 +380,7 @@ class ForegroundModule(nn.Module):
         return Cells(presence_logit, presence, where, depth, what, kl.sum(1))
 
     def place(self, scale: Tensor, shift: Tensor) -> Tensor:
-        """z_where in picture coordinates: a box's middle lies at most half a cell outside of its cell.
-
-        :param scale, shift: (B, N, 2) unbounded x and y.
-        :returns: (B, N, 4) scale x, y and shift x, y.
-        """
+        """z_where (B, N, 4) of unbounded x, y (B, N, 2): a box's middle lies at most half a cell outside its cell."""
         middle = 2 / self.config.grid * (self.cell + 0.5 + torch.tanh(shift)) - 1
         return torch.cat([torch.sigmoid(scale), middle], dim=-1)
 
@@ -179,25 +393,21 @@ class ForegroundModule(nn.Module):
         # One picture at a time fits the cache of a CPU, which halves the time there; a GPU takes them all at once.
         at_once = 1 if glimpses.device.type == "cpu" else batch
         parts = zip(*(part.split(at_once) for part in (glimpses, cells.where, cells.depth)), strict=True)
-        mixed = torch.cat([self._compose(*part) for part in parts])
+        placed = (self._place(*part) for part in parts)
+        mixed = torch.cat([(weight * drawn).sum(1) for drawn, weight in placed])
         boundary = (mask * self.frame).view(batch, -1).sum(1)
         return Foreground(mixed[:, :3], mixed[:, 3:], boundary)
 
     def shares(self, cells: Cells) -> Tensor:
-        """(B, N, S, S): how much of each pixel is each cell's object; their sum is alpha."""
+        """(B, N, S, S): the share of each cell's object in each pixel; their sum is alpha."""
         _, mask = self.glimpse_decoder(cells.what.flatten(0, 1))
         mask = (mask * cells.presence.reshape(-1, 1, 1, 1)).unflatten(0, cells.depth.shape)
         drawn, weight = self._place(mask, cells.where, cells.depth)
         return (weight * drawn)[:, :, 0]
 
-    def _compose(self, glimpses: Tensor, where: Tensor, depth: Tensor) -> Tensor:
-        """The objects (B, N, 4, g, g) of B pictures on their canvases: (B, 4, S, S)."""
-        drawn, weight = self._place(glimpses, where, depth)
-        return (weight * drawn).sum(1)
-
     def _place(self, glimpses: Tensor, where: Tensor, depth: Tensor) -> tuple[Tensor, Tensor]:
-        """Glimpses (B, N, C, g, g), masks last, placed (B, N, C, S, S); and what their competition for each pixel by
-        mask and nearness leaves them, (B, N, 1, S, S).
+        """Glimpses (B, N, C, g, g), masks last, placed (B, N, C, S, S); and the share of each object in each pixel by
+        mask and nearness, (B, N, 1, S, S).
         """
         drawn = place_glimpses(glimpses.flatten(0, 1), where, self.config.image_size).unflatten(0, depth.shape)
         nearness = DEPTH_CONTRAST * torch.sigmoid(-depth)[:, :, None, None, None]
@@ -228,7 +438,7 @@ class BackgroundModule(nn.Module):
         masks, kl = self._masks(self.picture(pictures), generator)
         flat = masks.flatten(0, 1)
         logits = pictures.new_zeros(batch, 0, 1, *pictures.shape[-2:])
-        if config.components > 1:  # the last component needs none: it takes what is left
+        if config.components > 1:  # the last component takes the rest
             logits = self.mask_decoder(masks[:, :-1].flatten(0, 1)).unflatten(0, (batch, -1))
         log_share = stick_breaking(logits)
         repeated = pictures[:, None].expand(-1, config.components, -1, -1, -1)
@@ -266,8 +476,8 @@ def mixture_log_likelihood(pictures: Tensor, front: Foreground, behind: Backgrou
 
 
 def stick_breaking(logits: Tensor) -> Tensor:
-    """log pi_k (B, K, 1, S, S) from logits (B, K - 1, 1, S, S): each component takes sigmoid(logit) of what those
-    before it have left, and the last one the rest.
+    """log pi_k (B, K, 1, S, S) from logits (B, K - 1, 1, S, S): each component takes sigmoid(logit) of the rest that
+    those before it leave, and the last one all of it.
     """
     nothing = logits.new_zeros(len(logits), 1, *logits.shape[2:])
     taken = torch.cat([F.logsigmoid(logits), nothing], dim=1)
@@ -283,9 +493,7 @@ def sample(mean: Tensor, std: Tensor, generator: torch.Generator | None) -> Tens
 
 
 def relaxed_bernoulli(logit: Tensor, temperature: float, generator: torch.Generator | None) -> Tensor:
-    """A sample in 0..1 of the binary concrete distribution (Maddison et al., 2017); its mode, sigmoid(logit), without a
-    generator.
-    """
+    """A sample in 0..1 of the binary concrete distribution (Maddison et al., 2017); without a generator its mode."""
     if generator is None:
         return torch.sigmoid(logit)
     tiny = torch.finfo(logit.dtype).tiny
@@ -309,3 +517,103 @@ def bernoulli_kl(logit: Tensor, prior: float) -> Tensor:
 def gaussian_log_density(value: Tensor, mean: Tensor, std: float) -> Tensor:
     """log N(value; mean, std) in nats, number by number."""
     return -0.5 * ((value - mean) / std) ** 2 - math.log(std * math.sqrt(2 * math.pi))
+
+
+# ---- A pretrained model as the perception of an agent
+
+
+class Detection(NamedTuple):
+    """:ivar slots: (B, N, what + 1) float32, z_what and, last, z_pres.
+    :ivar boxes: (B, N, 4) float32, x0, y0, x1, y1 in pixels of the picture, y from the top; they may reach out of it.
+    :ivar present: (B, N) bool, which slots are objects: those with z_pres above one half.
+    """
+
+    slots: Tensor
+    boxes: Tensor
+    present: Tensor
+
+
+class SpaceEncoder:
+    """A frozen pretrained model: latents are their means, z_pres its probability, so that there is no noise.
+
+    :ivar slots: (N, what + 1), the shape of a picture's slots: (64, 33) as published.
+    """
+
+    def __init__(self, model: Space) -> None:
+        self.model = model.eval().requires_grad_(False)
+        self.slots = (model.config.cells, model.config.what + 1)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str], device: str = "auto") -> "SpaceEncoder":
+        """The model of a run directory of `pretrain_space`.
+
+        :raises InputError: no model there, a damaged one, or one of another kind.
+        """
+        place = Path(folder) / FOLDER
+        tensors, meta = load_checkpoint(place, KIND)
+        return cls(model_of(tensors, meta.get("model"), place).to(pick_device(device)))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """sha256 of the parameters."""
+        digest = hashlib.sha256()
+        for name, tensor in sorted(self.model.state_dict().items()):
+            digest.update(name.encode())
+            digest.update(tensor.cpu().contiguous().numpy().tobytes())
+        return digest.hexdigest()
+
+    def encode(self, pictures: np.ndarray | Tensor) -> Tensor:
+        """(B, H, H, 3) uint8 -> slots (B, 64, 33) float32 on the model's device; InputError as `detect`."""
+        return self.detect(pictures).slots
+
+    @torch.no_grad()
+    def detect(self, pictures: np.ndarray | Tensor) -> Detection:
+        """Slots and boxes of (B, H, H, 3) uint8 pictures.
+
+        :raises InputError: pictures of another shape or type.
+        """
+        found: list[Detection] = []
+        for part in self._checked(pictures).split(AT_ONCE):
+            cells = self.model.foreground.infer(self._prepared(part), 0, None)
+            slots = torch.cat([cells.what, cells.presence[..., None]], dim=-1)
+            found.append(Detection(slots, pixel_boxes(cells, pictures.shape[1]), cells.presence > PRESENT))
+        return Detection(*(torch.cat(parts) for parts in zip(*found, strict=True)))
+
+    @torch.no_grad()
+    def explain(self, pictures: np.ndarray | Tensor) -> SpaceOutput:
+        """The model's whole output for (B, H, H, 3) uint8 pictures."""
+        free = self.model.config.fixed_alpha_steps
+        return self.model(self._prepared(self._checked(pictures)), free)
+
+    def _prepared(self, pictures: Tensor) -> Tensor:
+        return self.model.shrink(pictures.to(self.model.foreground.cell.device))
+
+    def _checked(self, pictures: np.ndarray | Tensor) -> Tensor:
+        size = self.model.config.image_size
+        shape = tuple(pictures.shape)
+        whole = len(shape) == 4 and shape[1] == shape[2] and shape[3] == 3 and shape[0] and not shape[1] % size
+        if not whole or str(pictures.dtype).removeprefix("torch.") != "uint8":
+            raise InputError(
+                f"pictures are {pictures.dtype} {shape}; this SPACE model sees uint8 (B, {size}, {size}, 3), or a "
+                f"multiple of {size} along the sides"
+            )
+        return torch.as_tensor(pictures)
+
+
+def pixel_boxes(cells: Cells, side: int) -> Tensor:
+    """(B, N, 4) x0, y0, x1, y1 of the cells' boxes in a picture of so many pixels."""
+    scale, shift = cells.where.chunk(2, dim=-1)
+    return (torch.cat([shift - scale, shift + scale], dim=-1) + 1) / 2 * side
+
+
+def model_of(tensors: dict[str, Tensor], config: object, where: Path) -> Space:
+    """The model in a checkpoint's tensors, on the CPU; InputError where they do not fit its settings."""
+    try:
+        model = Space(SpaceConfig.from_json(config))
+        model.load_state_dict({n.removeprefix(MODEL): t for n, t in tensors.items() if n.startswith(MODEL)})
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+    except RuntimeError as error:
+        reason = str(error).splitlines()[1].strip()
+        raise InputError(f"{where}: the tensors do not fit the model's settings ({reason})") from None
+    return model

@@ -9,156 +9,80 @@ import colorsys
 import hashlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import replace
 from math import isfinite
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from gumption.agents.run import Line, Tensors, run_learner
-from gumption.agents.run_folder import RunFolder
+from gumption.agents.run_folder import RunFolder, read_config
+from gumption.agents.settings import CONFIG
 from gumption.data import InputError
 from gumption.data.progress import Bar
-from gumption.data.settings import Count, Positive, Seed, Size, checked, settings
+from gumption.data.sealed import write_sealed
 from gumption.data.writing import whole_file
-from gumption.envs.halma import Mazes
+from gumption.envs.halma import Mazes, sample_mazes
 from gumption.envs.halma.visual import PanelPainter
 from gumption.kg.checkpoint import optimiser_tensors, pick_device, restore_optimiser
 
-from .space import Space, SpaceOutput
-from .space_config import PRESENT, Anneal, SpaceConfig
-from .space_encoder import KIND, MODEL, SpaceEncoder, model_of, pixel_boxes
+from .config import PretrainingConfig
+from .space import KIND, MODEL, PRESENT, Space, SpaceEncoder, SpaceOutput, model_of, pixel_boxes
 
 OPTIMISERS = {"rmsprop": torch.optim.RMSprop, "adam": torch.optim.Adam}
 MEASURES = ("loss", "log_likelihood", "kl_foreground", "kl_background", "boundary", "objects", "squared_error")
 SHOWN = 8  # panels in the pictures of a run
 
 
-@settings
-class SpaceLearning:
-    """How SPACE is trained; the defaults are the published ones.
-
-    :ivar optimiser: of the foreground, "rmsprop" or "adam"; the background has Adam.
-    :ivar foreground_rate, background_rate: learning rates.
-    :ivar max_norm: of the gradient, over both.
-    """
-
-    optimiser: Literal["rmsprop", "adam"] = "rmsprop"
-    foreground_rate: Positive = 1e-5
-    background_rate: Positive = 1e-3
-    max_norm: Positive = 1.0
-
-
-# "fast" is a narrow model for two cores: pictures of 64 pixels (to a linear classifier as legible as those of 128),
-# half the width, one background component (the background of a panel is black), and priors annealed within three
-# thousand steps, where the published ones take twenty thousand.
-PRESETS = {
-    "paper": (SpaceConfig(), SpaceLearning()),
-    "fast": (
-        SpaceConfig(
-            image_size=64,
-            glimpse=16,
-            base=8,
-            features=64,
-            components=1,
-            hidden=32,
-            background_base=8,
-            presence_prior=Anneal(0.1, 0.001, 500, 3_000),
-            temperature=Anneal(2.5, 1.0, 0, 3_000),
-            scale_mean=Anneal(-1.5, -1.5, 0, 1),
-            scale_std=0.3,
-            fixed_alpha_steps=500,
-            boundary=1,
-            boundary_weight=100.0,
-        ),
-        SpaceLearning(optimiser="adam", foreground_rate=5e-4, background_rate=3e-3),
-    ),
-}
-
-
-@checked
 def pretrain_space(
-    panels: Mazes | np.ndarray,
-    painter: PanelPainter,
-    *,
-    run_dir: str | Path,
-    steps: Count,
-    batch_size: Size = 16,
-    seed: Seed = 0,
-    device: str = "auto",
-    config: SpaceConfig | None = None,
-    learning: SpaceLearning | None = None,
-    log_every: Count = 50,
-    keep_every: Count = 1_000,
-    progress: bool = True,
-    resume: bool = False,
+    config: PretrainingConfig, run_dir: str | Path, *, resume: bool = False, progress: bool = True
 ) -> SpaceEncoder:
-    """Train a SPACE model on panels drawn anew for each step, and keep it in a run directory.
+    """Train a SPACE model on panels that are drawn anew for each step, and keep it in a run directory.
 
-    On a CPU the same arguments give the same bits, also after a stop and a resume.
+    On a CPU the same config gives the same bits, also after a stop and a resume.
 
-    :param panels: mazes, all of whose cells are seen alike often, or rows (n, 11) as `panel_row` gives them.
-    :param config, learning: the model and its training; the published ones where they are None. See `PRESETS`.
-    :param log_every: steps between lines of metrics; `keep_every` between checkpoints, each with a picture in plots/.
-    :param progress: tell on stderr how far it is, on a terminal by a bar.
     :param resume: go on from the run's checkpoint; `steps` may be more than before.
-    :raises InputError: no panels, a value out of range, a run directory that is in use or was begun with other
-        settings, a loss that is not a number.
+    :param progress: report the progress on stderr, on a terminal by a bar.
+    :raises InputError: a run directory that is in use or was begun with another config; a loss that is not a number.
     """
-    rows = panels.rows[panels.inside] if isinstance(panels, Mazes) else np.asarray(panels)
-    if rows.ndim != 2 or rows.shape[1] != 11 or not len(rows):
-        raise InputError(f"panels are rows of shape (n, 11), at least one; these are {rows.shape}")
-    if steps % log_every or keep_every % log_every:
-        raise InputError("steps and keep_every are multiples of log_every")
-    settings = {
-        "world": "halma-space",
-        "model": (config or SpaceConfig()).to_json(),
-        "learning": asdict(learning or SpaceLearning()),
-        "batch_size": batch_size,
-        "seed": seed,
-        "log_every": log_every,
-        "keep_every": keep_every,
-        "images": painter.images,
-        "panels": {"count": len(rows), "sha256": hashlib.sha256(np.ascontiguousarray(rows).tobytes()).hexdigest()},
-    }
-    folder = RunFolder(run_dir, settings)
+    run_dir, begun = Path(run_dir), config.steps
+    if resume and (run_dir / CONFIG).is_file():
+        begun = read_config(run_dir, PretrainingConfig).steps
+    folder = RunFolder.of(run_dir, replace(config, steps=begun))
     folder.check(resume)
     learner, _, _ = run_learner(
-        folder,
-        lambda: _Pretraining(folder, rows, painter, pick_device(device), steps),
-        title="pretraining SPACE",
-        progress=progress,
+        folder, lambda: _Pretraining(folder.path, config), title="pretraining SPACE", progress=progress
     )
     return SpaceEncoder(learner.model)
 
 
 class _Pretraining:
-    """See `gumption.agents.run.Learner`; a run of more steps goes on with a shorter one, so that none is final."""
+    """See `gumption.agents.run.Learner`; it has no final figures, since a run may go on with more steps."""
 
     kind, threads = KIND, None
 
-    def __init__(
-        self, folder: RunFolder, rows: np.ndarray, painter: PanelPainter, device: torch.device, steps: int
-    ) -> None:
-        self.folder, self.rows, self.painter = folder, rows, painter
-        self.settings = settings = folder.settings
-        self.torch_device, self.device, self.seed = device, str(device), settings["seed"]
-        self.step, self.total = 0, steps
-        self.measured_every, self.kept_every = settings["log_every"], settings["keep_every"]
-        torch.manual_seed(self.seed)
-        self.model = Space(SpaceConfig.from_json(settings["model"])).to(device)
+    def __init__(self, path: Path, config: PretrainingConfig) -> None:
+        self.path, self.config = path, config
+        self.torch_device = pick_device(config.device)
+        self.device = str(self.torch_device)
+        self.step, self.total = 0, config.steps
+        self.measured_every, self.kept_every = config.log_interval, config.checkpoint_interval
+        mazes = Mazes(sample_mazes(config.num_mazes, config.maze_seed, config.mean_depth, config.mean_branches))
+        self.rows = mazes.rows[mazes.inside]
+        self.painter = PanelPainter(config.images)
+        torch.manual_seed(config.seed)
+        self.model = Space(config.model).to(self.torch_device)
         self.model.train()
-        rates = SpaceLearning(**settings["learning"])
+        rates = config.learning
         self.optimisers = {
             "foreground": OPTIMISERS[rates.optimiser](self.model.foreground.parameters(), lr=rates.foreground_rate),
             "background": torch.optim.Adam(self.model.background.parameters(), lr=rates.background_rate),
         }
-        self.max_norm = rates.max_norm
-        self.shown = painter.draw(self.rows[self._rng(0).integers(len(rows), size=SHOWN)], self._rng(0))
-        self.sums = torch.zeros(len(MEASURES), device=device)
+        self.shown = self.painter.draw(self.rows[self._rng(0).integers(len(self.rows), size=SHOWN)], self._rng(0))[0]
+        self.sums = torch.zeros(len(MEASURES), device=self.torch_device)
         self.batches = self._batches()
 
     @property
@@ -166,13 +90,12 @@ class _Pretraining:
         return self.step
 
     def learn(self, bar: Bar) -> None:
-        """One step of both optimisers."""
         pictures = next(self.batches)
         generator = torch.Generator(self.torch_device).manual_seed(int(self._rng(2, self.step).integers(2**63)))
         inputs = self.model.shrink(pictures)
         output = self.model(inputs, self.step, generator)
         output.loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.max_norm)
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.learning.max_norm)
         for optimiser in self.optimisers.values():
             optimiser.step()
             optimiser.zero_grad(set_to_none=True)
@@ -180,15 +103,15 @@ class _Pretraining:
         self.step += 1
 
     def _batches(self) -> Iterator[Tensor]:
-        """The pictures of each step that is left, uint8 on the device; the next are drawn while a step is computed.
+        """The pictures of each remaining step, uint8 on the device; the next are drawn while a step is computed.
 
-        Each step has its own generator, so that a run that is resumed sees what it would have seen.
+        Each step has its own generator, so that a resumed run draws the same pictures.
         """
 
         def draw(step: int) -> Tensor:
             rng = self._rng(1, step)
-            chosen = self.rows[rng.integers(len(self.rows), size=self.settings["batch_size"])]
-            pictures = torch.from_numpy(self.painter.draw(chosen, rng))
+            chosen = self.rows[rng.integers(len(self.rows), size=self.config.batch_size)]
+            pictures = torch.from_numpy(self.painter.draw(chosen, rng)[0])
             return pictures.pin_memory() if self.torch_device.type == "cuda" else pictures
 
         with ThreadPoolExecutor(1) as pool:
@@ -209,12 +132,12 @@ class _Pretraining:
         return f"error {line['squared_error']:.4f}"
 
     def state(self) -> tuple[Tensors, dict[str, Any]]:
-        draw_inference(SpaceEncoder(self.model), self.shown, self.folder.path / "plots" / f"step-{self.step:06}.png")
+        draw_inference(SpaceEncoder(self.model), self.shown, self.path / "plots" / f"step-{self.step:06}.png")
         self.model.train().requires_grad_(True)
         tensors = {f"{MODEL}{name}": tensor for name, tensor in self.model.state_dict().items()}
         for name, optimiser in self.optimisers.items():
             tensors |= optimiser_tensors(optimiser, name)
-        return tensors, {"step": self.step, "model": self.settings["model"]}
+        return tensors, {"step": self.step, "model": self.config.model.to_json()}
 
     def put_state(self, tensors: Tensors, meta: dict[str, Any], where: Path) -> None:
         self.step = meta["step"]
@@ -223,16 +146,19 @@ class _Pretraining:
             restore_optimiser(optimiser, tensors, name)
 
     def manifest(self) -> dict[str, Any]:
-        return {"seed": self.seed, "parameters": sum(p.numel() for p in self.model.parameters())}
+        panels = {"count": len(self.rows), "sha256": hashlib.sha256(self.rows.tobytes()).hexdigest()}
+        parameters = sum(p.numel() for p in self.model.parameters())
+        return {"seed": self.config.seed, "parameters": parameters, "panels": panels}
 
     def keep(self, path: Path) -> None:
-        """Its panels are named by hash in config.json."""
+        if read_config(path, PretrainingConfig).steps < self.total:  # it goes on for longer than it was begun for
+            write_sealed(path / CONFIG, self.config.to_json())
 
     def final(self, curve: list[Line]) -> None:
         return None
 
     def _rng(self, *purpose: int) -> np.random.Generator:
-        return np.random.default_rng([self.seed, *purpose])
+        return np.random.default_rng([self.config.seed, *purpose])
 
 
 def _measures(output: SpaceOutput, inputs: Tensor) -> Tensor:
@@ -250,7 +176,7 @@ def _measures(output: SpaceOutput, inputs: Tensor) -> Tensor:
     return torch.stack([value.detach() for value in values])
 
 
-# ---- What SPACE makes of panels, as pictures: input, reconstruction, detection, segmentation (paper, Fig. S12).
+# ---- Pictures of SPACE's inference: input, reconstruction, detection, segmentation (paper, Fig. S12).
 
 
 ROWS = ("input", "reconstruction", "detection", "segmentation")
@@ -259,7 +185,7 @@ ROWS = ("input", "reconstruction", "detection", "segmentation")
 def draw_inference(encoder: SpaceEncoder, pictures: np.ndarray, path: Path) -> None:
     """Write a PNG with a column for each of the (n, H, H, 3) uint8 pictures; the same bytes for the same data.
 
-    In the segmentation each object has its own colour, and what is background by more than half is black.
+    In the segmentation each object has its own colour; pixels that are background by more than half are black.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -292,9 +218,7 @@ def draw_inference(encoder: SpaceEncoder, pictures: np.ndarray, path: Path) -> N
 
 
 def segmentation(encoder: SpaceEncoder, pictures: np.ndarray) -> np.ndarray:
-    """(n, S, S, 3) float32: the colour of the object that has most of each pixel, black where none has half of it."""
-    import torch
-
+    """(n, S, S, 3) float32: the colour of the object with the greatest share of a pixel, black for background."""
     output = encoder.explain(pictures)
     with torch.no_grad():
         shares = encoder.model.foreground.shares(output.cells)

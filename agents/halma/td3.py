@@ -4,20 +4,20 @@ A critic with twin values learns from replayed moves towards
 
     y = scale * r + discount * min(Q1'(s', o'), Q2'(s', o')),   o' drawn from the target actor
 
-where Q' and the target actor follow the trained ones slowly; where the move reached the goal, y = scale * r (decision:
-a trial's value ends with the trial. What later trials bring is the same whatever the agent does in this one, as long as
-it gets there). Drawing o' instead of taking the best one is TD3's smoothing of the target policy, for choices.
+where Q' and the target actor follow the trained ones slowly. Where the move reached the goal, y = scale * r (decision:
+a trial's value ends with the trial; later trials are worth the same whatever the agent does in a successful one).
+Drawing o' instead of taking the best option is TD3's smoothing of the target policy, for discrete choices.
 
-Options are discrete, so that dQ/do, along which TD3 moves its actor, does not exist: relaxed one-hot options follow the
-critic's slope between options that nobody can take. Instead, every `policy_delay` updates, the actor is fitted to
-candidates in the measure of what the critic says of them, as in maximum a posteriori policy optimisation (Abdolmaleki
-et al., 2018):
+Options are discrete, so that dQ/do, along which TD3 moves its actor, does not exist; relaxed one-hot options would
+follow the critic's slope between options that nobody can take. Instead, every `policy_delay` updates, the actor is
+fitted to candidates with weights by the critic, as in maximum a posteriori policy optimisation (Abdolmaleki et al.,
+2018):
 
     L(actor) = - sum_k w_k log pi(o_k | s),   w = softmax(min(Q1, Q2)(s, o_k) / temperature)
 
-With the probability of the greedy option the agent follows its actor, drawing choices as likely as they are, also when
-it is tested (decision: which of the options that seem alike is best, such as one step or two, only trying them tells;
-and where a panel is new, the most probable option, taken each time, may lead back to the same panel for ever).
+With the probability of the greedy option the agent draws an option from its actor, in tests too (decision: which of two
+similar options is better, such as one step or two, only trying them shows; and the most probable option, taken each
+time, may lead back to the same new panel for ever).
 
 Metrics beside those of every run (see agents/run.py), a line per `log_interval` episodes: episode, finished_trials and
 valid_moves (moving averages over the last num_mazes episodes, as in F.2: trials that reached the goal, share of valid
@@ -43,29 +43,28 @@ from gumption.envs import worlds
 from gumption.envs.halma import HALMAVectorEnv
 from gumption.envs.halma.env import Outcome
 from gumption.envs.halma.facts import RELATIONS, HALMAFacts
-from gumption.envs.halma.memory import REACHED, TRIAL_OVER, VALID, MemoryWriter
+from gumption.envs.halma.maze import MAZES
+from gumption.envs.halma.memory import FOLDER, MemoryWriter, flags
 from gumption.kg.checkpoint import optimiser_tensors, pick_device, put_weights, restore_optimiser, under
 
 from .acting import first_percept, next_percept, other_options
-from .actor_critic import Actor, Critic
 from .config import HALMAConfig
-from .encoders import Memo, scale_pictures
-from .player import NetworkActor, knowledge_of, make_perception
+from .knowledge import knowledge_of_run
+from .networks import ActorNetwork, CriticNetwork, Memo, NetworkActor, make_perception, scale_pictures
 
 KIND = "gumption/halma-training/1"  # of checkpoints
-MAZES, MEMORY = "mazes.jsonl", "memory"  # in the folder of a run
 
 # ---- The replay buffer: the latest moves of every environment, in the order in which they were made.
 
 
 class Moves(NamedTuple):
-    """n sequences of K moves that were made one after another.
+    """n sequences of K consecutive moves.
 
     :ivar features: (n, K + 1, ...), of the panels before each move and after the last.
     :ivar action: (n, K + 1, 1 + T) int64 and `reward` (n, K + 1) float32, of the move *before* each panel; `first`
-        (n, K + 1) bool, panels that begin an episode.
-    :ivar option: (n, K, 1 + T) int64, what was chosen; `gain` (n, K) float32, the reward it brought.
-    :ivar ended: (n, K) bool: nothing that follows counts. `counts` (n, K) bool: learn from this move.
+        (n, K + 1) bool: the panel begins an episode.
+    :ivar option: (n, K, 1 + T) int64, the move; `gain` (n, K) float32, its reward.
+    :ivar ended: (n, K) bool: the value ends with this move. `counts` (n, K) bool: learn from this move.
     :ivar memo: of the actor before the first panel.
     """
 
@@ -81,10 +80,7 @@ class Moves(NamedTuple):
 
 
 class Replay:
-    """A ring of time steps of B environments, on one device.
-
-    :ivar size: time steps that are kept; `added` those that were ever added.
-    """
+    """A ring of the latest `size` time steps of B environments, on one device; `added` of them were ever added."""
 
     def __init__(
         self,
@@ -97,7 +93,7 @@ class Replay:
         device: torch.device,
     ) -> None:
         """
-        :param features: shape of one observation's features; `dtype` theirs.
+        :param features: shape of one observation's features.
         :param tokens: 1 + T.
         :param memo: numbers in each part of an actor's memo.
         """
@@ -127,11 +123,11 @@ class Replay:
         self.added += 1
 
     def ready(self, moves: int) -> bool:
-        """Whether sequences of so many moves can be drawn."""
+        """Whether sequences of so many moves can be sampled."""
         return min(self.added, self.size) > moves + 1
 
     def sample(self, count: int, moves: int, rng: np.random.Generator) -> Moves:
-        """Draw sequences uniformly from all that the ring holds; they may run over the end of an episode."""
+        """Sequences uniformly from the whole ring; they may run over the end of an episode."""
         kept = min(self.added, self.size)
         begin = rng.integers(kept - moves, size=count) + self.added - kept
         column = torch.from_numpy(rng.integers(self.num_envs, size=count))
@@ -156,24 +152,22 @@ class Replay:
         )
 
     def state_dict(self) -> dict[str, torch.Tensor]:
-        """All that is kept, and how much was ever added."""
         return self.parts | {"added": torch.tensor(self.added)}
 
     def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
-        """Put a saved state back in place."""
         for name, part in self.parts.items():
             part.copy_(state[name])
         self.added = int(state["added"])
 
 
-# ---- What lets an agent learn from fixed panels in less time and memory: the replay buffer keeps places, not pictures.
+# ---- Fixed panels: the replay buffer keeps places instead of pictures, which saves time and memory.
 #
-# A place is the number of a cell of a maze, 8 bytes in place of a picture's 49 KB. Replayed moves show many a picture
-# several times; here each is drawn once for an update, and goes through each network once.
+# A place is the number of a cell of a maze, 8 bytes instead of a picture's 49 KB. Pictures that occur several times in
+# the replayed moves are drawn once for an update, and go through each network once.
 
 
 class Album:
-    """The pictures that an update of the networks looks at."""
+    """The pictures of an update of the networks."""
 
     def __init__(self, env: HALMAVectorEnv, device: torch.device) -> None:
         """:param env: shows fixed panels."""
@@ -181,18 +175,18 @@ class Album:
         self._pictures = torch.empty(0)
 
     def places(self) -> torch.Tensor:
-        """(B,) int64: where the environments are."""
+        """(B,) int64 of the environments."""
         return torch.from_numpy(self._env.places()).to(self._device)
 
     def open(self, places: torch.Tensor) -> torch.Tensor:
-        """Draw the pictures of places (...) int64; returns (...) int64, which of these pictures each place has."""
+        """Draw the pictures of places (...) int64; returns the index of each place's picture, (...) int64."""
         shown, which = places.unique(return_inverse=True)
         pictures = torch.from_numpy(self._env.pictures(shown.cpu().numpy())).to(self._device)
         self._pictures = scale_pictures(pictures)
         return which
 
     def encode(self, encoder: nn.Module, which: torch.Tensor) -> torch.Tensor:
-        """The encoder's vectors (..., size) of the pictures (...) that `open` gave."""
+        """The encoder's vectors (..., size) of the pictures with the indices (...) of `open`."""
         looked_at, which = which.unique(return_inverse=True)
         return encoder(self._pictures[looked_at])[which]
 
@@ -200,16 +194,17 @@ class Album:
 # ---- TD3
 
 
-class Learner:
+class TD3:
     """Actor, critic, their targets and their optimisers.
 
     :ivar critic_loss, value: of the latest update, tensors on the device.
+    :ivar moves, burn_in: moves of a sequence to learn from, and those before them that only update the LSTM's state.
     """
 
     def __init__(self, config: HALMAConfig, device: torch.device, album: Album | None = None) -> None:
-        """:param album: of fixed panels, where the replay buffer keeps places instead of pictures."""
+        """:param album: where the replay buffer keeps places instead of pictures."""
         self.config, self.settings, self.album = config, config.learner, album
-        self.actor, self.critic = Actor(config).to(device), Critic(config).to(device)
+        self.actor, self.critic = ActorNetwork(config).to(device), CriticNetwork(config).to(device)
         self.target_actor, self.target_critic = copy.deepcopy(self.actor), copy.deepcopy(self.critic)
         self.trained: list[torch.Tensor] = [*self.actor.parameters(), *self.critic.parameters()]
         self.targets: list[torch.Tensor] = [*self.target_actor.parameters(), *self.target_critic.parameters()]
@@ -220,13 +215,11 @@ class Learner:
         ]
         self.updates = 0
         self.critic_loss = self.value = torch.zeros((), device=device)
-        self.moves, self.burn_in = (
-            (self.settings.sequence, self.settings.burn_in) if config.recurrent else (1, 0)
-        )  # of a sequence: so many that are learned from, after so many that are not
+        self.moves, self.burn_in = (self.settings.sequence, self.settings.burn_in) if config.recurrent else (1, 0)
         self.sequences = self.settings.batch_size // self.moves
 
     def update(self, replay: Replay, rng: np.random.Generator) -> None:
-        """One update of the critic, of the targets, and each `policy_delay` times of the actor."""
+        """One update of the critic and of the targets, and every `policy_delay` updates one of the actor."""
         moves = replay.sample(self.sequences, self.burn_in + self.moves, rng)
         if self.album is not None:
             moves = moves._replace(features=self.album.open(moves.features))
@@ -265,17 +258,18 @@ class Learner:
         loss = -(weight * self.actor.log_likelihood(made, options)).sum(1).mean()
         self._descend(0, loss, self.actor, settings.max_grad_norm)
 
-    def _made(self, network: Actor | Critic, moves: Moves, *, later: bool, memo: bool = False) -> torch.Tensor:
-        """The body's vectors (n * K, size) at the panels before the moves that are learned from, or after (`later`).
+    def _made(
+        self, network: ActorNetwork | CriticNetwork, moves: Moves, *, later: bool, memo: bool = False
+    ) -> torch.Tensor:
+        """The body's vectors (n * K, size) at the panels before, or after (`later`), the moves to learn from.
 
-        An LSTM begins where the actor's memo was when the moves were made, or, the critic's, with nothing; it has the
-        burn-in to catch up.
+        An actor's LSTM starts from its memo when the moves were made, a critic's from zeros; the burn-in updates both.
         """
         start = moves.memo if memo else network.body.start(len(moves.first))
         begin = 1 if later and not self.config.recurrent else 0
         upto = moves.first.shape[1] - (0 if later else 1)
         panels = slice(begin, upto)
-        if self.album is not None:  # agents that see have no LSTM: the encoder is their whole body
+        if self.album is not None:  # agents that see panels have no LSTM: the encoder is their whole body
             return self.album.encode(network.body.encoder, moves.features[:, panels]).flatten(0, 1)
         made, _ = network.body(
             moves.features[:, panels], moves.action[:, panels], moves.reward[:, panels], moves.first[:, panels], start
@@ -283,7 +277,7 @@ class Learner:
         return made[:, -self.moves :].flatten(0, 1)
 
     def _learned(self, part: torch.Tensor) -> torch.Tensor:
-        """What belongs to the moves that are learned from: (n, K, ...) -> (n * K', ...)."""
+        """Of the moves to learn from: (n, K, ...) -> (n * K', ...)."""
         return part[:, self.burn_in :].flatten(0, 1)
 
     def _descend(self, which: int, loss: torch.Tensor, network: torch.nn.Module, norm: float) -> None:
@@ -294,17 +288,12 @@ class Learner:
         optimiser.step()
 
     def networks(self) -> dict[str, torch.nn.Module]:
-        """All networks by name, as they are saved."""
-        return {
-            "actor": self.actor,
-            "critic": self.critic,
-            "target_actor": self.target_actor,
-            "target_critic": self.target_critic,
-        }
+        """All networks by their names in a checkpoint."""
+        return {name: getattr(self, name) for name in ("actor", "critic", "target_actor", "target_critic")}
 
 
 class Log:
-    """Finished trials and valid moves of each episode, and the line of metrics that they make."""
+    """Moving averages over the latest `window` episodes."""
 
     def __init__(self, num_envs: int, window: int) -> None:
         self.counts = np.zeros((4, num_envs))  # of each running episode: trials finished, valid moves, moves, reward
@@ -312,7 +301,6 @@ class Log:
         self.episodes = 0
 
     def add(self, outcome: Outcome) -> None:
-        """Count a step of the batch."""
         self.counts += [outcome.reached, outcome.valid, np.ones(len(outcome.valid)), outcome.reward]
         for i in np.flatnonzero(outcome.done):
             trials, valid, moves, reward = self.counts[:, i]
@@ -321,26 +309,20 @@ class Log:
         self.counts[:, outcome.done] = 0
 
     def line(self) -> dict[str, float]:
-        """The moving averages."""
         means = np.mean(self.recent, axis=0)
         return dict(zip(("finished_trials", "valid_moves", "return"), (float(m) for m in means), strict=True))
 
     def state(self) -> dict[str, Any]:
-        """What `restore` takes."""
         return {"counts": self.counts.tolist(), "recent": list(self.recent), "episodes": self.episodes}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a saved state."""
         self.counts = np.array(state["counts"])
         self.recent.extend(state["recent"])
         self.episodes = state["episodes"]
 
 
 class Training:
-    """See `gumption.agents.run.Learner`: a step of learning is one move of every environment and one update.
-
-    :ivar memory: the transitions of the run, which are kept as they come.
-    """
+    """See `gumption.agents.run.Learner`: a step of learning is one move of every environment and one update."""
 
     kind = KIND
 
@@ -350,8 +332,8 @@ class Training:
 
     def __init__(self, config: HALMAConfig, env: HALMAVectorEnv, folder: Path) -> None:
         """
-        :param folder: of the run, where its memory lies.
-        :raises InputError: a graph that is not there, or says nothing of what speaks for a choice.
+        :param folder: of the run, where its memory is kept.
+        :raises InputError: a graph that is not there, or has no fact of the world's relations.
         """
         settings, device = config.learner, pick_device(config.device)
         self.config, self.folder, self.device = config, folder, str(device)
@@ -364,7 +346,7 @@ class Training:
         self.env = env
         env.reset(seed=config.seed)
         self.album = Album(env, device) if config.keeps_places else None
-        self.learner = Learner(config, device, self.album)
+        self.learner = TD3(config, device, self.album)
         perception = make_perception(config, device)
         self.player = NetworkActor(self.learner.actor, perception, settings.greedy_first)
         self.replay = Replay(
@@ -383,17 +365,17 @@ class Training:
         self.total, self.measured_every, self.kept_every = (
             config.episodes, config.log_interval, config.checkpoint_interval,
         )  # fmt: skip
-        self.kept: int | None = None  # records of the memory that belong to the state; None where it begins
+        self.kept: int | None = None  # records of the memory at the checkpoint; None for a run that begins
         if self.knowledge is not None:
             vocabulary = HALMAFacts(config.max_opt_len).vocabulary
             self.player.consult(self.knowledge.advice(vocabulary, RELATIONS), config.guide_weight)
 
     @cached_property
     def memory(self) -> MemoryWriter:
-        return MemoryWriter(self.folder / MEMORY, self.config.max_opt_len, keep=self.kept)
+        """The transitions of the run, which are written as they come."""
+        return MemoryWriter(self.folder / FOLDER, self.config.max_opt_len, keep=self.kept)
 
     def close(self) -> None:
-        """Close the memory."""
         if "memory" in self.__dict__:
             self.memory.close()
 
@@ -406,12 +388,11 @@ class Training:
         return self.log.episodes
 
     def learn(self, bar: Bar) -> None:
-        """One move of every environment, remembered, and one update; where the agent is guided by what it remembers,
-        its knowledge is made anew every `guide_interval` episodes."""
         before, every = self.done, self.config.guide_interval
         self._move()
         if self.config.guided and self.done // every > before // every:
-            self._learn_from_memory()
+            self.memory.flush()
+            self._consult_memory(self.memory.count)
 
     def _move(self) -> None:
         settings, percept = self.config.learner, self.percept
@@ -422,8 +403,13 @@ class Training:
         options = self.player.act(percept, self.rng)
         features = self.player.features if self.album is None else self.album.places()
         outcome = self.env.move(options)
-        self._remember(options, outcome)
-        ends = outcome.done | (outcome.trial_over & ~outcome.reached)  # what follows is somewhere else
+        over = outcome.trial_over | outcome.done
+        marks = flags(outcome.valid, outcome.reached, over)
+        self.memory.append(outcome.before, options, outcome.after, outcome.maze, outcome.trial, self.episode, marks)
+        ended = np.flatnonzero(outcome.done)
+        self.episode[ended] = self.begun + np.arange(len(ended))
+        self.begun += len(ended)
+        ends = outcome.done | (outcome.trial_over & ~outcome.reached)  # the next panel is another trial's
         self.replay.add(
             features=features,
             action=torch.from_numpy(percept.action),
@@ -442,21 +428,10 @@ class Training:
         if self.replay.ready(self.learner.burn_in + self.learner.moves) and self.steps >= settings.batch_size:
             self.learner.update(self.replay, self.rng)
 
-    def _remember(self, options: np.ndarray, outcome: Outcome) -> None:
-        over = outcome.trial_over | outcome.done
-        flags = VALID * outcome.valid + REACHED * outcome.reached + TRIAL_OVER * over
-        self.memory.append(
-            outcome.before, options, outcome.after, outcome.maze, outcome.trial, self.episode, flags.astype(np.uint8)
-        )
-        ended = np.flatnonzero(outcome.done)
-        self.episode[ended] = self.begun + np.arange(len(ended))
-        self.begun += len(ended)
-
-    def _learn_from_memory(self) -> None:
-        """Make the knowledge that guides the agent from all that it remembers by now."""
-        self.memory.flush()
-        self.guided_until = self.memory.count
-        self.player.consult(knowledge_of(self.folder / MEMORY, self.guided_until), self.config.guide_weight)
+    def _consult_memory(self, records: int) -> None:
+        """Make the knowledge that guides the agent anew from its first records."""
+        self.guided_until = records
+        self.player.consult(knowledge_of_run(self.folder, records), self.config.guide_weight)
 
     def measure(self) -> Line:
         learner = self.learner
@@ -471,16 +446,16 @@ class Training:
         return {"mazes": self.env.mazes.fingerprint, **about}
 
     def keep(self, path: Path) -> None:
-        """What the run depends on. A memory that was begun before the first checkpoint is begun anew."""
+        """A memory that was begun before the first checkpoint is begun anew."""
         if self.kept is None:
-            shutil.rmtree(path / MEMORY, ignore_errors=True)
+            shutil.rmtree(path / FOLDER, ignore_errors=True)
             self.env.mazes.save(path / MAZES)
             if self.knowledge is not None:
                 self.knowledge.save(path / KNOWLEDGE)
 
     def final(self, curve: list[Line]) -> Line:
-        told = {name: curve[-1][name] for name in ("finished_trials", "valid_moves")}
-        return {"episodes": self.done, "steps": self.steps, **told}
+        figures = {name: curve[-1][name] for name in ("finished_trials", "valid_moves")}
+        return {"episodes": self.done, "steps": self.steps, **figures}
 
     def state(self) -> tuple[Tensors, dict[str, Any]]:
         self.memory.flush()
@@ -533,6 +508,6 @@ class Training:
         self.log.restore(meta["log"])
         self.kept, self.guided_until = meta["memory"], meta["guided_until"]
         if self.guided_until:
-            self.player.consult(knowledge_of(where / MEMORY, self.guided_until), self.config.guide_weight)
+            self._consult_memory(self.guided_until)
             remembered = {name: tensor.numpy() for name, tensor in under(tensors, "episodes").items()}
             self.player.remember(remembered, len(self.episode))

@@ -1,4 +1,4 @@
-"""A HALMA agent to look at: how likely it finds each direction and length, and what its knowledge says to them."""
+"""`gumption watch` of a HALMA agent: the probability of each direction and length, and the scores of its knowledge."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from gumption.data import InputError
 from gumption.data.settings import Count, Whole
 from gumption.envs.halma import HALMAVectorEnv
 from gumption.envs.halma.diagnostics import TRAINING
-from gumption.envs.halma.maze import COLOURS, DIRECTIONS, SHAPES, row_digits
+from gumption.envs.halma.maze import ALL_COLOURS, COLOURS, DIRECTIONS, SHAPES, row_digits
 from gumption.envs.halma.splits import load_splits
 
 from .acting import Percept, first_percept
 from .evaluation import images
-from .experience import ALL_COLOURS, LEADS_TO
-from .guidance import GraphGuide, Guide
+from .experience import LEADS_TO
 from .knowledge import HALMAKnowledge
-from .player import NetworkActor
+from .networks import NetworkActor
 from .runs import load_run
+from .scoring import GraphGuide, Guide
 
 OWN = "network alone"
 RELATION = "own memory"
-NOTHING = np.zeros((1, 0), dtype=np.int64)  # of an option that is begun
+NOTHING = np.zeros((1, 0), dtype=np.int64)  # no choice of an option is made yet
 MOST = 9  # cells: a longer option leads out of every maze
 
 
@@ -56,10 +56,9 @@ def watch(
 
 
 class HALMAPlayer:
-    """Plays one maze by an actor's own options, none of them drawn at random in their place.
+    """Plays one maze by an actor's own options, without exploration.
 
-    An option is a direction and primitives whose sum is its length; it is shown as these two, with the probabilities
-    of all options that come to them.
+    An option is shown as its direction and its length, each with the summed probability of all such options.
     """
 
     def __init__(self, actor: NetworkActor, env: HALMAVectorEnv, maze: int) -> None:
@@ -92,24 +91,18 @@ class HALMAPlayer:
     def outcome(self, infos: dict[str, Any]) -> tuple[str, bool]:
         env = self.env
         reached, over = bool(env.reached[0]), bool(env.trial_over[0])
-        self._percept = Percept(
-            env.observe(),
-            self._options,
-            env.results()[0].astype(np.float32),
-            env.reached.copy(),
-            env.trial_over.copy(),
-            np.zeros(1, dtype=bool),
-        )
+        reward, no = env.results()[0].astype(np.float32), np.zeros(1, dtype=bool)
+        self._percept = Percept(env.observe(), self._options, reward, env.reached.copy(), env.trial_over.copy(), no)
         if reached:
             return f"the goal; trial {int(env.trial[0])} is over", True
-        told = "moved" if env.valid[0] else "refused: a wall is in the way or it is no move"
-        return f"{told}; trial {int(env.trial[0])} is over" if over else told, False
+        words = "moved" if env.valid[0] else "refused: a wall is in the way or it is no move"
+        return f"{words}; trial {int(env.trial[0])} is over" if over else words, False
 
     def _explain(self, made: torch.Tensor) -> tuple[Choice, ...]:
         """The choices of a direction and of a length, for a vector (1, size) of the body."""
         network, guide = self.actor.network, self.actor.guide
         options, alone = (part.cpu().numpy() for part in network.distribution(made))
-        mixed = alone if guide is None else network.distribution(made, self.actor.mixed)[1].cpu().numpy()
+        mixed = alone if guide is None else network.distribution(made, self.actor.bias)[1].cpu().numpy()
         direction, length = int(self._options[0, 0]), int(self._options[0, 1:].sum())
         directions = tuple(
             Candidate(
@@ -148,7 +141,7 @@ class HALMAPlayer:
 
 
 def known_of_direction(knowledge: HALMAKnowledge, row: np.ndarray, way: int) -> Iterator[str]:
-    """What is known of a direction that bears on a panel row (11,), in words: on its hint, goal digits and others."""
+    """The knowledge about a direction that applies to a panel row (11,), in words."""
     shown = {digit.colour for digit in row_digits(row)}
     direction = DIRECTIONS[way]
     if row[10] and knowledge.leads_to[row[10] - 1, way]:
@@ -161,7 +154,7 @@ def known_of_direction(knowledge: HALMAKnowledge, row: np.ndarray, way: int) -> 
 
 
 def known_of_length(knowledge: HALMAKnowledge, row: np.ndarray, direction: int, length: int) -> Iterator[str]:
-    """What is known of a length, in words, by the digits that a panel row (11,) shows in the direction."""
+    """The knowledge about a length and the digits that a panel row (11,) shows in its direction, in words."""
     colour = COLOURS[direction]
     values = sorted({digit.value for digit in row_digits(row) if digit.colour == colour})
     if len(values) == 2 and values[0] == length and knowledge.lesser_shows_hint:

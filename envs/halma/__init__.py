@@ -1,12 +1,22 @@
-"""HALMA: find the way through hidden mazes by what coloured digits tell (Xie et al., 2021)."""
+"""HALMA: find the way through hidden mazes by coloured digits (Xie et al., 2021)."""
 
 from .diagnostics import diagnose
 from .env import HALMAEnv, HALMAVectorEnv
 from .facts import facts
 from .generator import count_optimal_paths, path_of_rank, rank_of_path, sample_maze, sample_mazes, sample_path
 from .knowledge_base import KnowledgeBases
-from .maze import Digit, Maze, Move, OracleTrials, check_unambiguous, oracle_trials, panel_digits, panel_row
-from .mazes import Mazes, one_hot
+from .maze import (
+    Digit,
+    Maze,
+    Mazes,
+    Move,
+    OracleTrials,
+    check_unambiguous,
+    one_hot,
+    oracle_trials,
+    panel_digits,
+    panel_row,
+)
 from .memory import Memory, MemoryWriter
 from .splits import Splits, check_splits, load_splits, make_splits, read_run
 

@@ -1,18 +1,16 @@
-"""Which pairs of digits each diagnostic test asks for, worked out from an agent's knowledge bases (paper, 3.4 and D).
+"""The pairs of digits that each diagnostic test asks for, by an agent's knowledge bases, and mazes that ask for them.
 
-Everything is boolean algebra over tables (10, 10, 4): greater digit d1, lesser digit d2, type (direction). "In KB_S" is
-meant as the knowledge bases mean it: visited as often as the threshold asks. A pair that was seen once or twice is not
-in it (paper, footnote 6).
+Pairs are tables (10, 10, 4) bool: greater digit d1, lesser digit d2, type (direction). A pair is in KB_S where it was
+visited as often as the threshold asks (paper, 3.4, D and footnote 6).
 
 Decision: no AfT or AnT test asks for a pair that panels showed as often as the threshold asks, in whatever colours, at
 valid or invalid moves, in s or s'. KB_S counts valid decisions alone, so such a pair may be in it with no type; but it
-was seen, and these tests ask what was not.
+was seen, and these tests ask for what was not.
 
-Decision: what is asked once and never again is a pair together with its type, (d1, d2, type). Were it the two digits
-alone, ST-2 and AfT-3 could ask nothing at all: ST-2 asks for (5, 3, up) because 5 and 3 were seen with another type,
-and with that other type ST-1 asks for them. Decision: such a triple belongs to the first test whose definition it
-meets, whether or not that test draws it, so that what a test asks depends neither on a seed nor on how many mazes are
-made.
+Decision: what no two tests ask for is a pair together with its type, (d1, d2, type). With the two digits alone, ST-2
+and AfT-3 could ask for nothing: ST-2 asks for (5, 3, up) because 5 and 3 were seen with another type, and with that
+type ST-1 asks for them. Decision: such a triple belongs to the first test whose definition it meets, whether or not
+that test draws it, so that a test's questions depend neither on a seed nor on the number of mazes.
 """
 
 from __future__ import annotations
@@ -33,14 +31,14 @@ if TYPE_CHECKING:
     from .knowledge_base import KnowledgeBases
 
 
-TESTS = ("ST-1", "ST-2", "AfT-1", "AfT-2", "AfT-3", "AfT-4", "AnT")  # in the order in which they choose
+TESTS = ("ST-1", "ST-2", "AfT-1", "AfT-2", "AfT-3", "AfT-4", "AnT")  # in the order in which triples are assigned
 GREATER = np.tri(10, k=-1, dtype=bool)  # (d1, d2) with d1 > d2
 GREATER[:, 0] = False  # a zero is never shown
 PAIRS = int(GREATER.sum())
 
 
 class Pair(NamedTuple):
-    """What a test maze asks about: a wall d1 away and a crossing d2 away, both in the direction `type`."""
+    """A wall d1 away and a crossing d2 away, both in the direction `type`."""
 
     d1: int
     d2: int
@@ -49,10 +47,10 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What each test asks.
+    """The questions of each test.
 
     :ivar queries: (10, 10, 4) bool by test, in the order of TESTS; no two overlap.
-    :ivar reasons: why there is nothing to ask, by test, for those where it is so.
+    :ivar reasons: by test, why there is nothing to ask.
     """
 
     queries: dict[str, np.ndarray]
@@ -65,7 +63,7 @@ class Diagnosis:
 
 @checked
 def diagnose(knowledge: KnowledgeBases) -> Diagnosis:
-    """Choose what each test asks for (paper, 3.4 and D; the table in section 2 of the specification)."""
+    """Assign the pairs with their types to the tests (paper, 3.4 and D)."""
     met = definitions(knowledge)
     belongs = np.zeros((10, 10, 4), dtype=bool)
     queries: dict[str, np.ndarray] = {}
@@ -83,51 +81,43 @@ def definitions(knowledge: KnowledgeBases) -> dict[str, np.ndarray]:
     """(10, 10, 4) bool by test: the triples that meet its definition, before each is given to the first such test."""
     s, c, a = knowledge.s, knowledge.c, np.einsum("itjt->ijt", knowledge.a)  # a: both digits understood in this type
     seen = s.any(2, keepdims=True)
-    unseen = (GREATER & ~shown_pairs(knowledge))[:, :, None] & ~seen  # in KB_S with no type, and hardly ever shown
+    unseen = (GREATER & ~shown_pairs(knowledge))[:, :, None] & ~seen  # in KB_S with no type, and shown too rarely
     return {
         "ST-1": s,
         "ST-2": seen & ~s,
         "AfT-1": unseen & c,
         "AfT-2": unseen & a,
         "AfT-3": unseen & ~c & c.any(2, keepdims=True),
-        "AfT-4": unseen & ~a & _in_affordance(knowledge)[:, :, None],
+        "AfT-4": unseen & ~a & knowledge.a.any((1, 3))[:, :, None],
         "AnT": np.repeat((_transitive(known_pairs(knowledge)) & ~shown_pairs(knowledge))[:, :, None], 4, axis=2),
     }
 
 
 def shown_pairs(knowledge: KnowledgeBases) -> np.ndarray:
-    """(10, 10) bool: pairs d1 > d2 that panels showed often enough, whatever was decided there and in any colours."""
+    """(10, 10) bool: pairs d1 > d2 that panels showed often enough, in any colours, at any moves."""
     return knowledge.sightings.sum(2) >= knowledge.threshold
 
 
 def known_pairs(knowledge: KnowledgeBases) -> np.ndarray:
-    """(10, 10) bool: pairs d1 > d2 that the agent has evidence of, in any knowledge base and with any types.
+    """(10, 10) bool: pairs d1 > d2 of any knowledge base, with any types.
 
-    The paper's KB_ST holds what ST-2 asks, so no pair that is in KB_S with all four types. Decision: for AnT such a
+    The paper's KB_ST holds the pairs of ST-2, so none that is in KB_S with all four types. Decision: for AnT such a
     pair is known all the same. Otherwise AnT would ask for exactly those pairs that were seen most.
     """
-    return knowledge.s.any(2) | knowledge.c.any(2) | _in_affordance(knowledge)
-
-
-def _in_affordance(knowledge: KnowledgeBases) -> np.ndarray:
-    """(10, 10) bool: pairs of KB_A, whatever the types in which the digits are understood."""
-    return np.any(knowledge.a, axis=(1, 3))
+    return knowledge.s.any(2) | knowledge.c.any(2) | knowledge.a.any((1, 3))
 
 
 def _transitive(known: np.ndarray) -> np.ndarray:
     """(10, 10): pairs d1 > d3 that are not known but follow from known d1 > d2 and d2 > d3.
 
-    None where no known pair follows from two others: then nothing was there to learn transitivity from.
+    There are none where no known pair follows from two others: then no example shows transitivity.
     """
     chains = known @ known  # a product of booleans: some digit lies between
     return chains & ~known & (known & chains).any()
 
 
 def _why_none(test: str, knowledge: KnowledgeBases, met: int, owners: list[str]) -> str:
-    """Why a test has nothing to ask, in words with counts.
-
-    :param met: how many triples meet its definition, all of which belong to the tests `owners`.
-    """
+    """:param met: the number of triples that meet its definition, all of which belong to the tests `owners`."""
     seen = knowledge.s.any(2)
     n_seen, unseen = int(seen.sum()), GREATER & ~seen
     if test == "ST-1" or (test == "ST-2" and not n_seen):
@@ -150,16 +140,16 @@ def _why_none(test: str, knowledge: KnowledgeBases, met: int, owners: list[str])
     if met:
         return f"{begin}{met} (counted with types) would do, but they belong to {' and '.join(owners)}"
     causal = test in ("AfT-1", "AfT-3")
-    name, pairs = ("KB_C", knowledge.c.any(2)) if causal else ("KB_A", _in_affordance(knowledge))
+    name, pairs = ("KB_C", knowledge.c.any(2)) if causal else ("KB_A", knowledge.a.any((1, 3)))
     inside = int((pairs & unseen).sum())
     if not inside:
         return f"{begin}none is in {name}"
-    told = {
+    how = {
         "AfT-2": "none with both digits understood in one type",
         "AfT-3": "each with all four types",
         "AfT-4": "each with both digits understood in all four types",
     }[test]
-    return f"{begin}{inside} are in {name}, {told}"
+    return f"{begin}{inside} are in {name}, {how}"
 
 
 def _why_no_analogy(known: np.ndarray, shown: np.ndarray) -> str:
@@ -178,26 +168,26 @@ def _why_no_analogy(known: np.ndarray, shown: np.ndarray) -> str:
 # ---- Test mazes that are built around a pair of digits (paper, Appendix D, "Test Problem Generation").
 #
 # At a state of the optimal path where the oracle stops, a crossing lies d2 away and a wall d1 away, straight on. The
-# path turns at that crossing; the corridor that runs on to the wall is a deceptive branch. Whoever takes the greater
-# digit for the crossing misses the hint and ends in a dead end.
+# path turns at that crossing; the corridor that runs on to the wall is a deceptive branch. An agent that takes the
+# greater digit for the crossing misses the hint and ends in a dead end.
 
 MEAN_DEPTH, MEAN_BRANCHES = 5.0, 5.0  # of deceptive branches in tests (paper, A.2)
-ATTEMPTS = 100  # mazes drawn for one question, until one has a panel that is new and asks for nothing else that is
+ATTEMPTS = 100  # mazes drawn for one question, until one has a new panel and asks for no other pair outside KB_S
 ENOUGH = 3  # primitives with which an option reaches across the box
 TRAINING, RANDOM = "T", "RT"
 SPLITS = (TRAINING, RANDOM, *TESTS)  # in the order of Table 1
 
 
 class Asked(NamedTuple):
-    """What a test maze asks, and where.
+    """The question of a test maze.
 
     :ivar cell: where the pair is seen; the oracle stops there.
     :ivar panel: the panel row of that cell (11 numbers, see `panel_row`).
     :ivar seen: how often MEM holds a panel with the same ten digits, whatever its hint.
-    :ivar sightings: how many records of MEM show the pair with its type. Not 0 for ST-1; in AfT and AnT less than the
+    :ivar sightings: records of MEM that show the pair with its type. Not 0 for ST-1; in AfT and AnT less than the
         threshold.
-    :ivar others: pairs outside KB_S that the oracle's first trial meets elsewhere in the maze, sorted. Where there are
-        any, no maze without them was found, and a failure may have another cause than the pair.
+    :ivar others: pairs outside KB_S that the oracle's first trial meets elsewhere in the maze, sorted. They are there
+        only if no maze without them was drawn; then a failure may have another cause than the pair.
     """
 
     pair: Pair
@@ -212,7 +202,7 @@ class Asked(NamedTuple):
 class Record:
     """A maze of a test.
 
-    :ivar seed: the seed and the two stream numbers that its random numbers came from; empty for training mazes.
+    :ivar seed: the seed and the two stream numbers of its random numbers; empty for training mazes.
     :ivar asked: None in T and RT, which ask for no pair.
     """
 
@@ -233,8 +223,7 @@ class Refused(NamedTuple):
 class BuiltTest:
     """The mazes of a test.
 
-    :ivar records: what was built; empty where there is a reason why not.
-    :ivar queries: how many pairs with their types the test could ask for; 0 for T and RT.
+    :ivar queries: the number of pairs with their types that the test could ask for; 0 for T and RT.
     :ivar refused: those of them that could not be built.
     :ivar reason: why there are no mazes.
     """
@@ -246,10 +235,7 @@ class BuiltTest:
 
 
 class PanelCounts:
-    """How often panels with the same ten digits are in a memory; hints are left out of the comparison.
-
-    A panel that differs from a seen one in nothing but its hint shows no new combination of digits.
-    """
+    """How often panels with the same ten digits are in a memory; a panel with another hint only is not new."""
 
     def __init__(self, panels: np.ndarray, counts: np.ndarray) -> None:
         """:param panels: (n, 11) int8 rows. :param counts: (n,) how often each was met."""
@@ -257,35 +243,29 @@ class PanelCounts:
         self._counts = np.bincount(which, weights=counts, minlength=len(self._keys)).astype(np.int64)
 
     def count(self, row: np.ndarray) -> int:
-        """How often the digits of a row (11,) were met together."""
         key = _keys(row[None])
         at = int(np.searchsorted(self._keys, key)[0])
         return int(self._counts[at]) if at < len(self._keys) and self._keys[at] == key[0] else 0
 
 
 def _keys(rows: np.ndarray) -> np.ndarray:
-    """(n,) int64: one number for the ten digits of each row, each from -9 to 9."""
+    """(n,) int64: the ten digits of each row, from -9 to 9, as one number."""
     return (rows[:, :10].astype(np.int64) + 9) @ (19 ** np.arange(10, dtype=np.int64))
 
 
 @checked
 def build_tests(
-    knowledge: KnowledgeBases,
-    training: Sequence[Maze],
-    *,
-    seed: Seed = 0,
-    mazes: TestMazes = 50,
+    knowledge: KnowledgeBases, training: Sequence[Maze], *, seed: Seed = 0, mazes: TestMazes = 50
 ) -> dict[str, BuiltTest]:
     """T, RT and the seven diagnostic tests, in the order of SPLITS.
 
     No two mazes of RT and the diagnostic tests have the same optimal path, and none has that of a training maze. The
-    panel at an asked cell was never met in training; only where ST-1 finds no such panel it takes one that was met less
-    often than the threshold. Decision: of the mazes with such a panel, one is taken where the oracle meets nothing else
-    that is not in KB_S, so that what fails there fails because of the pair.
+    panel at an asked cell was never met in training; only where ST-1 finds no such panel, it was met less often than
+    the threshold. Decision: a maze where the oracle meets no other pair outside KB_S is preferred, so that a failure
+    there is due to the pair.
 
     :param training: the mazes that the agent was trained on.
-    :param mazes: how many each test gets, spread evenly over its pairs.
-    :raises InputError: a negative seed, or a number of mazes out of range.
+    :param mazes: of each test, spread evenly over its pairs.
     """
     diagnosis = diagnose(knowledge)
     builder = _Builder(knowledge, training, seed, mazes)
@@ -302,7 +282,7 @@ def build_tests(
 
 
 class _Builder:
-    """What the tests have in common: panels that were met, optimal paths that are used up, streams of numbers."""
+    """The panels that were met, the optimal paths that are used up, and streams of random numbers."""
 
     def __init__(self, knowledge: KnowledgeBases, training: Iterable[Maze], seed: int, mazes: int) -> None:
         self.knowledge, self.seed, self.mazes = knowledge, seed, mazes
@@ -321,7 +301,7 @@ class _Builder:
         return BuiltTest(tuple(records))
 
     def test(self, test: str, pairs: Sequence[Pair], below: int) -> BuiltTest:
-        """Ask for the pairs in turn, in an order of their own for each seed, until there are enough mazes.
+        """Ask for the pairs in turn, in an order that the seed draws, until there are enough mazes.
 
         :param below: an asked panel was met less often than this.
         """
@@ -342,7 +322,7 @@ class _Builder:
         return BuiltTest(tuple(records), len(pairs), tuple(sorted(refused)), reason)
 
     def _ask(self, rng: np.random.Generator, pair: Pair, below: int) -> tuple[Maze, Asked] | str:
-        """A maze that asks for a pair with a panel that was met least, and for little else, or why there is none."""
+        """A maze that asks for a pair, with the panel that was met least, then the fewest other pairs; or why not."""
         best: tuple[Maze, Asked] | None = None
         repeated = 0
         for _ in range(ATTEMPTS):
@@ -369,19 +349,19 @@ class _Builder:
         others = {
             other
             for other in _met_pairs(maze)
-            if other != pair and not self.knowledge.in_s(other.d1, other.d2, DIRECTIONS.index(other.type))
+            if other != pair and not self.knowledge.s[other.d1, other.d2, DIRECTIONS.index(other.type)]
         }
         panel = tuple(int(value) for value in row)
         return Asked(pair, cell, panel, self.met.count(row), sightings, tuple(sorted(others)))
 
     def _stream(self, test: str, *index: int) -> tuple[tuple[int, ...], np.random.Generator]:
-        """A stream of its own for each maze; a spawn key, so that it is none that `sample_mazes` may have had."""
+        """A stream for each maze; by a spawn key, so that it is none of `sample_mazes`."""
         key = (SPLITS.index(test), *index)
         return (self.seed, *key), np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
 
 
 def _met_pairs(maze: Maze) -> Iterator[Pair]:
-    """The pairs of a crossing and a wall behind it that lie ahead where the oracle's first trial stops."""
+    """The pairs of a crossing and a wall behind it ahead of the stops of the oracle's first trial."""
     x, y = maze.start
     for direction, length in oracle_trials(maze, ENOUGH).exploring:
         t = DIRECTIONS.index(direction)
@@ -394,10 +374,10 @@ def _met_pairs(maze: Maze) -> Iterator[Pair]:
 def draw_maze(rng: np.random.Generator, pair: Pair) -> tuple[Maze, Cell]:
     """A random maze that asks for a pair, and the cell where it asks.
 
-    It is laid out in a box of 10 x 10 with the pair's direction as u and the side to which the path turns as v: the
-    asked cell, the crossing at d2, the wall at d1. The cell is the start, a corner of the path or a crossing on a
-    straight stretch of it, each as likely where there is room. The start and the goal are then drawn uniformly from the
-    cells that leave the path monotone, and the path's moves shuffled, so that every path between them is as likely.
+    In a box of 10 x 10, u is the pair's direction and v the side to which the path turns. The asked cell is the start,
+    a corner of the path or a crossing on a straight stretch of it, with equal probabilities where there is room; then
+    come the crossing at d2 and the wall at d1. The start and the goal are drawn uniformly from the cells that leave the
+    path monotone, and the path's moves are shuffled, so that all paths between them have the same probability.
     """
     direction = DIRECTIONS.index(pair.type)
     side = (direction + 1 + 2 * int(rng.integers(2))) % 4
@@ -415,7 +395,7 @@ def draw_maze(rng: np.random.Generator, pair: Pair) -> tuple[Maze, Cell]:
     after = _monotone(rng, (u2, v2), (int(rng.integers(u2, SIDE)), int(rng.integers(v2, SIDE))))
     path = [*before, *corridor[: pair.d2 + 1], *after]
     edges = _edges(path) + _edges(corridor[pair.d2 :])
-    if kind == "crossing":  # a branch of one cell, which further branches may go on from
+    if kind == "crossing":  # a branch of one cell, from which further branches may start
         sides = [w for w in (v - 1, v + 1) if w >= 0]
         edges += _edges([(u, v), (u, sides[int(rng.integers(len(sides)))])])
     # No branch may start before the crossing, or prolong the corridor behind the wall.
@@ -433,7 +413,7 @@ def draw_maze(rng: np.random.Generator, pair: Pair) -> tuple[Maze, Cell]:
 
 
 def _monotone(rng: np.random.Generator, first: Cell, last: Cell) -> list[Cell]:
-    """The cells of a path from one cell to another that goes only to greater u and v."""
+    """The cells of a random path from one cell to another with greater u and v."""
     along_u, along_v = last[0] - first[0], last[1] - first[1]
     cells = [first]
     for moves_v in rng.permutation([0] * along_u + [1] * along_v):

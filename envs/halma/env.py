@@ -1,11 +1,11 @@
-"""HALMA as a native batch of environments."""
+"""HALMA's environments, and the measures of episodes in them."""
 
 import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from gymnasium import spaces
@@ -20,10 +20,14 @@ from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Numbers, as
 from .facts import RELATIONS, HALMAFacts
 from .generator import sample_mazes
 from .maze import (
+    CELLS,
+    COLUMNS,
     DIRECTIONS,
+    OFFSETS,
     SHAPES,
     Images,
     Maze,
+    Mazes,
     MeanBranches,
     MeanDepth,
     NumMazes,
@@ -31,22 +35,25 @@ from .maze import (
     OptLen,
     Order,
     Panels,
+    one_hot,
     panel_items,
     row_digits,
 )
-from .mazes import CELLS, COLUMNS, OFFSETS, Mazes, one_hot
 from .memory import flags, layout
+from .visual import FixedPanels, PanelPainter
 
-# ---- What a move leads to.
+PRIMITIVES = 4  # 0 to 3 cells
+PICTURE = (128, 128, 3)
 
 
 class Outcome(NamedTuple):
-    """What one move of B environments led to, told before any of them began a new trial or episode.
+    """The outcome of one move of B environments, before any of them begins a new trial or episode.
 
     :ivar before, after: (B, 11) int8 panel rows of the cells where the moves began and ended.
-    :ivar reward: (B,) float32. `valid`, `reached`, `trial_over`, `done` (B,) bool: it was carried out; it ended on the
-        goal; ended the trial; ended the episode.
-    :ivar maze, trial: (B,) int64, the maze, and trials of the episode before this move's.
+    :ivar reward: (B,) float32.
+    :ivar valid, reached, trial_over, done: (B,) bool: the move was carried out; it ended on the goal; it ended the
+        trial; it ended the episode.
+    :ivar maze, trial: (B,) int64, the maze, and the number of trials before this one in the episode.
     """
 
     before: np.ndarray
@@ -60,29 +67,26 @@ class Outcome(NamedTuple):
     trial: np.ndarray
 
 
-# ---- The keyword arguments of the HALMA environments, checked once.
-
-
 @settings
 class HALMASettings:
-    """What is played, and by which rules; the defaults are the paper's (Table S3).
+    """The keyword arguments of the environments; the defaults are the paper's (Table S3).
 
     :ivar mazes: a `Mazes`, a list of `Maze`, or a JSON Lines file; None for mazes that are sampled.
     :ivar num_mazes, maze_seed, mean_depth, mean_branches: of mazes that are sampled.
     :ivar order: each episode plays a maze drawn at "random", or the next one ("sequential").
     :ivar observation: "symbolic" or "visual".
-    :ivar panels: visual panels are "redrawn" at each look, or "fixed": each cell of each maze has one picture, which is
-        the same whenever and wherever the maze is played.
-    :ivar images: whose handwriting the visual panels show: "train" or "test", of the digits that ship, or "train-full"
-        or "test-full", of all of MNIST.
-    :ivar max_opt_len: primitives of an option, T.
+    :ivar panels: visual panels are "redrawn" at each look, or "fixed": each cell of a maze has one picture, the same in
+        every environment.
+    :ivar images: handwriting of visual panels: "train" or "test", of the digits that ship, or "train-full" or
+        "test-full", of all of MNIST.
+    :ivar max_opt_len: T, primitives of an option.
     :ivar trials, max_steps: an episode ends after so many trials (N) or steps (L).
     :ivar max_trial_steps: a trial ends after so many steps (H).
-    :ivar goal_reward, invalid_penalty, progress_reward: for reaching the goal; for a move that is not carried out;
-        times the Manhattan distance to the goal that a move gains.
+    :ivar goal_reward, invalid_penalty: rewards for reaching the goal, and for a move that is not carried out.
+    :ivar progress_reward: times the decrease of the Manhattan distance to the goal.
     """
 
-    # Of which a memory has the content.
+    # A memory keeps the mazes themselves instead of these.
     CONTENT: ClassVar = ("mazes", "num_mazes", "maze_seed", "mean_depth", "mean_branches")
 
     mazes: Mazes | Sequence[Maze] | str | PathLike[str] | None = None
@@ -103,15 +107,11 @@ class HALMASettings:
     progress_reward: float = 1.0
 
     def __post_init__(self) -> None:
-        """:raises InputError: panels for who sees none."""
         if self.panels != "redrawn" and self.observation != "visual":
             raise InputError(f"panels={self.panels!r} is for observation='visual': symbols are not drawn")
 
     def load_mazes(self) -> Mazes:
-        """The mazes that are played.
-
-        :raises InputError: no mazes, or a file that holds none.
-        """
+        """:raises InputError: no mazes, or a file without any."""
         if self.mazes is None:
             return Mazes(sample_mazes(self.num_mazes, self.maze_seed, self.mean_depth, self.mean_branches))
         if isinstance(self.mazes, Mazes):
@@ -121,20 +121,12 @@ class HALMASettings:
         return Mazes(self.mazes)
 
 
-PRIMITIVES = 4  # 0 to 3 cells
-PICTURE = (128, 128, 3)
-
-if TYPE_CHECKING:
-    from .visual import FixedPanels, PanelPainter
-
-
 class HALMAVectorEnv(NativeVectorEnv):
-    """Many HALMA episodes at once, in arrays. The game, its observation and its keyword arguments are those of
-    `HALMAEnv`, with a leading batch axis.
+    """A batch of HALMA episodes in arrays, with a leading batch axis; see `HALMAEnv` for the game and its settings.
 
     :ivar mazes: the `Mazes` that are played; `max_opt_len` as set.
-    :ivar maze_index, cell: (B,) int64: which maze, and the index of the cell in it; `rows` (B, 11) int8 what its panel
-        shows. The state as it is now: copy what you keep.
+    :ivar maze_index, cell: (B,) int64: the maze, and the index of the cell in it; `rows` (B, 11) int8 the panel row of
+        that cell. They are the state itself: copy what you keep.
     :ivar landed: (B, 11) int8, the row of the cell where the latest move ended, before a new trial put the agent back.
     :ivar valid, reached, trial_over: (B,) bool, of the latest move: it was carried out; it ended on the goal; it ended
         a trial.
@@ -157,9 +149,9 @@ class HALMAVectorEnv(NativeVectorEnv):
         check_batch(num_envs, render_mode)
         self.settings = HALMASettings(**settings)
         self.mazes = self.settings.load_mazes()
-        self._drawn_from = len(self.mazes)  # what reset options add later is played when asked for only
+        self._drawn_from = len(self.mazes)  # episodes do not draw the mazes that reset options add later
         self.max_opt_len = self.settings.max_opt_len
-        self.painter = self._make_painter()
+        self.painter = PanelPainter(self.settings.images) if self.settings.observation == "visual" else None
         self._fixed = self._fix_panels()
         space = (
             spaces.Box(0, 1, (11, COLUMNS), np.uint8) if self.painter is None else spaces.Box(0, 255, PICTURE, np.uint8)
@@ -178,19 +170,9 @@ class HALMAVectorEnv(NativeVectorEnv):
         self._boxes = np.zeros((0, 11, 4), dtype=np.int16)
         self._trail: list[list[int]] = [[] for _ in range(num_envs)]  # of the trial, for `render`
 
-    def _make_painter(self) -> "PanelPainter | None":
-        if self.settings.observation == "symbolic":
-            return None
-        from .visual import PanelPainter
-
-        return PanelPainter(self.settings.images)
-
-    def _fix_panels(self) -> "FixedPanels | None":
-        if self.painter is None or self.settings.panels != "fixed":
-            return None
-        from .visual import FixedPanels
-
-        return FixedPanels(self.mazes, self.painter)
+    def _fix_panels(self) -> FixedPanels | None:
+        fixed = self.painter is not None and self.settings.panels == "fixed"
+        return FixedPanels(self.mazes, self.painter) if fixed else None
 
     # ---- the state
 
@@ -203,7 +185,7 @@ class HALMAVectorEnv(NativeVectorEnv):
         return self.reached
 
     def places(self) -> np.ndarray:
-        """(B,) int64: where each environment is, as a number of the maze's cell: CELLS * maze + cell."""
+        """(B,) int64: the maze and the cell of each environment as one number, CELLS * maze + cell."""
         return self.maze_index * CELLS + self.cell
 
     def pictures(self, places: np.ndarray) -> np.ndarray:
@@ -233,8 +215,7 @@ class HALMAVectorEnv(NativeVectorEnv):
         self._over[columns] = False
 
     def move(self, options: np.ndarray) -> Outcome:
-        """One step, without observations and infos, that tells all about it; an episode that ends is followed at once
-        by the next.
+        """One step without observations and infos; where it ends an episode, the next one begins at once.
 
         :param options: (B, 1 + T) integers.
         :raises InputError: an option out of range.
@@ -243,17 +224,22 @@ class HALMAVectorEnv(NativeVectorEnv):
         if self._over.any():
             self.renew(np.flatnonzero(self._over), self.np_random)
             self._over[:] = False
-        before, maze, trial = self.rows, self.maze_index.copy(), self.trial.copy()
+        before = self.memory_before()
         self.make_step(as_integers(options, self._action_shape))
-        done = self._terminated | self._truncated
-        told = (self.landed, self._reward, self.valid, self.reached, self.trial_over)
-        after, reward, valid, reached, trial_over = (part.copy() for part in told)
-        outcome = Outcome(before, after, reward, valid, reached, trial_over, done, maze, trial)
-        if done.any():
-            self.renew(np.flatnonzero(done), self.np_random)
+        outcome = self.outcome(before)
+        if outcome.done.any():
+            self.renew(np.flatnonzero(outcome.done), self.np_random)
         return outcome
 
-    # ---- what NativeVectorEnv asks for
+    def outcome(self, before: tuple[np.ndarray, ...]) -> Outcome:
+        """The outcome of the latest move; `before` is what `memory_before` gave before it."""
+        rows, maze, trial = before
+        latest = (self.landed, self._reward, self.valid, self.reached, self.trial_over)
+        after, reward, valid, reached, trial_over = (part.copy() for part in latest)
+        done = self._terminated | self._truncated
+        return Outcome(rows, after, reward, valid, reached, trial_over, done, maze, trial)
+
+    # ---- what NativeVectorEnv calls
 
     def advance(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
         settings, mazes = self.settings, self.mazes
@@ -297,7 +283,7 @@ class HALMAVectorEnv(NativeVectorEnv):
             self._truncated &= ~idle
 
     def _remember(self) -> None:
-        """The cells of each trial, for its picture; a trial's are kept until the first move of the next."""
+        """Keep the cells of each trial for its picture, until the first move of the next trial."""
         for i in range(self.num_envs):
             if self.trial_steps[i] == 1:
                 self._trail[i] = [int(self.mazes.start[self.maze_index[i]])]
@@ -380,12 +366,12 @@ class HALMAVectorEnv(NativeVectorEnv):
             self._pictures, self._boxes = self._fixed.draw(self.maze_index, self.cell)
             return self._pictures.copy()
         assert self._painting is not None
-        self._pictures, self._boxes = self.painter.draw(self.rows, self._painting, boxes=True)
+        self._pictures, self._boxes = self.painter.draw(self.rows, self._painting)
         return self._pictures.copy()
 
     def info_arrays(self) -> Arrays:
         index = self.cell
-        told = {
+        info = {
             "maze": self.maze_index.copy(),
             "trial": self.trial.copy(),
             "trial_steps": self.trial_steps.copy(),
@@ -396,12 +382,12 @@ class HALMAVectorEnv(NativeVectorEnv):
             "panel": self.rows,
             "action_mask": np.ones((self.num_envs, 4 + PRIMITIVES * self.max_opt_len), dtype=np.int8),
         }
-        return told if self.painter is None else told | {"boxes": self._boxes.copy()}
+        return info if self.painter is None else info | {"boxes": self._boxes.copy()}
 
     def describe(self, i: int) -> dict[str, Any]:
         self._check_place(i)
         maze, row = int(self.maze_index[i]), self.rows[i]
-        told: dict[str, Any] = {
+        info: dict[str, Any] = {
             "maze": maze,
             "cell": self.mazes.cell(maze, int(self.cell[i])),
             "digits": [digit._asdict() for digit in row_digits(row)],
@@ -415,11 +401,11 @@ class HALMAVectorEnv(NativeVectorEnv):
             "action_mask": np.ones(4 + PRIMITIVES * self.max_opt_len, dtype=np.int8),
         }
         if self.painter is not None:
-            told["boxes"] = [
+            info["boxes"] = [
                 {"class": item, "colour": colour, "box": tuple(int(v) for v in box)}
                 for (item, colour), box in zip(panel_items(row), self._boxes[i][row != 0], strict=True)
             ]
-        return told
+        return info
 
     @cached_property
     def _facts(self) -> HALMAFacts:
@@ -434,8 +420,8 @@ class HALMAVectorEnv(NativeVectorEnv):
         return RELATIONS
 
     def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
-        """What would speak for each direction, and, given the part of an option that is `chosen` (B, t), for each next
-        primitive; see facts.py. Which of these facts hold, knowledge says.
+        """The facts that would speak for each direction or, given the part of an option that is `chosen` (B, t), for
+        each next primitive; see facts.py. Whether they hold is a matter of knowledge.
 
         :raises InputError: a part of another shape, or out of range.
         """
@@ -496,15 +482,12 @@ class HALMAVectorEnv(NativeVectorEnv):
         self._started = True
 
 
-__all__ = ["PRIMITIVES", "HALMAEnv", "HALMAVectorEnv", "Outcome"]
-
-
 class HALMAEnv(NativeEnv):
-    """Find the goal of a maze that is not shown, by what coloured digits tell (Xie et al., 2021, sections 3.1 to 3.3).
+    """Find the goal of a maze that is not shown, by coloured digits (Xie et al., 2021, sections 3.1 to 3.3).
 
     Description: the agent stands in a cell of a maze. A panel shows the distances to the wall and to the nearest
     crossing in each direction (red left, orange up, yellow right, green down), the offset of the goal (cyan left, blue
-    up, purple right, white down), and at crossings a shape that tells the direction to take (circle left, triangle up,
+    up, purple right, white down), and at crossings a shape for the direction to take (circle left, triangle up,
     square right, pentagon down). Only non-zero distances are shown.
 
     Observation: "symbolic" Box (11, 19) uint8, one-hot: rows 0-3 crossing, 4-7 wall, each left, up, right, down; 8, 9

@@ -1,4 +1,4 @@
-"""What HALMA states as triples of labels: what an agent has understood, and the truth."""
+"""HALMA's facts as triples of labels: what an agent has understood, and the truth."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -28,7 +28,7 @@ from .knowledge_base import (
     option_length,
     perceived,
 )
-from .maze import DIRECTIONS, SHAPES
+from .maze import DIRECTIONS, SHAPES, goal_distances
 from .memory import FOLDER, Memory
 
 
@@ -36,11 +36,10 @@ from .memory import FOLDER, Memory
 def facts(run: str | PathLike[str] | None = None, *, partition: str, threshold: Count = THRESHOLD) -> Iterator[Triple]:
     """The world's binary facts, distinct and sorted.
 
-    Nothing of HALMA is known but from experience. "train" is what the run's agent has understood; without a run it is
-    what is plain to see, the value and the colour of each digit, which is all that an agent has before its first move.
-    "all" is the truth: every inequality between digits of any two types, what each colour indicates, where hints lead
-    and the goal's digits point to, and what affords each option (of the run's max_opt_len, else 5). "test" is what of
-    it is not in "train".
+    HALMA's knowledge comes from experience. "train" is what the run's agent has understood; without a run it is what an
+    agent sees before its first move, the value and the colour of each digit. "all" is the truth: every inequality
+    between digits of any two types, what each colour indicates, where hints lead and the goal's digits point to, and
+    which digit affords each option (of the run's max_opt_len, else 5). "test" is the truth without "train".
 
     :param run: a run directory with a memory.
     :param partition: "train", "test" or "all".
@@ -74,24 +73,23 @@ def _truth(max_opt_len: int) -> set[Triple]:
     return triples
 
 
-# ---- What would speak for a direction, and for a primitive of an option, at a panel of HALMA.
+# ---- The facts that would speak for a direction, and for a primitive of an option, at a panel.
 #
-# A direction d is spoken for by (hint, leadsTo, d), by (digit of the goal in this direction, pointsTo, d) and by (digit
-# of the wall in this direction, indicates, d): that there is a way. A primitive is spoken for by (digit, affords,
-# option) where the digit is the nearest stop in the chosen direction, as the oracle stops (paper, 3.3: the least of
-# crossing, wall, and the goal that lies straight ahead), and the option is what the primitives chosen so far and this
-# one become when the rest of that distance is filled up with the largest primitives; the bare primitives where they
-# cannot make it.
+# For a direction d: (hint, leadsTo, d), (digit of the goal in this direction, pointsTo, d), and (digit of the wall in
+# this direction, indicates, d), which says that the direction is open. For a primitive: (digit, affords, option), where
+# the digit is the oracle's nearest stop in the chosen direction (paper, 3.3: the least of crossing, wall, and the goal
+# straight ahead), and the option is the primitives chosen so far and this one, filled up with the largest primitives to
+# the distance of the stop; where they cannot reach it, these primitives alone.
 
 RELATIONS = (LEADS_TO, POINTS_TO, INDICATES, AFFORDS)
-LONGEST = 9  # a distance is a digit: longer options use nothing up
+LONGEST = 9  # distances are digits: longer options use up none
 _DIRECTION = np.arange(4)
 
 
 class HALMAFacts:
     """The vocabulary of options of up to T primitives, and the facts about them.
 
-    :ivar vocabulary: labels; the first is nothing.
+    :ivar vocabulary: labels; the first stands for nothing.
     """
 
     def __init__(self, max_opt_len: int) -> None:
@@ -120,24 +118,19 @@ class HALMAFacts:
         return self._primitives(rows.astype(np.int64), chosen)
 
     def _directions(self, rows: np.ndarray) -> ActionFacts:
-        hint, goal, wall = rows[:, 10:], rows[:, 8:10], rows[:, 4:8]
-        away = np.stack([-goal[:, 0], goal[:, 1], goal[:, 0], -goal[:, 1]], axis=1).clip(min=0)  # by direction
+        hint, wall, away = rows[:, 10:], rows[:, 4:8], goal_distances(rows)
         shape = np.where(hint > 0, len(DIRECTIONS) + hint, 0)
         direction = 1 + _DIRECTION
         pointing = np.where(away > 0, self._goal + 9 * _DIRECTION + away, 0)
         way = np.where(wall > 0, self._digit + 9 * _DIRECTION + wall, 0)
-        return action_facts(
-            RELATIONS,
-            (len(rows), 4),
-            [(shape, direction, 0), (pointing, direction, 0), (way, direction, 0), (0, 0, 0)],
-        )
+        facts = [(shape, direction, 0), (pointing, direction, 0), (way, direction, 0), (0, 0, 0)]
+        return action_facts(RELATIONS, (len(rows), 4), facts)
 
     def _primitives(self, rows: np.ndarray, chosen: np.ndarray) -> ActionFacts:
         each, direction = np.arange(len(rows)), chosen[:, 0]
         crossing, wall = rows[each, direction], rows[each, 4 + direction]
-        goal = rows[:, 8:10]
-        along = np.stack([-goal[:, 0], goal[:, 1], goal[:, 0], -goal[:, 1]], axis=1)[each, direction]
-        straight = (np.count_nonzero(goal, axis=1) == 1) & (along > 0)
+        along = goal_distances(rows)[each, direction]
+        straight = (np.count_nonzero(rows[:, 8:10], axis=1) == 1) & (along > 0)
         stop = np.where(crossing > 0, crossing, wall)
         stop = np.where(straight & (along < stop), along, stop)[:, None]
         primitives = np.concatenate(

@@ -1,5 +1,6 @@
-"""Mazes at random: an optimal path drawn uniformly from all there are, then deceptive branches (paper, A.2)."""
+"""Random mazes: an optimal path drawn uniformly, then deceptive branches (paper, A.2); statistics of their panels."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -14,26 +15,25 @@ from gumption.data import InputError
 from gumption.data.settings import Count, Seed, checked
 from gumption.data.writing import whole_file
 
-from .maze import COLOURS, GOAL_COLOURS, SIDE, STEPS, Cell, Edge, Maze, MeanBranches, MeanDepth, NumMazes
-from .mazes import Mazes
+from .maze import ALL_COLOURS, SIDE, STEPS, Cell, Edge, Maze, Mazes, MeanBranches, MeanDepth, NumMazes, goal_distances
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-REACH = SIDE - 1  # the goal lies at most so far from the start, along either axis
-MAX_REDRAWS = 200  # of one branch; in a box without room it is given up
+REACH = SIDE - 1  # the largest offset of the goal along either axis
+MAX_REDRAWS = 200  # of one branch, before it is left out
 
 
 @cache
 def _offsets() -> tuple[list[tuple[int, int]], list[int]]:
-    """Every offset of the goal, and how many paths there are up to and with each."""
+    """Every offset of the goal, and the cumulative number of paths."""
     offsets = [(dx, dy) for dx in range(-REACH, REACH + 1) for dy in range(-REACH, REACH + 1) if dx or dy]
     return offsets, list(accumulate(comb(abs(dx) + abs(dy), abs(dx)) for dx, dy in offsets))
 
 
 def count_optimal_paths() -> int:
-    """How many optimal paths there are: the sum of C(|dx| + |dy|, |dx|) over the offsets of the goal (paper, A.2).
+    """The number of optimal paths: the sum of C(|dx| + |dy|, |dx|) over the offsets of the goal (paper, A.2).
 
     >>> count_optimal_paths()
     738980
@@ -45,13 +45,11 @@ def count_optimal_paths() -> int:
 def path_of_rank(rank: int) -> list[Cell]:
     """The optimal path with a number from 0 to `count_optimal_paths()` - 1, as cells from (0, 0) to the goal.
 
-    Paths are in the order of their offsets (dx, dy), and with the same offset in the order of their moves, those along
-    x before those along y.
+    Paths are in the order of their offsets (dx, dy), and those of one offset in the order of their moves, along x
+    before along y.
 
     :raises InputError: no such number.
     """
-    from bisect import bisect_right
-
     offsets, upto = _offsets()
     if not 0 <= rank < upto[-1]:
         raise InputError(f"rank is {rank}; optimal paths have ranks from 0 to {upto[-1] - 1}")
@@ -63,7 +61,7 @@ def path_of_rank(rank: int) -> list[Cell]:
     path = [(0, 0)]
     while x_moves or y_moves:
         x, y = path[-1]
-        along_x = comb(x_moves + y_moves - 1, y_moves) if x_moves else 0  # paths that begin so
+        along_x = comb(x_moves + y_moves - 1, y_moves) if x_moves else 0  # paths that begin along x
         if left < along_x:
             path.append((x + x_step, y))
             x_moves -= 1
@@ -76,10 +74,7 @@ def path_of_rank(rank: int) -> list[Cell]:
 
 @checked
 def rank_of_path(path: list[Cell]) -> int:
-    """The number of an optimal path; the inverse of `path_of_rank`, wherever the path starts.
-
-    :raises InputError: no optimal path.
-    """
+    """The inverse of `path_of_rank`, wherever the path starts; InputError for other paths."""
     offsets, upto = _offsets()
     goal = (path[-1][0] - path[0][0], path[-1][1] - path[0][1]) if path else (0, 0)
     if goal not in offsets or len(path) - 1 != abs(goal[0]) + abs(goal[1]):
@@ -100,7 +95,7 @@ def rank_of_path(path: list[Cell]) -> int:
 
 @checked
 def sample_path(rng: np.random.Generator) -> list[Cell]:
-    """One of all optimal paths, each as likely as the others, from (0, 0)."""
+    """A path from (0, 0), uniformly from all optimal paths."""
     return path_of_rank(int(rng.integers(count_optimal_paths())))
 
 
@@ -114,10 +109,10 @@ def grow_branches(
     """The edges of a tree with deceptive branches added.
 
     A branch is a self-avoiding walk over free cells from a cell of the tree. Decision: there are Poisson(mean_branches)
-    of them, each 1 + Poisson(mean_depth - 1) cells deep and drawn anew when it does not fit into the box of the maze,
+    of them, each 1 + Poisson(mean_depth - 1) cells deep and redrawn when it does not fit into the box of the maze,
     which is placed at random around the tree.
 
-    :param edges: of the tree so far; at least one.
+    :param edges: of the tree; at least one.
     :param closed: cells that no branch starts from or enters.
     """
     edges = list(edges)
@@ -132,15 +127,9 @@ def grow_branches(
         cells = [roots[int(rng.integers(len(roots)))]]
         for _ in range(depth):
             x, y = cells[-1]
-            free = [
-                (x + dx, y + dy)
-                for dx, dy in STEPS
-                if 0 <= x + dx - low[0] < SIDE
-                and 0 <= y + dy - low[1] < SIDE
-                and (x + dx, y + dy) not in taken
-                and (x + dx, y + dy) not in closed
-                and (x + dx, y + dy) not in cells
-            ]
+            ahead = [(x + dx, y + dy) for dx, dy in STEPS]
+            inside = [(x, y) for x, y in ahead if 0 <= x - low[0] < SIDE and 0 <= y - low[1] < SIDE]
+            free = [cell for cell in inside if cell not in taken and cell not in closed and cell not in cells]
             if not free:
                 return None
             cells.append(free[int(rng.integers(len(free)))])
@@ -158,10 +147,7 @@ def grow_branches(
 
 @checked
 def sample_maze(rng: np.random.Generator, mean_depth: MeanDepth = 2, mean_branches: MeanBranches = 5) -> Maze:
-    """A maze whose optimal path is drawn uniformly; training mazes have branches of mean depth 2, test mazes of 5.
-
-    :raises InputError: a mean out of range.
-    """
+    """A maze whose optimal path is drawn uniformly; training mazes have branches of mean depth 2, test mazes of 5."""
     return _sampled(rng, mean_depth, mean_branches)
 
 
@@ -173,7 +159,7 @@ def _sampled(rng: np.random.Generator, mean_depth: float, mean_branches: float) 
 
 @checked
 def sample_mazes(count: NumMazes, seed: Seed, mean_depth: MeanDepth = 2, mean_branches: MeanBranches = 5) -> list[Maze]:
-    """So many different mazes; the same seed gives the same ones, and the first of a longer list.
+    """Different mazes; those of a seed are the first ones of a longer list with this seed.
 
     :raises InputError: a number out of range, or more mazes than there are optimal paths.
     """
@@ -186,7 +172,6 @@ def sample_mazes(count: NumMazes, seed: Seed, mean_depth: MeanDepth = 2, mean_br
 
 # ---- The statistics of panels that the paper shows in Appendix C (Fig. S5), over all cells of sets of training mazes.
 
-PANEL_COLOURS = (*COLOURS, *GOAL_COLOURS)
 MOST = 10  # digits that a panel may hold
 _INKS = ("#d62728", "#ff7f0e", "#d4b400", "#2ca02c", "#17becf", "#1f5fd0", "#9467bd", "#b0b0b0")  # white shows as grey
 
@@ -203,8 +188,8 @@ class LogFit(NamedTuple):
 class PanelStatistics:
     """Counts over S sets of mazes.
 
-    :ivar colours: (S, 8) digits of each of PANEL_COLOURS.
-    :ivar panels: (S, 11) panels that hold 0 to 10 digits.
+    :ivar colours: (S, 8) digits of each of ALL_COLOURS.
+    :ivar panels: (S, 11) panels with 0 to 10 digits.
     :ivar digits: (S, 9) occurrences of the digits 1 to 9.
     """
 
@@ -215,20 +200,19 @@ class PanelStatistics:
     @classmethod
     def of(cls, sets: Iterable[Mazes]) -> "PanelStatistics":
         """Every cell of every maze counts once."""
-        counts = [_count(mazes.rows[mazes.inside][:, :10]) for mazes in sets]
+        counts = [_count(mazes.rows[mazes.inside]) for mazes in sets]
         if not counts:
             raise InputError("no set of mazes to measure; give at least one")
         return cls(*(np.array(of_sets) for of_sets in zip(*counts, strict=True)))
 
     def share(self, fewest: int, most: int) -> np.ndarray:
-        """(S,) the share of panels that hold so many digits, both ends included."""
+        """(S,) the share of panels with so many digits, both ends included."""
         return self.panels[:, fewest : most + 1].sum(1) / self.panels.sum(1)
 
     @cached_property
     def unevenness(self) -> tuple[float, float]:
-        """How far the commonest colour is above the rarest, as a share of their mean: of walls and crossings, and of
-        the goal. Of the counts of all sets together.
-        """
+        """(Count of the commonest colour - of the rarest) / mean: of walls and crossings, and of the goal, over all
+        sets together."""
         total = self.colours.sum(0)
         walls, goal = (float(np.ptp(group) / group.mean()) for group in (total[:4], total[4:]))
         return walls, goal
@@ -250,19 +234,19 @@ class PanelStatistics:
 
 
 def _count(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Colours (8,), panels (11,) and digits (9,) of the distances (n, 10) of panel rows."""
-    shown = rows != 0
-    goal = np.stack([rows[:, 8] < 0, rows[:, 9] > 0, rows[:, 8] > 0, rows[:, 9] < 0])  # left, up, right, down
-    colours = np.concatenate([shown[:, :4].sum(0) + shown[:, 4:8].sum(0), goal.sum(1)])
+    """Colours (8,), panels (11,) and digits (9,) of panel rows (n, 11)."""
+    distances = rows[:, :10]
+    shown = distances != 0
+    colours = np.concatenate([shown[:, :4].sum(0) + shown[:, 4:8].sum(0), (goal_distances(rows) > 0).sum(0)])
     panels = np.bincount(shown.sum(1), minlength=MOST + 1)
-    return colours, panels, np.bincount(np.abs(rows[shown]), minlength=10)[1:]
+    return colours, panels, np.bincount(np.abs(distances[shown]), minlength=10)[1:]
 
 
 @checked
 def sample_statistics(
     sets: Count = 10, mazes: NumMazes = 100, seed: Seed = 0, mean_depth: MeanDepth = 2, mean_branches: MeanBranches = 5
 ) -> PanelStatistics:
-    """Statistics of sets that are sampled with the seeds `seed`, `seed` + 1 and so on; defaults as in the paper."""
+    """Statistics of sets with the seeds `seed`, `seed` + 1 and so on; the defaults are the paper's."""
     return PanelStatistics.of(
         Mazes(sample_mazes(mazes, seed + which, mean_depth, mean_branches)) for which in range(sets)
     )
@@ -277,7 +261,7 @@ def save_plot(statistics: PanelStatistics, path: str | Path) -> None:
 
     figure = Figure(figsize=(10, 7), layout="constrained")
     colours, panels, digits, logs = figure.subplots(2, 2).ravel()
-    _bars(colours, PANEL_COLOURS, statistics.colours, _INKS, "colours")
+    _bars(colours, ALL_COLOURS, statistics.colours, _INKS, "colours")
     _bars(panels, [str(count) for count in range(MOST + 1)], statistics.panels, "#4a7cc4", "digits in a panel")
     names = [str(digit) for digit in range(1, 10)]
     _bars(digits, names, statistics.digits, "#4a7cc4", "digits")

@@ -1,70 +1,53 @@
-"""Knowledge bases: what a run's memory shows that its agent has understood (paper, section 3.4 and Appendix D).
+"""Knowledge bases: what an agent has understood, from the memory of its run (paper, section 3.4 and Appendix D).
 
-KB_S (semantics), KB_C (causality) and KB_A (affordance) as tables of visit counts over digits and directions. The
-paper's rules leave choices open; these are the decisions, in one place:
+KB_S (semantics), KB_C (causality) and KB_A (affordance) are tables of visit counts over digits and directions. The
+paper's rules leave choices open; these are the decisions:
 
-- *Which panels count for KB_S.* KB_S "tracks the agent's understood configurations", and section 3.4 assumes that
-  "valid decisions in experience were made upon understanding inequality configurations". So a visit of a pair is a
-  valid decision made at a panel that shows it: s of a valid move. s of an invalid move was seen and not understood; an
-  agent that runs into a wall two hundred times would otherwise pass any threshold. s' was seen too, but it is s of the
-  next record and counts there: counted in both, a pair met twice would pass a threshold of 3 (footnote 6: what random
-  exploration did should not). What was *seen*, whatever was decided there, is kept beside it: `sightings` counts the
-  records that show a pair in s or in s', valid or not, and `panels` the whole panels. AfT and AnT, which ask what an
-  agent has not seen, ask those (diagnostics.py).
-- *A pair of KB_S* is a crossing and a wall digit of one direction that differ (one digit twice has no order).
+- *Which panels count for KB_S.* Section 3.4 assumes that "valid decisions in experience were made upon understanding
+  inequality configurations". So a visit of a pair is a valid move from a panel that shows it. An invalid move was made
+  without understanding: an agent that runs into a wall two hundred times would otherwise pass any threshold. s' counts
+  as s of the next record: counted in both, a pair met twice would pass a threshold of 3 (footnote 6: what random
+  exploration did should not). `sightings` counts the records that show a pair in s or in s', valid or not, and `panels`
+  are the whole panels. AfT and AnT, which ask for what an agent has not seen, go by these (diagnostics.py).
+- *A pair of KB_S* is a crossing and a wall digit of one direction that differ.
 - *KB_C* counts a digit that changes from s to s' by the option's length, in the option's own direction (it falls) and
   in the opposite one (it rises): affordance and causality are partial relations, "defined within each type and its
-  inverse" (Definitions 13 and 15). Crossing and wall digits are followed apart. A crossing digit that changes by
-  another amount belongs to another crossing, which says nothing about the option. The two digits' difference is thus
-  always the option's length.
+  inverse" (Definitions 13 and 15). Crossing and wall digits are followed separately. A crossing digit that changes by
+  another amount belongs to another crossing, which says nothing about the option. The difference of the two digits is
+  thus always the option's length.
 - *KB_A* counts a digit of the option's own direction whose value is the option's length and which is gone in s': no
   crossing or wall digit of its colour shows that value any more. Both digits showing one value is one visit.
 - *The pairs of KB_A* are all understood digits d1 > d2; their types may differ.
-- *The threshold* (3 visits) is applied when a table is asked for what is understood; the counts are kept as they are.
+- *The threshold* (3 visits) is applied when a table is read; the counts stay as they are.
 
-What is known of HALMA as triples of labels: the knowledge bases of a run, and the truth that they approach.
+As triples of labels, a digit is an entity named by its colour and value, "red 5", an option by its direction and its
+primitives without zeros, "left 2+3". Binary facts, which rules apply to and models train on, are in the graph
+`halma/RUN`:
 
-A digit is an entity that is named by what is seen of it, "red 5"; an option by its direction and its primitives,
-zeros left out, "left 2+3". Binary facts, which rules apply to and models train on, in the graph `halma/RUN`:
-
-    red 5       hasValue       5            seen: which digit it is, whatever its colour
+    red 5       hasValue       5            seen
     red 5       hasColour      red          seen
     red 5       greaterThan    red 3        understood: a pair of KB_S, KB_C or KB_A (types differ in KB_A only)
     red 5       affords        left 2+3     understood: the option used the digit up (KB_A)
     red 5       indicates      left         understood: options in this direction use the digit up (KB_A)
-    left 2+3    hasDirection   left         the agent's own options, those that some digit affords
+    left 2+3    hasDirection   left         for the options that some digit affords
     left 2+3    hasPrimitives  dice 2+3
 
-That the value 5 equals the dice 2+3 is not stated: it follows, by hasValue(x, v) & affords(x, o) & hasPrimitives(o,
-p). An understood digit affords every option that ever used it up: what an option does is no matter of chance
-(Definition 14), and the threshold asks whether the digit was understood.
+That the value 5 equals the dice 2+3 follows by hasValue(x, v) & affords(x, o) & hasPrimitives(o, p). An understood
+digit affords every option that ever used it up: the effect of an option is not random (Definition 14), and the
+threshold is for digits.
 
-Where that is known from stands in the graph `halma/RUN/evidence`, with what was met too rarely to count as
-understood. Each pair of a knowledge base is a node, and so is each option that used up a digit:
+The evidence is in the graph `halma/RUN/evidence`, also for what was met too rarely to count as understood. Each pair of
+a knowledge base is a node, and so is each option that used up a digit:
 
-    inequality:RUN:semantics:red 5>red 3       hasVisits, hasSightings (both see KnowledgeBases)
-    inequality:RUN:causality:red 5>red 3       hasVisits, hasDifference 2 (always the length of the options)
+    inequality:RUN:semantics:red 5>red 3       hasVisits, hasSightings (see KnowledgeBases)
+    inequality:RUN:causality:red 5>red 3       hasVisits, hasDifference 2 (the length of the options)
     inequality:RUN:affordance:red 5>orange 3   hasVisits (of the digit that was used up less often)
     use:RUN:red 5:left 2+3                     hasVisits, hasDigit red 5, hasOption left 2+3
 
 An inequality also has ofRun, hasEvidence (semantics, causality or affordance), hasGreater red 5, hasLesser red 3,
 hasGreaterType left, hasLesserType left and, where it is understood, inKnowledgeBase (KB_S, KB_C or KB_A); a use has
 ofRun. Counts are literals (xsd:integer). Nodes have the run in their names, so that the union of several runs' graphs
-keeps their counts apart.
-
-Questions to ask of it (`gumption kg query STORE QUESTION --bind run=RUN`). Which pairs were inferred through
-affordance only? `THROUGH_AFFORDANCE_ONLY` below. Which pairs were seen in panels with one colour only?
-
-    SELECT ?greater ?lesser (SAMPLE(?colour) AS ?only) {
-      ?n gum:ofRun ?run ; gum:hasSightings ?times ; gum:hasGreater ?digit .
-      ?digit gum:hasColour ?colour ; gum:hasValue ?greater . ?n gum:hasLesser/gum:hasValue ?lesser
-    } GROUP BY ?greater ?lesser HAVING (COUNT(DISTINCT ?colour) = 1)
-
-Through which options was yellow 5 understood, and how often? (Also `--bind digit="yellow 5"`.)
-
-    SELECT ?option ?visits {
-      ?use gum:ofRun ?run ; gum:hasDigit ?digit ; gum:hasOption ?option ; gum:hasVisits ?visits
-    } ORDER BY DESC(?visits) ?option
+keeps their counts apart. `gumption kg build halma --help` has questions to ask of them.
 """
 
 import hashlib
@@ -80,7 +63,7 @@ from gumption.data import InputError
 from gumption.data.settings import Count, checked_methods
 from gumption.envs.memory import EVIDENCE, OF_RUN, Triple, integer, state_facts
 
-from .maze import COLOURS, DIRECTIONS, GOAL_COLOURS, Direction, Shown
+from .maze import COLOURS, DIRECTIONS, GOAL_COLOURS
 from .memory import Memory
 
 if TYPE_CHECKING:
@@ -117,17 +100,17 @@ THRESHOLD = 3  # visits from which on something counts as understood (paper, foo
 
 
 def digit_label(value: int, direction: int) -> str:
-    """The name of a digit of a distance, "red 5"."""
+    """The label of a wall's or crossing's digit, "red 5"."""
     return f"{COLOURS[direction]} {value}"
 
 
 def goal_digit_label(value: int, direction: int) -> str:
-    """The name of a digit of the goal, "purple 3"."""
+    """The label of a digit of the goal, "purple 3"."""
     return f"{GOAL_COLOURS[direction]} {value}"
 
 
 def option_labels(max_opt_len: int) -> list[tuple[int, int, str]]:
-    """(direction, code, name) of each option of up to so many primitives that is as long as a distance can be."""
+    """(direction, code, label) of each option of up to so many primitives and at most 9 cells."""
     codes: list[int] = []
     level = [(0, 0)]  # code and length
     for _ in range(max_opt_len):
@@ -137,74 +120,23 @@ def option_labels(max_opt_len: int) -> list[tuple[int, int, str]]:
 
 
 def option_label(direction: int, code: int) -> str:
-    """The name of an option, "left 2+3", by the code of its primitives (see `option_codes`)."""
+    """The label of an option, "left 2+3", of the code of its primitives (see `option_codes`)."""
     return f"{DIRECTIONS[direction]} {_sum(code)}"
 
 
 def graph_name(run: str) -> str:
-    """The graph of a run's binary facts; that of its evidence ends with EVIDENCE."""
+    """The graph of a run's binary facts; its evidence is in this name + EVIDENCE."""
     return f"halma/{run}"
 
 
-def read_tables(graph: "KnowledgeGraph", name: str) -> dict[str, Any]:
-    """What KnowledgeBases is made of, from the graphs that `add_to` wrote.
-
-    :raises InputError: no such graph, or one that says something else.
-    """
-    evidence = name + EVIDENCE
-    about = graph.annotations(evidence)
-    if not about:
-        raise InputError(f"there is no graph {evidence!r} of knowledge bases; make it with `gumption kg build halma`")
-    tables: dict[str, Any] = {
-        part: np.zeros((10, 10, 4), dtype=np.int64) for part in (SEMANTICS, "sightings", CAUSALITY)
-    }
-    affordance, shown = np.zeros((10, 4), dtype=np.int64), np.zeros((10, 4), dtype=bool)
-    uses: list[tuple[int, ...]] = []
-    place = ""
-    try:
-        for place, _, _ in graph.triples(relation=HAS_VALUE, graph=name):
-            shown[_digit(place)] = True
-        for node, roles in _nodes(graph, evidence):
-            place = node
-            visits = _integer(roles[HAS_VISITS])
-            if HAS_OPTION in roles:
-                value, d = _digit(roles[HAS_DIGIT])
-                uses.append((value, d, _code(roles[HAS_OPTION]), visits))
-                affordance[value, d] += visits
-            elif roles[HAS_EVIDENCE] != AFFORDANCE:  # those follow from the uses
-                (d1, d), (d2, _) = _digit(roles[HAS_GREATER]), _digit(roles[HAS_LESSER])
-                tables[roles[HAS_EVIDENCE]][d1, d2, d] = visits
-                if HAS_SIGHTINGS in roles:
-                    tables["sightings"][d1, d2, d] = _integer(roles[HAS_SIGHTINGS])
-    except (KeyError, ValueError, IndexError):
-        raise InputError(
-            f"{name}: {place!r} is not what knowledge bases are made of; "
-            f"`gumption kg validate STORE#{evidence} --shapes halma` says what is wrong"
-        ) from None
-    try:
-        settings = {
-            "threshold": int(about["threshold"]),
-            "records": int(about["records"]),
-            "max_opt_len": int(about["maxOptLen"]),
-            "memory": about["memory"],
-        }
-    except (KeyError, ValueError):
-        raise InputError(
-            f"{evidence}: threshold, records, maxOptLen and memory have to be said about this graph (a TSV file has "
-            "them in FILE.license); make it anew with `gumption kg build halma`"
-        ) from None
-    options = np.array(sorted(uses), dtype=np.int64).reshape(-1, 4)
-    return {**tables, "affordance": affordance, "affordance_options": options, "shown": shown, **settings}
-
-
 def perceived(shown: np.ndarray) -> set[Triple]:
-    """What is seen of the digits that a (10, 4) table has."""
+    """The value and the colour of each digit of a (10, 4) table, as facts."""
     digits = [(digit_label(value, d), str(value), COLOURS[d]) for value, d in np.argwhere(shown).tolist() if value]
     return {(digit, HAS_VALUE, value) for digit, value, _ in digits} | {(d, HAS_COLOUR, c) for d, _, c in digits}
 
 
 def affordance_facts(digit: int, direction: int, code: int) -> set[Triple]:
-    """That an option uses a digit up, and what the option is."""
+    """An option that uses a digit up, and its parts."""
     option = option_label(direction, code)
     return {
         (digit_label(digit, direction), AFFORDS, option),
@@ -222,7 +154,7 @@ def _inequality(
     visits: int,
     understood: bool,
 ) -> str:
-    """Append what all inequalities have; the node."""
+    """Append the roles that all inequalities have; returns the node."""
     names = digit_label(*greater), digit_label(*lesser)
     node = f"inequality:{run}:{evidence}:{names[0]}>{names[1]}"
     triples += [
@@ -240,7 +172,7 @@ def _inequality(
 
 
 def _nodes(graph: "KnowledgeGraph", name: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """The nodes of a graph with their roles; one with a role twice has no roles."""
+    """The nodes of a graph with their roles; a node that has a role twice gets none."""
     nodes: dict[str, dict[str, str]] = {}
     twice = set()
     for node, role, value in graph.triples(graph=name):
@@ -270,7 +202,7 @@ def _sum(code: int) -> str:
 
 
 def _digit(label: str) -> tuple[int, int]:
-    """Value and direction of a digit's name."""
+    """Value and direction."""
     colour, _, value = label.partition(" ")
     return int(value), COLOURS.index(colour)
 
@@ -294,15 +226,15 @@ SCHEMA = "gumption/halma-knowledge/1"
 class KnowledgeBases:
     """The knowledge bases of a memory. Directions are indices into DIRECTIONS; index 0 of a digit's axis stays empty.
 
-    :ivar semantics: (10, 10, 4) int64 [greater, lesser, direction], valid decisions at panels that show the pair.
+    :ivar semantics: (10, 10, 4) int64 [greater, lesser, direction], valid moves from panels that show the pair.
     :ivar sightings: (10, 10, 4) int64, records that show the pair in s or s'.
     :ivar causality: (10, 10, 4) int64, valid moves that turned one digit of the pair into the other.
     :ivar affordance: (10, 4) int64 [digit, direction], valid moves that used the digit up.
-    :ivar affordance_options: (k, 4) int64 rows digit, direction, option code, visits: how it was used up, sorted. The
-        codes are those of `option_codes`; visits add up to `affordance`.
-    :ivar shown: (10, 4) bool [digit, direction], the digit is in some panel of the memory.
+    :ivar affordance_options: (k, 4) int64 sorted rows digit, direction, option code (see `option_codes`), visits, which
+        add up to `affordance`.
+    :ivar shown: (10, 4) bool [digit, direction], some panel of the memory shows the digit.
     :ivar threshold: visits from which on a pair or a digit counts as understood.
-    :ivar records: how many transitions the memory has.
+    :ivar records: transitions of the memory.
     :ivar max_opt_len: primitives of an option.
     :ivar memory: fingerprint of the memory.
     """
@@ -321,10 +253,7 @@ class KnowledgeBases:
 
     @classmethod
     def of(cls, memory: Memory, threshold: Count = THRESHOLD) -> "KnowledgeBases":
-        """The knowledge bases of a memory; an empty memory gives empty ones.
-
-        :raises InputError: a threshold below 1.
-        """
+        """An empty memory gives empty knowledge bases."""
         before, after = np.ascontiguousarray(memory.before), np.ascontiguousarray(memory.after)
         valid, direction, length = memory.valid, memory.direction, memory.length
         panels, counts = _distinct_panels(before, after)
@@ -347,15 +276,12 @@ class KnowledgeBases:
 
     @property
     def panels(self) -> np.ndarray:
-        """(n, 11) int8 distinct panel rows of the memory, sorted.
-
-        :raises InputError: the knowledge bases come from a graph, which has no panels.
-        """
+        """(n, 11) int8 distinct panel rows of the memory, sorted; InputError for knowledge bases of a graph."""
         return self._from_memory()[0]
 
     @property
     def panel_counts(self) -> np.ndarray:
-        """(n,) int64: how many records have each of `panels` as s or s'. Raises InputError as `panels`."""
+        """(n,) int64 records with each of `panels` as s or s'; InputError as `panels`."""
         return self._from_memory()[1]
 
     @cached_property
@@ -365,7 +291,7 @@ class KnowledgeBases:
 
     @cached_property
     def c(self) -> np.ndarray:
-        """(10, 10, 4) bool: KB_C. The options' length is greater - lesser, by definition."""
+        """(10, 10, 4) bool: KB_C."""
         return self.causality >= self.threshold
 
     @cached_property
@@ -379,21 +305,9 @@ class KnowledgeBases:
         greater = np.arange(10)[:, None, None, None] > np.arange(10)[:, None]
         return self.understood[:, :, None, None] & self.understood & greater
 
-    def in_s(self, d1: Shown, d2: Shown, direction: Direction | None = None) -> bool:
-        """Whether d1 > d2 is in KB_S, with this type or with any."""
-        return bool(self.s[d1, d2].any() if direction is None else self.s[d1, d2, direction])
-
-    def in_c(self, d1: Shown, d2: Shown, direction: Direction | None = None) -> bool:
-        """Whether d1 > d2 is in KB_C, with this type or with any."""
-        return bool(self.c[d1, d2].any() if direction is None else self.c[d1, d2, direction])
-
-    def in_a(self, d1: Shown, d2: Shown, direction: Direction | None = None) -> bool:
-        """Whether d1 > d2 is in KB_A, with both digits understood in this type, or in any two."""
-        return bool(self.a[d1, :, d2].any() if direction is None else self.a[d1, direction, d2, direction])
-
     @cached_property
     def fingerprint(self) -> str:
-        """sha256 (hex) of the tables, the threshold and the memory's fingerprint; from a graph it is the same."""
+        """sha256 (hex) of the tables, the threshold and the memory's fingerprint."""
         settings = json.dumps([SCHEMA, self.threshold, self.records, self.max_opt_len, self.memory])
         digest = hashlib.sha256(settings.encode())
         for table in (self.semantics, self.sightings, self.causality, self.affordance_options, self.shown):
@@ -401,7 +315,7 @@ class KnowledgeBases:
         return digest.hexdigest()
 
     def facts(self) -> list[Triple]:
-        """The binary facts, sorted: what rules apply to and models train on (facts.py says which)."""
+        """The binary facts, sorted."""
         triples = perceived(self.shown)
         for d1, d2, d in np.argwhere(self.s | self.c).tolist():
             triples.add((digit_label(d1, d), GREATER_THAN, digit_label(d2, d)))
@@ -415,7 +329,7 @@ class KnowledgeBases:
         return sorted(triples)
 
     def evidence(self, run: str) -> list[Triple]:
-        """The nodes that say where the facts are known from, sorted; they are named after the run."""
+        """The nodes of the evidence, sorted; the run is in their names."""
         triples: list[Triple] = []
         for d1, d2, d in np.argwhere(self.sightings).tolist():
             visits, in_base = self.semantics[d1, d2, d], self.s[d1, d2, d]
@@ -431,12 +345,12 @@ class KnowledgeBases:
         for value, d, code, visits in self.affordance_options.tolist():
             digit, option = digit_label(value, d), option_label(d, code)
             node = f"use:{run}:{digit}:{option}"
-            told = {OF_RUN: run, HAS_DIGIT: digit, HAS_OPTION: option, HAS_VISITS: integer(visits)}
-            triples += [(node, role, value) for role, value in told.items()]
+            roles = {OF_RUN: run, HAS_DIGIT: digit, HAS_OPTION: option, HAS_VISITS: integer(visits)}
+            triples += [(node, role, value) for role, value in roles.items()]
         return sorted(triples)
 
     def add_to(self, graph: "KnowledgeGraph", run: str) -> dict[str, int]:
-        """Put both into a graph, as halma/RUN and halma/RUN/evidence, in place of what these held; name -> facts."""
+        """Replace the graphs halma/RUN and halma/RUN/evidence; returns the number of facts by name."""
         about = {
             "source": f"the memory of the run {run}", "run": run, "memory": self.memory, "records": str(self.records),
             "maxOptLen": str(self.max_opt_len), "threshold": str(self.threshold), "fingerprint": self.fingerprint,
@@ -445,14 +359,59 @@ class KnowledgeBases:
 
     @classmethod
     def from_graph(cls, graph: "KnowledgeGraph", name: str) -> "KnowledgeBases":
-        """The knowledge bases that `add_to` put into a graph; they have no `panels`, which stay with the memory.
+        """The knowledge bases that `add_to` put into a graph, without `panels`.
 
         :param name: of the graph, halma/RUN.
-        :raises InputError: no such graph, one that says something else than a run's knowledge bases, or one that was
-            changed since.
+        :raises InputError: no such graph, one with other contents than a run's knowledge bases, or one that was changed
+            since.
         """
-        bases = cls(**read_tables(graph, name))
-        if bases.fingerprint != graph.annotations(name + EVIDENCE).get("fingerprint"):
+        evidence = name + EVIDENCE
+        about = graph.annotations(evidence)
+        if not about:
+            raise InputError(
+                f"there is no graph {evidence!r} of knowledge bases; make it with `gumption kg build halma`"
+            )
+        tables: dict[str, Any] = {
+            part: np.zeros((10, 10, 4), dtype=np.int64) for part in (SEMANTICS, "sightings", CAUSALITY)
+        }
+        affordance, shown = np.zeros((10, 4), dtype=np.int64), np.zeros((10, 4), dtype=bool)
+        uses: list[tuple[int, ...]] = []
+        place = ""
+        try:
+            for place, _, _ in graph.triples(relation=HAS_VALUE, graph=name):
+                shown[_digit(place)] = True
+            for node, roles in _nodes(graph, evidence):
+                place = node
+                visits = _integer(roles[HAS_VISITS])
+                if HAS_OPTION in roles:
+                    value, d = _digit(roles[HAS_DIGIT])
+                    uses.append((value, d, _code(roles[HAS_OPTION]), visits))
+                    affordance[value, d] += visits
+                elif roles[HAS_EVIDENCE] != AFFORDANCE:  # those follow from the uses
+                    (d1, d), (d2, _) = _digit(roles[HAS_GREATER]), _digit(roles[HAS_LESSER])
+                    tables[roles[HAS_EVIDENCE]][d1, d2, d] = visits
+                    if HAS_SIGHTINGS in roles:
+                        tables["sightings"][d1, d2, d] = _integer(roles[HAS_SIGHTINGS])
+        except (KeyError, ValueError, IndexError):
+            raise InputError(
+                f"{name}: {place!r} does not belong to knowledge bases; "
+                f"`gumption kg validate STORE#{evidence} --shapes halma` says what is wrong"
+            ) from None
+        try:
+            settings = {
+                "threshold": int(about["threshold"]),
+                "records": int(about["records"]),
+                "max_opt_len": int(about["maxOptLen"]),
+                "memory": about["memory"],
+            }
+        except (KeyError, ValueError):
+            raise InputError(
+                f"{evidence}: its annotations threshold, records, maxOptLen and memory are missing or wrong (a TSV "
+                "file has them in FILE.license); make it anew with `gumption kg build halma`"
+            ) from None
+        options = np.array(sorted(uses), dtype=np.int64).reshape(-1, 4)
+        bases = cls(**tables, affordance=affordance, affordance_options=options, shown=shown, **settings)
+        if bases.fingerprint != about.get("fingerprint"):
             raise InputError(
                 f"{name}: this graph was changed after it was made of a run's memory: its fingerprint does not fit; "
                 "make it anew with `gumption kg build halma`"
@@ -460,7 +419,7 @@ class KnowledgeBases:
         return bases
 
     def counts(self) -> dict[str, dict[str, int]]:
-        """How many pairs each knowledge base has with both digits of a direction, and "any": whatever the types."""
+        """The pairs of each knowledge base with both digits of a direction, and of "any" types."""
         same = np.einsum("aibi->abi", self.a)
         tables: dict[str, tuple[np.ndarray, Any]] = {
             "KB_S": (self.s, self.s.any(2)),
@@ -469,10 +428,7 @@ class KnowledgeBases:
             "KB_AC": (same | self.c, self.a.any((1, 3)) | self.c.any(2)),
         }
         return {
-            name: {
-                **dict(zip(DIRECTIONS, table.sum((0, 1)).tolist(), strict=True)),
-                "any": int(pairs.sum()),
-            }
+            name: {**dict(zip(DIRECTIONS, table.sum((0, 1)).tolist(), strict=True)), "any": int(pairs.sum())}
             for name, (table, pairs) in tables.items()
         }
 
@@ -497,7 +453,7 @@ def option_codes(options: np.ndarray) -> np.ndarray:
 
 
 def _distinct_panels(before: np.ndarray, after: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct rows of both, sorted, and how many records have each in one of them."""
+    """The distinct rows of both, sorted, and the number of records that have each."""
     # A row as one number, in mixed radix: eight distances, two offsets from -9 to 9, the hint.
     radices = np.array([10] * 8 + [19, 19, 5])
     weights = np.append(np.cumprod(radices[:0:-1])[::-1], 1)
@@ -508,7 +464,7 @@ def _distinct_panels(before: np.ndarray, after: np.ndarray) -> tuple[np.ndarray,
 
 
 def _shown_pairs(*panels: np.ndarray) -> np.ndarray:
-    """(10, 10, 4): how many records show a pair, in any of their panels (n, 11)."""
+    """(10, 10, 4): records that show a pair in any of their panels (n, 11)."""
     total = np.zeros((10, 10, 4), dtype=np.int64)
     for direction in range(4):
         codes = []
@@ -523,7 +479,7 @@ def _shown_pairs(*panels: np.ndarray) -> np.ndarray:
 def _changes(
     before: np.ndarray, after: np.ndarray, valid: np.ndarray, direction: np.ndarray, length: np.ndarray
 ) -> np.ndarray:
-    """(10, 10, 4): how many valid moves turned one digit of a direction into the other; see the module."""
+    """(10, 10, 4): valid moves that turned one digit of a direction into the other."""
     total = np.zeros((10, 10, 4), dtype=np.int64)
     for d in range(4):
         towards = np.where(direction == d, 1, np.where(direction == (d + 2) % 4, -1, 0))
@@ -537,7 +493,7 @@ def _changes(
 
 
 def _count_once(codes: list[np.ndarray]) -> np.ndarray:
-    """(10, 10): records per pair code greater * 10 + lesser; one that has a pair in both of its lists counts once."""
+    """(10, 10): records per pair code greater * 10 + lesser; a record with a pair in both lists counts once."""
     first, *rest = codes
     total = np.bincount(first, minlength=100)
     for second in rest:
@@ -560,7 +516,7 @@ def _used_up(
         (rows[each, direction] == length) | (rows[each, 4 + direction] == length) for rows in (before, after)
     )
     used = valid & (length > 0) & there & ~still
-    # One number a row: sorting it is many times faster than sorting rows.
+    # Sorting one number for each row is many times faster than sorting rows.
     size = int(codes.max(initial=0)) + 1
     found, visits = np.unique((length[used] * 4 + direction[used]) * size + codes[used], return_counts=True)
     return np.stack([found // (4 * size), found // size % 4, found % size, visits], axis=1)

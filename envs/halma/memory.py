@@ -10,9 +10,9 @@ import numpy as np
 from gumption.data.settings import Whole, checked, checked_methods
 from gumption.envs.memory import FOLDER, HEADER, RECORDS, Field, Layout, TransitionMemory, TransitionWriter
 
-__all__ = ["FOLDER", "HEADER", "REACHED", "RECORDS", "TRIAL_OVER", "VALID", "Memory", "MemoryWriter", "layout"]
-
 from .maze import OptLen
+
+__all__ = ["FOLDER", "HEADER", "REACHED", "RECORDS", "TRIAL_OVER", "VALID", "Memory", "MemoryWriter", "layout"]
 
 SCHEMA = "gumption/halma-memory/1"
 VALID, REACHED, TRIAL_OVER = 1, 2, 4  # bits of `flags`
@@ -20,10 +20,7 @@ VALID, REACHED, TRIAL_OVER = 1, 2, 4  # bits of `flags`
 
 @checked
 def layout(max_opt_len: OptLen) -> Layout:
-    """The record of a transition: 38 + max_opt_len bytes.
-
-    :raises InputError: a max_opt_len out of range.
-    """
+    """The record of a transition: 38 + max_opt_len bytes."""
     fields = [
         ("before", "i1", (11,)),
         ("option", "i1", (1 + max_opt_len,)),
@@ -65,12 +62,7 @@ class Memory(TransitionMemory):
         episode: Any = 0,
         flags: Any = VALID,
     ) -> "Memory":
-        """A memory of the given transitions that is in no file.
-
-        :param before, after: (n, 11) panel rows of s and s' (see `panel_row`).
-        :param option: (n, 1 + max_opt_len) direction and primitives.
-        :param maze, trial, episode, flags: (n,), or one for all.
-        """
+        """A memory in no file; the arguments are the fields below, of which the last four may be one for all."""
         made = layout(max_opt_len)
         fields = dict(zip(made.names, (before, option, after, maze, trial, episode, flags), strict=True))
         return cls(made.records(len(before), **fields), made)
@@ -90,7 +82,7 @@ class Memory(TransitionMemory):
 
     @property
     def seen_after(self) -> np.ndarray:
-        """(n,) bool: the agent observed s'. After a trial's last move it is put back at a start before it sees any."""
+        """(n,) bool: the agent observed s'; after a trial's last move it is put back at the start without seeing it."""
         return (self.flags & TRIAL_OVER) == 0
 
     @property
@@ -105,7 +97,7 @@ class Memory(TransitionMemory):
 
     @property
     def length(self) -> np.ndarray:
-        """(n,) int64 length of the move: the sum of the option's primitives."""
+        """(n,) int64: the sum of the option's primitives."""
         return self.option[:, 1:].sum(1, dtype=np.int64)
 
 

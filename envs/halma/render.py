@@ -1,21 +1,11 @@
-"""Pictures of HALMA: the panel at the left and the maze at the right, as in the paper's Fig. S4, and trials as GIFs.
-
-    draw(maze, cell, mode, trail=(), picture=None, size=600) -> str ("ansi") or (H, W, 3) uint8 ("rgb_array")
-    trial_gif(path, maze, moves, picture_seed=0, milliseconds=900, size=400)
-
-Above the halves stands what they are, below them a legend of colours, shapes and marks. `size` is the side of a half in
-pixels; with 600 the whole picture is (780, 1230). `trail` is the cells where the moves of a trial ended, the start
-first; `picture` is the visual panel (128, 128, 3) that an agent saw. Without one a panel is drawn that depends on what
-it shows alone, so that drawing disturbs no generator.
-"""
+"""Pictures of HALMA: the panel at the left and the maze at the right, as in the paper's Fig. S4, and trials as GIFs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cache
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +15,8 @@ from gumption.envs.gif import save_gif
 
 from .maze import COLOURS, DIRECTIONS, GOAL_COLOURS, SHAPES, SIDE, STEPS, Cell, Edge, Maze, Move, panel_row, row_digits
 from .visual import RGB, PanelPainter
+
+Colour = tuple[int, int, int]
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -39,41 +31,16 @@ FINE = 4  # drawn so many times as large, then averaged, which makes edges smoot
 SURROUND, PAPER = (48, 52, 58), (28, 31, 36)
 
 
-@overload
-def draw(
-    maze: Maze,
-    cell: Cell,
-    mode: Literal["ansi"],
-    trail: Sequence[Cell] = (),
-    picture: np.ndarray | None = None,
-    size: int = SIZE,
-) -> str: ...
-
-
-@overload
-def draw(
-    maze: Maze,
-    cell: Cell,
-    mode: Literal["rgb_array"],
-    trail: Sequence[Cell] = (),
-    picture: np.ndarray | None = None,
-    size: int = SIZE,
-) -> np.ndarray: ...
-
-
-@overload
 def draw(
     maze: Maze, cell: Cell, mode: str, trail: Sequence[Cell] = (), picture: np.ndarray | None = None, size: int = SIZE
-) -> str | np.ndarray: ...
+) -> Any:
+    """The panel of a cell beside its maze, with headings and a legend of colours, shapes and marks.
 
-
-def draw(
-    maze: Maze, cell: Cell, mode: str, trail: Sequence[Cell] = (), picture: np.ndarray | None = None, size: int = SIZE
-) -> str | np.ndarray:
-    """The panel of a cell beside its maze; see the head of this module.
-
-    :param mode: "ansi" or "rgb_array".
-    :param size: of a picture; at least 100 pixels.
+    :param mode: "ansi" gives a text; "rgb_array" (H, W, 3) uint8, with the default size (780, 1230).
+    :param trail: the cells where the moves of a trial ended, the start first.
+    :param picture: the visual panel (128, 128, 3) that an agent saw; without it one is drawn that depends on nothing
+        but the panel row, so that drawing disturbs no generator.
+    :param size: the side of either half in pixels, at least 100.
     :raises InputError: another mode; a lesser size; the maze has no such cell.
     """
     row = panel_row(maze, cell)
@@ -91,7 +58,7 @@ def draw(
 
 
 def panel_lines(row: np.ndarray) -> list[str]:
-    """What a panel row (11,) shows, a line for each direction, the goal and the hint; only what is shown."""
+    """A panel row (11,) in words: a line for each direction, the goal and the hint, where they are shown."""
     digits = row_digits(row)
     lines = []
     for direction, colour in zip(DIRECTIONS, COLOURS, strict=True):
@@ -107,7 +74,7 @@ def panel_lines(row: np.ndarray) -> list[str]:
 
 
 def maze_lines(maze: Maze, cell: Cell, trail: Sequence[Cell] = ()) -> list[str]:
-    """The maze as text, top line first, and how to read it."""
+    """The maze as text, top line first, and a legend."""
     low_x, low_y, wide, high = _box(maze)
     canvas = np.full((2 * high - 1, 3 * wide - 2), " ")
 
@@ -131,24 +98,17 @@ def maze_lines(maze: Maze, cell: Cell, trail: Sequence[Cell] = ()) -> list[str]:
 def side_by_side(left: Sequence[str], right: Sequence[str]) -> str:
     """Two blocks of text beside each other, with a line break at the end."""
     width = max(map(len, left), default=0) + 4
-    count = max(len(left), len(right))
-    pairs = zip([*left, *[""] * (count - len(left))], [*right, *[""] * (count - len(right))], strict=True)
-    return "".join(f"{a:<{width}}{b}".rstrip() + "\n" for a, b in pairs)
+    return "".join(f"{a:<{width}}{b}".rstrip() + "\n" for a, b in zip_longest(left, right, fillvalue=""))
 
 
 # ---- pictures
-
-
-@cache
-def _painter() -> PanelPainter:
-    return PanelPainter("train")
 
 
 @checked
 def panel_picture(row: np.ndarray, seed: Seed = 0) -> np.ndarray:
     """(128, 128, 3) uint8: a visual panel of a row (11,); the same row and seed give the same one."""
     rng = np.random.default_rng([seed, *(row.astype(np.int64) + SIDE)])
-    return _painter().draw(row[None], rng)[0]
+    return PanelPainter("train").draw(row[None], rng)[0][0]
 
 
 def maze_picture(maze: Maze, cell: Cell, trail: Sequence[Cell] = (), size: int = VIEW) -> np.ndarray:
@@ -156,69 +116,41 @@ def maze_picture(maze: Maze, cell: Cell, trail: Sequence[Cell] = (), size: int =
     from PIL import Image, ImageDraw
 
     image = Image.new("RGB", (FINE * size, FINE * size), SURROUND)
-    _MazeDrawing(ImageDraw.Draw(image), maze, FINE * size).draw(cell, trail)
+    canvas = ImageDraw.Draw(image)
+    low_x, low_y, wide, high = _box(maze)  # which is drawn in the middle of the view
+    unit, middle = CELL * (FINE * size), FINE * size / 2  # pixels of a cell
+    half = unit / 2 - unit / 24  # of a cell without its walls
+    left, bottom = middle - unit * (wide / 2 - 0.5 + low_x), middle + unit * (high / 2 - 0.5 + low_y)
+
+    def at(place: Cell) -> tuple[float, float]:
+        return left + unit * place[0], bottom - unit * place[1]
+
+    def disc(place: Cell, radius: float, fill: Colour) -> None:
+        draw_disc(canvas, *at(place), radius * unit, fill)
+
+    for a, b in (*((place, place) for place in maze.cells), *maze.edges):  # cells, then doors
+        (x, y), (x2, y2) = at(a), at(b)
+        canvas.rectangle((min(x, x2) - half, min(y, y2) - half, max(x, x2) + half, max(y, y2) + half), fill=FLOOR)
+    for place in maze.cells:
+        hint = maze.hint(place)
+        if hint is not None:
+            draw_shape(canvas, *at(place), 0.34 * unit, SHAPES[hint], HINT)
+    for a, b in _edges_of(trail):
+        canvas.line((*at(a), *at(b)), fill=TRAIL, width=round(0.16 * unit))
+    for place in trail:
+        disc(place, 0.17, TRAIL)
+    disc(maze.goal, 0.36, GOAL)
+    disc(maze.goal, 0.22, FLOOR)
+    disc(maze.start, 0.26, START)
+    disc(cell, 0.3, FLOOR)
+    disc(cell, 0.24, AGENT)
     return np.asarray(image.resize((size, size), Image.Resampling.BOX))
-
-
-class _MazeDrawing:
-    """Draws one maze, its box in the middle of the view; lengths are in units of a cell."""
-
-    def __init__(self, canvas: ImageDraw, maze: Maze, size: int) -> None:
-        self.canvas, self.maze = canvas, maze
-        low_x, low_y, wide, high = _box(maze)
-        self.unit = CELL * size
-        self.wall = self.unit / 24  # half of what separates touching corridors
-        middle = size / 2
-        self.origin = middle - self.unit * (wide / 2 - 0.5 + low_x), middle + self.unit * (high / 2 - 0.5 + low_y)
-
-    def draw(self, cell: Cell, trail: Sequence[Cell]) -> None:
-        maze = self.maze
-        for place in maze.cells:
-            self._square(place)
-        for a, b in maze.edges:
-            self._door(a, b)
-        for place in maze.cells:
-            hint = maze.hint(place)
-            if hint is not None:
-                self._shape(place, hint)
-        for a, b in _edges_of(trail):
-            self._line(a, b)
-        for place in trail:
-            self._disc(place, 0.17, TRAIL)
-        self._disc(maze.goal, 0.36, GOAL)
-        self._disc(maze.goal, 0.22, FLOOR)
-        self._disc(maze.start, 0.26, START)
-        self._disc(cell, 0.3, FLOOR)
-        self._disc(cell, 0.24, AGENT)
-
-    def _at(self, place: tuple[float, float]) -> tuple[float, float]:
-        return self.origin[0] + self.unit * place[0], self.origin[1] - self.unit * place[1]
-
-    def _square(self, place: Cell) -> None:
-        x, y = self._at(place)
-        half = self.unit / 2 - self.wall
-        self.canvas.rectangle((x - half, y - half, x + half, y + half), fill=FLOOR)
-
-    def _door(self, a: Cell, b: Cell) -> None:
-        """Takes the wall between two connected cells away."""
-        half = self.unit / 2 - self.wall
-        (x, y), (x2, y2) = self._at(a), self._at(b)
-        self.canvas.rectangle((min(x, x2) - half, min(y, y2) - half, max(x, x2) + half, max(y, y2) + half), fill=FLOOR)
-
-    def _line(self, a: Cell, b: Cell) -> None:
-        self.canvas.line((*self._at(a), *self._at(b)), fill=TRAIL, width=round(0.16 * self.unit))
-
-    def _disc(self, place: tuple[float, float], radius: float, fill: tuple[int, int, int]) -> None:
-        draw_disc(self.canvas, *self._at(place), radius * self.unit, fill)
-
-    def _shape(self, place: Cell, hint: int) -> None:
-        draw_shape(self.canvas, *self._at(place), 0.34 * self.unit, SHAPES[hint], HINT)
 
 
 def _joined(
     panel: np.ndarray, maze: Maze, cell: Cell, trail: Sequence[Cell], size: int, caption: str | None = None
 ) -> Image:
-    """The panel left and the maze right, what they are above and the legend below; a caption is told above the maze."""
+    """The panel left and the maze right, with headings and the legend; a caption replaces the maze's heading."""
     from PIL import Image, ImageDraw, ImageFont
 
     gap, title = round(GAP * size), round(TITLE * size)
@@ -229,8 +161,8 @@ def _joined(
     canvas, font = ImageDraw.Draw(image), ImageFont.load_default(size=round(0.6 * title))
     margin = round(0.02 * size)
     canvas.text((margin, title / 2), "what the agent sees", fill=TEXT, font=font, anchor="lm")
-    told = "the maze, which it does not see" if caption is None else caption
-    canvas.text((right + margin, title / 2), told, fill=TEXT if caption is None else FAINT, font=font, anchor="lm")
+    text = "the maze, which it does not see" if caption is None else caption
+    canvas.text((right + margin, title / 2), text, fill=TEXT if caption is None else FAINT, font=font, anchor="lm")
     draw_legend(canvas, margin, right + margin, title + 1.035 * size, size - 2 * margin)
     return image
 
@@ -244,12 +176,12 @@ def trial_gif(
     milliseconds: int = 900,
     size: int = GIF_SIZE,
 ) -> None:
-    """Save a trial as an animated GIF: the start, then a frame after each move; it stays longer on the last.
+    """Save a trial as an animated GIF: the start, then a frame after each move; the last one is shown longer.
 
-    :param moves: such as those of `oracle_trials`. A move that a wall stops is shown as refused, like in the game.
-    :param picture_seed: another one gives the panels other handwriting and places.
+    :param moves: such as those of `oracle_trials`. A move that a wall stops is shown as refused.
+    :param picture_seed: of the panels' handwriting and places.
     :param size: of either half, in pixels.
-    :raises InputError: a direction that is none, a length below 1, or a file that cannot be written.
+    :raises InputError: no such direction, a length below 1, or a file that cannot be written.
     """
     moves = list(moves)
     for move in moves:
@@ -258,21 +190,21 @@ def trial_gif(
     trail = [maze.start]
     frames = [_frame(maze, trail, picture_seed, size, "the start")]
     for number, move in enumerate(moves, 1):
-        told = f"move {number} of {len(moves)}: {move.direction} {move.length}"
+        text = f"move {number} of {len(moves)}: {move.direction} {move.length}"
         ahead = moved(maze, trail[-1], move)
         if ahead is None:
-            told += " is refused"
+            text += " is refused"
         else:
             trail.append(ahead)
         if trail[-1] == maze.goal:
-            told += ", goal"
-        frames.append(_frame(maze, trail, picture_seed, size, told))
+            text += ", goal"
+        frames.append(_frame(maze, trail, picture_seed, size, text))
     durations = [milliseconds] * (len(frames) - 1) + [3 * milliseconds]
     save_gif(path, frames, durations)
 
 
 def moved(maze: Maze, cell: Cell, move: Move) -> Cell | None:
-    """Where a move leads from a cell; None where a wall is in the way."""
+    """The cell after a move; None where a wall is in the way."""
     direction = DIRECTIONS.index(move.direction)
     if not 1 <= move.length <= panel_row(maze, cell)[4 + direction]:
         return None
@@ -297,7 +229,7 @@ def _box(maze: Maze) -> tuple[int, int, int, int]:
 
 
 def _edges_of(trail: Sequence[Cell]) -> list[Edge]:
-    """The unit edges, as sorted pairs, of straight ways between consecutive cells."""
+    """The unit edges, as sorted pairs, of straight lines between consecutive cells."""
     edges = []
     for (x, y), (x2, y2) in pairwise(trail):
         count = max(abs(x2 - x), abs(y2 - y))
@@ -306,20 +238,11 @@ def _edges_of(trail: Sequence[Cell]) -> list[Edge]:
     return edges
 
 
-# ---- The legend below a picture of HALMA: what the colours, shapes and marks of the panel and of the maze mean.
-
-
-Colour = tuple[int, int, int]
+# ---- The legend below a picture: colours, shapes and marks of the panel and of the maze.
 
 TEXT, FAINT = (236, 238, 240), (160, 166, 174)
-HINT, TRAIL, AGENT, START, GOAL, FLOOR = (
-    (172, 172, 168),
-    (86, 140, 216),
-    (30, 84, 172),
-    (208, 60, 52),
-    (46, 148, 84),
-    (244, 244, 240),
-)
+HINT, TRAIL, AGENT = (172, 172, 168), (86, 140, 216), (30, 84, 172)
+START, GOAL, FLOOR = (208, 60, 52), (46, 148, 84), (244, 244, 240)
 MARKS = ("agent", "its way in this trial", "start", "goal", "hint: its shape tells where to go")
 
 
@@ -334,28 +257,27 @@ def draw_legend(canvas: ImageDraw, left: float, right: float, top: float, width:
     columns = [left + (0.37 + 0.165 * i) * width for i in range(4)]
     for x, direction in zip(columns, DIRECTIONS, strict=True):
         _write(canvas, x, top, direction, size, FAINT)
-    for number, (told, colours) in enumerate(rows, 1):
+    for number, (text, colours) in enumerate(rows, 1):
         y = top + number * line
-        _write(canvas, left, y, told, size, TEXT)
+        _write(canvas, left, y, text, size, TEXT)
         for i, x in enumerate(columns):
             if colours is None:
                 draw_shape(canvas, x + 0.4 * line, y, 0.36 * line, SHAPES[i], HINT)
             else:
                 _arrow(canvas, x + 0.4 * line, y, 0.36 * line, STEPS[i], colours[i])
                 _write(canvas, x + 1.0 * line, y, (COLOURS, GOAL_COLOURS)[number - 1][i], size, colours[i])
-    for i, told in enumerate(MARKS):
+    for i, text in enumerate(MARKS):
         x, y = right + (i % 2) * 0.5 * width, top + (i // 2) * line
         _mark(canvas, x + 0.4 * line, y, 0.4 * line, i)
-        _write(canvas, x + 1.2 * line, y, told, size, TEXT)
+        _write(canvas, x + 1.2 * line, y, text, size, TEXT)
 
 
 def draw_disc(canvas: ImageDraw, x: float, y: float, radius: float, fill: Colour) -> None:
-    """A filled circle."""
     canvas.ellipse((x - radius, y - radius, x + radius, y + radius), fill=fill)
 
 
 def draw_shape(canvas: ImageDraw, x: float, y: float, radius: float, shape: str, fill: Colour) -> None:
-    """The shape of a hint: circle, triangle, square or pentagon."""
+    """The shape of a hint, one of SHAPES."""
     if shape == "circle":
         draw_disc(canvas, x, y, 0.8 * radius, fill)
     else:

@@ -1,6 +1,6 @@
 """Diagnostic splits as files: a folder with JSON Lines for each test, a maze a line, and a manifest with their sha256.
 
-The same run and seed give the same bytes: no time, no path and no order of a set or a folder gets into them.
+The same run and seed give the same bytes: they depend on no time, no path and no order of a set or a folder.
 """
 
 from __future__ import annotations
@@ -33,9 +33,8 @@ from .diagnostics import (
     known_pairs,
 )
 from .knowledge_base import THRESHOLD, KnowledgeBases
-from .maze import DIRECTIONS, STEPS, Cell, Maze, TestMazes
+from .maze import DIRECTIONS, MAZES, STEPS, Cell, Maze, Mazes, TestMazes
 from .maze import SCHEMA as MAZE_SCHEMA
-from .mazes import MAZES, Mazes
 from .memory import FOLDER, Memory
 
 # ---- The mazes of a folder of splits, by test.
@@ -46,7 +45,7 @@ from .memory import FOLDER, Memory
 class Splits(Mapping[str, Mazes]):
     """The mazes of a folder of splits by test, in the order of SPLITS; tests without mazes are left out.
 
-    :ivar records: what each maze asks, by test, in the order of the mazes.
+    :ivar records: the mazes with their questions, by test.
     :ivar manifest: counts, parameters, sizes of the knowledge bases, reasons, sha256 of the files.
     """
 
@@ -71,10 +70,10 @@ class Splits(Mapping[str, Mazes]):
         return {test: entry["reason"] for test, entry in self.manifest["tests"].items() if entry["reason"]}
 
 
-# ---- Whether splits ask what they claim, worked out anew from the mazes and the knowledge bases alone.
+# ---- A check that splits ask what they claim, from the mazes and the knowledge bases alone.
 #
-# Nothing here uses how splits are made: a maze is walked edge by edge, and the tests' definitions are said once more in
-# the plain language of sets. So a mistake of the generator is not repeated here.
+# It shares no code with the making of splits, so that it does not repeat a mistake of it: a maze is walked edge by
+# edge, and the tests are defined once more in terms of sets.
 
 DIGITS = range(1, 10)
 ORDER = ("ST-1", "ST-2", "AfT-1", "AfT-2", "AfT-3", "AfT-4", "AnT")
@@ -82,13 +81,12 @@ ORDER = ("ST-1", "ST-2", "AfT-1", "AfT-2", "AfT-3", "AfT-4", "AnT")
 
 @dataclass(frozen=True)
 class Facts:
-    """What the knowledge bases hold, as sets.
+    """The knowledge bases as sets.
 
     :ivar s, c: (d1, d2, type) of KB_S and KB_C.
     :ivar a: (digit, type) understood through affordance.
-    :ivar sightings: how many records show a pair with its type.
+    :ivar sightings: records that show a pair with its type.
     :ivar panels: how often ten digits were met together in one panel.
-    :ivar threshold: what was met less often counts as not known.
     """
 
     s: frozenset[tuple[int, int, str]]
@@ -100,7 +98,6 @@ class Facts:
 
     @classmethod
     def of(cls, knowledge: KnowledgeBases) -> Facts:
-        """The facts that were met often enough."""
         enough = knowledge.threshold
 
         def pairs(counts: list[list[list[int]]]) -> frozenset[tuple[int, int, str]]:
@@ -121,28 +118,27 @@ class Facts:
         )
 
     def known(self, d1: int, d2: int) -> bool:
-        """Whether any knowledge base has d1 > d2, with whatever types."""
+        """Whether any knowledge base has d1 > d2, with any types."""
         seen = any((d1, d2, x) in self.s or (d1, d2, x) in self.c for x in DIRECTIONS)
         return seen or (d1 > d2 and self.understood(d1) and self.understood(d2))
 
     def shown(self, d1: int, d2: int) -> bool:
-        """Whether panels showed a pair often enough, whatever the colours and whatever was decided there."""
+        """Whether panels showed a pair often enough, in any colours, at any moves."""
         return sum(self.sightings[d1, d2, x] for x in DIRECTIONS) >= self.threshold
 
     def understood(self, digit: int) -> bool:
-        """Whether a digit is understood through affordance in some type."""
         return any((digit, x) in self.a for x in DIRECTIONS)
 
     @cached_property
     def template(self) -> bool:
-        """Whether three known pairs d1 > d2, d2 > d3, d1 > d3 show what transitivity is."""
+        """Whether three known pairs d1 > d2, d2 > d3, d1 > d3 are an example of transitivity."""
         return any(
             self.known(i, j) and self.known(j, k) and self.known(i, k) for i, j, k in product(DIGITS, DIGITS, DIGITS)
         )
 
     @cached_property
     def owners(self) -> dict[tuple[int, int, str], str]:
-        """The test that each (d1, d2, type) belongs to: the first whose definition it meets."""
+        """The first test whose definition each (d1, d2, type) meets."""
         owners = {}
         for d1, d2, x in product(DIGITS, DIGITS, DIRECTIONS):
             first = next((test for test in ORDER if d1 > d2 and self.meets(test, d1, d2, x)), None)
@@ -151,7 +147,7 @@ class Facts:
         return owners
 
     def meets(self, test: str, d1: int, d2: int, type_: str) -> bool:
-        """Whether a pair meets the definition of a test (the table in section 2 of the specification)."""
+        """Whether a pair meets the definition of a test."""
         in_s = {x for x in DIRECTIONS if (d1, d2, x) in self.s}
         in_c = {x for x in DIRECTIONS if (d1, d2, x) in self.c}
         in_a = {(x, y) for x in DIRECTIONS for y in DIRECTIONS if (d1, x) in self.a and (d2, y) in self.a}
@@ -174,9 +170,9 @@ class Facts:
 
 @checked
 def check_splits(splits: Splits, knowledge: KnowledgeBases, training: Iterable[Maze]) -> list[str]:
-    """Every fault of the splits, each with its test and line; none where all is as claimed.
+    """Every fault of the splits, with its test and line.
 
-    :param knowledge, training: of the run that the splits are said to be made from.
+    :param knowledge, training: of the run from which the splits are said to be made.
     """
     facts = Facts.of(knowledge)
     faults = []
@@ -192,7 +188,7 @@ def check_splits(splits: Splits, knowledge: KnowledgeBases, training: Iterable[M
 
 
 def _check_absent(splits: Splits, facts: Facts) -> list[str]:
-    """A test may only be missing where it has nothing to ask that could be built."""
+    """A test may be missing only where none of its questions could be built."""
     faults = []
     for test in ORDER:
         pairs = {pair for pair, owner in facts.owners.items() if owner == test}
@@ -204,7 +200,7 @@ def _check_absent(splits: Splits, facts: Facts) -> list[str]:
 
 
 def _check_mazes(records: Mapping[str, Sequence[Record]], training: list[Maze]) -> list[str]:
-    """T is what the agent was trained on; nothing else is, and nothing stands twice."""
+    """T has the mazes of the training, no other test has one of them, and no maze or question occurs in two tests."""
     faults = []
     if [record.maze for record in records.get("T", ())] != training:
         faults.append("T: not the mazes that the run was trained on")
@@ -225,7 +221,7 @@ def _check_mazes(records: Mapping[str, Sequence[Record]], training: list[Maze]) 
 
 
 def _shape(maze: Maze) -> tuple[object, ...]:
-    """A maze wherever it lies: everything as seen from its start."""
+    """A maze relative to its start."""
     x0, y0 = maze.start
     moved = sorted(sorted((x - x0, y - y0) for x, y in edge) for edge in maze.edges)
     return (maze.goal[0] - x0, maze.goal[1] - y0, str(moved))
@@ -256,8 +252,8 @@ def check_record(record: Record, facts: Facts) -> list[str]:
         faults.append(f"the panel at {cell} is {panel}, it claims {list(asked.panel)}")
     owner = facts.owners.get(asked.pair)
     if owner != record.test:
-        told = f"it belongs to {owner}" if owner else "no test asks for it"
-        faults.append(f"{d1}>{d2}, {type_} is no question of {record.test}: {told}")
+        whose = f"it belongs to {owner}" if owner else "no test asks for it"
+        faults.append(f"{d1}>{d2}, {type_} is no question of {record.test}: {whose}")
     if facts.sightings.get(asked.pair, 0) != asked.sightings:
         faults.append(f"the pair was seen {facts.sightings.get(asked.pair, 0)} times, it claims {asked.sightings}")
     seen = facts.panels.get(tuple(panel[:10]), 0)
@@ -269,7 +265,7 @@ def check_record(record: Record, facts: Facts) -> list[str]:
 
 
 def _check_decision(maze: Maze, doors: Mapping[Cell, set[Cell]], cell: Cell, t: int, d1: int, d2: int) -> list[str]:
-    """The oracle stops at the cell, goes to the crossing and turns there; the wall is the end of a wrong way."""
+    """The oracle stops at the cell, goes to the crossing and turns there; the wall is a dead end."""
     way = _way(doors, maze.start, maze.goal)
     if cell not in way:
         return [f"{cell} is not on the optimal path"]
@@ -312,7 +308,7 @@ def _ahead(cell: Cell, t: int, distance: int) -> Cell:
 
 
 def _doors(maze: Maze) -> dict[Cell, set[Cell]]:
-    """The cells that each cell is joined to."""
+    """The neighbours of each cell."""
     doors: dict[Cell, set[Cell]] = {}
     for a, b in maze.edges:
         doors.setdefault(a, set()).add(b)
@@ -337,7 +333,7 @@ def _way(doors: Mapping[Cell, set[Cell]], start: Cell, goal: Cell) -> list[Cell]
 
 
 def _panel(maze: Maze, doors: Mapping[Cell, set[Cell]], cell: Cell) -> list[int]:
-    """The eleven numbers that a panel shows, found by walking from the cell in all four directions."""
+    """The eleven numbers of a panel row, by walking from the cell in all four directions."""
     crossings, walls = [], []
     for t in range(4):
         corridor = [cell]
@@ -358,17 +354,11 @@ FORMAT = SplitFormat(SCHEMA, indent=1)
 MANIFEST = "manifest.json"
 
 
-def file_name(test: str) -> str:
-    """The file of a test's mazes."""
-    return f"{test}.jsonl"
-
-
 class Experience(NamedTuple):
-    """What splits are made from.
+    """An agent's experience, of which splits are made.
 
-    :ivar knowledge: the knowledge bases of the run's memory.
-    :ivar mazes: what the agent was trained on.
-    :ivar warning: what was lost of the memory, if anything.
+    :ivar mazes: of the training.
+    :ivar warning: of lost records of the memory.
     """
 
     knowledge: KnowledgeBases
@@ -378,7 +368,7 @@ class Experience(NamedTuple):
 
 @checked
 def read_run(run: str | Path, *, threshold: Count = THRESHOLD) -> Experience:
-    """Read what splits are made from: RUN/memory and RUN/mazes.jsonl.
+    """The experience in RUN/memory and RUN/mazes.jsonl.
 
     :param threshold: visits from which on a pair counts as understood.
     :raises InputError: no run, a run without a memory or without its mazes, or a memory of other mazes.
@@ -394,7 +384,7 @@ def read_run(run: str | Path, *, threshold: Count = THRESHOLD) -> Experience:
 
 @checked
 def read_memory(folder: str | Path, *, threshold: Count = THRESHOLD) -> Experience:
-    """Read what splits are made from in a folder that `RecordMemory` wrote.
+    """The experience in a folder that `RecordMemory` wrote.
 
     :raises InputError: no memory there, one without its mazes, or of other mazes.
     """
@@ -423,7 +413,7 @@ def make_splits(
     :param experience: of `read_run`.
     :param mazes: of RT and of each diagnostic test.
     :param force: replace other splits that are in the folder.
-    :raises InputError: arguments out of range; a folder with other splits or with something else.
+    :raises InputError: a folder with other splits or with other files.
     """
     knowledge, training, _ = experience
     built = build_tests(knowledge, list(training), seed=seed, mazes=mazes)
@@ -438,7 +428,7 @@ def make_splits(
 def split_contents(
     built: Mapping[str, BuiltTest], knowledge: KnowledgeBases, *, seed: int, mazes: int
 ) -> dict[str, bytes]:
-    """The files of a folder of splits: names and what is in them.
+    """The files of a folder of splits, by name.
 
     :param built: of `build_tests` with this seed and number of mazes.
     """
@@ -448,8 +438,8 @@ def split_contents(
         sha256 = None
         if made.records:
             lines = (FORMAT.line(_record_json(record, knowledge.fingerprint)) for record in made.records)
-            contents[file_name(test)] = "".join(lines).encode()
-            sha256 = hashlib.sha256(contents[file_name(test)]).hexdigest()
+            content = contents[f"{test}.jsonl"] = "".join(lines).encode()
+            sha256 = hashlib.sha256(content).hexdigest()
         tests[test] = {
             "mazes": len(made.records),
             "queries": made.queries,
@@ -486,30 +476,29 @@ def split_contents(
 
 
 def write_splits(folder: str | Path, contents: Mapping[str, bytes], *, force: bool = False) -> bool:
-    """Write a folder of splits; see `gumption.envs.split_files.write_folder`."""
-    return write_folder(Path(folder), contents, {MANIFEST, *(file_name(test) for test in SPLITS)}, force=force)
+    """See `gumption.envs.split_files.write_folder`."""
+    return write_folder(Path(folder), contents, {MANIFEST, *(f"{test}.jsonl" for test in SPLITS)}, force=force)
 
 
 @checked
 def load_splits(folder: str | Path) -> Splits:
-    """Read a folder of splits.
-
-    :raises InputError: no splits there, another schema version, a changed byte, a missing file, or a line that is no
-        record of a maze.
+    """:raises InputError: no splits there, another schema version, a changed byte, a missing file, or a line that is no
+    record of a maze.
     """
     folder = present_folder(Path(folder))
     return _parse(folder, lambda name: read_file(folder / name))
 
 
 def _parse(folder: Path, read: Callable[[str], bytes]) -> Splits:
-    """:param folder: for messages. :param read: gives the content of a file."""
+    """:param folder: for messages; `read` gives the content of a file."""
     manifest = FORMAT.unseal(read(MANIFEST), folder / MANIFEST)
     records: dict[str, tuple[Record, ...]] = {}
     for test in SPLITS:
         sha256 = manifest["tests"][test]["sha256"]
         if sha256 is None:
             continue
-        path, content = folder / file_name(test), read(file_name(test))
+        path = folder / f"{test}.jsonl"
+        content = read(path.name)
         if hashlib.sha256(content).hexdigest() != sha256:
             raise InputError(f"{path}: its content does not match the manifest's sha256; it was changed, make it again")
         fingerprint = manifest["knowledge"]["fingerprint"]

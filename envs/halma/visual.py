@@ -1,15 +1,15 @@
 """Visual panels: handwritten digits and hint shapes, tinted, scaled and placed at random (paper, 3.1 and B.2).
 
-Decisions that the paper leaves open: an item is a square of 20 to 36 px, drawn uniformly, that a 28 px image is scaled
-to (MNIST's margin included). Items are placed one after the other, the largest first, each uniformly over the places
-where it overlaps none before it: places are drawn again until one fits. Where that fails for long, and only there, the
-items of the panel are put at random into the slots of a grid, which always has room: 3 x 3 slots of 42 px. A panel of
-10 or 11 items gets 4 x 3 slots of 32 x 42 px, and items of at most 32 px for that.
+Decisions that the paper leaves open: an image of 28 px (MNIST's margin included) is scaled to a square of 20 to 36 px,
+drawn uniformly. Items are placed one after the other, the largest first, each uniformly over the places where it
+overlaps none before it: places are drawn again until one fits. Only where none does in many tries, the items of the
+panel are put at random into the slots of a grid, which always has room: 3 x 3 slots of 42 px. A panel of 10 or 11 items
+gets 4 x 3 slots of 32 x 42 px, and therefore items of at most 32 px.
 """
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Literal, NamedTuple, overload
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,15 +17,14 @@ from gumption.data import InputError
 from gumption.data.mnist import SIDE as DIGIT_SIDE
 from gumption.data.mnist import Part, load_digits
 
-from .maze import COLOURS, GOAL_COLOURS
-from .mazes import CELLS, Mazes
+from .maze import ALL_COLOURS, CELLS, Mazes
 
 PANEL = 128  # pixels, both ways
-SMALLEST, LARGEST, LARGEST_OF_MANY = 20, 36, 32  # pixels of an item; of many = in a panel that needs a 4 x 3 grid
+SMALLEST, LARGEST, LARGEST_OF_MANY = 20, 36, 32  # pixels of an item; the last in a panel that needs a 4 x 3 grid
 FEW = 9  # items that the 3 x 3 grid holds
 TRIES = (12, 120)  # places drawn at once for an item, in the first round and the second
-FAINTEST = 8  # ink below is taken for paper, so that a box is what one sees
-MEMORY = 2**28  # bytes for images of all sizes; of a larger set they are scaled when they are drawn
+FAINTEST = 8  # fainter ink is set to 0, so that a box is around what one sees
+MOST_SCALED = 2**28  # bytes of images that are kept in all sizes; those of a larger set are scaled at each drawing
 RGB: Mapping[str, tuple[int, int, int]] = {
     "red": (255, 0, 0),
     "orange": (255, 128, 0),
@@ -44,19 +43,19 @@ IMAGES: Mapping[str, tuple[Part, bool]] = {
     "test-full": ("test", True),
 }
 
-_COLOUR_NAMES = (*COLOURS, *GOAL_COLOURS, "grey")
+_COLOUR_NAMES = (*ALL_COLOURS, "grey")
 _TINTS = np.array([RGB[name] for name in _COLOUR_NAMES], dtype=np.float64)
-_TINTS = np.rint(_TINTS * 256 / 255).astype(np.uint16)  # in 256ths: full ink becomes the very colour, to 1 level
+_TINTS = np.rint(_TINTS * 256 / 255).astype(np.uint16)  # in 256ths, so that full ink becomes the colour, within 1 level
 _GREY = len(_COLOUR_NAMES) - 1
 _SHAPE_KIND = 9  # kinds of image: 0 to 8 are the digits 1 to 9, then the shapes in the order of SHAPES
 
 
-class Layout(NamedTuple):
-    """What is left to chance in n panels, drawn once: a picture is worked out again from this alone.
+class Arrangement(NamedTuple):
+    """The random choices of n panels; the same rows and arrangement give the same pictures.
 
     :ivar size: (n, 11) int16 pixels of the square of each place of the row, 0 where nothing is shown.
     :ivar left, top: (n, 11) int16 of its left upper corner.
-    :ivar image: (n, 11) int32, which image of the handwriting it shows.
+    :ivar image: (n, 11) int32 index of its image in the handwriting.
     """
 
     size: np.ndarray
@@ -66,10 +65,8 @@ class Layout(NamedTuple):
 
 
 class PanelPainter:
-    """Draws panels with the handwriting of one set of digits."""
-
     def __init__(self, images: str = "train") -> None:
-        """:param images: "train" or "test", of the digits that ship, or "train-full" or "test-full", of all of MNIST.
+        """:param images: the handwriting, see `HALMASettings`.
         :raises InputError: another name; missing or damaged digits.
         """
         if images not in IMAGES:
@@ -77,28 +74,11 @@ class PanelPainter:
         self.images = images
         self._stock = _stock(images)
 
-    @overload
-    def draw(self, rows: np.ndarray, rng: np.random.Generator, *, boxes: Literal[False] = False) -> np.ndarray: ...
+    def draw(self, rows: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Pictures and boxes of rows (n, 11), see `render`, in an arrangement that is drawn anew."""
+        return self.render(rows, self.arrange(rows, rng))
 
-    @overload
-    def draw(
-        self, rows: np.ndarray, rng: np.random.Generator, *, boxes: Literal[True]
-    ) -> tuple[np.ndarray, np.ndarray]: ...
-
-    def draw(
-        self, rows: np.ndarray, rng: np.random.Generator, *, boxes: bool = False
-    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Panels of rows (n, 11) as `panel_row` gives them; drawn again they look different.
-
-        :param boxes: also give where the items are.
-        :returns: (n, 128, 128, 3) uint8, and with `boxes` (n, 11, 4) int16: for each place of the row x0, y0, x1, y1,
-            the smallest box (x0 <= x < x1, y0 <= y < y1, y from the top) around all that is drawn of its item, zeros
-            where nothing is shown.
-        """
-        pictures, found = self.render(rows, self.lay_out(rows, rng))
-        return (pictures, found) if boxes else pictures
-
-    def lay_out(self, rows: np.ndarray, rng: np.random.Generator) -> Layout:
+    def arrange(self, rows: np.ndarray, rng: np.random.Generator) -> Arrangement:
         """Draw sizes, places and images of the items of rows (n, 11)."""
         sizes = _draw_sizes(rows != 0, rng)
         left, top = _draw_places(sizes, rng)
@@ -106,13 +86,18 @@ class PanelPainter:
         image = np.zeros(sizes.shape, dtype=np.int32)
         kind = np.where(slot == 10, _SHAPE_KIND - 1, -1) + np.abs(rows[panel, slot].astype(np.int64))
         image[panel, slot] = self._stock.choose(kind, rng)
-        return Layout(sizes, left, top, image)
+        return Arrangement(sizes, left, top, image)
 
-    def render(self, rows: np.ndarray, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
-        """The panels of rows (n, 11) in their layout: pictures and boxes as of `draw`."""
-        panel, slot = np.nonzero(layout.size)
+    def render(self, rows: np.ndarray, arrangement: Arrangement) -> tuple[np.ndarray, np.ndarray]:
+        """The panels of rows (n, 11), see `panel_row`.
+
+        :returns: (n, 128, 128, 3) uint8, and the boxes (n, 11, 4) int16: for each place of the row x0, y0, x1, y1, the
+            smallest box (x0 <= x < x1, y0 <= y < y1, y from the top) around the ink of its item, zeros where nothing
+            is shown.
+        """
+        panel, slot = np.nonzero(arrangement.size)
         tint = _TINTS[_colours(slot, rows[panel, slot].astype(np.int64))]
-        size, left, top, image = (part[panel, slot] for part in layout)
+        size, left, top, image = (part[panel, slot] for part in arrangement)
         pictures = np.zeros((len(rows), PANEL, PANEL, 3), dtype=np.uint8)
         found = np.zeros((len(rows), 11, 4), dtype=np.int16)
         for side in np.unique(size).tolist():
@@ -128,7 +113,7 @@ class PanelPainter:
 
 
 def _windows(pictures: np.ndarray, side: int) -> np.ndarray:
-    """A view of all squares of one size: [panel, top, left] is (side, 3 * side), the colours of a line in a row."""
+    """A view of all squares of one size: [panel, top, left] is (side, 3 * side), a line's colours in a row."""
     last = PANEL - side + 1
     step = pictures.strides  # contiguous: panel, line, pixel, colour
     return np.lib.stride_tricks.as_strided(
@@ -142,7 +127,7 @@ def _colours(slot: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.where(slot < 8, slot % 4, np.where(slot < 10, 4 + goal, _GREY))
 
 
-# ---- where the items go
+# ---- sizes and places of the items
 
 
 def _draw_sizes(shown: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -152,7 +137,7 @@ def _draw_sizes(shown: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def _below(limits: np.ndarray | int, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-    """Whole numbers from 0 to `limits` - 1, which are below 2**16, uniform to one part in 2**16."""
+    """Whole numbers from 0 to `limits` - 1 < 2**16, uniform to one part in 2**16."""
     return rng.integers(0, 2**16, shape, dtype=np.uint16).astype(np.uint32) * limits >> 16
 
 
@@ -178,7 +163,7 @@ def _draw_places(sizes: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarra
 def _place_item(
     panels: np.ndarray, item: int, side: np.ndarray, x: np.ndarray, y: np.ndarray, tries: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Put an item of the panels (m,) at the first of some places that is free; (m,) bool: there was one."""
+    """Put an item of the panels (m,) at the first free one of some random places; (m,) bool: there was one."""
     own = side[panels, item][:, None]
     corners = _below((PANEL + 1 - own)[..., None], (len(panels), tries, 2), rng).astype(np.int16)
     cx, cy = corners[..., 0], corners[..., 1]
@@ -207,21 +192,19 @@ def _grid_places(side: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray
     return places[0], places[1]
 
 
-# ---- what the items look like
+# ---- images of the items
 
 
 class _Stock:
-    """Images by kind (the digits 1 to 9, then four shapes), and the same in any size."""
+    """Images by kind (the digits 1 to 9, then four shapes), in any size."""
 
     def __init__(self, images: np.ndarray, kinds: np.ndarray) -> None:
-        """:param images: (N, 28, 28) uint8.
-        :param kinds: (N,) 0 to 12, sorted.
-        """
+        """:param images: (N, 28, 28) uint8, sorted by their kinds (N,), 0 to 12."""
         self._images = images
         self._count = np.bincount(kinds, minlength=_SHAPE_KIND + 4)
         self._first = np.cumsum(self._count) - self._count
         self._kept: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        self._keeps = len(images) * sum(side * side for side in range(SMALLEST, LARGEST + 1)) <= MEMORY
+        self._keeps = len(images) * sum(side * side for side in range(SMALLEST, LARGEST + 1)) <= MOST_SCALED
 
     def choose(self, kinds: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """(m,) indices: an image of each kind."""
@@ -303,34 +286,28 @@ def _shapes() -> np.ndarray:
 
 # ---- One picture for each cell of each maze: the paper's "100 mazes along with their visual panels".
 #
-# A maze's pictures are laid out once, by a generator that is seeded with the maze itself. So a maze shows the same
-# pictures wherever it is played: in any set and batch, in any process, whatever the seed of the environment. What is
-# kept is the layout, some 100 bytes a cell; pictures (49 KB each) are rendered from it when they are looked at.
+# A maze's pictures are arranged once, by a generator that is seeded with the maze itself. So they are the same in any
+# set, batch and process, whatever the seed of the environment. The arrangement is kept, some 100 bytes a cell; pictures
+# (49 KB each) are rendered from it when they are needed.
 
 
 class FixedPanels:
-    """The pictures of a set of mazes in one handwriting; a maze is laid out when it is looked at first."""
+    """The pictures of a set of mazes in one handwriting."""
 
     def __init__(self, mazes: Mazes, painter: PanelPainter) -> None:
         self._mazes, self._painter = mazes, painter
         places = (len(mazes), CELLS, 11)
         size, left, top = np.zeros((3, *places), dtype=np.int16)
-        self._layout = Layout(size, left, top, np.zeros(places, dtype=np.int32))
+        self._kept = Arrangement(size, left, top, np.zeros(places, dtype=np.int32))
         self._known = np.zeros(len(mazes), dtype=bool)
 
     def draw(self, maze: np.ndarray, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Pictures (n, 128, 128, 3) uint8 and boxes (n, 11, 4) int16, as of `PanelPainter.draw`.
-
-        :param maze, cell: (n,) int64 indices of mazes, and of cells in them.
-        """
+        """Pictures and boxes as of `PanelPainter.render`, of indices (n,) of mazes and of cells in them."""
         for new in np.unique(maze[~self._known[maze]]).tolist():
-            self._lay_out(new)
-        return self._painter.render(self._mazes.rows[maze, cell], Layout(*(part[maze, cell] for part in self._layout)))
-
-    def _lay_out(self, maze: int) -> None:
-        cells = np.flatnonzero(self._mazes.inside[maze])
-        rng = np.random.default_rng(int(self._mazes[maze].fingerprint, 16))
-        drawn = self._painter.lay_out(self._mazes.rows[maze, cells], rng)
-        for kept, part in zip(self._layout, drawn, strict=True):
-            kept[maze, cells] = part
-        self._known[maze] = True
+            cells = np.flatnonzero(self._mazes.inside[new])
+            rng = np.random.default_rng(int(self._mazes[new].fingerprint, 16))
+            for kept, part in zip(self._kept, self._painter.arrange(self._mazes.rows[new, cells], rng), strict=True):
+                kept[new, cells] = part
+            self._known[new] = True
+        kept = Arrangement(*(part[maze, cell] for part in self._kept))
+        return self._painter.render(self._mazes.rows[maze, cell], kept)

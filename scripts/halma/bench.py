@@ -31,11 +31,8 @@ Play = Callable[[float], float]
 
 @settings
 class Settings(BenchSettings):
-    """What the case runs on.
-
-    :ivar envs, episodes, slice: environments, episodes of the memory that tests are made for, and of the training that
-        is measured.
-    """
+    """:ivar envs, episodes, slice: environments, episodes of the memory that tests are made for, and of the training
+    that is measured."""
 
     halma_agent: Annotated[
         list[str] | None,
@@ -107,12 +104,12 @@ def _mazes(settings: Settings, pole: Play) -> Measurement:
 
 
 def _tests(settings: Settings, pole: Play) -> Measurement:
-    """The memory is half of random options, half of an actor that acts by the knowledge which that half gives."""
+    """Half of the memory is of random options, half of an actor with the knowledge of that half."""
     from gumption.agents.halma.acting import RandomActor
-    from gumption.agents.halma.guidance import KnowledgeActor
     from gumption.agents.halma.knowledge import HALMAKnowledge
+    from gumption.agents.halma.scoring import KnowledgeActor
     from gumption.envs.halma import Memory
-    from gumption.envs.halma.mazes import MAZES
+    from gumption.envs.halma.maze import MAZES
     from gumption.envs.halma.memory import FOLDER, MemoryWriter
     from gumption.envs.halma.splits import make_splits, read_run
 
@@ -195,20 +192,20 @@ def _saved_training(pole: float) -> Iterator[Measurement]:
 def _duration(
     what: str, taken: list[float], pole: float, limit: float, details: dict[str, Any] | None = None
 ) -> Measurement:
-    """Seconds beside those of as many steps of CartPole at that rate."""
+    """Seconds beside those of MANY_STEPS steps of CartPole at the rate `pole`."""
     target = f"{limit / 60:g} minutes" if limit > 60 else f"{limit:g} s"
     yardstick = f"{MANY_STEPS:,} steps of CartPole-v1"
     return compared(what, "s", taken, yardstick, [MANY_STEPS / pole], limit, target=target, details=details or {})
 
 
 def remember(actor: Actor, episodes: int, writer: MemoryWriter, first: int) -> Any:
-    """Play so many episodes in the 100 mazes of seed 0, write down every move, and return the `Mazes`.
+    """Play so many episodes in the 100 mazes of seed 0, record every move, and return the `Mazes`.
 
     :param first: number of the first episode.
     """
     from gumption.agents.halma.acting import first_percept, next_percept
     from gumption.envs.halma import HALMAVectorEnv
-    from gumption.envs.halma.memory import REACHED, TRIAL_OVER, VALID
+    from gumption.envs.halma.memory import flags
 
     env = HALMAVectorEnv(min(episodes, 250))
     env.reset(seed=first)
@@ -217,12 +214,11 @@ def remember(actor: Actor, episodes: int, writer: MemoryWriter, first: int) -> A
     begun, percept = first + env.num_envs, first_percept(env)
     while (playing := number < first + episodes).any():
         options = actor.act(percept, rng)
-        told = env.move(options)
-        over = told.trial_over | told.done
-        flags = (VALID * told.valid + REACHED * told.reached + TRIAL_OVER * over).astype(np.uint8)
-        records = (told.before, options, told.after, told.maze, told.trial, number, flags)
+        outcome = env.move(options)
+        marks = flags(outcome.valid, outcome.reached, outcome.trial_over | outcome.done)
+        records = (outcome.before, options, outcome.after, outcome.maze, outcome.trial, number, marks)
         writer.append(*(part[playing] for part in records))
-        number[told.done] = begun + np.arange(told.done.sum())
-        begun += int(told.done.sum())
-        percept = next_percept(env, options, told)
+        number[outcome.done] = begun + np.arange(outcome.done.sum())
+        begun += int(outcome.done.sum())
+        percept = next_percept(env, options, outcome)
     return env.mazes

@@ -1,6 +1,4 @@
-"""HALMA's commands: `gumption train halma`, `gumption kg build halma`, `gumption splits halma`, and those of
-`gumption halma` that take a close look at its agents.
-"""
+"""HALMA's commands: train, evaluate, `kg build` and `splits`, and `gumption halma` with tools for mazes and agents."""
 
 from __future__ import annotations
 
@@ -8,23 +6,23 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gumption.agents.halma.config import HALMAConfig
+from gumption.agents.halma.config import HALMAConfig, PretrainingConfig
 from gumption.data import InputError
-from gumption.data.settings import Count, Seed, Share, Size
-from gumption.envs.halma.maze import NumMazes
+from gumption.data.settings import Count, Seed, Share
+from gumption.data.writing import check_writable, whole_file
+from gumption.envs.halma.maze import ALL_COLOURS, DIRECTIONS, MeanBranches, MeanDepth, Move, NumMazes, OptLen
 from gumption.scripts.apps import App, from_config, refuse_foreign
 from gumption.scripts.kg.output import Json, print_json, print_table, working
 from gumption.scripts.kg.sources import PLACE, Update, changed_graph, check_place
 from gumption.scripts.worlds import Resume, Run
 
-from . import mazes as of_mazes
-
 if TYPE_CHECKING:
     from gumption.agents.halma.failures import MazeFailures
+    from gumption.envs.halma.generator import PanelStatistics
     from gumption.envs.halma.splits import Experience, Splits
 
     Read = Callable[..., Experience]
@@ -32,9 +30,11 @@ if TYPE_CHECKING:
 app = App(
     no_args_is_help=True, add_completion=False, help="Draw, generate and measure HALMA's mazes; see where agents fail."
 )
-app.add_typer(of_mazes.app)
 
 FLAGS = {"num_mazes": "mazes"}
+DrawSeed = Annotated[Seed, typer.Option(help="Draws the mazes.")]
+Depth = Annotated[MeanDepth, typer.Option(help="Mean depth of dead ends in cells: 2 for training, 5 in tests.")]
+Branches = Annotated[MeanBranches, typer.Option(help="Mean number of dead ends of a maze.")]
 
 
 @from_config(HALMAConfig, flags=FLAGS, skip=("world",))
@@ -54,50 +54,100 @@ def train(config: HALMAConfig, run: Run = Path("runs/halma"), resume: Resume = F
 
 
 @app.command(epilog="Example: gumption halma pretrain --steps 2000 --run runs/space")
-def pretrain(
+@from_config(PretrainingConfig, flags=FLAGS, skip=("world",))
+def pretrain(config: PretrainingConfig, run: Run = Path("runs/space"), resume: Resume = False) -> None:
+    """Pretrain SPACE on the panels of HALMA's training mazes: the perception of the agent space."""
+    from gumption.agents.halma.space_training import pretrain_space
+
+    pretrain_space(config, run, resume=resume)
+    print(f"pretrained on panels of {config.num_mazes} mazes, {config.steps:,} steps; the model is in {run}")
+
+
+def evaluate(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...")],
     *,
-    run: Run = Path("runs/space"),
-    steps: Count = 20_000,
-    preset: str = "paper",
-    batch_size: Size = 16,
-    mazes: NumMazes = 100,
-    maze_seed: Seed = 0,
-    images: str = "train",
-    seed: Seed = 0,
-    device: str = "auto",
-    resume: Resume = False,
+    splits: Path | None = None,
+    seeds: Count = 3,
+    space_model: Path | None = None,
+    paper: bool = False,
+    plot: Path | None = None,
+    device: str | None = None,
+    as_json: Json = False,
 ) -> None:
-    """Pretrain SPACE on the panels of HALMA's training mazes: the eyes of the agent space.
+    """Play the tests that `gumption splits` made for a run.
 
-    :param steps: Updates.
-    :param preset: The model: paper, or fast, a narrower one for a CPU.
-    :param batch_size: Panels in an update.
-    :param mazes: Training mazes whose panels are drawn.
-    :param maze_seed: Which ones.
-    :param images: Handwriting: train, or train-full (all of MNIST).
-    :param seed: Fixes everything.
-    :param device: auto, cpu or cuda.
+    Several runs of one agent with different seeds become one column of the paper's Table 1. Beside a guided agent stand
+    its knowledge alone, its network before training and without knowledge, random options and the oracle. Plots go to
+    RUN/plots.
+
+    Example: gumption evaluate runs/halma --splits splits/halma --paper --plot table.png
+
+    :param runs: Folder of a run, as `gumption train` leaves it.
+    :param splits: Folder of tests, for all runs.  [default: RUN/splits of each]
+    :param seeds: How often each test is played, seeds 0, 1, ...
+    :param space_model: The run's SPACE model, if it was moved.
+    :param paper: Show the paper's figures beside.
+    :param plot: Draw the table into this file, .png and .svg.
+    :param device: Other than in training: auto, cpu or cuda.
     """
-    from gumption.agents.halma.space_training import PRESETS, pretrain_space
-    from gumption.envs.halma import Mazes, sample_mazes
-    from gumption.envs.halma.visual import PanelPainter
+    from rich.console import Console
 
-    if preset not in PRESETS:
-        raise InputError(f"preset is {preset!r}; it can be {', '.join(PRESETS)}")
-    config, learning = PRESETS[preset]
-    pretrain_space(
-        Mazes(sample_mazes(mazes, maze_seed)),
-        PanelPainter(images),
-        run_dir=run,
-        steps=steps,
-        batch_size=batch_size,
-        seed=seed,
-        device=device,
-        config=config,
-        learning=learning,
-        resume=resume,
-    )
-    print(f"pretrained on panels of {mazes} mazes, {steps:,} steps; the model is in {run}")
+    from gumption.agents.halma.evaluation import agents_of, columns, comparisons, evaluate_splits
+    from gumption.agents.halma.plots import plot_learning, plot_table, read_learning
+    from gumption.agents.halma.runs import load_run
+    from gumption.envs.halma.splits import load_splits
+
+    from .experiments import Overview, published_of
+
+    stem = None if plot is None else picture_stem(plot)
+    evaluations, drawn = [], []
+    for run in runs:
+        with working(f"reading {run}"):
+            tests = load_splits(splits_of(run, splits))
+            _warn_of_others(run, tests)
+            agent = load_run(run, device=device, space_model=None if space_model is None else str(space_model))
+        with working(f"playing the tests of {run}"):
+            evaluations.append(evaluate_splits(agent, tests, seeds=range(seeds), beside=comparisons(agent)))
+        alone = agents_of(columns(evaluations[-1:]))
+        drawn += plot_table(alone, run / "plots" / "table", published=published_of(alone))
+        if curve := read_learning(run):
+            drawn += plot_learning(dict.fromkeys(alone, curve), run / "plots" / "curves")
+    table = columns(evaluations)
+    if stem is not None:
+        drawn += plot_table(agents_of(table), stem, published=published_of(table) if paper else None)
+    if as_json:
+        print_json({"columns": table, "plots": [str(path) for path in drawn]})
+        return
+    console = Console()
+    console.print(Overview(table, paper), highlight=False)
+    for path in drawn:
+        console.print(f"written: {path}", soft_wrap=True, highlight=False)
+
+
+def picture_stem(plot: Path) -> Path:
+    """The path of two pictures without their endings, from that of one; InputError for other kinds of files."""
+    if plot.suffix not in (".png", ".svg"):
+        raise InputError(f"{plot}: a plot is a .png or .svg file; both are written")
+    return plot.with_suffix("")
+
+
+def splits_of(run: Path, given: Path | None = None) -> Path:
+    """The folder of a run's tests, its own unless another is given; InputError where it has none."""
+    own = run / "splits"
+    if given is None and not own.is_dir():
+        raise InputError(
+            f"{run} has no tests of its own in {own}: make them with `gumption splits halma --run {run} --out {own}`, "
+            "or name others with --splits"
+        )
+    return given or own
+
+
+def _warn_of_others(run: Path, tests: Any) -> None:
+    from gumption.envs.halma.memory import FOLDER, Memory
+
+    made_for = tests.manifest["knowledge"]["memory"]
+    if not (run / FOLDER).is_dir() or Memory.load(run / FOLDER).fingerprint != made_for:
+        print(f"warning: {run}: these tests were made for what another run has seen", file=sys.stderr)
 
 
 def build(
@@ -109,13 +159,13 @@ def build(
     beliefs: bool = False,
     as_json: Json = False,
 ) -> None:
-    """The knowledge bases of a run's memory: graph halma/RUN, and where it is known from in halma/RUN/evidence.
+    """Write the knowledge bases of a run's memory into the graph halma/RUN, and their evidence into halma/RUN/evidence.
 
-    Other graphs there stay. Pairs are counted by the direction of both digits, and whatever their directions.
+    Other graphs there stay. Pairs are counted by the direction of both digits, and in any directions.
 
     Example: gumption kg build halma --run runs/halma
 
-    Questions about such a run (more on them in gumption.envs.halma.facts):
+    Questions about such a run (its labels are described in gumption.envs.halma.knowledge_base):
 
     Which pairs were inferred through affordance only?
 
@@ -138,10 +188,9 @@ def build(
 
     :param run: Folder of a run with its memory.
     :param threshold: Visits from which on something counts as understood.
-    :param beliefs: Also what a guided agent makes of it: halma/RUN/knowledge, .../inferred.
+    :param beliefs: Also what a guided agent concludes of it: halma/RUN/knowledge, .../inferred.
     """
     from gumption.envs.halma import KnowledgeBases, Memory
-    from gumption.envs.halma.maze import DIRECTIONS
     from gumption.envs.halma.memory import FOLDER
 
     place = str(run / "kg.nq") if out is None else out
@@ -149,8 +198,7 @@ def build(
     with working("reading what the agent has seen"):
         memory = Memory.load(run / FOLDER)
         bases = KnowledgeBases.of(memory, threshold)
-    if memory.warning:
-        print(f"warning: {memory.warning}", file=sys.stderr)
+    _warn(memory.warning)
     with changed_graph(place, update) as graph, working(f"writing {place}"):
         graphs = bases.add_to(graph, run.resolve().name)
         if beliefs:
@@ -161,13 +209,9 @@ def build(
             graphs |= {known: count for known, count in graph.graphs().items() if known.startswith(name)}
     counts, panels = bases.counts(), len(bases.panels)
     if as_json:
-        told = {
-            "records": len(memory),
-            "lost": memory.lost,
-            "panels": panels,
-            "understood": int(bases.understood.sum()),
-        }
-        print_json({"out": place, "graphs": graphs, **told, "pairs": counts})
+        sizes = {"records": len(memory), "lost": memory.lost, "panels": panels}
+        understood = int(bases.understood.sum())
+        print_json({"out": place, "graphs": graphs, **sizes, "understood": understood, "pairs": counts})
         return
     rows = [(name, *row.values()) for name, row in counts.items()]
     print_table(["pairs", *DIRECTIONS, "any"], rows)
@@ -187,11 +231,11 @@ def splits(
     threshold: Count = 3,
     force: bool = False,
 ) -> None:
-    """Make tests of what an agent has not seen but could infer, each with its reason, or check such tests.
+    """Make tests of what an agent has not seen but could infer, or check such tests.
 
     T holds the mazes it was trained on, RT random ones; ST ask about digits in new combinations and colours, AfT about
-    pairs inferred from what moves did, AnT about pairs that follow by transitivity. The same experience and seed give
-    the same bytes.
+    pairs inferred from the effects of moves, AnT about pairs that follow by transitivity. The same experience and seed
+    give the same bytes.
 
     Example: gumption splits halma --run runs/halma --out splits/halma --seed 0
 
@@ -271,10 +315,10 @@ def probe(
     plot: Path | None = None,
     as_json: Json = False,
 ) -> None:
-    """What a linear classifier reads off the slots of a SPACE model, and off the pixels of the digits themselves.
+    """The accuracy of a linear classifier on the slots of a SPACE model, and on the pixels of the digits themselves.
 
     :param model: Folder of a pretrained SPACE model, as `gumption halma pretrain` makes.
-    :param panels: How many are looked at, of mazes that were held out.
+    :param panels: Number of panels, of held-out mazes.
     :param seed: Draws the mazes.
     :param images: Handwriting: test, train, or test-full (all of MNIST).
     :param plot: Picture of the confusion matrices.
@@ -282,18 +326,18 @@ def probe(
     from gumption.agents.halma.probe import plot_probe, probe_model
 
     with working("looking at panels"):
-        told = probe_model(model, panels=panels, images=images, seed=seed)
+        found = probe_model(model, panels=panels, images=images, seed=seed)
     if plot is not None:
-        plot_probe(told, plot)
+        plot_probe(found, plot)
     if as_json:
-        print_json(told)
+        print_json(found)
         return
-    shown = [
-        (name, *(f"{told[key]['accuracy']:.1%} ± {told[key]['accuracy_std']:.1%}" for key in (name, f"{name}_pixels")))
-        for name in ("colour", "digit")
-    ]
-    print_table(["accuracy", "of the slots", "of the pixels"], shown)
-    print(f"{told['digits_with_slot']:,} of {told['digits']:,} digits have a slot, mean IoU {told['mean_iou']:.2f}")
+    rows = []
+    for name in ("colour", "digit"):
+        of_slots, of_pixels = found[name], found[f"{name}_pixels"]
+        rows.append((name, *(f"{one['accuracy']:.1%} ± {one['accuracy_std']:.1%}" for one in (of_slots, of_pixels))))
+    print_table(["accuracy", "of the slots", "of the pixels"], rows)
+    print(f"{found['digits_with_slot']:,} of {found['digits']:,} digits have a slot, mean IoU {found['mean_iou']:.2f}")
 
 
 @app.command(epilog="Example: gumption halma failures runs/halma --test RT --plot failures.png")
@@ -306,7 +350,7 @@ def failures(
     plot: Path | None = None,
     as_json: Json = False,
 ) -> None:
-    """Where agents fail, maze by maze: what they do in trials that miss the goal, and whether training showed it.
+    """Where agents fail, maze by maze: the moves of trials that miss the goal, and whether training showed the panels.
 
     "seen": training showed the digits of the panel together; "goal elsewhere": the same walls and crossings, but never
     with the goal there; "new": not even these.
@@ -314,15 +358,14 @@ def failures(
     :param runs: Folder of a run that has its tests in RUN/splits.
     :param test: Which test: T, RT or a diagnostic one.
     :param seeds: How often the test is played, seeds 0, 1, ...
-    :param below: Tell of the mazes where a smaller share of the trials reach the goal.
-    :param plot: Draw the worst mazes and where the moves were made, .png and .svg.
+    :param below: List the mazes where a smaller share of the trials reach the goal.
+    :param plot: Draw the worst mazes with the places of these moves, .png and .svg.
     """
     from dataclasses import asdict
 
     from gumption.agents.halma.failures import find_failures, plot_failures
     from gumption.agents.halma.runs import load_run
     from gumption.envs.halma.splits import load_splits, read_run
-    from gumption.scripts.halma.evaluate import picture_stem, splits_of
 
     stem = None if plot is None else picture_stem(plot)
     found = {}
@@ -332,8 +375,8 @@ def failures(
             if test not in splits:
                 raise InputError(f"{run} has no test {test!r}; it has {', '.join(splits)}")
             panels = read_run(run).knowledge.panels
-            for told in find_failures(load_run(run), splits[test], test, panels, range(seeds)):
-                found[f"{run} {told.maze}"] = splits[test][told.maze], told
+            for one in find_failures(load_run(run), splits[test], test, panels, range(seeds)):
+                found[f"{run} {one.maze}"] = splits[test][one.maze], one
     worst = dict(sorted(found.items(), key=lambda one: one[1][1].reached))
     worst = {
         name if len(runs) > 1 else str(one[1].maze): one
@@ -342,9 +385,9 @@ def failures(
     }
     drawn = [] if stem is None or not worst else plot_failures(worst, stem, f"{test}: goals reached, of all trials")
     if as_json:
-        print_json({name: asdict(told) for name, (_, told) in found.items()})
+        print_json({name: asdict(one) for name, (_, one) in found.items()})
         return
-    _print_failures(test, [told for _, told in found.values()], {name: told for name, (_, told) in worst.items()})
+    _print_failures(test, [one for _, one in found.values()], {name: one for name, (_, one) in worst.items()})
     for path in drawn:
         print(f"saved: {path}")
 
@@ -355,11 +398,11 @@ def _print_failures(test: str, found: list[MazeFailures], worst: dict[str, MazeF
     from gumption.agents.halma.failures import FAMILIARITIES, MOST
 
     rows = []
-    for name, told in worst.items():
-        maze = name, f"{told.reached} of {told.trials}"
-        if not told.haunts:
+    for name, one in worst.items():
+        maze = name, f"{one.reached} of {one.trials}"
+        if not one.haunts:
             rows.append((*maze, "-", "-", "-", "-"))
-        for haunt in told.haunts:
+        for haunt in one.haunts:
             tried = f"{' '.join(map(str, haunt.move))}, {haunt.move_share:.0%}"
             right = ", ".join(f"{direction} {length}" for direction, length in haunt.justified) or "-"
             rows.append((*maze, f"{haunt.cell}, {haunt.share:.0%}", tried, right, haunt.familiarity))
@@ -367,16 +410,148 @@ def _print_failures(test: str, found: list[MazeFailures], worst: dict[str, MazeF
     if rows:
         columns = ["maze", "goals reached", "cell, share of moves", "tried there", "justified", "panel was"]
         print_table(columns, rows, "The cells where trials that miss the goal spend most moves.")
-    reached, trials = sum(told.reached for told in found), sum(told.trials for told in found)
+    reached, trials = sum(one.reached for one in found), sum(one.trials for one in found)
     print(f"{test}: {reached:,} of {trials:,} trials reached the goal; {len(worst)} of {len(found)} mazes are listed")
     if worst:
-        astray, stuck = (
-            sum(getattr(told, name) >= MOST for told in worst.values()) for name in ("astray", "to_and_fro")
-        )
-        showed = Counter(told.haunts[0].familiarity for told in worst.values() if told.haunts)
+        astray, stuck = (sum(getattr(one, name) >= MOST for one in worst.values()) for name in ("astray", "to_and_fro"))
+        showed = Counter(one.haunts[0].familiarity for one in worst.values() if one.haunts)
         seen = ", ".join(f"{name} in {showed[name]}" for name in FAMILIARITIES)
-        print(
-            f"at least {MOST:.0%} of the moves of failed trials began off the optimal path, in dead ends: in {astray}"
-        )
+        off = "of the moves of failed trials began off the optimal path, in dead ends"
+        print(f"at least {MOST:.0%} {off}: in {astray}")
         print(f"... began in one of two cells, to and fro: in {stuck}")
         print(f"training showed the panel of the commonest cell: {seen}")
+
+
+# ---- mazes
+
+
+@app.command(epilog="Example: gumption halma maze --seed 3 --gif oracle.gif")
+def maze(
+    *,
+    seed: DrawSeed = 0,
+    mean_depth: Depth = 2,
+    mean_branches: Branches = 5,
+    file: Path | None = None,
+    line: Count = 1,
+    max_opt_len: OptLen = 5,
+    gif: Path | None = None,
+    png: Path | None = None,
+    json: Path | None = None,
+) -> None:
+    """Draw a maze with the panel of its start, and list the oracle's moves of its first and its later trials.
+
+    :param file: Take a maze of this file instead (JSON, or JSON Lines with a maze a line).
+    :param line: Which line of the file.
+    :param max_opt_len: Primitives of the oracle's options.
+    :param gif: Save the oracle's first trial as an animation.
+    :param png: Save the panel of the start beside the maze.
+    :param json: Save the maze, for --file and for reset options.
+    """
+    from gumption.envs.halma import Mazes, oracle_trials, sample_mazes
+    from gumption.envs.halma.render import draw, trial_gif
+
+    for path in (json, png, gif):
+        if path is not None:
+            check_writable(path, new_folder=False)
+    if file is None:
+        drawn = sample_mazes(1, seed, mean_depth, mean_branches)[0]
+    else:
+        mazes = Mazes.load(file)
+        if line > len(mazes):
+            raise InputError(f"--line is {line}; {file} has {len(mazes)}")
+        drawn = mazes[line - 1]
+    trials = oracle_trials(drawn, max_opt_len)
+    ends = sum(drawn.degree(cell) == 1 for cell in drawn.cells if cell not in (drawn.start, drawn.goal))
+    far = len(drawn.optimal_path) - 1
+    print(f"{len(drawn.cells)} cells, {len(drawn.crossings)} crossings, {ends} dead ends, {far} cells to the goal\n")
+    print(draw(drawn, drawn.start, "ansi"))
+    print(f"oracle, first trial: {_listed(trials.exploring)}")
+    print(f"oracle, then:        {_listed(trials.planned)}")
+    if json is not None:
+        Mazes([drawn]).save(json)
+    if png is not None:
+        from PIL import Image
+
+        with whole_file(png) as beside:
+            Image.fromarray(draw(drawn, drawn.start, "rgb_array")).save(beside, format="PNG")
+    if gif is not None:
+        trial_gif(gif, drawn, trials.exploring)
+    for path in (json, png, gif):
+        if path is not None:
+            print(f"saved: {path}")
+
+
+def _listed(moves: list[Move]) -> str:
+    count = f"{len(moves)} move{'' if len(moves) == 1 else 's'}"
+    return f"{', '.join(f'{direction} {length}' for direction, length in moves)} ({count})"
+
+
+@app.command(epilog="Example: gumption halma generate --count 50 --mean-depth 5 --seed 1 --out mazes.jsonl")
+def generate(
+    *, out: Path, count: NumMazes = 100, seed: DrawSeed = 0, mean_depth: Depth = 2, mean_branches: Branches = 5
+) -> None:
+    """Sample mazes into a file for the environment's `mazes`, each checked by following the oracle to the goal.
+
+    :param out: File to write: JSON Lines, a maze a line.
+    :param count: How many, each another one.
+    """
+    from gumption.envs.halma import Mazes, check_unambiguous, sample_mazes
+
+    check_writable(out)
+    with working(f"{count} mazes"):
+        mazes = sample_mazes(count, seed, mean_depth, mean_branches)
+        for drawn in mazes:
+            check_unambiguous(drawn)
+        Mazes(mazes).save(out)
+    print(f"{out}: {count} maze{'' if count == 1 else 's'}, all of them trees on which the oracle never has a choice")
+
+
+@app.command(epilog="Example: gumption halma statistics --sets 10 --plot statistics.png")
+def statistics(
+    *,
+    sets: Count = 10,
+    mazes: NumMazes = 100,
+    seed: Seed = 0,
+    mean_depth: Depth = 2,
+    mean_branches: Branches = 5,
+    plot: Path | None = None,
+) -> None:
+    """Count colours and digits over the panels of all cells (Xie et al., 2021, Appendix C, Fig. S5).
+
+    :param sets: How many sets of mazes.
+    :param mazes: Mazes of a set.
+    :param seed: Draws the first set; the next ones have the next seeds.
+    :param plot: Save the four plots of Fig. S5 as a PNG file.
+    """
+    from gumption.envs.halma.generator import sample_statistics, save_plot
+
+    if plot is not None:
+        check_writable(plot, new_folder=False)
+    with working("panels"):
+        found = sample_statistics(sets, mazes, seed, mean_depth, mean_branches)
+        if plot is not None:
+            save_plot(found, plot)
+    _print_statistics(found)
+    if plot is not None:
+        print(f"saved: {plot}")
+
+
+def _print_statistics(found: PanelStatistics) -> None:
+    from gumption.envs.halma.generator import MOST
+
+    for title, names, counts in (
+        ("colour", ALL_COLOURS, found.colours),
+        ("digits in a panel", range(MOST + 1), found.panels),
+        ("digit", range(1, 10), found.digits),
+    ):
+        of_all = counts.sum()
+        rows = [
+            (name, f"{mean:.1f}", f"{deviation:.1f}", f"{mean * len(counts) / of_all:.1%}")
+            for name, mean, deviation in zip(names, counts.mean(0), counts.std(0), strict=True)
+        ]
+        print_table([title, "mean", "standard deviation", "share"], rows)
+    walls, goal = found.unevenness
+    fit, most = found.log_fit, max(count for count in range(MOST + 1) if found.panels[:, count].any())
+    print(f"panels of 3 to 6 digits: {found.share(3, 6).mean():.1%}; the most digits of a panel: {most}")
+    print(f"commonest colour above the rarest: {walls:.1%} of walls and crossings, {goal:.1%} of the goal's")
+    print(f"log10 of a digit's count: {fit.intercept:.2f} {fit.slope:+.3f} x digit, R² {fit.r_squared:.3f}")

@@ -1,29 +1,32 @@
 """The experiments of the HALMA paper (Xie et al., 2021) as data: agents and settings.
 
-Figures S9, S14 and S15 are pictures: what the text says of them is quoted. A run trains an agent, makes the tests that
-fit what it has seen, and plays them: its directory has what training leaves, splits/ and, last, evaluation.json. A run
-that was stopped goes on where it was.
+Figures S9, S14 and S15 have no figures in the text, so its claims about them are quoted. A run trains an agent, makes
+the tests of its experience and plays them: its directory is that of the training with splits/ and, last,
+evaluation.json. A stopped run goes on where it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from gumption.agents.halma.evaluation import EVALUATION, GUIDED, agents_of
+from gumption.agents.halma.evaluation import DYNAMIC, EVALUATION, GUIDED, MEASURES, agents_of, rows_of
+from gumption.agents.halma.plots import Columns, Published
 from gumption.data import InputError
 from gumption.data.reading import read_json
 from gumption.data.settings import Count, settings
 from gumption.data.writing import write_json
+from gumption.envs.halma.diagnostics import TESTS
 from gumption.scripts.results import FINAL, Condition, Experiment, Job, Kind, Row, slug, table
 
-from .table import TABLE_S4, Overview, markdown, published_of, short
-
 if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.table import Table
+
     from gumption.kg import KnowledgeGraph
 
 SPLITS = "splits"  # of a run
@@ -42,31 +45,261 @@ _BEFORE_HONESTY = (
 )
 
 
+# ---- The figures of the paper (Xie et al., 2021): Table 1 and Table S4
+#
+# Table 1 is transcribed whole, in percent: mean and standard deviation over three seeds of testing the best of five
+# trainings (F.1). Our tables show the mean over all trainings, whose seeds are 0, 1, ...
+
+_Cell = tuple[float, float] | None
+
+
+def _column(
+    training: Sequence[_Cell], random: Sequence[_Cell], goals: Sequence[_Cell], efficiency: Sequence[_Cell]
+) -> Published:
+    """A column of Table 1: the three measures of T and of RT, then rho_g and rho_p of the diagnostic tests; None is
+    the paper's "-"."""
+    column: dict[str, dict[str, _Cell]] = {
+        "T": dict(zip(MEASURES, training, strict=True)),
+        "RT": dict(zip(MEASURES, random, strict=True)),
+    }
+    for test, goal, short in zip(TESTS, goals, efficiency, strict=True):
+        column[test] = {"rho_g": goal, "rho_p": short}
+    return column
+
+
+_NOTHING: list[_Cell] = [(0.0, 0.0)] * len(TESTS)
+
+TABLE_1: dict[str, Published] = {
+    "MLP": _column(
+        [(94.78, 4.11), (99.23, 0.63), (71.67, 1.73)],
+        [(62.98, 1.52), (51.00, 2.21), (54.91, 2.85)],
+        [(55.00, 7.07), (25.00, 8.16), (41.67, 2.36), (31.67, 8.50), (6.67, 2.36), (0.0, 0.0), (35.00, 7.07)],
+        [(19.90, 2.18), (7.37, 2.33), (15.10, 0.35), (11.68, 3.34), (1.48, 0.52), (0.0, 0.0), (12.19, 1.84)],
+    ),
+    "LSTM": _column(
+        [(87.88, 2.14), (57.22, 3.07), (50.91, 3.54)],
+        [(76.09, 2.10), (57.78, 3.49), (45.15, 1.46)],
+        [(50.00, 8.16), (63.33, 6.24), (60.00, 10.80), (45.00, 10.80), (100.0, 0.0), (86.67, 9.43), (48.33, 4.71)],
+        [(24.02, 7.20), (26.31, 2.34), (28.91, 7.62), (17.15, 5.82), (51.86, 0.18), (29.89, 2.18), (21.84, 0.53)],
+    ),
+    "TRAN": _column(
+        [(85.43, 6.77), (93.85, 1.26), (67.89, 0.63)],
+        [(65.15, 4.45), (82.82, 0.96), (58.07, 1.01)],
+        [(41.67, 8.50), (43.33, 6.23), (36.67, 8.50), (43.33, 6.24), (25.00, 0.0), (50.00, 0.0), (41.67, 2.36)],
+        [(16.34, 3.90), (12.22, 1.83), (14.01, 3.75), (17.86, 3.02), (5.83, 0.24), (10.00, 0.0), (14.45, 1.66)],
+    ),
+    "TRAN+LSTM": _column(
+        [(86.95, 3.09), (72.33, 5.79), (63.97, 5.84)],
+        [(62.31, 2.90), (54.00, 2.94), (40.13, 2.52)],
+        [(66.67, 13.12), (78.33, 2.36), (58.33, 10.27), (71.67, 6.24), None, None, (41.67, 13.12)],
+        [(35.74, 5.85), (34.79, 4.25), (27.11, 2.12), (35.40, 3.71), None, None, (22.03, 6.64)],
+    ),
+    "CNN+MLP": _column(
+        [(85.61, 7.22), (75.76, 4.77), (63.77, 2.68)], [(13.30, 2.30), (7.58, 0.43), (5.09, 1.17)], _NOTHING, _NOTHING
+    ),
+    "CNN+TRAN": _column(
+        [(89.71, 2.61), (58.33, 4.19), (35.31, 3.00)],
+        [(43.09, 7.92), (14.00, 4.24), (8.33, 1.96)],
+        [*_NOTHING[:-1], None],
+        [*_NOTHING[:-1], None],
+    ),
+    "SPACE": _column(
+        [(83.55, 2.65), (16.33, 0.94), (12.02, 1.17)], [(41.62, 1.20), (3.67, 0.47), (2.66, 0.19)], _NOTHING, _NOTHING
+    ),
+}
+
+
+TABLE_S4 = {"colour": (59.67, 0.58), "digit": (50.56, 0.92)}  # accuracy of the probe of SPACE, in percent
+
+
+# ---- Our table
+
+_WORDS = {DYNAMIC: "all diagnostic"}
+HOW_TO_READ = (
+    "rho_a: valid moves of all moves; rho_g: trials that reached the goal; rho_p: length of the oracle's trial by that "
+    "of the agent's, 0 where it failed; all in percent, mean ± standard deviation (95 % bootstrap interval)."
+)
+
+_MLP = {measure: given or (0.0,) for measure, given in TABLE_1["MLP"]["RT"].items()}  # RT has all measures
+OTHER_MEASURE = (
+    f"The paper's rho_p is another measure than ours, which is rho_g at most: its MLP has {_MLP['rho_p'][0]:.1f} of it "
+    f"on RT, where rho_g is {_MLP['rho_g'][0]:.1f}. So the two stand side by side, and neither is subtracted from the "
+    "other."
+)
+
+
+def how_to_read(columns: Columns, paper: bool) -> str:
+    """:param paper: whether the paper's figures are shown."""
+    several = [column["runs"] > 1 for column in columns.values()]
+    one = "Of one run: the deviation is over the seeds of the test, the interval over its mazes."
+    many = "Of several runs: both are over the runs."
+    spread = [text for text, wanted in ((one, not all(several)), (many, any(several))) if wanted]
+    return " ".join([HOW_TO_READ, *spread, *([OTHER_MEASURE] if paper and published_of(columns) else [])])
+
+
+def falls_short(columns: Columns) -> list[str]:
+    """The tests where agents reach fewer goals than the paper's."""
+    found = []
+    for name, published in published_of(columns).items():
+        for test, theirs in published.items():
+            ours = columns[name]["tests"][test]
+            if ours["mazes"] and theirs["rho_g"] and 100 * ours["rho_g"]["mean"] < theirs["rho_g"][0]:
+                pairs = [
+                    f"{100 * ours[measure]['mean']:.1f} against {theirs[measure][0]:.1f}"  # pyright: ignore[reportOptionalSubscript]
+                    for measure in ("rho_g", "rho_p")
+                    if theirs[measure]
+                ]
+                found.append(f"{name}, {test}: rho_g {pairs[0]}" + "".join(f" (rho_p {pair})" for pair in pairs[1:]))
+    return found
+
+
+def rows(columns: Columns, paper: str | None) -> list[tuple[str, ...]]:
+    """(test, measure, mazes, a cell for each agent) of each row.
+
+    :param paper: the separator before the paper's figure; None for ours alone.
+    """
+    found = []
+    for test in rows_of(columns.values()):
+        tests = [column["tests"][test] for column in columns.values()]
+        mazes = sorted({one["mazes"] for one in tests})
+        counts = f"{mazes[0]}" if len(mazes) == 1 else f"{mazes[0]} to {mazes[-1]}"
+        for i, measure in enumerate(MEASURES):
+            cells = (cell(column, test, measure, paper) for column in columns.values())
+            found.append(("" if i else _WORDS.get(test, test), measure, "" if i else counts, *cells))
+    return found
+
+
+def cell(column: Mapping[str, Any], test: str, measure: str, paper: str | None = None) -> str:
+    """A figure of a column in percent, with deviation and interval; "-" where the test has no mazes."""
+    found = column["tests"][test]
+    text = "-"
+    if found["mazes"]:
+        value = found[measure]
+        text = f"{100 * value['mean']:.1f}"
+        if value["std"] is not None:
+            text += f" ± {100 * value['std']:.1f}"
+        if value["low"] is not None:
+            text += f" ({100 * value['low']:.1f} to {100 * value['high']:.1f})"
+        if found.get("runs", column["runs"]) < column["runs"]:
+            text += f", {found['runs']} of {column['runs']} runs"
+    published = TABLE_1.get(column["agent"], {}).get(test, {})
+    if paper is not None and measure in published:
+        figures = published[measure]
+        text += f"{paper}paper {'-' if figures is None else f'{figures[0]:.1f} ± {figures[1]:.1f}'}"
+    return text
+
+
+def why_none(columns: Columns) -> list[str]:
+    """Why a test has no mazes, or why some of the runs have none, a line for each reason."""
+    agents: dict[str, list[str]] = {}
+    for test in rows_of(columns.values()):
+        for name, column in agents_of(columns).items():
+            if reason := column["tests"][test]["reason"]:
+                agents.setdefault(f"{_WORDS.get(test, test)}: {reason}", []).append(name)
+    return [f"{reason} ({'; '.join(names)})" for reason, names in agents.items()]
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The table for a terminal, with as many agents side by side as fit, and how to read it.
+
+    :ivar paper: whether to show the paper's figures, too.
+    """
+
+    columns: Columns
+    paper: bool
+    title: str | None = None
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        names, title = list(self.columns), self.title
+        while names:
+            count = 1
+            while count < len(names) and self._width(names[: count + 1], console, options) <= options.max_width:
+                count += 1
+            yield self._table(names[:count], title)
+            yield ""
+            names, title = names[count:], None
+        yield how_to_read(self.columns, self.paper)
+        if reasons := why_none(self.columns):
+            yield "\n".join(['Why there is "-":', *reasons])
+
+    def _width(self, names: Sequence[str], console: Console, options: ConsoleOptions) -> int:
+        return self._table(names).__rich_measure__(console, options).maximum
+
+    def _table(self, names: Sequence[str], title: str | None = None) -> Table:
+        """Some of the agents, in cells of several short lines."""
+        from rich.table import Table
+
+        columns = {name: self.columns[name] for name in names}
+        heads = (name.replace(", ", ",\n") for name in names)
+        table = Table("test\n(mazes)", "", *heads, title=title, show_edge=False, pad_edge=False)
+        for test, measure, mazes, *cells in rows(columns, "\n" if self.paper else None):
+            if test:
+                table.add_section()
+            of = f"{test}\n({mazes})" if test else ""
+            table.add_row(of, measure, *(text.replace(" (", "\n(").replace(", ", ",\n") for text in cells))
+        return table
+
+
+def markdown(columns: Columns, paper: bool) -> list[str]:
+    """The table in Markdown, how to read it, and why tests are missing."""
+    lines = [f"| test | | mazes | {' | '.join(columns)} |", "| --- | --- | ---: |" + " ---: |" * len(columns)]
+    lines += [f"| {' | '.join(row)} |" for row in rows(columns, "; " if paper else None)]
+    lines += ["", how_to_read(columns, paper)]
+    if paper and (shorter := falls_short(columns)):
+        lines += ["", "What falls short of the paper's rho_g:", "", *(f"- {one}" for one in shorter)]
+    if reasons := why_none(columns):
+        lines += ["", 'Why there is "-":', "", *(f"- {reason}" for reason in reasons)]
+    return lines
+
+
+def short(columns: Columns) -> list[str]:
+    """The table in Markdown as the README has it: rho_g / rho_p of each test, the paper's figures below ours."""
+    lines = [f"| rho_g / rho_p, % | {' | '.join(columns)} |", "| --- |" + " ---: |" * len(columns)]
+    for test in rows_of(columns.values()):
+        cells = []
+        for column in columns.values():
+            found, published = column["tests"][test], TABLE_1.get(column["agent"], {}).get(test)
+            ours = "-"
+            if found["mazes"]:
+                ours = " / ".join(f"{100 * found[measure]['mean']:.1f}" for measure in ("rho_g", "rho_p"))
+            if published is not None:
+                figures = [published.get(measure) for measure in ("rho_g", "rho_p")]
+                theirs = " / ".join("-" if one is None else f"{one[0]:.1f}" for one in figures) if any(figures) else "-"
+                ours += f"<br>paper {theirs}"
+            cells.append(ours)
+        lines.append(f"| {_WORDS.get(test, test)} | {' | '.join(cells)} |")
+    return lines
+
+
+def published_of(columns: Columns) -> dict[str, Published]:
+    """The paper's columns for those of ours that it has, by our names."""
+    return {name: TABLE_1[column["agent"]] for name, column in columns.items() if column["agent"] in TABLE_1}
+
+
+# ---- Runs
+
+
 @settings
 class Options:
-    """Of the command line, for HALMA's experiments alone."""
+    """Options of HALMA's experiments alone."""
 
     episodes: Annotated[
-        Count | None,
-        typer.Option(help="Episodes of each training.  (default: the paper's 2,000; halma-quick: 1,000)"),
+        Count | None, typer.Option(help="Episodes of each training.  (default: the paper's 2,000; halma-quick: 1,000)")
     ] = None
 
 
 class HALMARuns(Kind):
-    """HALMA's experiments."""
-
     title = "HALMA's experiments"
     options = Options
     last = EVALUATION
     rests_on: ClassVar = {"splits": "gumption.envs.halma.splits:SCHEMA"}
 
     def settings(self, options: Options, device: str) -> dict[str, Any]:
-        """The device, and the episodes where they were given."""
         return {"device": device} | ({} if options.episodes is None else {"episodes": options.episodes})
 
     def prepare(self, jobs: Sequence[Job], out: Path) -> list[Job]:
-        """The jobs; agents on SPACE are given the experiment's model, which is pretrained and probed where one of them
-        is not complete yet."""
+        """Give agents on SPACE the experiment's model, pretrained and probed if one of them is not complete."""
         model = str(out / SPACE)
         jobs = [
             replace(job, settings={**job.settings, "space_model": model}) if job.settings["agent"] == "space" else job
@@ -78,7 +311,7 @@ class HALMARuns(Kind):
         return jobs
 
     def run(self, job: Job, progress: bool) -> None:
-        """Train, make the tests, play them. A training goes on where it was stopped; one that is complete is kept."""
+        """Train, make the tests, play them. A stopped training goes on; a complete one is kept."""
         from gumption.agents.halma.config import HALMAConfig
         from gumption.agents.halma.evaluation import comparisons, evaluate_splits, save_evaluation
         from gumption.agents.halma.runs import load_run, train_td3
@@ -98,10 +331,8 @@ class HALMARuns(Kind):
         return f"goals reached in {', '.join(shown)}"
 
     def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
-        """A column of Table 1, those of agents beside it, that of the best run, and the curves.
-
-        :raises InputError: runs with different settings.
-        """
+        """A column of Table 1, those of agents beside it, that of the best run, and the curves; InputError for runs
+        with different settings."""
         from gumption.agents.halma.evaluation import columns, load_evaluation
         from gumption.agents.halma.plots import read_learning
         from gumption.agents.run_folder import read_final
@@ -113,7 +344,7 @@ class HALMARuns(Kind):
             raise InputError(f"{folder}: its runs have different settings; remove those of another")
         column, *beside = grouped.values()
         best = None
-        if len(runs) > 1:  # the run that reaches most goals in random mazes, alone in its column
+        if len(runs) > 1:  # the run that reaches most goals in random mazes
             seed = max(evaluations, key=lambda one: evaluations[one]["tests"]["RT"]["rho_g"]["mean"])
             best = {"seed": seed, "column": next(iter(agents_of(columns([evaluations[seed]])).values()))}
         walls = [wall for run in runs.values() if (wall := read_final(run).get("wall_s")) is not None]
@@ -126,23 +357,26 @@ class HALMARuns(Kind):
         }
 
     def more(self, rows: Sequence[Row], directory: Path | None, saved: Mapping[str, Any]) -> dict[str, Any]:
-        """The paper's columns, and what the probe of SPACE's model found."""
+        """The paper's columns, and the results of the probe of SPACE's model."""
         probe = saved.get("probe")
         if directory is not None and (directory / SPACE / PROBE).is_file():
             probe = read_json(directory / SPACE / PROBE)
         return {"paper": published_of(_columns(rows)), "probe": probe}
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
-        """Table 1 with the paper's figures, the best runs, what training took, the probe, and notes on older rows."""
+        """Table 1 with the paper's figures, the best runs, training times, the probe, and notes on older rows."""
         from gumption.agents.halma import prior
 
         rows, paper = results["rows"], experiment.varied is None
         lines = [*markdown(_columns(rows), paper), ""]
         if best := {row["condition"]: row["best"] for row in rows if paper and row["best"]}:
             seeds = ", ".join(f"{name} {one['seed']}" for name, one in best.items())
-            told = f"The best run of each agent, as the paper reports it; best in rho_g of RT (seeds: {seeds}):"
-            lines += [told, "", *short({name: one["column"] for name, one in best.items()}), ""]
-        costs = ([row["condition"], ", ".join(map(str, row["seeds"])), _seconds(row["wall_s"])] for row in rows)
+            heading = f"The best run of each agent, as the paper reports it; best in rho_g of RT (seeds: {seeds}):"
+            lines += [heading, "", *short({name: one["column"] for name, one in best.items()}), ""]
+        costs = []
+        for row in rows:
+            wall = "-" if row["wall_s"] is None else f"{row['wall_s']:,.0f} s"
+            costs.append([row["condition"], ", ".join(map(str, row["seeds"])), wall])
         lines += [*table(["agent", "seeds", "training, mean wall time"], costs, left=2), ""]
         if results["probe"]:
             lines += [*_probe_table(results["probe"]), ""]
@@ -155,15 +389,13 @@ class HALMARuns(Kind):
         return [*lines, *prior.told(), ""] if guided else lines
 
     def headline(self, results: Mapping[str, Any]) -> str:
-        """rho_g and rho_p of each test."""
         return "\n".join(short(_columns(results["rows"]))) + "\n"
 
     def overview(self, results: Mapping[str, Any], experiment: Experiment) -> Overview:
-        """Table 1, with what to read it by."""
         return Overview(_columns(results["rows"]), experiment.varied is None, results["title"])
 
     def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
-        """Table 1 and learning curves, or the agents over what the experiment varies; and the probe of SPACE."""
+        """Table 1 and learning curves, or the agents over the varied setting; and the probe of SPACE."""
         from gumption.agents.halma.plots import plot_ablation, plot_learning, plot_table
         from gumption.agents.halma.probe import plot_probe
 
@@ -190,28 +422,17 @@ KIND = HALMARuns()
 
 
 def _pretrain(job: Job) -> None:
-    """Train and probe the SPACE model that a job wants."""
-    from gumption.agents.halma.config import HALMAConfig
+    """Train and probe the SPACE model of a job."""
+    from gumption.agents.halma.config import HALMAConfig, PretrainingConfig
     from gumption.agents.halma.probe import probe_model
-    from gumption.agents.halma.space_training import PRESETS, pretrain_space
-    from gumption.envs.halma import Mazes, sample_mazes
-    from gumption.envs.halma.visual import PanelPainter
+    from gumption.agents.halma.space_training import pretrain_space
 
-    config = HALMAConfig(**job.settings)
-    mazes = Mazes(sample_mazes(config.num_mazes, config.maze_seed, config.mean_depth, config.mean_branches))
-    model, learning = PRESETS["fast"]
-    folder = Path(job.settings["space_model"])
-    painter = PanelPainter(config.images)
-    pretrain_space(
-        mazes, painter, run_dir=folder, steps=SPACE_STEPS, device=config.device, config=model, learning=learning,
-        resume=folder.is_dir(),
-    )  # fmt: skip
+    config, folder = HALMAConfig(**job.settings), Path(job.settings["space_model"])
+    same = ("num_mazes", "maze_seed", "mean_depth", "mean_branches", "images", "device")
+    own = {name: getattr(config, name) for name in same}
+    pretrain_space(PretrainingConfig(steps=SPACE_STEPS, preset="fast", **own), folder, resume=folder.is_dir())
     if not (folder / PROBE).is_file():
         write_json(folder / PROBE, probe_model(folder))
-
-
-def _seconds(wall: float | None) -> str:
-    return "-" if wall is None else f"{wall:,.0f} s"
 
 
 def _probe_table(probe: Mapping[str, Any]) -> list[str]:
@@ -226,37 +447,37 @@ def _probe_table(probe: Mapping[str, Any]) -> list[str]:
 
 
 def _columns(rows: Sequence[Row]) -> dict[str, Mapping[str, Any]]:
-    """By name; those that played beside an agent come after it, and are told apart as it is."""
+    """By name; those that played beside an agent follow it, with the same addition to their names."""
     found: dict[str, Mapping[str, Any]] = {}
     for row in rows:
         found[row["condition"]] = row["column"]
-        told = row["condition"].removeprefix(row["column"]["agent"])
-        found |= {column["agent"] + told: column for column in row.get("beside", ())}
+        addition = row["condition"].removeprefix(row["column"]["agent"])
+        found |= {column["agent"] + addition: column for column in row.get("beside", ())}
     return found
 
 
 def _curve(runs: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] | None:
-    """Finished trials and valid moves of every run over the episodes that all runs have; None where there are none.
+    """Finished trials and valid moves of every run over the episodes of all; None where a run has no curve.
 
-    Several episodes may end in one step, so each run has figures of other episodes: between them they are interpolated.
+    Several episodes may end in one step, so that runs have figures of different episodes: they are interpolated.
     """
     import numpy as np
 
-    told = [run for run in runs if run is not None]
-    if len(told) < len(runs):
+    curves = [run for run in runs if run is not None]
+    if len(curves) < len(runs):
         return None
-    low, high = max(run["episodes"][0] for run in told), min(run["episodes"][-1] for run in told)
-    at = [episode for episode in told[0]["episodes"] if low <= episode <= high]
+    low, high = max(run["episodes"][0] for run in curves), min(run["episodes"][-1] for run in curves)
+    at = [episode for episode in curves[0]["episodes"] if low <= episode <= high]
     kept = at[:: -(-len(at) // POINTS)]
     kept += [at[-1]] * (kept[-1] != at[-1])
     return {"episodes": kept} | {
-        key: [np.interp(kept, run["episodes"], run[key][0]).round(4).tolist() for run in told]
+        key: [np.interp(kept, run["episodes"], run[key][0]).round(4).tolist() for run in curves]
         for key in ("finished_trials", "valid_moves")
     }
 
 
 def ask_graph(runs: Mapping[str, Path], folder: Path) -> list[str]:
-    """Put the knowledge bases of runs into one graph, save it as kg.nq, and tell what was inferred."""
+    """Put the knowledge bases of runs into one graph, save it as kg.nq, and report the inferred pairs."""
     graph = build_graph(runs)
     graph.save(folder / "kg.nq")
     lines = ["", f"What the agents have understood is in {folder / 'kg.nq'}, {len(graph):,} facts."]
@@ -280,7 +501,7 @@ def build_graph(runs: Mapping[str, Path]) -> KnowledgeGraph:
 
 
 def inferred_pairs(graph: KnowledgeGraph, name: str) -> list[tuple[int, int]]:
-    """The pairs that a run of `build_graph` knows through affordance only: with no types in KB_S or KB_C."""
+    """The pairs that a run of `build_graph` knows through affordance only, with no types in KB_S or KB_C."""
     from gumption.envs.halma.knowledge_base import THROUGH_AFFORDANCE_ONLY
 
     answers = graph.query(THROUGH_AFFORDANCE_ONLY, run=slug(name))
@@ -297,7 +518,7 @@ _PLAIN: dict[str, dict[str, Any]] = {
     "TRAN": {"agent": "tran"},
     "TRAN+LSTM": {"agent": "tran+lstm"},
 }
-_GUIDED: dict[str, dict[str, Any]] = {"written strategy + KG": {"agent": "mlp", "guided": True}}
+_GUIDED: dict[str, dict[str, Any]] = {GUIDED: {"agent": "mlp", "guided": True}}
 _SYMBOLIC = {**_PLAIN, **_GUIDED}
 _VISUAL: dict[str, dict[str, Any]] = {
     "CNN+MLP": {"agent": "cnn+mlp"},

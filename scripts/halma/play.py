@@ -1,4 +1,4 @@
-"""`gumption play halma`: find the goals of mazes that are not shown, by coloured digits, in trials like an agent's."""
+"""`gumption play halma`: a person finds the goals of hidden mazes by coloured digits, in trials like an agent's."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def play(
     show_maze: bool = False,
     out: Path = Path("play.json"),
 ) -> None:
-    """Play HALMA by the protocol of agents: trials in hidden mazes, counted against the oracle (Xie et al., 2021, 3.3).
+    """Play HALMA by the protocol of agents: trials in hidden mazes, compared with the oracle (Xie et al., 2021, 3.3).
 
-    The result is kept after every trial, so a game that was interrupted goes on where it stopped.
+    The result is kept after every trial, so that an interrupted game goes on where it stopped.
 
     :param mazes: How many mazes.
     :param trials: Trials in each maze; agents have 10.
@@ -76,7 +76,7 @@ def play(
 
 
 class Game:
-    """The mazes, where the player is, and what the trials came to."""
+    """The mazes, the player's place, and the measures of finished mazes."""
 
     def __init__(self, settings: dict[str, Any], seed: int) -> None:
         """:raises InputError: bad settings."""
@@ -106,10 +106,7 @@ class Game:
         return {name: sum(float(getattr(of, name)[0]) for of in self.played) / len(self.played) for name in names}
 
     def replay(self, records: list[Record], file: Path) -> None:
-        """Make the moves of all records again, to stand where they lead to.
-
-        :raises InputError: records that this game cannot have.
-        """
+        """Make the moves of all records again; InputError for records that this game cannot have."""
         try:
             for number, record in enumerate(records):
                 trial = self._begin(number)[1]
@@ -120,7 +117,7 @@ class Game:
             raise InputError(f"{file}: a trial's moves cannot be made again ({error!r}); give another --out") from None
 
     def _begin(self, number: int) -> tuple[int, int]:
-        """Which maze and trial comes; with the first trial the player enters the maze."""
+        """The maze and the trial with a number; with its first trial the maze begins."""
         import numpy as np
 
         from gumption.envs.halma.env import Tally
@@ -143,7 +140,7 @@ class Game:
             self.played.append(self.tally.measures())
 
     def play_trial(self, done: int) -> Record | None:
-        """The record of a trial, by its number in the game; None if the player stops."""
+        """The record of a trial by its number; None if the player stops."""
         from gumption.envs.halma import oracle_trials
 
         maze, trial = self._begin(done)
@@ -193,24 +190,21 @@ class Game:
 
 
 def panel_by_colour(row: np.ndarray) -> list[tuple[str, tuple[int, int, int], str]]:
-    """What a panel row (11,) shows, without what it means: colours in their order, what to print them in, digits."""
-    from gumption.envs.halma.maze import COLOURS, GOAL_COLOURS, SHAPES, row_digits
+    """A panel row (11,) without its meaning: colour, RGB, digits or the shape of the hint."""
+    from gumption.envs.halma.maze import ALL_COLOURS, SHAPES, row_digits
     from gumption.envs.halma.visual import RGB
 
     digits = row_digits(row)
     lines = [
         (colour, RGB[colour], "  ".join(str(digit.value) for digit in digits if digit.colour == colour))
-        for colour in (*COLOURS, *GOAL_COLOURS)
+        for colour in ALL_COLOURS
         if any(digit.colour == colour for digit in digits)
     ]
     return [*lines, ("hint", RGB["grey"], SHAPES[row[10] - 1])] if row[10] else lines
 
 
 def parse_option(typed: str, max_opt_len: int) -> list[int]:
-    """A direction and `max_opt_len` primitives, from such as "right 2+3"; l, u, r, d will do for the direction.
-
-    :raises InputError: it cannot be understood.
-    """
+    """A direction and `max_opt_len` primitives, from such as "right 2+3" or "r 2+3"; InputError for other texts."""
     from gumption.envs.halma.maze import DIRECTIONS
 
     name, _, rest = typed.strip().lower().partition(" ")

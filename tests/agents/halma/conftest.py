@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from gumption.agents.halma.acting import Actor, first_percept, next_percept, random_options
-from gumption.agents.halma.guidance import KnowledgeActor
 from gumption.agents.halma.knowledge import HALMAKnowledge
+from gumption.agents.halma.scoring import KnowledgeActor
 from gumption.envs.halma import Maze
 from gumption.envs.halma.env import HALMAVectorEnv
 from gumption.envs.halma.maze import DIRECTIONS

@@ -13,7 +13,7 @@ from gumption.agents.halma import scoring
 from gumption.agents.halma.acting import first_percept
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import COMPARISONS, KNOWLEDGE_ONLY, TAKEN_AWAY, UNTRAINED, comparisons, play_test
-from gumption.agents.halma.experience import Options, experience_facts
+from gumption.agents.halma.experience import OptionBags, experience_facts
 from gumption.agents.halma.knowledge import HALMAKnowledge
 from gumption.agents.halma.prior import LEARNED, prior_knowledge, told
 from gumption.agents.halma.runs import HALMARun, train_td3
@@ -85,7 +85,7 @@ def test_the_list_names_every_rule_and_number() -> None:
 
 
 def test_the_list_names_every_relation_that_is_counted(experienced: Callable[[int], Memory]) -> None:
-    counted = {relation for _, relation, _ in experience_facts(experienced(5), Options(5))}
+    counted = {relation for _, relation, _ in experience_facts(experienced(5), OptionBags(5))}
     listed = {name for names in LEARNED for name in re.split(", ", names)}
     assert counted - {"hasDirection", "hasPrimitives"} == listed
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gumption.agents.halma.acting import RandomActor
-from gumption.agents.halma.experience import Options, experience_facts, place_codes, shown_digits
+from gumption.agents.halma.experience import OptionBags, experience_facts, place_codes, shown_digits
 from gumption.agents.halma.knowledge import HALMAKnowledge
 from gumption.envs.halma import HALMAVectorEnv
 from gumption.envs.halma.maze import DIRECTIONS, GOAL_COLOURS, SHAPES
@@ -21,7 +21,7 @@ from .conftest import live
 Remember = Callable[..., Memory]
 Panel = Callable[..., list[int]]
 Move = tuple[list[int], str, tuple[int, ...], list[int]]
-OPTIONS = Options(3)
+OPTIONS = OptionBags(3)
 
 
 def facts(memory: Memory, relation: str) -> list[tuple[str, str]]:
@@ -192,7 +192,7 @@ def test_hints_never_mislead_in_memories_of_random_moves() -> None:
     known = 0
     for seed in range(6):
         env = HALMAVectorEnv(64, num_mazes=100, maze_seed=200 + seed, max_opt_len=(1, 1, 3)[seed % 3])
-        memory, options = live(RandomActor(env.max_opt_len), env, 2000, seed, 0.0), Options(env.max_opt_len)
+        memory, options = live(RandomActor(env.max_opt_len), env, 2000, seed, 0.0), OptionBags(env.max_opt_len)
         for records in (64_000, 128_000):
             found = experience_facts(replace(memory, records=memory.records[:records]), options)
             led = [(s, o) for s, r, o in found if r == "leadsTo"]

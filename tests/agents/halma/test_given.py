@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gumption.agents.halma.acting import panel_rows, primitives
+from gumption.agents.halma.acting import panel_rows
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import GivenAgent, columns, evaluate_splits
 from gumption.data import InputError
@@ -11,7 +11,7 @@ from gumption.envs.halma import sample_mazes
 from gumption.envs.halma.diagnostics import SPLITS, Record
 from gumption.envs.halma.maze import justified_moves
 from gumption.envs.halma.splits import Splits
-from gumption.scripts.halma.table import markdown
+from gumption.scripts.halma.experiments import markdown
 
 
 class Explorer:
@@ -28,7 +28,7 @@ class Explorer:
 
 def explore(rows: np.ndarray) -> np.ndarray:
     moves = [justified_moves(row)[0] for row in rows]
-    return np.array([[direction, *primitives(length, 5)] for direction, length in moves])
+    return np.array([[direction, *np.clip(length - 3 * np.arange(5), 0, 3)] for direction, length in moves])
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from gumption.agents.halma.acting import Percept, first_percept, next_percept, panel_rows, play
-from gumption.agents.halma.guidance import KnowledgeActor, StrategyGuide
 from gumption.agents.halma.knowledge import HALMAKnowledge
+from gumption.agents.halma.scoring import KnowledgeActor, StrategyGuide
 from gumption.data import InputError
 from gumption.envs.halma import Maze, Mazes, one_hot, oracle_trials, sample_mazes
 from gumption.envs.halma.env import HALMAVectorEnv

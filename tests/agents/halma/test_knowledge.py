@@ -1,16 +1,17 @@
 """What follows from a memory, by which rules, and that nothing else is known."""
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from gumption.agents.halma.experience import ALL_COLOURS, Options, experience_facts
+from gumption.agents.halma.experience import OptionBags, experience_facts
 from gumption.agents.halma.knowledge import HALMAKnowledge, add_knowledge, default_rules, seen_facts
 from gumption.data import InputError
+from gumption.envs.halma.maze import ALL_COLOURS, DIRECTIONS, SHAPES
 from gumption.envs.halma.memory import Memory
 from gumption.kg import KnowledgeGraph
 
@@ -22,6 +23,30 @@ TABLES = (
     "greater", "sums", "measure", "stopped", "lowers", "raises", "stopped_without", "opposite", "leads_to",
     "reaches_goal", "lesser_shows_hint",
 )  # fmt: skip
+
+
+def facts_of(known: HALMAKnowledge) -> Iterator[tuple[str, str, str]]:
+    """The fact behind each entry of the tables."""
+    for colour, table in zip(ALL_COLOURS, known.greater, strict=True):
+        for a, b in np.argwhere(table).tolist():
+            yield f"{colour} {a}", "greaterThan", f"{colour} {b}"
+    for a, b in np.argwhere(known.sums).tolist():
+        yield f"{a} and {b}", "equals", str(known.sums[a, b])
+    for option in np.flatnonzero(known.measure).tolist():
+        yield known.options.names[option], "measures", str(known.measure[option])
+    for relation, table, subjects, objects in (
+        ("endsAs", known.stopped[:, None], known.options.names, ("stopped",)),
+        ("lowers", known.lowers, DIRECTIONS, ALL_COLOURS),
+        ("raises", known.raises, DIRECTIONS, ALL_COLOURS),
+        ("stoppedWithout", known.stopped_without, DIRECTIONS, ALL_COLOURS),
+        ("opposite", known.opposite, DIRECTIONS, DIRECTIONS),
+        ("leadsTo", known.leads_to, SHAPES, DIRECTIONS),
+        ("reaches", known.reaches_goal[:, None], ALL_COLOURS, ("goal",)),
+    ):
+        for i, j in np.argwhere(table).tolist():
+            yield subjects[i], relation, objects[j]
+    if known.lesser_shows_hint:
+        yield "lesser digit", "shows", "hint"
 
 
 def without(*names: str) -> list[Any]:
@@ -54,8 +79,8 @@ def test_an_empty_memory_knows_nothing(newborn: Callable[[int], HALMAKnowledge],
     for name in TABLES:
         assert not np.any(getattr(knowledge, name)), name
     assert not np.any(knowledge.differences)
-    assert list(knowledge.facts()) == []
-    assert len(knowledge.measure) == len(Options(max_opt_len))
+    assert list(facts_of(knowledge)) == []
+    assert len(knowledge.measure) == len(OptionBags(max_opt_len))
 
 
 def test_what_one_colour_taught_holds_in_the_others_by_a_rule_alone(walks: Memory) -> None:
@@ -138,10 +163,10 @@ def test_an_explanation_goes_down_to_what_was_lived_through(panel: Panel, rememb
 def test_every_entry_has_a_proof_that_ends_in_the_memory(experienced: Callable[[int], Memory]) -> None:
     memory = experienced(3)
     knowledge = HALMAKnowledge.of_memory(memory)
-    options = Options(3)
+    options = OptionBags(3)
     lived = set(experience_facts(memory, options))
     by_relation = defaultdict(list)
-    for fact in knowledge.facts():
+    for fact in facts_of(knowledge):
         by_relation[fact[1]].append(fact)
     assert len(by_relation) == 11
     rng = np.random.default_rng(0)
@@ -188,7 +213,7 @@ def test_a_graph_that_is_filled_anew_forgets_what_it_held(walks: Memory) -> None
     assert name == "halma/run/knowledge"
     assert HALMAKnowledge.of(graph, name).greater.any()
     add_knowledge(graph, "run", replace(walks, records=walks.records[:0]))
-    assert list(HALMAKnowledge.of(graph, name).facts()) == []
+    assert list(facts_of(HALMAKnowledge.of(graph, name))) == []
 
 
 def test_the_threshold_is_that_of_the_knowledge_bases(walks: Memory) -> None:
@@ -197,5 +222,5 @@ def test_the_threshold_is_that_of_the_knowledge_bases(walks: Memory) -> None:
 
 
 def test_a_graph_without_knowledge_is_told() -> None:
-    with pytest.raises(InputError, match=r"'halma/run' is none of an agent's knowledge; make one of its memory"):
+    with pytest.raises(InputError, match=r"'halma/run' holds no agent's knowledge; make one of its memory"):
         HALMAKnowledge.of(KnowledgeGraph(), "halma/run")

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from gumption.agents.halma.actor_critic import Actor, Critic
 from gumption.agents.halma.config import SYMBOLIC, VISUAL, HALMAConfig
-from gumption.agents.halma.encoders import Body, Memo
+from gumption.agents.halma.networks import ActorNetwork, Body, CriticNetwork, Memo
 from gumption.envs.halma import Mazes, one_hot, sample_mazes
 
 SMALL = (("hidden_size", 16),)
@@ -40,7 +39,7 @@ def inputs(agent: str, n: int, moves: int, tokens: int = 6) -> tuple[torch.Tenso
 def test_every_agent_learns_with_all_its_parameters(agent):
     torch.manual_seed(0)
     chosen = config(agent)
-    actor, critic = Actor(chosen), Critic(chosen)
+    actor, critic = ActorNetwork(chosen), CriticNetwork(chosen)
     moves = inputs(agent, 2, 3)
     made, _ = actor.body(*moves, actor.body.start(2))
     assert made.shape == (2, 3, 16)
@@ -121,7 +120,7 @@ def test_slots_that_hold_no_object_are_not_looked_at():
 
 def test_options_are_drawn_as_likely_as_the_actor_says():
     torch.manual_seed(0)
-    actor = Actor(config("mlp", max_opt_len=1))
+    actor = ActorNetwork(config("mlp", max_opt_len=1))
     made = torch.randn(1, 16)
     every = torch.tensor(list(itertools.product(range(4), repeat=2)))
     with torch.no_grad():
@@ -138,7 +137,7 @@ def test_options_are_drawn_as_likely_as_the_actor_says():
 
 def test_advice_is_asked_with_the_choices_made_and_added_to_the_logits():
     torch.manual_seed(0)
-    actor = Actor(config("mlp", max_opt_len=2))
+    actor = ActorNetwork(config("mlp", max_opt_len=2))
     made, asked = torch.randn(3, 16), []
 
     def advice(chosen: torch.Tensor) -> torch.Tensor:
@@ -147,8 +146,8 @@ def test_advice_is_asked_with_the_choices_made_and_added_to_the_logits():
         bias[:, (chosen.shape[1] + 1) % 4] = 1000.0
         return bias
 
-    options = actor.decode(made, advice=advice)
+    options = actor.decode(made, bias=advice)
     assert options.tolist() == [[1, 2, 3]] * 3
     assert [part.tolist() for part in asked] == [[[]] * 3, [[1]] * 3, [[1, 2]] * 3]
-    nothing = actor.decode(made, generator=torch.Generator(), advice=lambda chosen: torch.zeros(3, 4))
+    nothing = actor.decode(made, generator=torch.Generator(), bias=lambda chosen: torch.zeros(3, 4))
     assert torch.equal(nothing, actor.decode(made, generator=torch.Generator()))

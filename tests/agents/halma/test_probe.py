@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from gumption.agents.halma.probe import (
-    COLOUR_CLASSES,
     DIGIT_CLASSES,
     assign_slots,
     classify,
@@ -23,6 +22,7 @@ from gumption.agents.halma.probe import (
 )
 from gumption.data import InputError
 from gumption.envs.halma import Mazes, sample_mazes
+from gumption.envs.halma.maze import ALL_COLOURS
 from gumption.envs.halma.visual import RGB, PanelPainter
 
 
@@ -110,13 +110,12 @@ def test_each_object_gets_the_present_slot_that_overlaps_it_most() -> None:
 def test_labels_are_those_of_the_digits_that_are_drawn(painter: PanelPainter) -> None:
     rows = np.array([[3, 0, 0, 0, 5, 0, 0, 2, -4, 9, 1], [0, 1, 0, 0, 0, 8, 0, 0, 6, -7, 0]], dtype=np.int8)
     probed = look(BrightestPixel(), rows, painter, np.random.default_rng(0))
-    names = [(COLOUR_CLASSES[c], DIGIT_CLASSES[d]) for c, d in zip(probed.colour, probed.digit, strict=True)]
+    names = [(ALL_COLOURS[c], DIGIT_CLASSES[d]) for c, d in zip(probed.colour, probed.digit, strict=True)]
     assert names == [
         ("red", "3"), ("red", "5"), ("green", "2"), ("cyan", "4"), ("blue", "9"),
         ("orange", "1"), ("orange", "8"), ("purple", "6"), ("white", "7"),
     ]  # fmt: skip
     assert probed.found.all()
-    assert probed.panels == 2
     assert probed.objects == 8
     for (colour, _), pixels in zip(names, probed.pixels, strict=True):
         brightest = pixels.reshape(3, -1).max(1)

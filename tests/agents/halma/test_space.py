@@ -10,20 +10,22 @@ from hypothesis import strategies as st
 from torch import distributions as dist
 from torch.nn import functional as F
 
+from gumption.agents.halma.config import Anneal, SpaceConfig
 from gumption.agents.halma.space import (
     Background,
+    CompDecoder,
     Foreground,
     Space,
     bernoulli_kl,
+    cut_glimpses,
     gaussian_kl,
     gaussian_log_density,
     mixture_log_likelihood,
+    place_glimpses,
     relaxed_bernoulli,
     sample,
     stick_breaking,
 )
-from gumption.agents.halma.space_config import Anneal, SpaceConfig
-from gumption.agents.halma.space_modules import CompDecoder, cut_glimpses, place_glimpses
 from gumption.data import InputError
 
 SMALL = SpaceConfig(
@@ -257,7 +259,8 @@ def test_the_nearer_object_covers_the_other(model: Space) -> None:
     glimpses[0, 0, 0], glimpses[0, 1, 1], glimpses[:, :, 3] = 1.0, 1.0, 1.0  # opaque red and green
     where = torch.tensor([0.5, 0.5, 0.0, 0.0]).expand(1, 2, 4)
     for depth, (red, green) in (((-3.0, 3.0), (1, 0)), ((3.0, -3.0), (0, 1))):
-        middle = model.foreground._compose(glimpses, where, torch.tensor([depth]))[0, :, 32, 32]
+        drawn, weight = model.foreground._place(glimpses, where, torch.tensor([depth]))
+        middle = (weight * drawn).sum(1)[0, :, 32, 32]
         assert middle.tolist() == pytest.approx([red, green, 0, 1], abs=1e-3)
 
 

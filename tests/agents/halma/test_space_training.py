@@ -1,7 +1,7 @@
 """Pretraining of SPACE: same bits again and after a stop, what is in a run, the frozen encoder, and what is refused."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,30 +12,38 @@ from PIL import Image
 from safetensors.torch import load_file
 
 from gumption.agents.halma import space_training
-from gumption.agents.halma.space import Space
-from gumption.agents.halma.space_config import SpaceConfig
-from gumption.agents.halma.space_encoder import SpaceEncoder
-from gumption.agents.halma.space_training import PRESETS, SpaceLearning, pretrain_space, segmentation
-from gumption.agents.run_folder import read_metrics
+from gumption.agents.halma.config import PRESETS, PretrainingConfig, SpaceLearning
+from gumption.agents.halma.space import Space, SpaceEncoder
+from gumption.agents.halma.space_training import pretrain_space, segmentation
+from gumption.agents.run_folder import read_config, read_metrics
 from gumption.data import InputError
 from gumption.data.sealed import sealed_lines, unsealed_lines
 from gumption.envs.halma import Mazes, sample_mazes
 from gumption.envs.halma.visual import PanelPainter
 from gumption.kg.checkpoint import save_checkpoint
 
-SMALL = SpaceConfig(
-    image_size=64,
-    grid=4,
-    glimpse=8,
-    what=4,
-    base=8,
-    features=16,
-    components=1,
-    mask=4,
-    component=4,
-    hidden=4,
-    background_base=8,
-    boundary=1,
+MODEL = {
+    "image_size": 64,
+    "grid": 4,
+    "glimpse": 8,
+    "what": 4,
+    "base": 8,
+    "features": 16,
+    "components": 1,
+    "mask": 4,
+    "component": 4,
+    "hidden": 4,
+    "background_base": 8,
+    "boundary": 1,
+}
+SMALL = PretrainingConfig(
+    steps=4,
+    batch_size=2,
+    num_mazes=3,
+    log_interval=1,
+    checkpoint_interval=4,
+    overrides=(*MODEL.items(), ("optimiser", "adam"), ("foreground_rate", 1e-3)),
+    device="cpu",
 )
 
 
@@ -49,17 +57,18 @@ def mazes() -> Mazes:
     return Mazes(sample_mazes(3, seed=0))
 
 
-def pretrain(mazes: Mazes | np.ndarray, painter: PanelPainter, run_dir: Path, **changes: Any) -> SpaceEncoder:
-    learning = SpaceLearning(optimiser="adam", foreground_rate=1e-3)
-    settings = {"steps": 4, "batch_size": 2, "config": SMALL, "learning": learning, "log_every": 1, "keep_every": 4}
-    return pretrain_space(mazes, painter, run_dir=run_dir, device="cpu", progress=False, **(settings | changes))
+def pretrain(run_dir: Path, *, resume: bool = False, **changes: Any) -> SpaceEncoder:
+    """With a small model; `overrides` are beside those of SMALL."""
+    overrides = dict(SMALL.overrides) | changes.pop("overrides", {})
+    config = replace(SMALL, overrides=tuple(overrides.items()), **changes)
+    return pretrain_space(config, run_dir, progress=False, resume=resume)
 
 
 @pytest.fixture(scope="module")
-def run(mazes: Mazes, painter: PanelPainter, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four steps of a small model."""
     folder = tmp_path_factory.mktemp("space") / "run"
-    pretrain(mazes, painter, folder)
+    pretrain(folder)
     return folder
 
 
@@ -73,13 +82,14 @@ def bits(run_dir: Path) -> dict[str, Any]:
 
 def test_a_run_holds_its_settings_metrics_checkpoint_and_pictures(run: Path, mazes: Mazes) -> None:
     config = json.loads((run / "config.json").read_text())
-    assert config["model"] == json.loads(json.dumps(SMALL.to_json()))
-    assert config["panels"]["count"] == int(mazes.inside.sum())
+    assert PretrainingConfig.from_json({name: config[name] for name in SMALL.to_json()}) == SMALL
     assert config["images"] == "train"
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines] == [1, 2, 3, 4]
     assert all(set(space_training.MEASURES) < set(line) for line in lines)
-    assert json.loads((run / "manifest.json").read_text())["parameters"] > 0
+    manifest = json.loads((run / "manifest.json").read_text())
+    assert manifest["parameters"] > 0
+    assert manifest["panels"]["count"] == int(mazes.inside.sum())
     pictures = sorted(path.name for path in (run / "plots").iterdir())
     assert pictures == ["step-000004.png"]
     with Image.open(run / "plots" / pictures[0]) as image:
@@ -92,28 +102,28 @@ def test_the_loss_in_the_metrics_is_the_sum_of_its_terms(run: Path) -> None:
         assert line["loss"] == pytest.approx(terms, rel=1e-4)
 
 
-def test_a_stop_and_a_resume_change_no_bit(run: Path, mazes: Mazes, painter: PanelPainter, tmp_path: Path) -> None:
-    pretrain(mazes, painter, tmp_path / "twice", steps=2)
+def test_a_stop_and_a_resume_change_no_bit(run: Path, tmp_path: Path) -> None:
+    pretrain(tmp_path / "twice", steps=2)
     path = tmp_path / "twice" / "metrics.jsonl"
     _, seal = unsealed_lines(path.read_text(), path)
     with path.open("a") as file:  # what a kill after the checkpoint would leave
         file.write(sealed_lines([read_metrics(run)[2]], seal)[0])
     torch.rand(3)  # the state of the caller's generator is of no account
-    pretrain(mazes, painter, tmp_path / "twice", resume=True)
+    pretrain(tmp_path / "twice", resume=True)
     assert bits(tmp_path / "twice") == bits(run)
 
 
-def test_another_seed_gives_another_model(run: Path, mazes: Mazes, painter: PanelPainter, tmp_path: Path) -> None:
-    pretrain(mazes, painter, tmp_path / "other", steps=1, keep_every=1, seed=1)
+def test_another_seed_gives_another_model(run: Path, tmp_path: Path) -> None:
+    pretrain(tmp_path / "other", steps=1, checkpoint_interval=1, seed=1)
     other, mine = SpaceEncoder.load(tmp_path / "other", "cpu"), SpaceEncoder.load(run, "cpu")
     assert other.fingerprint != mine.fingerprint
 
 
-def test_the_published_optimiser_learns_at_its_own_rate(mazes: Mazes, painter: PanelPainter, tmp_path: Path) -> None:
+def test_the_published_optimiser_learns_at_its_own_rate(tmp_path: Path) -> None:
     """One step of RMSprop (alpha 0.99) moves a parameter by at most ten times its rate; one of Adam by its rate."""
     torch.manual_seed(0)
-    before = Space(SMALL).state_dict()
-    learned = pretrain(mazes, painter, tmp_path / "run", steps=1, keep_every=1, learning=SpaceLearning())
+    before = Space(SMALL.model).state_dict()
+    learned = pretrain(tmp_path / "run", steps=1, checkpoint_interval=1, overrides=asdict(SpaceLearning()))
     after = learned.model.state_dict()
     names = [name for name in before if name.endswith("weight")]
     moved = {name: float((after[name] - before[name]).abs().max()) for name in names}
@@ -128,9 +138,12 @@ def test_a_preset_has_the_slots_of_the_paper(preset: str) -> None:
     assert encoder.encode(np.zeros((1, 128, 128, 3), dtype=np.uint8)).shape == (1, 64, 33)
 
 
-def test_rows_do_as_well_as_mazes(run: Path, mazes: Mazes, painter: PanelPainter, tmp_path: Path) -> None:
-    pretrain(mazes.rows[mazes.inside], painter, tmp_path / "rows")
-    assert bits(tmp_path / "rows") == bits(run)
+def test_a_run_goes_on_for_more_steps_by_itself(run: Path, tmp_path: Path) -> None:
+    pretrain(tmp_path / "longer", steps=2, checkpoint_interval=2)
+    pretrain(tmp_path / "longer", steps=4, checkpoint_interval=2, resume=True)
+    kept = read_config(tmp_path / "longer", PretrainingConfig)
+    assert kept == replace(SMALL, checkpoint_interval=2)
+    assert bits(tmp_path / "longer") == bits(run)
 
 
 # ---- the encoder
@@ -138,7 +151,7 @@ def test_rows_do_as_well_as_mazes(run: Path, mazes: Mazes, painter: PanelPainter
 
 def test_the_encoder_gives_slots_and_boxes_without_noise(run: Path, mazes: Mazes, painter: PanelPainter) -> None:
     encoder = SpaceEncoder.load(run, "cpu")
-    pictures = painter.draw(mazes.rows[mazes.inside][:70], np.random.default_rng(0))
+    pictures = painter.draw(mazes.rows[mazes.inside][:70], np.random.default_rng(0))[0]
     seen = encoder.detect(pictures)
     assert encoder.slots == (16, 5)
     assert seen.slots.shape == (70, 16, 5)
@@ -156,16 +169,16 @@ def test_the_encoder_gives_slots_and_boxes_without_noise(run: Path, mazes: Mazes
 
 
 def test_the_loaded_encoder_is_the_trained_one(mazes: Mazes, painter: PanelPainter, tmp_path: Path) -> None:
-    trained = pretrain(mazes, painter, tmp_path / "run", steps=1)
+    trained = pretrain(tmp_path / "run", steps=1)
     loaded = SpaceEncoder.load(tmp_path / "run", "cpu")
-    pictures = painter.draw(mazes.rows[mazes.inside][:2], np.random.default_rng(0))
+    pictures = painter.draw(mazes.rows[mazes.inside][:2], np.random.default_rng(0))[0]
     assert torch.equal(trained.encode(pictures), loaded.encode(pictures))
     assert trained.fingerprint == loaded.fingerprint
 
 
 def test_the_segmentation_is_black_where_nothing_is(run: Path, mazes: Mazes, painter: PanelPainter) -> None:
     encoder = SpaceEncoder.load(run, "cpu")
-    pictures = painter.draw(mazes.rows[mazes.inside][:1], np.random.default_rng(0))
+    pictures = painter.draw(mazes.rows[mazes.inside][:1], np.random.default_rng(0))[0]
     segments = segmentation(encoder, pictures)
     covered = (encoder.explain(pictures).foreground.alpha[:, 0] > 0.5).numpy()
     assert segments.shape == (1, 64, 64, 3)
@@ -195,26 +208,23 @@ def test_pictures_it_cannot_see_are_refused(run: Path, pictures: np.ndarray) -> 
     [
         ({"steps": 0}, "steps is 0"),
         ({"batch_size": 0}, "batch_size is 0"),
-        ({"log_every": 0}, "log_every is 0"),
-        ({"steps": 2, "log_every": 2, "keep_every": 3}, "are multiples of log_every"),
-        ({"steps": 3, "log_every": 2, "keep_every": 2}, "are multiples of log_every"),
+        ({"log_interval": 0}, "log_interval is 0"),
+        ({"steps": 2, "log_interval": 2, "checkpoint_interval": 3}, "are multiples of log_interval"),
+        ({"steps": 3, "log_interval": 2, "checkpoint_interval": 2}, "are multiples of log_interval"),
+        ({"world": "halma"}, "a run of the world 'halma', not of halma-space"),
+        ({"num_mazes": 0}, "num_mazes is 0"),
+        ({"overrides": {"momentum": 0.9}}, "SPACE has no 'momentum'; it has"),
+        ({"overrides": {"what": 0}}, "what is 0"),
+        ({"overrides": {"temperature": 2.5}}, "the settings of a SPACE model are of the wrong type"),
+        ({"overrides": {"optimiser": "sgd"}}, "optimiser is 'sgd'"),
         ({"seed": -1}, "seed is -1; it is a whole number, at least 0"),
         ({"device": "abacus"}, "abacus"),
     ],
 )
-def test_bad_arguments_leave_nothing_behind(
-    mazes: Mazes, painter: PanelPainter, tmp_path: Path, changes: dict[str, Any], said: str
-) -> None:
-    settings = {"run_dir": tmp_path / "run", "steps": 1, "config": SMALL, "log_every": 1, "progress": False}
+def test_bad_arguments_leave_nothing_behind(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        pretrain_space(mazes, painter, **(settings | changes))
+        pretrain(tmp_path / "run", **changes)
     assert not (tmp_path / "run").exists()
-
-
-def test_rows_that_are_none_are_refused(painter: PanelPainter, tmp_path: Path) -> None:
-    for rows in (np.zeros((0, 11), dtype=np.int8), np.zeros((3, 12), dtype=np.int8)):
-        with pytest.raises(InputError, match="rows of shape"):
-            pretrain(rows, painter, tmp_path / "run")
 
 
 @pytest.mark.parametrize("changes", [{"optimiser": "sgd"}, {"foreground_rate": 0.0}, {"max_norm": float("inf")}])
@@ -223,21 +233,21 @@ def test_learning_that_cannot_be_is_refused(changes: dict[str, Any]) -> None:
         replace(PRESETS["fast"][1], **changes)
 
 
-def test_a_folder_in_use_is_refused(run: Path, mazes: Mazes, painter: PanelPainter, tmp_path: Path) -> None:
+def test_a_folder_in_use_is_refused(run: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds a run already"):
-        pretrain(mazes, painter, run)
+        pretrain(run)
     with pytest.raises(InputError, match="another batch_size, seed"):
-        pretrain(mazes, painter, run, resume=True, batch_size=3, seed=9)
+        pretrain(run, resume=True, batch_size=3, seed=9)
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "to.txt").write_text("dear")
     with pytest.raises(InputError, match="letters exists and is not a run; choose another name"):
-        pretrain(mazes, painter, tmp_path / "letters", resume=True)
+        pretrain(tmp_path / "letters", resume=True)
 
 
-def test_a_loss_that_is_no_number_is_told(mazes: Mazes, painter: PanelPainter, tmp_path: Path) -> None:
-    wild = SpaceLearning(optimiser="adam", foreground_rate=1e30, background_rate=1e30)
+def test_a_loss_that_is_no_number_is_told(tmp_path: Path) -> None:
+    wild = {"foreground_rate": 1e30, "background_rate": 1e30}
     with pytest.raises(InputError, match="the loss is not a number by step"):
-        pretrain(mazes, painter, tmp_path / "run", learning=wild)
+        pretrain(tmp_path / "run", overrides=wild)
 
 
 def test_a_folder_without_a_model_is_told(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 from gumption.agents.halma.acting import first_percept, play
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.runs import load_run, train_td3
-from gumption.agents.halma.td3 import Learner, Replay, Training
+from gumption.agents.halma.td3 import TD3, Replay, Training
 from gumption.agents.run_folder import RunFolder, read_final, read_metrics
 from gumption.data import InputError
 from gumption.data.sealed import write_sealed
@@ -90,7 +90,7 @@ def lesson(config: HALMAConfig) -> Replay:
 def test_values_and_choices_come_to_what_the_equations_say():
     config = HALMAConfig(max_opt_len=1, overrides=(("batch_size", 64), ("sequence", 1), ("hidden_size", 32)))
     torch.manual_seed(0)
-    learner, replay, rng = Learner(config, CPU), lesson(config), np.random.default_rng(0)
+    learner, replay, rng = TD3(config, CPU), lesson(config), np.random.default_rng(0)
     for _ in range(1500):
         learner.update(replay, rng)
     made = learner.critic.body.encoder(torch.ones(1, 11, 19))
@@ -108,7 +108,7 @@ def test_values_and_choices_come_to_what_the_equations_say():
 def test_moves_that_do_not_count_teach_nothing():
     config = HALMAConfig(max_opt_len=1, overrides=(("batch_size", 16), ("sequence", 1), ("hidden_size", 16)))
     torch.manual_seed(0)
-    learner, replay = Learner(config, CPU), lesson(config)
+    learner, replay = TD3(config, CPU), lesson(config)
     replay.parts["counts"][:] = False
     before = [parameter.clone() for parameter in learner.critic.parameters()]
     learner.update(replay, np.random.default_rng(0))
@@ -119,7 +119,7 @@ def test_moves_that_do_not_count_teach_nothing():
 def test_the_actor_waits_for_the_policy_delay_and_targets_follow_slowly():
     config = HALMAConfig(max_opt_len=1, overrides=(("batch_size", 16), ("sequence", 1), ("hidden_size", 16)))
     torch.manual_seed(0)
-    learner, replay, rng = Learner(config, CPU), lesson(config), np.random.default_rng(0)
+    learner, replay, rng = TD3(config, CPU), lesson(config), np.random.default_rng(0)
     actor, target = learner.actor.enter.weight.clone(), learner.target_critic.values[0].enter.weight.clone()
     for _ in range(4):
         learner.update(replay, rng)

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from gumption.agents.halma.actor_critic import Actor
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.knowledge import HALMAKnowledge
-from gumption.agents.halma.player import NetworkActor, make_perception
+from gumption.agents.halma.networks import ActorNetwork, NetworkActor, make_perception
 from gumption.agents.halma.watch import HALMAPlayer, known_of_direction, known_of_length
 from gumption.agents.watch import play_steps
 from gumption.data import InputError
@@ -17,9 +16,9 @@ from gumption.envs.halma import HALMAVectorEnv
 from gumption.envs.halma.memory import Memory
 
 
-def network(max_opt_len: int = 3) -> Actor:
+def network(max_opt_len: int = 3) -> ActorNetwork:
     torch.manual_seed(0)
-    return Actor(HALMAConfig(max_opt_len=max_opt_len, device="cpu")).eval()
+    return ActorNetwork(HALMAConfig(max_opt_len=max_opt_len, device="cpu")).eval()
 
 
 def test_the_distribution_is_that_of_the_likelihood() -> None:
@@ -43,7 +42,7 @@ def test_the_distribution_with_advice_is_what_is_drawn() -> None:
         return torch.nn.functional.one_hot(chosen[:, 0], 4) * 3.0
 
     options, probability = actor.distribution(made, advice)
-    drawn = actor.decode(made.expand(20_000, -1), advice=advice, generator=torch.Generator().manual_seed(0))
+    drawn = actor.decode(made.expand(20_000, -1), bias=advice, generator=torch.Generator().manual_seed(0))
     share = torch.bincount(4 * drawn[:, 0] + drawn[:, 1], minlength=16) / 20_000
     assert torch.equal(4 * options[:, 0] + options[:, 1], torch.arange(16))
     torch.testing.assert_close(share, probability, rtol=0, atol=0.015)

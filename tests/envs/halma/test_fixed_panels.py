@@ -49,7 +49,7 @@ def test_the_pictures_are_panels_of_their_rows():
     for i, maze in enumerate(mazes):
         cells = np.flatnonzero(mazes.inside[i])
         rows, rng = mazes.rows[i, cells], np.random.default_rng(int(maze.fingerprint, 16))
-        drawn = PanelPainter("train").draw(rows, rng)
+        drawn, _ = PanelPainter("train").draw(rows, rng)
         assert np.array_equal(drawn[cells == mazes.start[i]][0], observation[i])
 
 

@@ -64,10 +64,6 @@ def test_up_2_and_3_uses_up_orange_5():
     assert known.affordance_options.tolist() == [[3, UP, 3, 1], [5, UP, two_three, 2], [5, UP, three_two, 1]]
     assert entries(known.causality) == {(9, 6, UP): 1}
     assert entries(known.a) == {(5, UP, 3, UP): 1}
-    assert known.in_a(5, 3)
-    assert known.in_a(5, 3, UP)
-    assert not known.in_a(5, 3, LEFT)
-    assert not known.in_a(3, 5)
 
 
 def test_digits_behind_rise_by_the_option_s_length():
@@ -150,11 +146,8 @@ def test_the_threshold_is_three_visits_unless_said_otherwise():
         assert not known.c.any()
         assert not known.understood.any()
     for known in (KnowledgeBases.of(memory_of(move, move, move, use, use, use)), KnowledgeBases.of(twice, 2)):
-        assert known.in_s(5, 3)
-        assert known.in_s(5, 3, LEFT)
-        assert not known.in_s(5, 3, UP)
-        assert known.in_c(3, 1)
-        assert not known.in_c(3, 1, RIGHT)
+        assert entries(known.s) == {(5, 3, LEFT): 1}
+        assert entries(known.c) == {(3, 1, LEFT): 1, (5, 3, LEFT): 1}
         assert entries(known.understood) == {(1, DOWN): 1}
     with pytest.raises(InputError, match="threshold is 0; it is a whole number, at least 1"):
         KnowledgeBases.of(twice, 0)
@@ -164,8 +157,6 @@ def test_pairs_of_affordance_may_be_of_two_types():
     use = [(panel(left=(0, 5)), [LEFT, 3, 2], panel(), VALID), (panel(up=(0, 3)), [UP, 3], panel(), VALID)]
     known = KnowledgeBases.of(memory_of(*use * 3))
     assert entries(known.a) == {(5, LEFT, 3, UP): 1}
-    assert known.in_a(5, 3)
-    assert not known.in_a(5, 3, LEFT)
     assert known.counts()["KB_A"] == {"left": 0, "up": 0, "right": 0, "down": 0, "any": 1}
     assert known.counts()["KB_AC"]["any"] == 1
 

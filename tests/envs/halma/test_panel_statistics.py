@@ -6,7 +6,8 @@ from PIL import Image
 
 from gumption.data import InputError
 from gumption.envs.halma import Maze, Mazes, panel_digits, sample_mazes
-from gumption.envs.halma.generator import PANEL_COLOURS, PanelStatistics, sample_statistics, save_plot
+from gumption.envs.halma.generator import PanelStatistics, sample_statistics, save_plot
+from gumption.envs.halma.maze import ALL_COLOURS
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +24,7 @@ def test_counts_are_those_of_the_panels_one_by_one() -> None:
         shown = [digit for panel in panels for digit in panel]
         assert found.panels[which].tolist() == np.bincount([len(panel) for panel in panels], minlength=11).tolist()
         assert found.digits[which].tolist() == np.bincount([d.value for d in shown], minlength=10)[1:].tolist()
-        assert found.colours[which].tolist() == [sum(d.colour == name for d in shown) for name in PANEL_COLOURS]
+        assert found.colours[which].tolist() == [sum(d.colour == name for d in shown) for name in ALL_COLOURS]
 
 
 def test_nine_in_ten_panels_hold_three_to_six_digits_and_none_more_than_ten(of_paper: PanelStatistics) -> None:

@@ -69,7 +69,7 @@ def check_panel(row: np.ndarray, picture: np.ndarray, boxes: np.ndarray) -> None
 @given(rows=st.lists(panel_rows, min_size=1, max_size=5), seed=st.integers(0, 2**32))
 def test_any_panel_is_drawn_without_overlap_inside_its_boxes(rows: list[np.ndarray], seed: int) -> None:
     batch = np.array(rows)
-    pictures, boxes = PanelPainter().draw(batch, np.random.default_rng(seed), boxes=True)
+    pictures, boxes = PanelPainter().draw(batch, np.random.default_rng(seed))
     assert (pictures.shape, pictures.dtype) == ((len(rows), 128, 128, 3), np.uint8)
     assert (boxes.shape, boxes.dtype) == ((len(rows), 11, 4), np.int16)
     for row, picture, found in zip(batch, pictures, boxes, strict=True):
@@ -79,48 +79,46 @@ def test_any_panel_is_drawn_without_overlap_inside_its_boxes(rows: list[np.ndarr
 def test_panels_of_real_mazes() -> None:
     mazes = Mazes(sample_mazes(30, 1))
     rows = mazes.rows[mazes.inside]
-    for row, picture, found in zip(
-        rows, *PanelPainter("test").draw(rows, np.random.default_rng(0), boxes=True), strict=True
-    ):
+    for row, picture, found in zip(rows, *PanelPainter("test").draw(rows, np.random.default_rng(0)), strict=True):
         check_panel(row, picture, found)
 
 
 def test_the_fullest_panel_always_finds_room() -> None:
     """Eleven items rarely fit at random, so most of these panels fall back on the grid."""
     rows = FULL.repeat(300, 0)
-    pictures, boxes = PanelPainter().draw(rows, np.random.default_rng(0), boxes=True)
+    pictures, boxes = PanelPainter().draw(rows, np.random.default_rng(0))
     for row, picture, found in zip(rows, pictures, boxes, strict=True):
         check_panel(row, picture, found)
     assert (boxes[..., 2:] - boxes[..., :2]).max() <= 32
     assert len(np.unique(boxes[:, 0], axis=0)) > 250, "the same item is all over the place"
 
 
-def test_the_generator_decides_and_boxes_do_not() -> None:
+def test_the_generator_decides() -> None:
     mazes = Mazes(sample_mazes(3, 0))
     rows = mazes.rows[mazes.inside]
     painter = PanelPainter()
-    first = painter.draw(rows, np.random.default_rng(5))
-    again, _ = painter.draw(rows, np.random.default_rng(5), boxes=True)
+    first, _ = painter.draw(rows, np.random.default_rng(5))
+    again, _ = painter.draw(rows, np.random.default_rng(5))
     assert np.array_equal(first, again)
     rng = np.random.default_rng(6)
-    one, two = painter.draw(rows, rng), painter.draw(rows, rng)
+    one, two = painter.draw(rows, rng)[0], painter.draw(rows, rng)[0]
     assert all(not np.array_equal(a, b) for a, b in zip(one, two, strict=True)), "the same state looks different"
 
 
 def test_what_it_draws_from_large_sets_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Images of a set that is too large to keep in every size are scaled when they are needed, with equal results."""
     rows = FULL.repeat(20, 0)
-    kept = PanelPainter("test").draw(rows, np.random.default_rng(0), boxes=True)
-    monkeypatch.setattr(visual, "MEMORY", 0)
+    kept = PanelPainter("test").draw(rows, np.random.default_rng(0))
+    monkeypatch.setattr(visual, "MOST_SCALED", 0)
     monkeypatch.setattr(visual, "_stock", visual._stock.__wrapped__)
-    scaled = PanelPainter("test").draw(rows, np.random.default_rng(0), boxes=True)
+    scaled = PanelPainter("test").draw(rows, np.random.default_rng(0))
     assert np.array_equal(kept[0], scaled[0])
     assert np.array_equal(kept[1], scaled[1])
 
 
 def test_sizes_and_places_are_spread() -> None:
     rows = a_row(p4=8).repeat(4000, 0)
-    _, boxes = PanelPainter().draw(rows, np.random.default_rng(0), boxes=True)
+    _, boxes = PanelPainter().draw(rows, np.random.default_rng(0))
     of_eight = boxes[:, 4]
     heights = of_eight[:, 3] - of_eight[:, 1]
     assert heights.min() <= 17, "20 px with its margin"
@@ -136,7 +134,7 @@ def test_sizes_and_places_are_spread() -> None:
 def test_the_handwriting_is_that_of_the_part_asked_for(part) -> None:
     """White digits drawn at 28 px are the very images: they are found in their own part and class, not in the other."""
     rows = a_row(p9=-7).repeat(600, 0)
-    pictures, boxes = PanelPainter(part).draw(rows, np.random.default_rng(0), boxes=True)
+    pictures, boxes = PanelPainter(part).draw(rows, np.random.default_rng(0))
 
     def cut(image: np.ndarray, box: Box) -> bytes:
         x0, y0, x1, y1 = box
@@ -164,7 +162,7 @@ def test_the_handwriting_is_that_of_the_part_asked_for(part) -> None:
 def test_the_hints_are_circle_triangle_square_pentagon() -> None:
     filled, wider_below = [], []
     for hint in (1, 2, 3, 4):
-        pictures, boxes = PanelPainter().draw(a_row(p10=hint).repeat(50, 0), np.random.default_rng(0), boxes=True)
+        pictures, boxes = PanelPainter().draw(a_row(p10=hint).repeat(50, 0), np.random.default_rng(0))
         largest = np.argmax(boxes[:, 10, 2] - boxes[:, 10, 0])
         shape = pictures[largest, ..., 0] > RGB["grey"][0] // 2
         ys, xs = np.nonzero(shape)
@@ -179,7 +177,7 @@ def test_the_hints_are_circle_triangle_square_pentagon() -> None:
 
 
 def test_nothing_shown_is_black() -> None:
-    pictures, boxes = PanelPainter().draw(np.zeros((2, 11), dtype=np.int8), np.random.default_rng(0), boxes=True)
+    pictures, boxes = PanelPainter().draw(np.zeros((2, 11), dtype=np.int8), np.random.default_rng(0))
     assert not pictures.any()
     assert not boxes.any()
 
@@ -201,6 +199,6 @@ def test_a_batch_is_drawn_fast() -> None:
     seconds = []
     for _ in range(3):
         start = time.process_time()
-        painter.draw(rows, rng, boxes=True)
+        painter.draw(rows, rng)
         seconds.append(time.process_time() - start)
     assert len(rows) / min(seconds) > 2_500

@@ -14,8 +14,7 @@ from gumption.data import InputError
 from gumption.kg import KnowledgeGraph
 from gumption.scripts.experiment import chosen_conditions, find_experiment, make_jobs
 from gumption.scripts.halma import experiments as of_halma
-from gumption.scripts.halma.experiments import EXPERIMENTS, KIND, build_graph, inferred_pairs
-from gumption.scripts.halma.table import TABLE_1
+from gumption.scripts.halma.experiments import EXPERIMENTS, KIND, TABLE_1, build_graph, inferred_pairs
 from gumption.scripts.results import Job, gather, slug
 from gumption.scripts.wordcraft.experiments import EXPERIMENTS as OF_WORDCRAFT
 
@@ -214,8 +213,8 @@ def test_results_that_do_not_go_together_are_left_alone(run, no_pictures, tmp_pa
 def test_the_model_of_space_is_made_once_probed_and_reported(run, no_pictures, monkeypatch, tmp_path):
     trained = []
 
-    def pretrained(mazes, painter, *, run_dir, steps, **settings):
-        trained.append((len(mazes), painter.images, steps, settings["resume"]))
+    def pretrained(config, run_dir, *, resume):
+        trained.append((config.num_mazes, config.images, config.preset, config.steps, resume))
         run_dir.mkdir()
 
     matrix = {"classes": ["a", "b"], "confusion": [[0.9, 0.1], [None, None]], "confusion_std": [[0.0, 0.0]] * 2}
@@ -228,7 +227,7 @@ def test_the_model_of_space_is_made_once_probed_and_reported(run, no_pictures, m
     )
     arguments = ("halma-visual", "--seeds", "1", "--setting", "SPACE", "--setting", "CNN+MLP", "--out", "there")
     run(*arguments)
-    assert trained == [(100, "train", of_halma.SPACE_STEPS, False)]
+    assert trained == [(100, "train", "fast", of_halma.SPACE_STEPS, False)]
     results = json.loads((tmp_path / "there" / "results.json").read_text())
     assert results["probe"]["digits_with_slot"] == 1100
     told = (tmp_path / "there" / "table.md").read_text()

@@ -3,12 +3,15 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 from PIL import Image
 from typer.testing import CliRunner
 
-from gumption.agents.halma.space_encoder import FOLDER, KIND
+from gumption.agents.halma.space import FOLDER, KIND
+from gumption.agents.run_folder import RunFolder, read_metrics
 from gumption.data import InputError
 from gumption.envs.halma import Maze, Mazes, check_unambiguous, oracle_trials, sample_mazes
 from gumption.envs.halma.generator import sample_statistics
@@ -128,7 +131,9 @@ def test_a_space_model_is_pretrained_and_probed(tmp_path: Path) -> None:
         more = ("--batch-size", "1", "--mazes", "2")
         return CliRunner().invoke(command.app, [*arguments, *more], catch_exceptions=False).output
 
-    assert pretrain("fast").split("\n")[-2].startswith("pretrained on panels of 2 mazes, 50 steps; the model is in")
+    pretrained = "pretrained on panels of 2 mazes, 50 steps; the model is in"
+    assert pretrain("fast").split("\n")[-2].startswith(pretrained)
+    assert run("pretrain", "--run", tmp_path / "space", "--resume").split("\n")[-2].startswith(pretrained)
     with pytest.raises(InputError, match="preset is 'slow'; it can be paper, fast"):
         pretrain("slow")
     tensors, meta = load_checkpoint(tmp_path / "space" / FOLDER, KIND)
@@ -139,3 +144,38 @@ def test_a_space_model_is_pretrained_and_probed(tmp_path: Path) -> None:
     assert told["digit_pixels"]["accuracy"] > 0.5  # of the digits themselves
     assert "of the slots" in run("probe", tmp_path / "space", "--panels", "40", "--plot", tmp_path / "probe.png")
     assert (tmp_path / "probe.png").stat().st_size > 10_000
+
+
+SMALL_SPACE = (
+    *("--steps", "4", "--log-interval", "1", "--checkpoint-interval", "2", "--batch-size", "1", "--mazes", "2"),
+    *("--preset", "fast", "--device", "cpu", "--set", "grid=4", "--set", "glimpse=8", "--set", "what=4"),
+    *("--set", "features=16", "--set", "mask=4", "--set", "component=4", "--set", "hidden=4"),
+)
+
+
+def without_clock(folder: Path) -> list[dict[str, float]]:
+    lines = read_metrics(folder)
+    return [{name: line[name] for name in line if name not in ("wall_s", "steps_per_s")} for line in lines]
+
+
+def test_a_pretraining_goes_on_by_resume_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("pretrain", "--run", tmp_path / "whole", *SMALL_SPACE)
+    with monkeypatch.context() as patch:
+        save = RunFolder.save
+
+        def save_and_stop(folder: RunFolder, tensors: Any, meta: Any) -> None:
+            save(folder, tensors, meta)
+            raise KeyboardInterrupt
+
+        patch.setattr(RunFolder, "save", save_and_stop)
+        stopped = CliRunner().invoke(command.app, ["pretrain", "--run", str(tmp_path / "stopped"), *SMALL_SPACE])
+    assert stopped.exit_code
+    (tmp_path / "stopped").rename(tmp_path / "moved")
+    run("pretrain", "--run", tmp_path / "moved", "--resume")
+    assert without_clock(tmp_path / "moved") == without_clock(tmp_path / "whole")
+    tensors = [load_checkpoint(tmp_path / name / FOLDER, KIND)[0] for name in ("moved", "whole")]
+    assert all(torch.equal(tensors[0][name], tensors[1][name]) for name in tensors[1])
+    with pytest.raises(InputError, match="was begun with another seed; choose another name"):
+        run("pretrain", "--run", tmp_path / "moved", "--resume", "--seed", "3")
+    run("pretrain", "--run", tmp_path / "moved", "--resume", "--steps", "6")
+    assert len(without_clock(tmp_path / "moved")) == 6

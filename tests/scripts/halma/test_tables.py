@@ -7,8 +7,7 @@ from pathlib import Path
 
 from gumption.agents.halma import prior
 from gumption.agents.halma.evaluation import MEASURES, ROWS
-from gumption.scripts.halma.experiments import EXPERIMENTS, KIND
-from gumption.scripts.halma.table import OTHER_MEASURE, falls_short
+from gumption.scripts.halma.experiments import EXPERIMENTS, KIND, OTHER_MEASURE, falls_short
 from gumption.scripts.results import gather
 
 SYMBOLIC = ["MLP", "LSTM", "TRAN", "TRAN+LSTM", "written strategy + KG"]
