@@ -16,10 +16,11 @@ from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
 from gumption.envs.probsol.engine import CHECK
-from gumption.envs.probsol.experience import (
+from gumption.envs.probsol.facts import ATTRACTS, DIFFERS_FROM, REPELS, properties
+from gumption.envs.probsol.generators import generate
+from gumption.envs.probsol.knowledge_base import (
     ACTED_AS_MUCH,
     ACTED_MORE,
-    ATTRACTS,
     CHANGED_SIGN,
     DID_AS,
     DID_OTHERWISE,
@@ -29,13 +30,9 @@ from gumption.envs.probsol.experience import (
     MET_AS,
     MOVED_AS_FAR,
     MOVED_FARTHER,
-    REPELS,
     Meeting,
-    Triple,
     shown,
 )
-from gumption.envs.probsol.facts import properties
-from gumption.envs.probsol.generators import generate
 from gumption.envs.probsol.magnets import TABLE
 from gumption.envs.probsol.quiz import (
     DIPOLE,
@@ -45,6 +42,7 @@ from gumption.envs.probsol.quiz import (
     SAME_POLARITY,
     SMALLEST,
     STRONGER_THAN,
+    Triple,
     disc_label,
     is_right,
     property_facts,
@@ -60,7 +58,6 @@ from .players import Script, nearest_open, play
 from .prober import (
     CELLS,
     CLOSE,
-    DIFFERS_FROM,
     FARTHEST,
     IS_LIKE,
     MOVED,

@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gumption.envs.probsol.affordances import DIFFERS_FROM
 from gumption.envs.probsol.engine import CENTRES, CHECK, POINTS, PUT_DOWN, TAKE_UP, TURN, TURN_BACK
-from gumption.envs.probsol.experience import SEEN, Experience, Meeting, Triple
+from gumption.envs.probsol.facts import DIFFERS_FROM
 from gumption.envs.probsol.geometry import HELD, PLACED, STORED
+from gumption.envs.probsol.knowledge_base import SEEN, Experience, Meeting
 from gumption.envs.probsol.memory import visible
-from gumption.envs.probsol.quiz import HEAVIER_THAN, LARGEST, PAIR, SAME_POLARITY, STRONGER_THAN, disc_label
+from gumption.envs.probsol.quiz import HEAVIER_THAN, LARGEST, PAIR, SAME_POLARITY, STRONGER_THAN, Triple, disc_label
 from gumption.envs.probsol.tasks import GRID, Task
 from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 from gumption.kg.rules.horn import Atom, Rule

@@ -14,7 +14,7 @@ from .vector_env import ProbSolVectorEnv
 
 
 class ProbSolEnv(NativeEnv):
-    """Magnets on a table, whose mass, magnetism and polarity nobody tells (Shi et al., ProbSol Worlds).
+    """Magnets on a table whose mass, magnetism and polarity are hidden (Shi et al., ProbSol Worlds).
 
     Description: discs lie on a table of 480 x 480 px or in a side bar. The player grabs, places, stores, holds and
     turns them; opposite poles attract, equal ones repel, the table brakes. Six families of tasks: Fishing, Curling
@@ -27,16 +27,16 @@ class ProbSolEnv(NativeEnv):
 
     Actions: "paper" (default) Discrete(3 M + G + 3208), see `gumption.envs.probsol.engine`; "objects"
     MultiDiscrete([7, M, 361]): what to do (place, hold, store, turn, put down, none, check), with which disc, where.
-    After each the world runs until it rests, 20 s at the most; after NONE 0.5 s. Actions that the mask closes are
-    refused: nothing happens, and they are counted.
+    After each action the world runs until it rests, 20 s at the most; after NONE 0.5 s. An action that the mask closes
+    is refused: nothing happens, and `refused` counts it.
 
     Reward: 1 at the CHECK that finds the goal reached (with a quiz, at its right answer) within all limits, else 0.
 
     Termination: solved, out of trials, a broken limit, or a wrong answer. Truncation: `max_actions` in a trial.
 
-    Info: `task`, `family`, `goal` (text), `goal_data`, `success`, `solution_rate` (1 - d, as the table is now),
+    Info: `task`, `family`, `goal` (text), `goal_data`, `success`, `solution_rate` (1 - d of the present table),
     `trial_rate` (of the last trial that ended), `constraints` (limit, value, excess of each), `refused`, `trial`,
-    `step` (of the physics, 60 a second), `quiz` (open questions), `end` (why), `action_mask`.
+    `step` (of the physics, 60 a second), `quiz` (open questions), `end` (the reason), `action_mask`.
 
     Reset options: `task` (a name, a file or its content) and `seed` (which draws the law of laws="shuffled").
     """
@@ -50,11 +50,11 @@ class ProbSolEnv(NativeEnv):
         )
 
     def action_masks(self) -> np.ndarray:
-        """(N,) bool: open actions; of the form "objects" those of its three parts, one after the other."""
+        """(N,) bool: open actions; of the form "objects" the masks of its three parts, one after the other."""
         return self.batch.action_mask()[0]
 
     def table(self) -> list[dict[str, Any]]:
-        """See `ProbSolVectorEnv.table`: the hidden truth, never in an observation."""
+        """The hidden truth, which no observation shows; see `ProbSolVectorEnv.table`."""
         return self.batch.table(0)
 
     def quiz(self) -> list[dict[str, Any]]:
@@ -63,16 +63,16 @@ class ProbSolEnv(NativeEnv):
 
     def answer(self, answers: Sequence[Sequence[str]]) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Answer the open quiz, a list of ids for each question; returns what `step` returns."""
-        told = self.batch.answer(0, answers)
+        result = self.batch.answer(0, answers)
         self._over = True
-        return told
+        return result
 
     def save(self) -> dict[str, Any]:
         """The state as data for JSON."""
         return self.batch.save(0)
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a saved state of the same task, bit for bit; InputError for another one."""
+        """Go on from a saved state, bit for bit; InputError for the state of another task."""
         self.batch.restore(state, 0)
         self._over = False
 
@@ -88,7 +88,7 @@ class ProbSolEnv(NativeEnv):
 def begin(
     *, task: str = "fishing/0", seed: Seed = 0, laws: str | None = None, names: str = "real", rate: bool = False
 ) -> tuple[ProbSolEnv, TextFace]:
-    """Play an episode of ProbSol: solve the task, check, and answer what is asked.
+    """Play an episode of ProbSol: solve the task, check, and answer the quiz.
 
     :param task: A task, a family (one is drawn), or a file.
     :param seed: Draws the task of several, and a shuffled law.
@@ -97,6 +97,6 @@ def begin(
     :param rate: Tell how near the goal is after each action.
     """
     env = ProbSolEnv(render_mode="ansi", task=task, laws=laws, names=names)
-    env.batch.episodes = []  # so that the episode can be kept
+    env.batch.episodes = []  # keeps the episode
     env.reset(seed=seed)
     return env, TextFace(rate)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
-from gumption.data.settings import unknown
+from gumption.data.settings import Seed, check, unknown
 from gumption.data.wording import shown
 from gumption.envs.action_facts import ActionFacts
 from gumption.envs.memory import Layout
@@ -18,9 +19,10 @@ from gumption.envs.native import Arrays, NativeVectorEnv, Observation, check_bat
 from gumption.envs.records import episode
 
 from .actions import Labels
-from .affordances import RELATIONS, Affordances, check_chosen
-from .engine import FRAMERATE, LAW_NAMES, Tables, law_of
+from .engine import FRAMERATE, LAW_NAMES, NONE, Tables, law_of
+from .facts import RELATIONS, Affordances, check_chosen
 from .geometry import ABSENT, GRABBED, HELD, PLACED, STORED
+from .library import is_shipped
 from .magnets import TABLE, Arm
 from .memory import OVER, REFUSED, SOLVED, layout, task_file, visible
 from .quiz import is_right, questions
@@ -29,9 +31,13 @@ from .settings import ProbSolSettings
 from .tasks import CONSTRAINTS, FAMILIES, Task
 from .text import goal_text, table_text
 
-#: Why an episode ended, as numbers of info["end"] of a batch.
+#: The ends of an episode, numbered by info["end"] of a batch.
 ENDS = ("", "solved", *CONSTRAINTS, "trials", "quiz", "max_actions")
 _OPTIONS = ("task", "seed")
+#: The settings that decide how an episode goes on, beside its task and law.
+_KEPT_SETTINGS = ("names", "quiz", "reward", "on_violation", "max_actions", "action_seconds")
+#: The fields of a task in info["goal_data"].
+_GOAL = ("family", "goal", "targets", "blocks", "building", "constraints")
 _STATES = {STORED: "stored", GRABBED: "grabbed", HELD: "held", PLACED: "placed"}
 STATE_SCHEMA = 1
 
@@ -70,7 +76,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
             spaces.Discrete(self.labels.num_actions) if whole else spaces.MultiDiscrete(self.labels.parts()),
         )
         self._next = 0
-        self._affordances: Affordances | None = None  # made when knowledge is first asked about
+        self._affordances: Affordances | None = None  # made by the first use
         self._files: tuple[int, dict[str, str]] | None = None  # how many tasks, and the file that names them
         self._reward = np.zeros(num_envs, dtype=np.float32)
         self._terminated, self._truncated = np.zeros(num_envs, dtype=bool), np.zeros(num_envs, dtype=bool)
@@ -80,7 +86,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
         self._excess = np.zeros((num_envs, len(CONSTRAINTS)))
         self._asks = np.zeros(num_envs, dtype=bool)
         self._seeds = np.zeros(num_envs, dtype=np.int64)
-        #: Of each table what was done in its episode, as `record` tells it; None where its beginning was not kept.
+        #: The actions of each episode, as in `record`; None where its beginning was not kept.
         self._done: list[list[Any] | None] = [None] * num_envs
         self._waited = np.zeros(num_envs, dtype=np.int64)  # NONEs while a quiz is open
         self._families = np.concatenate([np.eye(len(FAMILIES)), np.zeros((1, len(FAMILIES)))]).astype(np.float32)
@@ -105,20 +111,19 @@ class ProbSolVectorEnv(NativeVectorEnv):
         self._keep_ended()
 
     def _act(self, actions: np.ndarray, idle: np.ndarray, *, time_goes_on: bool = True) -> None:
-        """One action of the paper's on each table that is not idle, and the world's answer to it.
+        """Do an action of the form "paper" on each table that is not idle, and let the world run.
 
-        :param time_goes_on: False only acts; limits are then checked by `pass_time`, and at CHECK.
+        :param time_goes_on: False: no time passes, and limits are checked at CHECK alone; `pass_time` checks them, too.
         """
-        tables = self.tables
         self._keep(~idle, actions)
-        waiting = self.waits & (actions == self.labels.num_actions - 2) & ~idle
+        none = (actions == self.labels.num_actions + NONE) & ~idle
+        waiting = self.waits & none
         self._waited += waiting
         self._check_length(waiting)
         idle = idle | waiting  # while a quiz is open, NONE changes nothing
-        check, most = tables.act(actions, idle)
-        none = (actions == self.labels.num_actions - 2) & ~idle
+        check, most = self.tables.act(actions, idle)
         if time_goes_on:
-            tables.run(most, none)
+            self.tables.run(most, none & ~waiting)
         self._check_constraints(~idle if time_goes_on else check)
         if check.any():
             self._end_trials(check & ~self._terminated)
@@ -136,8 +141,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
         limit = self.tables.data.limits[self.tables.rows, CONSTRAINTS.index("trial_number")]
         out = failed & (self.tables.trials >= limit)
         self._finish(out, "trials", False)
-        again = np.flatnonzero(failed & ~out)
-        if len(again):
+        if len(again := np.flatnonzero(failed & ~out)):
             self.tables.next_trial(again)
 
     def _finish(self, which: np.ndarray, end: str, solved: bool) -> None:
@@ -166,7 +170,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
         self._end[over] = ENDS.index("max_actions")
 
     def constraint_values(self) -> np.ndarray:
-        """(B, 5): the present value of each constraint, in the order of `CONSTRAINTS`; times in seconds."""
+        """(B, 5): the present value of each of `CONSTRAINTS`, times in seconds."""
         tables, action = self.tables, self.settings.action_seconds
         trial = tables.steps / FRAMERATE + action * tables.actions
         before = tables.steps_before / FRAMERATE + action * tables.actions_before
@@ -190,25 +194,20 @@ class ProbSolVectorEnv(NativeVectorEnv):
         self._begin(columns, rows, rng.integers(2**31, size=len(columns)))
 
     def set_up(self, columns: np.ndarray, options: Mapping[str, Any], rng: np.random.Generator) -> None:
-        """Options: "task", as the setting of that name but one task, and "seed", which draws a shuffled law."""
+        """Options: "task", one task, as the setting of that name, and "seed", which draws a shuffled law."""
         for name in options:
             if name not in _OPTIONS:
                 raise InputError(unknown("reset", name, _OPTIONS))
         seeds = rng.integers(2**31, size=len(columns))
         if "seed" in options:
-            seeds[:] = self._whole("seed", options["seed"])
+            seeds[:] = check("seed", options["seed"], Seed)
         rows = rng.integers(len(self.tasks), size=len(columns))
         if "task" in options:
             rows[:] = self._row(options["task"])
         self._begin(columns, rows, seeds)
 
-    def _whole(self, name: str, value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < 2**63:
-            raise InputError(f"{name} is {shown(value)}; it is a whole number")
-        return int(value)
-
     def _row(self, given: Any) -> int:
-        """The number of a task, which is added to those of this batch if it is none of them."""
+        """The number of a task; a task that this batch does not have yet is added."""
         told = self.settings
         found = ProbSolSettings(
             task=given, names=told.names, partition=told.partition, fold=told.fold, trial_number=told.trial_number
@@ -217,16 +216,14 @@ class ProbSolVectorEnv(NativeVectorEnv):
         if others:
             raise InputError(f"the reset option 'task' is {shown(given)}, which is {len(others) + 1} tasks; give one")
         self.settings.checked_task(task)
-        for row, mine in enumerate(self.tasks):
-            if mine == task:
-                return row
-        self.tables.use([*self.tasks, task])
-        self.tasks.append(task)
-        return len(self.tasks) - 1
+        if task not in self.tasks:
+            self.tables.use([*self.tasks, task])
+            self.tasks.append(task)
+        return self.tasks.index(task)
 
     def _begin(self, columns: np.ndarray, rows: np.ndarray, seeds: np.ndarray) -> None:
-        told = zip(rows.tolist(), seeds.tolist(), strict=True)
-        laws = [LAW_NAMES.index(law_of(self.tasks[row], self.settings.laws, seed)) for row, seed in told]
+        drawn = zip(rows.tolist(), seeds.tolist(), strict=True)
+        laws = [LAW_NAMES.index(law_of(self.tasks[row], self.settings.laws, seed)) for row, seed in drawn]
         self.tables.begin(columns, rows, laws)
         self._excess[columns], self.trial_rate[columns], self._end[columns] = 0.0, 0.0, 0
         self._waited[columns] = 0
@@ -240,7 +237,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
 
     @property
     def waits(self) -> np.ndarray:
-        """(B,) bool: the goal is reached and the quiz is not answered yet."""
+        """(B,) bool: the goal is reached, and the quiz is open."""
         return self.tables.waits
 
     def quiz(self, i: int = 0) -> list[dict[str, Any]]:
@@ -265,16 +262,16 @@ class ProbSolVectorEnv(NativeVectorEnv):
         self._finish(one, "solved" if right else "quiz", right)
         self._over[i] = True
         self._keep_ended()
-        told = self.observe()
-        row = {name: part[i] for name, part in told.items()} if isinstance(told, dict) else told[i]
+        seen = self.observe()
+        row = {name: part[i] for name, part in seen.items()} if isinstance(seen, dict) else seen[i]
         return row, float(self._reward[i]), True, False, self.describe(i)
 
     # ---- in real time: actions at a step of the physics, and time that passes between them
 
     def act_now(self, action: int, i: int = 0) -> None:
-        """Do an action of the paper's form on table i, also while things move there; no time passes.
+        """Do an action of the form "paper" on table i, also while discs move there; no time passes.
 
-        What comes of it is in `results` and `describe`. An action that there is not is refused and counted, too.
+        `results` and `describe` give its outcome. An unknown action is refused and counted, too.
 
         :raises InputError: the episode has ended, or none was begun.
         """
@@ -288,11 +285,11 @@ class ProbSolVectorEnv(NativeVectorEnv):
         self._keep_ended()
 
     def pass_time(self, step: int, i: int = 0) -> None:
-        """Let time pass on table i until a step of its trial; nothing happens while its quiz is open.
+        """Let time pass on table i until a step of its trial, but not while its quiz is open.
 
-        In parts or as a whole, the states are the same, bit for bit.
+        Several calls give the same states as one, bit for bit.
 
-        :raises InputError: that step is over.
+        :raises InputError: the step lies in the past.
         """
         self._check_place(i)
         more = step - int(self.tables.steps[i])
@@ -309,7 +306,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
     # ---- records
 
     def record(self, i: int = 0) -> dict[str, Any]:
-        """The episode of table i up to now, as `gumption.envs.records` keeps it and `replay` plays it again.
+        """The episode of table i up to now, in the form of `gumption.envs.records`; `replay` plays it again.
 
         :raises InputError: its beginning was not kept: `episodes` was None when it began.
         """
@@ -317,8 +314,6 @@ class ProbSolVectorEnv(NativeVectorEnv):
         done = self._done[i]
         if done is None:
             raise InputError("the beginning of this episode was not kept: set `episodes` to a list before the reset")
-        from .library import is_shipped
-
         task, tables, settings = self.task(i), self.tables, self.settings
         content = {name: part for name, part in task.to_json().items() if name != "solution"}
         named = {"name": task.name, "hash": task.hash}
@@ -347,25 +342,23 @@ class ProbSolVectorEnv(NativeVectorEnv):
         )
 
     def state_hash(self, i: int = 0) -> str:
-        """16 hexadecimal digits that differ where any bit of what lies on table i, in its bar and in hand does."""
+        """16 hexadecimal digits, which change with any bit of the discs on table i, in its bar and in hand."""
         tables = self.tables
         numbers = [tables.hand[i], tables.steps[i], tables.trials[i]]
         arms = tables.state.columns[Arm][:, : tables.discs, i]  # where forces turn dipoles, theta is rounded
         parts = [tables.where[i], tables.cell[i], tables.theta[i], numbers, tables.place[i], tables.velocity[i], arms]
-        told = b"".join(np.ascontiguousarray(part).astype("<f8").tobytes() for part in parts)
-        return hashlib.sha256(told).hexdigest()[:16]
+        content = b"".join(np.ascontiguousarray(part).astype("<f8").tobytes() for part in parts)
+        return hashlib.sha256(content).hexdigest()[:16]
 
     def _keep(self, which: np.ndarray, actions: Any) -> None:
-        """Note what is done on some tables, and the state that it finds; answers are lists, other actions numbers."""
-        if self.episodes is None:
-            return
-        for i in np.flatnonzero(which).tolist():
+        """Note actions of some tables, and the states before; answers are lists, other actions numbers."""
+        for i in np.flatnonzero(which).tolist() if self.episodes is not None else ():
             if (done := self._done[i]) is not None:
                 action = actions[i] if isinstance(actions[i], list) else int(actions[i])
                 done.append([int(self.tables.steps[i]), int(self.tables.trials[i]), action, self.state_hash(i)])
 
     def _keep_ended(self) -> None:
-        """Hand over the records of the episodes that have ended."""
+        """Append the records of the episodes that have ended to `episodes`."""
         if self.episodes is None:
             return
         for i in np.flatnonzero(self._terminated | self._truncated).tolist():
@@ -377,8 +370,8 @@ class ProbSolVectorEnv(NativeVectorEnv):
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
-        """Effects, grid points, and the discs and areas of the tasks; a reset to another task adds its own at the end,
-        and advice is to be made anew then."""
+        """Effects, grid points, and the discs and areas of the tasks. A reset to a new task adds labels at the end, and
+        needs new advice."""
         return self._knowledge().vocabulary
 
     @property
@@ -391,7 +384,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
             chosen = np.zeros((self.num_envs, 0), dtype=np.int64) if chosen is None else chosen
             chosen = check_chosen(chosen, self.num_envs, self.labels.parts())
         elif chosen is not None:
-            raise InputError("chosen is for actions='objects'; an action of the paper's is one choice")
+            raise InputError("chosen is for actions='objects'; an action of the form 'paper' is one choice")
         return self._knowledge()(self.tables, chosen)
 
     def _knowledge(self) -> Affordances:
@@ -400,7 +393,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
             known = self._affordances = Affordances(self.tasks, known.vocabulary if known else ())
         return known
 
-    # ---- what is seen
+    # ---- what a player sees, and the truth
 
     def task(self, i: int = 0) -> Task:
         """The task of table i."""
@@ -427,30 +420,26 @@ class ProbSolVectorEnv(NativeVectorEnv):
         limits = data.limits[rows]
         finite = np.isfinite(limits)
         share = np.where(finite, self.constraint_values() / np.where(finite, limits, 1.0), -1.0)
-        told = np.stack([np.where(finite, limits / 1000.0, -1.0), share], axis=2)
+        constraints = np.stack([np.where(finite, limits / 1000.0, -1.0), share], axis=2)
         return {
             "discs": seen,
             "map": data.maps[rows],
             "family": self._families[data.family[rows]],
-            "constraints": np.clip(told, -1.0, 2.0).astype(np.float32),
+            "constraints": np.clip(constraints, -1.0, 2.0).astype(np.float32),
         }
 
     def action_mask(self) -> np.ndarray:
         """(B, N) bool, or of the form "objects" (B, the sum of its parts)."""
-        if self.settings.actions == "paper":
-            return self.tables.mask()
-        return self.labels.part_masks(self.tables)
+        return self.tables.mask() if self.settings.actions == "paper" else self.labels.part_masks(self.tables)
 
     def info_arrays(self) -> Arrays:
-        values = self.constraint_values()
-        limits = self.tables.data.limits[self.tables.rows]
         return {
             "success": self.success,
             "action_mask": self.action_mask().astype(np.int8),
             "solution_rate": 1.0 - self.tables.distance(),
             "trial_rate": self.trial_rate.copy(),
-            "constraints": values,
-            "limits": limits,
+            "constraints": self.constraint_values(),
+            "limits": self.tables.data.limits[self.tables.rows],
             "excess": self._excess.copy(),
             "refused": self.tables.refused.copy(),
             "trial": self.tables.trials.copy(),
@@ -460,31 +449,27 @@ class ProbSolVectorEnv(NativeVectorEnv):
         }
 
     def describe(self, i: int) -> dict[str, Any]:
-        told = {name: values[i] for name, values in self.info_arrays().items()}
-        task = self.task(i)
-        names = dict(zip(CONSTRAINTS, told.pop("constraints").tolist(), strict=True))
-        limits = dict(zip(CONSTRAINTS, told.pop("limits").tolist(), strict=True))
-        excess = dict(zip(CONSTRAINTS, told.pop("excess").tolist(), strict=True))
+        now, task = {name: values[i] for name, values in self.info_arrays().items()}, self.task(i)
+        constraints = {
+            name: {"limit": limit if isfinite(limit) else None, "value": value, "excess": excess}
+            for name, limit, value, excess in zip(
+                CONSTRAINTS, *(now[part].tolist() for part in ("limits", "constraints", "excess")), strict=True
+            )
+        }
         return {
             "task": task.name,
             "family": task.family,
             "goal": goal_text(task),
             "goal_data": {name: part for name, part in task.to_json().items() if name in _GOAL},
-            "success": bool(told["success"]),
-            "action_mask": told["action_mask"],
-            "solution_rate": float(told["solution_rate"]),
-            "trial_rate": float(told["trial_rate"]),
-            "constraints": {
-                name: {"limit": limits[name] if np.isfinite(limits[name]) else None, "value": names[name],
-                       "excess": excess[name]}
-                for name in CONSTRAINTS
-            },
-            "refused": int(told["refused"]),
-            "trial": int(told["trial"]),
-            "step": int(told["step"]),
+            "success": bool(now["success"]),
+            "action_mask": now["action_mask"],
+            "solution_rate": float(now["solution_rate"]),
+            "trial_rate": float(now["trial_rate"]),
+            "constraints": constraints,
+            **{name: int(now[name]) for name in ("refused", "trial", "step")},
             "quiz": self.quiz(i) if self.waits[i] else [],
-            "end": ENDS[int(told["end"])],
-        }  # fmt: skip
+            "end": ENDS[int(now["end"])],
+        }
 
     def draw_frame(self, i: int, mode: str) -> Any:
         if mode == "ansi":
@@ -502,14 +487,14 @@ class ProbSolVectorEnv(NativeVectorEnv):
         ]  # fmt: skip
 
     def label(self, action: int, i: int = 0) -> tuple[Any, ...]:
-        """The name of a number of the paper's actions, with its arguments."""
+        """The name of an action of the form "paper", with its arguments."""
         return self.labels.label(self.task(i), int(action))
 
     def action_index(self, verb: str, *arguments: Any, i: int = 0) -> int:
-        """The number of an action: "grab" is that of the disc where it is, in the side bar or on the table."""
+        """The number of an action; "grab" takes the disc from where it is, the side bar or the table."""
         return self.labels.index_on(self.tables, i, self.task(i), verb, *arguments)
 
-    # ---- what a memory keeps
+    # ---- the fields of a memory
 
     @property
     def memory_layout(self) -> Layout:
@@ -549,11 +534,11 @@ class ProbSolVectorEnv(NativeVectorEnv):
         """The state of table i as data for JSON; `restore` goes on from it, bit for bit."""
         self._check_place(i)
         task = self.task(i)
-        episode = {name.strip("_"): getattr(self, name)[i].tolist() for name in self._EPISODE}
-        return {"schema": STATE_SCHEMA, "task": task.name, "hash": task.hash, **episode, "table": self.tables.save(i)}
+        told = {name.strip("_"): getattr(self, name)[i].tolist() for name in self._EPISODE}
+        return {"schema": STATE_SCHEMA, "task": task.name, "hash": task.hash, **told, "table": self.tables.save(i)}
 
     def restore(self, state: Mapping[str, Any], i: int = 0) -> None:
-        """Have table i as `save` found it.
+        """Put table i into a state that `save` gave.
 
         :raises InputError: no such state, one of another schema, or of another task than the table has.
         """
@@ -581,7 +566,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
             getattr(self, name)[i] = state[name.strip("_")]
 
     def state_dict(self) -> dict[str, Any]:
-        """State for an exact resume: the tables, and the strings "rng" (JSON) and "tasks" (names and hashes)."""
+        """The state for an exact resume: "rows", "over" and "next" are arrays, all others JSON."""
         return {
             "tables": json.dumps([self.save(i) for i in range(self.num_envs)]),
             "rows": self.tables.rows.copy(),
@@ -604,9 +589,3 @@ class ProbSolVectorEnv(NativeVectorEnv):
             self.restore(kept, i)
         self._over[:], self._next = state["over"], int(state["next"])
         self.np_random.bit_generator.state = json.loads(state["rng"])
-
-
-#: The settings that decide how an episode goes on, beside its task and law.
-_KEPT_SETTINGS = ("names", "quiz", "reward", "on_violation", "max_actions", "action_seconds")
-#: What a goal is made of, in info["goal_data"].
-_GOAL = ("family", "goal", "targets", "blocks", "building", "constraints")

@@ -115,7 +115,7 @@ def splits(*, out: Path | None = None, check: Path | None = None, force: bool = 
     :param check: Instead of --out: check the files in this folder.
     :param force: Replace other splits in the folder.
     """
-    from gumption.envs.probsol.split_files import check_splits, names, write_splits
+    from gumption.envs.probsol.splits import NAMES, check_splits, write_splits
 
     if (out is None) == (check is None):
         raise InputError("give either --out, a folder to write the splits to, or --check, a folder to check")
@@ -131,7 +131,7 @@ def splits(*, out: Path | None = None, check: Path | None = None, force: bool = 
             write_splits(out, force=force)
             sizes = check_splits(out)
         caption = f"{out}: made and checked"
-    rows = [(name, *(f"{sizes[name][part]:,}" for part in ("train", "validation", "test"))) for name in names()]
+    rows = [(name, *(f"{sizes[name][part]:,}" for part in ("train", "validation", "test"))) for name in NAMES]
     print_table(["split", "train", "validation", "test"], rows, caption)
 
 
@@ -148,8 +148,7 @@ def certify(*, family: Family, seeds: str, out: NewFile | None = None) -> None:
     """
     from gumption.agents.probsol.certifier import certify
     from gumption.envs.probsol.certification import OUTCOMES
-    from gumption.envs.probsol.generated import read_rows, write_rows
-    from gumption.envs.probsol.library import family_of
+    from gumption.envs.probsol.library import family_of, read_rows, write_rows
 
     begin, _, end = seeds.partition(":")
     if not (begin.isdecimal() and end.isdecimal() and int(begin) < int(end) <= 2**53):
@@ -179,7 +178,7 @@ def pack(files: list[Path], *, out: NewFile, most: Count | None = None) -> None:
     :param out: The file to write, packed where its name ends in .gz.
     :param most: Seeds of each family at most; all where it is not given.
     """
-    from gumption.envs.probsol.generated import read_rows, write_rows
+    from gumption.envs.probsol.library import read_rows, write_rows
     from gumption.envs.probsol.tasks import FAMILIES
 
     found = {(row.family, row.seed): row for path in files for row in read_rows(path) if row.outcome == "certified"}

@@ -74,8 +74,7 @@ class FamilyRuns(Kind):
         kind = job.settings.get("kg")
         if kind not in (CONSTANT, FALSE):
             return job
-        from gumption.envs.probsol.affordances import askable
-        from gumption.envs.probsol.facts import about_other_discs
+        from gumption.envs.probsol.facts import about_other_discs, askable
         from gumption.envs.probsol.settings import ProbSolSettings
         from gumption.kg import KnowledgeGraph
 

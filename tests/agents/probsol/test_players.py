@@ -10,9 +10,8 @@ from gumption.agents.probsol.players import DoNothing, Naive, Random, Scripted, 
 from gumption.agents.probsol.solvers import solve
 from gumption.data import InputError
 from gumption.envs.probsol.certification import OUTCOMES, replay, solves
-from gumption.envs.probsol.generated import certified
 from gumption.envs.probsol.generators import generate, generate_many
-from gumption.envs.probsol.library import designed
+from gumption.envs.probsol.library import certified, designed
 from gumption.envs.probsol.tasks import DISCOVERY, FAMILIES, TOOL_USE, Task
 from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 
@@ -28,7 +27,7 @@ def begun(tasks, trials=1, copies=1, **settings):
 
 
 def few(family: str, many: int = 4) -> list[Task]:
-    rows = certified(family)
+    rows = certified()[family]
     return [row.task() for row in rows[:: max(len(rows) // many, 1)][:many]]
 
 
@@ -156,7 +155,7 @@ def test_a_seed_comes_to_the_same_whichever_others_are_tried_beside_it(family):
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_shipped_seeds_are_certified_again(family):
-    rows = certified(family)[:: len(certified(family)) // 3][:3]
+    rows = certified()[family][:: len(certified()[family]) // 3][:3]
     again = certify(family, [row.seed for row in rows])
     assert [(row.outcome, row.hash, row.chance) for row in again] == [
         (row.outcome, row.hash, row.chance) for row in rows

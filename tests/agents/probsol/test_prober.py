@@ -18,7 +18,7 @@ from gumption.agents.probsol.prober import (
     possible_answers,
 )
 from gumption.data import InputError
-from gumption.envs.probsol.experience import Meeting
+from gumption.envs.probsol.knowledge_base import Meeting
 from gumption.envs.probsol.tasks import Task, read_task
 from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 from gumption.kg import KnowledgeGraph
