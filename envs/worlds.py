@@ -351,7 +351,7 @@ WORLDS: dict[str, World] = {
                 "build": "gumption.scripts.probsol.commands:build",
                 "config": "gumption.agents.probsol.config:ProbSolConfig",
                 "load": "gumption.agents.probsol.training:load_policy",
-                "evaluate": "gumption.agents.probsol.runs:evaluate",
+                "evaluate": "gumption.agents.probsol.training:evaluate",
                 "train_command": "gumption.scripts.probsol.commands:train",
                 "experiments": "gumption.scripts.probsol.experiments:EXPERIMENTS",
                 "text": "gumption.envs.probsol.text:FACE",

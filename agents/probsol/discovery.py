@@ -1,13 +1,13 @@
-"""How few probes it takes to find out which discs are alike: strategies compared on the same tasks.
+"""How few probes tell which discs are alike: strategies compared on the same tasks.
 
-All but the oracle and "all at once" know what other tasks have taught: a curious agent lived through these, was told
-how their discs compare, and rules were mined from both.
+All but the oracle and "all at once" use what other tasks have taught: a curious agent made meetings there, learned how
+the discs compare, and mined rules from both.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import permutations
+from itertools import count, permutations
 from os import PathLike
 from typing import Literal
 
@@ -77,60 +77,58 @@ from .prober import (
 )
 
 Discs = Literal["monopoles", "with dipoles"]
-#: What rules are mined from: relations of the experience, and of what is told of the tasks that one learns from.
+#: Relations of which rules are mined: of the agent's experience, and of the comparisons that a teacher states.
 LIVED = (
     ATTRACTS, REPELS, MOVED_FARTHER, MOVED_AS_FAR, DID_AS, ENDED_AS, DID_OTHERWISE, ACTED_MORE, ACTED_AS_MUCH,
     MET_AS, DREW_AS, KEPT_SIGN, CHANGED_SIGN,
 )  # fmt: skip
 COMPARED = (HEAVIER_THAN, STRONGER_THAN, SAME_POLARITY)
 TOLD = (*COMPARED, SAME_MASS, SAME_MAGNETISM, IS_LIKE, DIFFERS_FROM)
-#: Rules have no exception, since the world has none, and this support, in so many tasks: pairs of one table are no
-#: independent cases.
+#: Least confidence of rules, since the world has no exceptions, least support, and least number of tasks with it: pairs
+#: of one table are no independent cases.
 CONFIDENCE, SUPPORT, TASKS = 1.0, 30, 5
-#: Confidence of rules that are likely, but not certain: two discs may do the same by chance.
+#: Least confidence of likely rules: two discs may do the same by chance.
 LIKELY = 0.9
-#: Meetings at random of the curious agent on a table.
+#: Random meetings of the curious agent on a table.
 CURIOUS = 24
 #: px: radius of the ring of `AtOnce`.
 RING = 150.0
 
 
 def find_tasks(discs: Discs, many: int, first: int) -> list[Task]:
-    """Generated discovery tasks without dark areas and walls, both families in turn, with one trial each.
+    """Generated discovery tasks without dark areas and walls, both families in turn, with one trial each. The quiz asks
+    for an extreme of mass, one of magnetism, and a pair: comparisons of discs can answer these.
 
-    :param discs: tasks without dipoles, or those with some. :param first: the number of the first seed that is tried.
+    :param discs: tasks without dipoles, or with some. :param first: the first seed to try.
     """
     found: list[Task] = []
-    seed = first
-    while len(found) < many:
+    for seed in count(first):
+        if len(found) == many:
+            break
         task = generate(DISCOVERY[len(found) % 2], seed)
         dipoles = any(disc.polarity == DIPOLE for disc in task.objects)
-        if not task.inaccessible and not task.walls and dipoles == (discs == "with dipoles"):
-            found.append(replace(task, constraints={"trial_number": 1}, quiz=_questions(seed)))
-        seed += 1
+        if task.inaccessible or task.walls or dipoles != (discs == "with dipoles"):
+            continue
+        rng = np.random.default_rng([seed, 19])
+        mass, magnetism = ((SMALLEST, LARGEST)[k] for k in rng.integers(2, size=2))
+        quiz: tuple[dict[str, str], ...] = (
+            {"ask": "mass", "which": mass},
+            {"ask": "magnetism", "which": magnetism},
+            {"ask": PAIR, "same": ("mass", "magnetism", "polarity")[int(rng.integers(3))]},
+        )
+        found.append(replace(task, constraints={"trial_number": 1}, quiz=quiz))
     return found
 
 
-def _questions(seed: int) -> tuple[Mapping[str, str], ...]:
-    """An extreme of mass, one of magnetism, and a pair: what can be answered by comparing discs."""
-    rng = np.random.default_rng([seed, 19])
-    ends = [(SMALLEST, LARGEST)[k] for k in rng.integers(2, size=2)]
-    same = ("mass", "magnetism", "polarity")[int(rng.integers(3))]
-    return (
-        {"ask": "mass", "which": ends[0]}, {"ask": "magnetism", "which": ends[1]}, {"ask": PAIR, "same": same}
-    )  # fmt: skip
-
-
-# ---- what other tasks teach
+# ---- learning from other tasks
 
 
 @dataclass(frozen=True)
 class Learned:
-    """What other tasks have taught.
+    """The knowledge from other tasks.
 
-    :ivar facts: what was lived through. :ivar mined: the rules of it without exception, with their figures.
-    :ivar rules: those of them that say what no others do.
-    :ivar likely: rules with exceptions: discs of which this was seen are probably alike, or differ.
+    :ivar facts: of the meetings. :ivar mined: the reliable rules, with their figures. :ivar rules: see `chosen_rules`.
+    :ivar likely: rules with exceptions: a fact makes it probable that two discs are alike, or differ.
     :ivar expected: of meetings.
     """
 
@@ -142,13 +140,13 @@ class Learned:
 
     @property
     def taught(self) -> tuple[tuple[Rule, ...], Expectations, tuple[Rule, ...]]:
-        """What a `Prober` takes."""
+        """The arguments of a `Prober`."""
         return self.rules, self.expected, self.likely
 
 
 class Curious(Prober):
-    """Makes meetings at random, to learn: two of the discs meet others, each at two distances. Then each is held close
-    to the same disc, both ways round."""
+    """Makes random meetings, to learn: two of the discs meet others, each at two distances. Then each is held close to
+    the same disc, both ways round. No meetings for a quiz."""
 
     def __init__(self, labels: Sequence[str], family: str, rng: np.random.Generator) -> None:
         super().__init__(labels, family, (), Expectations())
@@ -156,13 +154,8 @@ class Curious(Prober):
         free = rng.permutation(CELLS)[:2].tolist()
         held = rng.permutation(np.arange(NEAREST, FARTHEST))[:2].tolist()
         distances = [(cells, False) for cells in free] + [(cells, True) for cells in held]
-        every = [
-            Setup(first, second, cells, is_held)
-            for first in range(len(labels))
-            for second in thirds
-            if first != second
-            for cells, is_held in distances
-        ]
+        pairs = [(first, second) for first in range(len(labels)) for second in thirds if first != second]
+        every = [Setup(*pair, cells, is_held) for pair in pairs for cells, is_held in distances]
         self._plan = [every[k] for k in rng.permutation(len(every))[:CURIOUS].tolist()]
         others = [first for first in range(len(labels)) if first != thirds[0]]
         self._plan += [Setup(first, thirds[0], CLOSE, True, turned) for first in others for turned in (False, True)]
@@ -171,11 +164,11 @@ class Curious(Prober):
         return self._plan[len(self.met)] if len(self.met) < len(self._plan) else None
 
     def next_asked(self, question: Mapping[str, str]) -> None:
-        """It makes no meetings for a quiz."""
+        pass
 
 
 def told(task: Task) -> Iterator[Triple]:
-    """What an agent is told of a task that it learns from: how its discs compare."""
+    """What a teacher states of a task: how its discs compare."""
     yield from (fact for fact in property_facts(task) if fact[1] in COMPARED)
     for one, other in permutations(task.objects, 2):
         (mass, magnetism, kind), others = properties(task, one), properties(task, other)
@@ -185,7 +178,7 @@ def told(task: Task) -> Iterator[Triple]:
 
 
 def learn(tasks: Sequence[Task], laws: Laws, seed: int) -> Learned:
-    """Live through tasks as a curious agent, be told how their discs compare, and mine rules from both."""
+    """Play tasks as a curious agent, learn how their discs compare, and mine rules from both."""
     player = curious(seed)
     live_through(tasks, player, laws)
     lived = sorted({fact for prober in player.probers for fact in prober.facts() if fact[1] in LIVED})
@@ -196,9 +189,28 @@ def learn(tasks: Sequence[Task], laws: Laws, seed: int) -> Learned:
     found = mine_rules(
         graph, min_support=SUPPORT, min_head_coverage=0.0, min_confidence=0.0, min_contradiction_confidence=LIKELY
     )
-    mined = [one for one in found if _is_reliable(one)]
-    rules = chosen_rules([one.rule for one in sorted(mined, key=_rank)], lived, compared)
-    likely = tuple(one.rule for one in found if _is_likely(one))
+
+    def is_reliable(one: MinedRule) -> bool:
+        # The comparisons of all pairs are known, so there a missing fact is false. Only some pairs met: about meetings
+        # only contradictions count, and comparisons do not entail what one would see.
+        if one.rule.head.relation in LIVED:
+            exact = one.contradiction_confidence >= CONFIDENCE
+            return exact and all(atom.relation in LIVED for atom in one.rule.body)
+        return one.confidence >= CONFIDENCE
+
+    def rank(one: MinedRule) -> tuple[bool, bool, int, int]:
+        # First rules about one relation, then comparisons, then short rules.
+        relations = {atom.relation for atom in (one.rule.head, *one.rule.body)}
+        return len(relations) > 1, one.rule.head.relation in LIVED, len(one.rule.body), -one.support
+
+    def is_likely(one: MinedRule) -> bool:
+        about_likeness = one.rule.head.relation in (IS_LIKE, DIFFERS_FROM)
+        seen_directly = len(one.rule.body) == 1 and one.rule.body[0].relation in LIVED
+        return about_likeness and seen_directly and LIKELY <= one.confidence < CONFIDENCE
+
+    mined = [one for one in found if is_reliable(one)]
+    rules = chosen_rules([one.rule for one in sorted(mined, key=rank)], lived, compared)
+    likely = tuple(one.rule for one in found if is_likely(one))
     met = [[each for _, each in prober.met] for prober in player.probers]
     differ = {(one, other) for one, relation, other in compared if relation == DIFFERS_FROM}
     clean = [each for many in met for each in many if not each.held and outcome(each) == MOVED]
@@ -207,41 +219,20 @@ def learn(tasks: Sequence[Task], laws: Laws, seed: int) -> Learned:
     return Learned(tuple(lived), tuple(mined), rules, likely, expected)
 
 
-def _is_reliable(one: MinedRule) -> bool:
-    """Of all pairs it is told how they compare, so there what is not stated does not hold. What was lived through is a
-    part of the pairs: there contradictions count, and what was told does not say what would be seen."""
-    if one.rule.head.relation in LIVED:
-        exact = one.contradiction_confidence >= CONFIDENCE
-        return exact and all(atom.relation in LIVED for atom in one.rule.body)
-    return one.confidence >= CONFIDENCE
-
-
-def _is_likely(one: MinedRule) -> bool:
-    about_likeness = one.rule.head.relation in (IS_LIKE, DIFFERS_FROM)
-    seen_directly = len(one.rule.body) == 1 and one.rule.body[0].relation in LIVED
-    return about_likeness and seen_directly and LIKELY <= one.confidence < CONFIDENCE
-
-
-def _rank(one: MinedRule) -> tuple[bool, bool, int, int]:
-    """Which rules come first: those about one relation, of the others those of what was told, the shorter ones."""
-    relations = {atom.relation for atom in (one.rule.head, *one.rule.body)}
-    return len(relations) > 1, one.rule.head.relation in LIVED, len(one.rule.body), -one.support
-
-
 def _tells(met: Meeting, follows: Follows) -> bool:
-    """Whether it follows from one meeting that the two differ."""
+    """Whether one meeting implies that the two differ."""
     number = {met.first: 0, met.second: 1}
     facts = [(number[a], relation, number[b]) for a, relation, b in (each.fact for each in shown([met]))]
     return bool(follows.closure(facts, 2)[DIFFERS_FROM].any())
 
 
 def chosen_rules(rules: Sequence[Rule], lived: Sequence[Triple], compared: Sequence[Triple]) -> tuple[Rule, ...]:
-    """The rules, in their order, without those that say nothing new, those that lead to something false, and those that
-    were of use in few tasks.
+    """The rules, in their order, without redundant ones, those that entail something false, and those of use in few
+    tasks.
 
-    A rule says nothing new where its body entails its head by the rules before. It leads to something false where, with
-    those, it entails of what was lived through a comparison that was not told. A rule about what was told never does:
-    it was mined without a single exception.
+    A rule is redundant where the rules before entail its head from its body. It entails something false where, with
+    those, it entails a comparison that does not hold from the facts of meetings. A rule about comparisons never does:
+    mining found it without a single exception.
     """
     kept: list[Rule] = []
     place = {"x": 0, "y": 1, "z": 2}
@@ -266,7 +257,7 @@ def chosen_rules(rules: Sequence[Rule], lived: Sequence[Triple], compared: Seque
 
 
 def _by_task(facts: Sequence[Triple], relations: Sequence[str], compared: Sequence[Triple]) -> np.ndarray:
-    """(R, T, N, N) bool: the facts of T tasks, whose discs are those that are compared."""
+    """(R, T, N, N) bool: the facts of T tasks, with the discs of the comparisons."""
     discs: dict[str, list[str]] = {}
     for label in sorted({one for fact in compared for one in fact[::2]}):
         discs.setdefault(label.rpartition(":")[0], []).append(label)
@@ -283,19 +274,19 @@ def _by_task(facts: Sequence[Triple], relations: Sequence[str], compared: Sequen
 
 
 class Oracle(Prober):
-    """Knows the law, not the properties, and no meeting fails to show something.
+    """Knows the law, not the properties, and each of its meetings shows something.
 
     By the law it can compare any two discs that meetings connect, directly or over others, in each property.
     """
 
     def __init__(self, labels: Sequence[str], family: str, tasks: Sequence[Task]) -> None:
-        """:param tasks: among which that of the labels is."""
+        """:param tasks: with the task of the labels."""
         super().__init__(labels, family, (), Expectations(dict.fromkeys(CELLS, 1.0), told=1.0))
         kinds = {disc_label(task, disc.id): properties(task, disc) for task in tasks for disc in task.objects}
         self._kinds = [kinds[label] for label in labels]
 
     def facts(self) -> list[Triple]:
-        group = list(range(len(self.labels)))  # of each disc, the first one that it is connected with
+        group = list(range(len(self.labels)))  # the first disc that each one is connected with
         for setup, _ in self.met:
             first, second = sorted((group[setup.first], group[setup.second]))
             group = [first if one == second else one for one in group]
@@ -310,10 +301,8 @@ class Oracle(Prober):
 
 
 class AtOnce(Probing):
-    """Puts all discs on a ring, one after the other, and compares how far each went in all.
-
-    FindTheDiff: the one that went least like the others. FindTheSame: the two that went most alike.
-    """
+    """Puts all discs on a ring, one after the other, and compares the ways that they went in all. FindTheDiff: the disc
+    farthest from the median. FindTheSame: the two with the most similar ways."""
 
     def __init__(self) -> None:
         super().__init__(lambda labels, family: Prober(labels, family, (), Expectations()))
@@ -345,10 +334,10 @@ class AtOnce(Probing):
 def live_through(
     tasks: Sequence[Task], player: Probing, laws: Laws = "real", memory: str | PathLike[str] | None = None
 ) -> np.ndarray:
-    """One episode of each task, quizzes left out.
+    """Play one episode of each task, without quizzes.
 
-    :param memory: a folder in which the steps are kept.
-    :returns: (B,) bool, which were solved.
+    :param memory: a folder for the transitions.
+    :returns: (B,) bool: solved.
     """
     batch = ProbSolVectorEnv(
         len(tasks), task=list(tasks), order="sequential", autoreset_mode=AutoresetMode.DISABLED, laws=laws, quiz=False,
@@ -362,17 +351,20 @@ def live_through(
 
 
 def curious(seed: int) -> Probing:
-    """A player that makes meetings at random on each table, to learn."""
+    """A player with a `Curious` agent on each table."""
     rng = np.random.default_rng([seed, 17])
     return Probing(lambda labels, family: Curious(labels, family, rng))
 
 
-STRATEGIES = ("every pair", "star", "all at once", "random", "graph", "oracle")
+#: Strategies -> their agents; "all at once" has none, and the oracle is made with the tasks.
+STRATEGIES: dict[str, type[Prober] | None] = {
+    "every pair": EveryPair, "star": Star, "all at once": None, "random": RandomPairs, "graph": Prober, "oracle": Oracle
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Results:
-    """What came of a strategy, by task.
+    """The results of a strategy, by task.
 
     :ivar solved: (B,) bool. :ivar probes: (B,) places, holds and turns made to learn the answer. :ivar meetings: (B,).
     :ivar right: (B, 3) bool, of the questions of the quiz; (B, 0) where the strategy answers none.
@@ -387,22 +379,19 @@ class Results:
 def compare(strategy: str, tasks: Sequence[Task], laws: Laws, learned: Learned) -> Results:
     """Play the tasks by one of the strategies.
 
-    :param learned: what it knows from other tasks, of these laws or of other ones.
+    :param learned: its knowledge from other tasks, of these laws or of other ones.
     :raises InputError: no such strategy.
     """
-    kinds: dict[str, type[Prober]] = {
-        "every pair": EveryPair, "star": Star, "random": RandomPairs, "graph": Prober
-    }  # fmt: skip
     if strategy not in STRATEGIES:
         raise InputError(f"there is no strategy {strategy!r}; there are {', '.join(STRATEGIES)}")
-    if strategy == "all at once":
-        player = AtOnce()
-    elif strategy == "oracle":
-        untested = [replace(task, quiz=()) for task in tasks]
-        player = Probing(lambda labels, family: Oracle(labels, family, untested))
-        tasks = untested
+    kind = STRATEGIES[strategy]
+    if kind is None:
+        player: Probing = AtOnce()
+    elif kind is Oracle:
+        tasks = [replace(task, quiz=()) for task in tasks]
+        player = Probing(lambda labels, family: Oracle(labels, family, tasks))
     else:
-        player = Probing(lambda labels, family: kinds[strategy](labels, family, *learned.taught))
+        player = Probing(lambda labels, family: kind(labels, family, *learned.taught))
     solved = live_through(tasks, player, laws)
     right = [
         [is_right(replace(task, quiz=(question,)), [reply], [0] * len(task.objects))
@@ -414,5 +403,5 @@ def compare(strategy: str, tasks: Sequence[Task], laws: Laws, learned: Learned) 
 
 @lru_cache
 def learn_from(discs: Discs, laws: Laws, many: int, seed: int) -> Learned:
-    """As `learn`, of so many generated tasks, which are other ones for each seed."""
+    """As `learn`, from so many generated tasks, which differ by seed."""
     return learn(find_tasks(discs, many, 100_000 + seed * 1000), laws, seed)
