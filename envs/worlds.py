@@ -338,7 +338,7 @@ WORLDS: dict[str, World] = {
                 Environment(
                     "gumption/ProbSol-v0",
                     "gumption.envs.probsol.env:ProbSolEnv",
-                    "gumption.envs.probsol.vector_env:ProbSolVectorEnv",
+                    "gumption.envs.probsol.env:ProbSolVectorEnv",
                     small={"task": "fishing/0", "max_actions": 20},
                     variants=({"observation": "paper"}, {"actions": "objects", "laws": "shuffled"}),
                     held_out={"partition": "test"},

@@ -5,22 +5,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from gumption.envs.probsol.certification import (
-    MOST_CHANCE,
-    MOST_NAIVE,
-    NAIVE_TRIES,
-    OUTCOMES,
-    RANDOM_POLICIES,
-    holding,
-    start_distance,
-)
+from gumption.envs.probsol.certification import OUTCOMES, holding, start_distance
+from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.probsol.generators import generate_many
 from gumption.envs.probsol.library import DIGITS, Row
 from gumption.envs.probsol.tasks import DISCOVERY, Task
-from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 
 from .players import DoNothing, Naive, Player, Random, play
 from .solvers import solve
+
+#: Random policies, and the largest share of them that may succeed; tries of the naive policy, and how many may succeed.
+RANDOM_POLICIES, MOST_CHANCE = 50, 0.05
+NAIVE_TRIES, MOST_NAIVE = 10, 1
 
 
 def certify(family: str, seeds: Sequence[int]) -> list[Row]:

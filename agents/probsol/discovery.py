@@ -4,10 +4,11 @@ All but the oracle and "all at once" use what other tasks have taught: a curious
 the discs compare, and mined rules from both.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import count, permutations
+from itertools import combinations, count, permutations
 from os import PathLike
 from typing import Literal
 
@@ -15,40 +16,15 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
+from gumption.envs.memory import Triple
 from gumption.envs.probsol.engine import CHECK
-from gumption.envs.probsol.facts import ATTRACTS, DIFFERS_FROM, REPELS, properties
+from gumption.envs.probsol.env import ProbSolVectorEnv
+from gumption.envs.probsol.facts import DIFFERS_FROM, properties
 from gumption.envs.probsol.generators import generate
-from gumption.envs.probsol.knowledge_base import (
-    ACTED_AS_MUCH,
-    ACTED_MORE,
-    CHANGED_SIGN,
-    DID_AS,
-    DID_OTHERWISE,
-    DREW_AS,
-    ENDED_AS,
-    KEPT_SIGN,
-    MET_AS,
-    MOVED_AS_FAR,
-    MOVED_FARTHER,
-    Meeting,
-    shown,
-)
+from gumption.envs.probsol.knowledge_base import LIVED, Meeting, shown
 from gumption.envs.probsol.magnets import TABLE
-from gumption.envs.probsol.quiz import (
-    DIPOLE,
-    HEAVIER_THAN,
-    LARGEST,
-    PAIR,
-    SAME_POLARITY,
-    SMALLEST,
-    STRONGER_THAN,
-    Triple,
-    disc_label,
-    is_right,
-    property_facts,
-)
+from gumption.envs.probsol.quiz import COMPARED, DIPOLE, LARGEST, PAIR, SMALLEST, disc_label, is_right, property_facts
 from gumption.envs.probsol.tasks import DISCOVERY, Laws, Task
-from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 from gumption.envs.record_memory import RecordMemory
 from gumption.kg import KnowledgeGraph
 from gumption.kg.rules.horn import Rule
@@ -64,25 +40,17 @@ from .prober import (
     NEAREST,
     SAME_MAGNETISM,
     SAME_MASS,
-    EveryPair,
     Expectations,
     Follows,
     Hands,
     Prober,
     Probing,
-    RandomPairs,
     Setup,
-    Star,
     outcome,
 )
 
 Discs = Literal["monopoles", "with dipoles"]
-#: Relations of which rules are mined: of the agent's experience, and of the comparisons that a teacher states.
-LIVED = (
-    ATTRACTS, REPELS, MOVED_FARTHER, MOVED_AS_FAR, DID_AS, ENDED_AS, DID_OTHERWISE, ACTED_MORE, ACTED_AS_MUCH,
-    MET_AS, DREW_AS, KEPT_SIGN, CHANGED_SIGN,
-)  # fmt: skip
-COMPARED = (HEAVIER_THAN, STRONGER_THAN, SAME_POLARITY)
+#: Relations by which a teacher compares discs.
 TOLD = (*COMPARED, SAME_MASS, SAME_MAGNETISM, IS_LIKE, DIFFERS_FROM)
 #: Least confidence of rules, since the world has no exceptions, least support, and least number of tasks with it: pairs
 #: of one table are no independent cases.
@@ -271,6 +239,44 @@ def _by_task(facts: Sequence[Triple], relations: Sequence[str], compared: Sequen
 
 
 # ---- other strategies
+
+
+class EveryPair(Prober):
+    """All pairs, one after the other; where a disc lay still, again at another distance, twice at most. No meetings for
+    a quiz."""
+
+    def next_asked(self, question: Mapping[str, str]) -> None:
+        pass
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """The meetings, (first, second)."""
+        return [(first, second) for second, first in combinations(range(len(self.labels)), 2)]
+
+    def next(self) -> Setup | None:
+        tried: dict[tuple[int, int], list[str]] = defaultdict(list)
+        for setup, met in self.met:
+            tried[setup.first, setup.second].append(outcome(met))
+        for pair in self.pairs():
+            if MOVED not in tried[pair] and len(tried[pair]) < 3:
+                done = {setup.cells for setup, _ in self.met if (setup.first, setup.second) == pair}
+                return Setup(*pair, max((cells for cells in CELLS if cells not in done), key=self._moves))
+        return None
+
+
+class Star(EveryPair):
+    """The first disc meets each other one."""
+
+    def pairs(self) -> list[tuple[int, int]]:
+        return [(first, 0) for first in range(1, len(self.labels))]
+
+
+class RandomPairs(EveryPair):
+    """As many random pairs as a star has; the labels are the seed."""
+
+    def pairs(self) -> list[tuple[int, int]]:
+        every = super().pairs()
+        rng = np.random.default_rng(list("".join(self.labels).encode()))
+        return [every[k] for k in rng.permutation(len(every))[: len(self.labels) - 1].tolist()]
 
 
 class Oracle(Prober):

@@ -8,9 +8,9 @@ import numpy as np
 
 from gumption.agents.statistics import wilson_interval
 from gumption.data.settings import Count, Seed, checked
+from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.probsol.settings import ActionForm
 from gumption.envs.probsol.tasks import FAMILIES, Task
-from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 
 from .measures import auccess
 from .players import DoNothing, Player, Random, Scripted, steps

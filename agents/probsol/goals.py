@@ -23,8 +23,8 @@ from numpy.typing import ArrayLike
 from gumption.data import InputError
 from gumption.data.settings import Count, Positive, Seed, checked, checked_methods
 from gumption.data.wording import shown
+from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.probsol.tasks import CONSTRAINTS, VERBS, Task
-from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 
 from .measures import constraint_distances, constraint_satisfaction_rate, pareto_front, preference_order
 from .players import steps

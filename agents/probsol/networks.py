@@ -19,8 +19,8 @@ DISC, TABLE, POINT = 64, 128, 32
 PLACED, X, Y, GOLDEN, NUMBERS = 3, 4, 5, 7, 11
 #: Widths of the bells around placed discs, as shares of the table's side.
 REACHES = (0.06, 0.2)
-#: Of a point: map (5), x, y, placed discs near it (the observation has no place of a held one), and the ways to the goal
-#: disc and to the target, with their lengths.
+#: Of a point: map (5), x, y, placed discs near it (the observation has no place of a held one), and the ways to the
+#: goal disc and to the target, with their lengths.
 POINT_FEATURES = 5 + 2 + len(REACHES) + 6
 #: Of a disc: the map (5) at its place, and the way to the middle of the targets.
 PLACE_FEATURES = 5 + 2

@@ -13,10 +13,10 @@ import numpy as np
 from gumption.agents import evaluation
 from gumption.data import InputError
 from gumption.envs.probsol.engine import CENTRES, CHECK, NONE, POINTS, PUT_DOWN, TAKE_UP, TURN, TURN_BACK
+from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.probsol.geometry import PLACED, STORED, area_distance
 from gumption.envs.probsol.magnets import RADIUS, TABLE
 from gumption.envs.probsol.tasks import CELL, CONSTRAINTS, CRAFTING, DISCOVERY, GRID, Task
-from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 
 from .solvers import Solution, solve
 

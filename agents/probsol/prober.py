@@ -14,14 +14,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gumption.envs.memory import Triple
 from gumption.envs.probsol.engine import CENTRES, CHECK, POINTS, PUT_DOWN, TAKE_UP, TURN, TURN_BACK
+from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.probsol.facts import DIFFERS_FROM
 from gumption.envs.probsol.geometry import HELD, PLACED, STORED
 from gumption.envs.probsol.knowledge_base import SEEN, Experience, Meeting
 from gumption.envs.probsol.memory import visible
-from gumption.envs.probsol.quiz import HEAVIER_THAN, LARGEST, PAIR, SAME_POLARITY, STRONGER_THAN, Triple, disc_label
+from gumption.envs.probsol.quiz import HEAVIER_THAN, LARGEST, PAIR, SAME_POLARITY, STRONGER_THAN, disc_label
 from gumption.envs.probsol.tasks import GRID
-from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 from gumption.kg.rules.horn import Rule
 
 from .players import Script, Scripts, nearest_open
@@ -359,44 +360,6 @@ class Prober:
 
 def _plogp(p: np.ndarray) -> np.ndarray:
     return np.where(p > 0, -p * np.log(np.where(p > 0, p, 1.0)), 0.0)
-
-
-class EveryPair(Prober):
-    """All pairs, one after the other; where a disc lay still, again at another distance, twice at most. No meetings for
-    a quiz."""
-
-    def next_asked(self, question: Mapping[str, str]) -> None:
-        pass
-
-    def pairs(self) -> list[tuple[int, int]]:
-        """The meetings, (first, second)."""
-        return [(first, second) for second, first in combinations(range(len(self.labels)), 2)]
-
-    def next(self) -> Setup | None:
-        tried: dict[tuple[int, int], list[str]] = defaultdict(list)
-        for setup, met in self.met:
-            tried[setup.first, setup.second].append(outcome(met))
-        for pair in self.pairs():
-            if MOVED not in tried[pair] and len(tried[pair]) < 3:
-                done = {setup.cells for setup, _ in self.met if (setup.first, setup.second) == pair}
-                return Setup(*pair, max((cells for cells in CELLS if cells not in done), key=self._moves))
-        return None
-
-
-class Star(EveryPair):
-    """The first disc meets each other one."""
-
-    def pairs(self) -> list[tuple[int, int]]:
-        return [(first, 0) for first in range(1, len(self.labels))]
-
-
-class RandomPairs(EveryPair):
-    """As many random pairs as a star has; the labels are the seed."""
-
-    def pairs(self) -> list[tuple[int, int]]:
-        every = super().pairs()
-        rng = np.random.default_rng(list("".join(self.labels).encode()))
-        return [every[k] for k in rng.permutation(len(every))[: len(self.labels) - 1].tolist()]
 
 
 class Probing(Scripts):

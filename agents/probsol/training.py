@@ -28,9 +28,9 @@ from gumption.data.settings import Seed, Size, checked
 from gumption.envs import worlds
 from gumption.envs.probsol.actions import COARSE, WHAT
 from gumption.envs.probsol.certification import start_distance
+from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.probsol.settings import ActionForm, Partition
 from gumption.envs.probsol.tasks import FAMILIES, Task
-from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 from gumption.envs.sb3_adapter import SB3VecEnv
 from gumption.kg.checkpoint import pick_device
 

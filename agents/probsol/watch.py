@@ -9,9 +9,9 @@ import numpy as np
 
 from gumption.agents.watch import SHOWN, Candidate, Choice, scores_of
 from gumption.envs.probsol.actions import WHAT, WHERE
+from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.probsol.tasks import GRID
 from gumption.envs.probsol.text import TextFace
-from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 
 
 def watch(run: Path, *, task: str | None = None) -> LearnedPlayer:
@@ -50,12 +50,11 @@ class LearnedPlayer:
             list(labels)[:depth], self._player.chances, action[0].tolist(), strict=False
         ):
             places = sorted({chosen, *np.flatnonzero(chances[0].numpy() > 0).tolist()})
-            advised = advice is not None and question == "disc"
-            candidates = tuple(
-                Candidate(labels[question][k], float(chances[0, k]), scores=scores_of(advice, k) if advised else ())
-                for k in places
-            )
-            found.append(Choice(question, candidates, places.index(chosen)))
+            candidates = []
+            for k in places:
+                scores = scores_of(advice, k) if advice is not None and question == "disc" else ()
+                candidates.append(Candidate(labels[question][k], float(chances[0, k]), scores=scores))
+            found.append(Choice(question, tuple(candidates), places.index(chosen)))
         return action, tuple(found)
 
     def outcome(self, infos: dict[str, Any]) -> tuple[str, bool]:

@@ -19,9 +19,6 @@ from .tasks import Task
 #: Outcomes of a seed, of which the first that applies counts: doing nothing solves it; masked random policies solve it
 #: too often; the family's naive policy does; the solver finds no solution; its solution fails in one of `VARIANTS`.
 OUTCOMES = ("trivial", "chance", "naive", "unsolved", "fragile", "certified")
-#: Random policies, and the largest share of them that may succeed; tries of the naive policy, and how many may succeed.
-RANDOM_POLICIES, MOST_CHANCE = 50, 0.05
-NAIVE_TRIES, MOST_NAIVE = 10, 1
 #: Arguments of `Tables`: K 2 % smaller and larger, the step halved.
 VARIANTS: tuple[dict[str, Any], ...] = (
     {"coupling": 0.98 * COUPLING},

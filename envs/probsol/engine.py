@@ -384,9 +384,11 @@ class Tables:
         columns[Velocity][:, slots, tables] = 0.0
         if self.turning:
             columns[Spin][:, slots, tables] = 0.0
-        turning = np.flatnonzero(turn)
-        for k in turning.tolist():
-            self._turn(active[k], disc[k], turn[k])
+        for k in np.flatnonzero(turn).tolist():
+            table, slot = active[k], disc[k]
+            theta = self.theta[table, slot] = (self.theta[table, slot] + turn[k]) % 8
+            if self.data.dipole[self.rows[table], slot]:
+                columns[Arm][:, slot, table] = arm(int(theta))
         self.calm[active[touched]] = False
         restless = np.flatnonzero(done & ~self.calm)
         self.watch.restart(restless, self.simulator.places())
@@ -411,23 +413,14 @@ class Tables:
         if runs.any():
             made, rests = self.simulator.run(runs, self.watch, compiled=self.compiled)
             self.calm |= rests
-            if self.turning:
-                self._read_angles()
+            if self.turning:  # theta is the eighth nearest to the arm, which is exact
+                x, y = self.state.columns[Arm][:, : self.discs]
+                eighths = np.rint(np.arctan2(-y, x) * (4.0 / np.pi)).astype(np.int64) % 8
+                self.theta = np.where(self.data.dipole[self.rows], eighths.T, self.theta)
             self._changed()
         else:
             made = runs
         self.steps += made if whole is None else np.where(whole, most, made)
-
-    def _turn(self, table: int, disc: int, eighths: int) -> None:
-        self.theta[table, disc] = (self.theta[table, disc] + eighths) % 8
-        if self.data.dipole[self.rows[table], disc]:
-            self.state.columns[Arm][:, disc, table] = arm(int(self.theta[table, disc]))
-
-    def _read_angles(self) -> None:
-        """Where forces turn dipoles, theta is the eighth nearest to the arm, which is exact."""
-        x, y = self.state.columns[Arm][:, : self.discs]
-        eighths = np.rint(np.arctan2(-y, x) * (4.0 / np.pi)).astype(np.int64) % 8
-        self.theta = np.where(self.data.dipole[self.rows], eighths.T, self.theta)
 
     def _factors(self) -> tuple[type[Factor], ...]:
         """The factors of a disc that change in play."""

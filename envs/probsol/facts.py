@@ -16,13 +16,14 @@ from gumption.data import InputError
 from gumption.data.arrays import whole_numbers
 from gumption.data.settings import checked
 from gumption.envs.action_facts import ActionFacts, action_facts
+from gumption.envs.memory import Triple
 
 from .actions import WHAT, WHERE
 from .engine import CENTRES, POINTS, PUT_DOWN, TAKE_UP, TURN, TURN_BACK, Tables
 from .geometry import ABSENT, GRABBED, HELD, PLACED, STORED, area_distance
 from .library import partition_of
 from .magnets import ARM, COUPLING, CUT, DIPOLE_CUT, LAWS, RADIUS
-from .quiz import DIPOLE, HEAVIER_THAN, Triple, disc_label, property_facts, quiz_facts
+from .quiz import DIPOLE, HEAVIER_THAN, disc_label, property_facts, quiz_facts
 from .settings import Fold, Partition, ProbSolSettings
 from .tasks import GRID, DiscData, Laws, Task, goal_areas, in_the_dark
 

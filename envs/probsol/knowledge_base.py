@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gumption.data.settings import checked
-from gumption.envs.memory import OF_RUN, integer, state_facts
+from gumption.envs.memory import OF_RUN, Triple, integer, state_facts
 
 from .actions import WHAT, WHERE
 from .engine import CENTRES, POINTS, PUT_DOWN
@@ -50,7 +50,6 @@ from .facts import ATTRACTS, REPELS
 from .geometry import GRABBED, HELD, PLACED
 from .magnets import RADIUS, TABLE
 from .memory import REFUSED, Memory
-from .quiz import Triple
 
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph
@@ -60,6 +59,11 @@ MOVED_FARTHER, MOVED_AS_FAR = "movedFartherThan", "movedAsFarAs"
 DID_AS, ENDED_AS, MET_AS, DID_OTHERWISE = "didAs", "endedAs", "metAs", "didOtherwiseThan"
 ACTED_MORE, ACTED_AS_MUCH, DREW_AS = "actedMoreThan", "actedAsMuchAs", "drewAs"
 KEPT_SIGN, CHANGED_SIGN = "keptSignAs", "changedSignAs"
+#: The relations of which rules are mined.
+LIVED = (
+    ATTRACTS, REPELS, MOVED_FARTHER, MOVED_AS_FAR, DID_AS, ENDED_AS, DID_OTHERWISE, ACTED_MORE, ACTED_AS_MUCH,
+    MET_AS, DREW_AS, KEPT_SIGN, CHANGED_SIGN,
+)  # fmt: skip
 #: px: a smaller way counts as none, a smaller difference too. Records have single precision; the physics is
 #: deterministic.
 SEEN = 0.05

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from gumption.data import InputError
 from gumption.data.wording import shown
+from gumption.envs.memory import Triple
 
 from .magnets import BOUNDARIES
 
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph
 
-Triple = tuple[str, str, str]
 HAS_MASS, HAS_MAGNETISM, HAS_POLARITY, HAS_BOUNDARY = "hasMass", "hasMagnetism", "hasPolarity", "hasBoundary"
-HEAVIER_THAN, STRONGER_THAN, SAME_POLARITY = "heavierThan", "strongerThan", "samePolarity"
+HEAVIER_THAN, STRONGER_THAN, SAME_POLARITY = COMPARED = "heavierThan", "strongerThan", "samePolarity"
 HAS_QUESTION, ASKS_FOR, ASKS_WHICH, ASKS_SAME = "hasQuestion", "asksFor", "asksWhich", "asksSame"
 HAS_ANSWER, HAS_MEMBER = "hasAnswer", "hasMember"
 PROPERTIES = ("mass", "magnetism", "boundary")

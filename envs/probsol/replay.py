@@ -9,9 +9,9 @@ import numpy as np
 from gumption.data import InputError
 from gumption.data.wording import shown
 
+from .env import ProbSolVectorEnv
 from .library import find_tasks, renamed
 from .tasks import Task, read_task
-from .vector_env import ProbSolVectorEnv
 
 ENV = "gumption/ProbSol-v0"
 #: Called with the table during a replay, and with the last action in words, "" at the beginning.

@@ -6,12 +6,15 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from math import hypot, isfinite
+from math import hypot
 from pathlib import Path
-from typing import Any, Literal, NoReturn, get_args
+from typing import Annotated, Any, Literal, NoReturn, get_args
+
+from annotated_types import Ge, Le
 
 from gumption.data import InputError
 from gumption.data.reading import read_json
+from gumption.data.settings import NonNegative, Size, check
 from gumption.data.wording import shown
 
 from .magnets import BOUNDARIES, RADIUS, TABLE
@@ -44,6 +47,8 @@ _FIELDS = {
 }
 _COMMON = ("schema", "name", "family", "friction", "laws", "classes", "rotation", "objects", "max_obj_num",
            "max_grid_num", "inaccessible", "walls", "constraints", "quiz", "solution")  # fmt: skip
+_ROOM = Annotated[int, Ge(1), Le(64)]
+_FRICTION, _CLASS = Annotated[float, Ge(0), Le(1_000_000_000)], Annotated[float, Ge(0.01), Le(1000)]
 Point = tuple[float, float]
 Area = tuple[float, float, float, float]
 Polygon = tuple[Point, ...]
@@ -190,13 +195,13 @@ class _Reader:
             name=self.text("name", self.given.get("name")),
             family=family,
             objects=(),
-            friction=self.number("friction", self.given.get("friction", 20.0), least=0.0),
+            friction=self.value("friction", self.given.get("friction", 20.0), _FRICTION),
             laws=self.choice("laws", self.given.get("laws", "real"), get_args(Laws)),  # pyright: ignore[reportArgumentType]
-            max_obj_num=self.whole("max_obj_num", self.given.get("max_obj_num", 12), 1, 64),
-            max_grid_num=self.whole("max_grid_num", self.given.get("max_grid_num", 12), 1, 64),
+            max_obj_num=self.value("max_obj_num", self.given.get("max_obj_num", 12), _ROOM),
+            max_grid_num=self.value("max_grid_num", self.given.get("max_grid_num", 12), _ROOM),
             masses=self.classes("mass", classes.get("mass"), MASS),
             magnetisms=self.classes("magnetism", classes.get("magnetism"), MAGNETISM),
-            rotation=self.truth("rotation", self.given.get("rotation", False)),
+            rotation=self.value("rotation", self.given.get("rotation", False), bool),
             inaccessible=self.areas("inaccessible"),
             walls=self.areas("walls"),
             targets=self.areas("targets"),
@@ -219,25 +224,11 @@ class _Reader:
             self.fail(name, f"is {shown(value)}; it is a text")
         return value
 
-    def truth(self, name: str, value: Any) -> bool:
-        if not isinstance(value, bool):
-            self.fail(name, f"is {shown(value)}; it is true or false")
-        return value
-
     def choice(self, name: str, value: Any, choices: Sequence[str]) -> str:
         return choice(f"{self.where}: {name}", value, choices)
 
-    def number(self, name: str, value: Any, least: float = -1e9, most: float = 1e9) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-            self.fail(name, f"is {shown(value)}; it is a number")
-        if not least <= value <= most:
-            self.fail(name, f"is {value}; it is from {least:g} to {most:g}")
-        return value
-
-    def whole(self, name: str, value: Any, least: int, most: int) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            self.fail(name, f"is {shown(value)}; it is a whole number from {least} to {most}")
-        return value
+    def value(self, name: str, value: Any, hint: Any) -> Any:
+        return check(f"{self.where}: {name}:", value, hint)
 
     def listed(self, name: str, value: Any) -> Sequence[Any]:
         if not isinstance(value, list | tuple):
@@ -256,7 +247,7 @@ class _Reader:
         if given is None:
             return default
         read = self.mapping(f"classes.{name}", given, tuple(default))
-        return {**default, **{key: self.number(f"classes.{name}.{key}", read[key], 0.01, 1000.0) for key in read}}
+        return {**default, **{key: self.value(f"classes.{name}.{key}", read[key], _CLASS) for key in read}}
 
     def areas(self, name: str) -> tuple[Area, ...]:
         found = []
@@ -264,7 +255,7 @@ class _Reader:
             where = f"{name}[{k}]"
             if not isinstance(area, list | tuple) or len(area) != 4:
                 self.fail(where, f"is {shown(area)}; it is [x, y, width, height] in px")
-            x, y, wide, high = (self.number(where, each) for each in area)
+            x, y, wide, high = (self.value(where, each, float) for each in area)
             if wide <= 0 or high <= 0:
                 self.fail(where, f"is {wide:g} px wide and {high:g} px high; both are positive")
             if x < 0 or y < 0 or x + wide > TABLE or y + high > TABLE:
@@ -290,7 +281,7 @@ class _Reader:
     def point(self, name: str, value: Any) -> Point:
         if not isinstance(value, list | tuple) or len(value) != 2:
             self.fail(name, f"has {shown(value)}; it is [x, y] in px")
-        x, y = (self.number(name, each) for each in value)
+        x, y = (self.value(name, each, float) for each in value)
         if not (0 <= x <= TABLE and 0 <= y <= TABLE):
             self.fail(name, f"has [{x:g}, {y:g}], which is outside the table of {TABLE:g} x {TABLE:g} px")
         return x, y
@@ -329,7 +320,7 @@ class _Reader:
             polarity=self.choice(f"{where}.polarity", one["polarity"], POLARITIES),
             boundary=self.theta(f"{where}.boundary", one.get("boundary", 0)),
             at=self.point(f"{where}.at", one["at"]) if "at" in one else None,
-            stored=self.whole(f"{where}.stored", one["stored"], 0, task.max_grid_num - 1) if "stored" in one else None,
+            stored=self.value(f"{where}.stored", one["stored"], _below(task.max_grid_num)) if "stored" in one else None,
             name=self.text(f"{where}.name", one["name"]) if "name" in one else "",
         )
 
@@ -346,7 +337,7 @@ class _Reader:
     def theta(self, name: str, value: Any) -> int:
         if isinstance(value, str):
             return BOUNDARIES[self.choice(name, value, tuple(BOUNDARIES))]
-        degrees = self.number(name, value)
+        degrees = self.value(name, value, float)
         if degrees % 45 or not 0 <= degrees < 360:
             self.fail(name, f"is {degrees:g}; it is 0, 45, ..., 315 degrees, or one of {', '.join(BOUNDARIES)}")
         return int(degrees)
@@ -395,9 +386,9 @@ class _Reader:
         for name, limit in given.items():
             where = f"constraints.{name}"
             if name in ("action_number", "trial_number") and limit is not None:
-                found[name] = self.whole(where, limit, 1, 1_000_000)
+                found[name] = self.value(where, limit, Size)
             elif limit is not None:
-                found[name] = self.number(where, limit, 0.0)
+                found[name] = self.value(where, limit, NonNegative)
                 if limit == 0:
                     self.fail(where, "is 0, which nobody can keep; null is no limit")
         return found
@@ -420,10 +411,14 @@ class _Reader:
         elif verb == "turn" and rest[0] not in (-1, 1):
             self.fail(where, f"turns by {shown(rest[0])}; it is 1 or -1, for 45 degrees")
         elif verb == "store":
-            self.whole(where, rest[0], 0, task.max_grid_num - 1)
+            self.value(where, rest[0], _below(task.max_grid_num))
         elif verb in ("place", "hold_at"):
-            rest = [self.whole(where, each, 0, GRID - 1) for each in rest]
+            rest = [self.value(where, each, _below(GRID)) for each in rest]
         return verb, *rest
+
+
+def _below(count: int) -> Any:
+    return Annotated[int, Ge(0), Le(count - 1)]
 
 
 def _crossing(points: Polygon) -> str:

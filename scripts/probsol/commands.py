@@ -216,8 +216,8 @@ def check(tasks: list[str]) -> None:
 
 def _tell(place: str, task: Task) -> bool:
     """Print the results of a task and its recorded solution; False where the solution does not solve it."""
-    from gumption.agents.probsol.certifier import chance
-    from gumption.envs.probsol.certification import RANDOM_POLICIES, holding, still
+    from gumption.agents.probsol.certifier import RANDOM_POLICIES, chance
+    from gumption.envs.probsol.certification import holding, still
     from gumption.envs.probsol.tasks import SANDBOX
 
     result, solved = _played(task)
@@ -235,7 +235,7 @@ def _played(task: Task) -> tuple[str, bool]:
     """The result of the recorded solution, and whether it solves the task."""
     import numpy as np
 
-    from gumption.envs.probsol.vector_env import ProbSolVectorEnv
+    from gumption.envs.probsol.env import ProbSolVectorEnv
 
     if not task.solution:
         return "a task, without a recorded solution", False
@@ -275,8 +275,8 @@ def log(*, out: NewFolder, transitions: Count = 100000, seed: Seed = 0) -> None:
     from dataclasses import replace
 
     from gumption.agents.probsol.players import Random, Scripted, play
+    from gumption.envs.probsol.env import ProbSolVectorEnv
     from gumption.envs.probsol.library import find_tasks
-    from gumption.envs.probsol.vector_env import ProbSolVectorEnv
     from gumption.envs.record_memory import RecordMemory
 
     tasks = [replace(each, constraints={"trial_number": TRIALS}) for each in find_tasks("generated", "train", 0)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -67,17 +68,15 @@ class FamilyRuns(Kind):
     drawn = ("auccess", "auccess", "AUCCESS")
 
     def prepare(self, jobs: Sequence[Job], out: Path) -> list[Job]:
-        """The jobs, with the graphs that are no facts where they need them."""
-        return [self._with_graph(job, out) for job in jobs]
+        """The jobs, and the graphs of constant and false facts that some of them read."""
+        return [self._with_graph(job, out) if job.settings.get("kg") in (CONSTANT, FALSE) else job for job in jobs]
 
     def _with_graph(self, job: Job, out: Path) -> Job:
-        kind = job.settings.get("kg")
-        if kind not in (CONSTANT, FALSE):
-            return job
         from gumption.envs.probsol.facts import about_other_discs, askable
         from gumption.envs.probsol.settings import ProbSolSettings
         from gumption.kg import KnowledgeGraph
 
+        kind = job.settings["kg"]
         path = out / f"{kind}-{job.settings['test'].lower()}.nq"
         if not path.is_file():
             graph = KnowledgeGraph()
@@ -97,9 +96,14 @@ class FamilyRuns(Kind):
         tasks = spread(config.tasks("test", (f"{family.lower()}/generated",)), TASKS)
         found: dict[str, Any] = {}
         if job.method in PLAYERS:
-            player = baselines(job.seed)[PLAYERS[job.method]]
+            player: Any = baselines(job.seed)[PLAYERS[job.method]]
         elif job.method == GRAPH_AGENT:
-            player = _graph_agent(job.seed)
+            # Its rules come from the meetings of a curious agent on tasks that are not certified.
+            from gumption.agents.probsol.discovery import learn_from
+            from gumption.agents.probsol.prober import Prober, Probing
+
+            learned = learn_from("with dipoles", "real", TAUGHT, job.seed)
+            player = Probing(lambda labels, family: Prober(labels, family, *learned.taught))
         else:
             player, found = _learner(job, config, progress)
         started = perf_counter()
@@ -110,7 +114,7 @@ class FamilyRuns(Kind):
         return f"{found['solved']:.0%} solved in one trial, AUCCESS {found['auccess']:.3f}"
 
     def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
-        """Interquartile means with their intervals, and what training cost."""
+        """Interquartile means with their intervals, and the cost of the training."""
         first, *_ = runs = list(found.values())
         row = {name: summary([one[name] for one in runs]) for name in FIGURES} | {"tasks": first["tasks"]}
         if "steps" in first:
@@ -130,7 +134,7 @@ class FamilyRuns(Kind):
 
 
 def _learner(job: Job, config: Any, progress: bool) -> tuple[Any, dict[str, Any]]:
-    """The trained or the untrained player, or one whose knowledge is taken away, and the cost of the training."""
+    """The trained or the untrained player, or one without its knowledge, and the cost of the training."""
     from gumption.agents.probsol.training import load_run, train_probsol, untrained_run
 
     if job.method == "untrained":
@@ -139,15 +143,6 @@ def _learner(job: Job, config: Any, progress: bool) -> tuple[Any, dict[str, Any]
         return load_run(job.source_run()).player(job.seed, without_knowledge=True), {}
     run = train_probsol(config, job.directory, resume=True, progress=progress)
     return run.player(job.seed), {"steps": int(run.final["step"]), "wall_s": run.final["wall_s"]}
-
-
-def _graph_agent(seed: int) -> Any:
-    """The probing agent, with rules mined from what a curious agent lived through on tasks that are not certified."""
-    from gumption.agents.probsol.discovery import learn_from
-    from gumption.agents.probsol.prober import Prober, Probing
-
-    learned = learn_from("with dipoles", "real", TAUGHT, seed)
-    return Probing(lambda labels, family: Prober(labels, family, *learned.taught))
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -210,6 +205,7 @@ class DiscoveryRuns(Kind):
         runs = list(found.values())
         right = [np.array(one["right"], dtype=float) for one in runs]
         probes = [many for one in runs for many in one["probes"]]
+        signs = set.intersection(*(set(one["rules"]) for one in runs))
         return {
             "solved": summary([_mean(one["solved"]) for one in runs]),
             "quiz": summary([float(each.mean()) if each.size else None for each in right]),
@@ -218,12 +214,12 @@ class DiscoveryRuns(Kind):
             "tasks": len(probes),
             "meetings_mean": round(_mean([many for one in runs for many in one["meetings"]]), 2),
             "rules": round(_mean([len(one["rules"]) for one in runs]), 1),
-            "signs": sorted(set.intersection(*({rule for rule in one["rules"] if _of_signs(rule)} for one in runs))),
+            "signs": sorted(rule for rule in signs if {*re.findall(r"(\w+)\(", rule)} <= {*SIGNS}),
             "wall_s": round(_mean([one["wall_s"] for one in runs]), 1),
         }
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
-        """A table for each kind of tasks, and the rules about attracting and repelling that all seeds found."""
+        """A table for each kind of tasks, and the rules about attracting and repelling that all seeds have."""
         lines = super().body(experiment, results)
         first: dict[tuple[str, str], Row] = {}  # of each law that rules were learned under, for each kind of tasks
         for row in results["rows"]:
@@ -240,10 +236,6 @@ class DiscoveryRuns(Kind):
         for panel, rows in panels(results).items():
             lines += [*table([panel, *names], [self.cells(row, rows, panel, names) for row in rows]), ""]
         return "\n".join(lines)
-
-
-def _of_signs(rule: str) -> bool:
-    return all(part.partition("(")[0] in SIGNS for part in rule.replace(" & ", " <= ").split(" <= ") if "(" in part)
 
 
 # ---- Goals and constraints: the study with agents as players
@@ -282,12 +274,12 @@ class GoalRuns(Kind):
         return f"{_rate(episodes, 'solved'):.0%} of {len(episodes)} episodes solved"
 
     def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
-        """The episodes of each run, and what their strategies say."""
+        """The episodes of each run, and the hypotheses about them."""
         from gumption.agents.probsol.goals import Episode, hypotheses
 
         episodes = [episode for one in found.values() for episode in one["episodes"]]
-        told = hypotheses([Episode(**one) for one in episodes])
-        return {"episodes": _rounded(episodes), "hypotheses": _rounded(told)}
+        tested = hypotheses([Episode(**one) for one in episodes])
+        return {"episodes": _rounded(episodes), "hypotheses": _rounded(tested)}
 
     def more(self, rows: Sequence[Row], directory: Path | None, saved: Mapping[str, Any]) -> dict[str, Any]:
         """The players side by side."""
@@ -298,40 +290,33 @@ class GoalRuns(Kind):
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
         """Rates by constraint, hypotheses, the comparison."""
-        told = results["comparison"]
+        compared = results["comparison"]
         lines = [self.headline(results), "## Strategies", "", *_strategies(results["rows"]), ""]
-        lines += ["## Preferences and over-policies (eq. 4, 5)", "", *_preferences(told), ""]
-        lines += ["## Equation 7", "", *_prior(told), ""]
-        return [
-            *lines,
-            "## H3: what others did foretells an agent that is left out",
-            "",
-            *_foretold(told["foretold"]),
-            "",
-        ]
+        lines += ["## Preferences and over-policies (eq. 4, 5)", "", *_preferences(compared), ""]
+        lines += ["## Equation 7", "", *_prior(compared), ""]
+        lines += ["## H3: what others did foretells an agent that is left out", "", *_foretold(compared["foretold"])]
+        return [*lines, ""]
 
     def headline(self, results: Mapping[str, Any]) -> str:
-        """Solution and constraint rates of each player, by how tight the constraint is."""
+        """Solution and constraint rates of each player, by tightness of the constraint."""
         from gumption.agents.probsol.goals import TIGHTNESS
 
-        cells = {
-            row["condition"]: {
-                f"{tight}: {told}": f"{_rate([one for one in row['episodes'] if one['tightness'] == tight], name):.2f}"
-                for tight in TIGHTNESS
-                for name, told in _RATES.items()
-            }
-            for row in results["rows"]
-        }
+        cells: dict[str, dict[str, str]] = {}
+        for row in results["rows"]:
+            cells[row["condition"]] = mine = {}
+            for tight in TIGHTNESS:
+                episodes = [one for one in row["episodes"] if one["tightness"] == tight]
+                mine |= {f"{tight}: {heading}": f"{_rate(episodes, name):.2f}" for name, heading in _RATES.items()}
         return by_panel("player", cells, [f"{tight}: {name}" for tight in TIGHTNESS for name in _RATES.values()])
 
     def overview(self, results: Mapping[str, Any], experiment: Experiment) -> Any:
-        """Rates, and what strategies say, of all constraints together."""
+        """Rates and hypotheses over all constraints."""
         lines = []
         for row in results["rows"]:
-            told = row["hypotheses"]
-            agree = f"{told['agreement']['value']:.2f} ({told['agreement']['shuffled']:.2f})"
+            tested = row["hypotheses"]
+            agree = f"{tested['agreement']['value']:.2f} ({tested['agreement']['shuffled']:.2f})"
             rates = [f"{_rate(row['episodes'], name):.2f}" for name in _RATES]
-            lines.append([row["condition"], *rates, agree, f"{told['consistency']:.2f}"])
+            lines.append([row["condition"], *rates, agree, f"{tested['consistency']:.2f}"])
         heads = ["player", *_RATES.values(), "agreement (shuffled)", "consistency"]
         return on_terminal(results["title"], heads, {"": lines})
 

@@ -10,10 +10,10 @@ from gumption.agents.probsol.players import DoNothing, Naive, Random, Scripted, 
 from gumption.agents.probsol.solvers import solve
 from gumption.data import InputError
 from gumption.envs.probsol.certification import OUTCOMES, replay, solves
+from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.probsol.generators import generate, generate_many
 from gumption.envs.probsol.library import certified, designed
 from gumption.envs.probsol.tasks import DISCOVERY, FAMILIES, TOOL_USE, Task
-from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 
 
 def begun(tasks, trials=1, copies=1, **settings):

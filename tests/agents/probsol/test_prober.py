@@ -18,9 +18,9 @@ from gumption.agents.probsol.prober import (
     possible_answers,
 )
 from gumption.data import InputError
+from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.probsol.knowledge_base import Meeting
 from gumption.envs.probsol.tasks import Task, read_task
-from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 from gumption.kg import KnowledgeGraph
 from gumption.kg.rules.horn import Atom, Rule
 from gumption.kg.rules.inference import explain, infer

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from gumption.envs.probsol.certification import holding, replay, solves, still
+from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.probsol.library import designed
 from gumption.envs.probsol.tasks import FAMILIES
-from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 
 
 @pytest.mark.parametrize("family", FAMILIES)
