@@ -341,7 +341,14 @@ WORLDS: dict[str, World] = {
                     "gumption.envs.probsol.env:ProbSolVectorEnv",
                     small={"task": "fishing/0", "max_actions": 20},
                     variants=({"observation": "paper"}, {"actions": "objects", "laws": "shuffled"}),
-                    held_out={"partition": "test"},
+                    # As `gumption evaluate RUN`: each test task in turn; steps cannot answer a quiz.
+                    held_out={
+                        "partition": "test",
+                        "order": "sequential",
+                        "trial_number": 10,
+                        "quiz": False,
+                        "task": "generated",
+                    },
                 ),
             ),
             offers={
