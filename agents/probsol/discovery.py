@@ -145,9 +145,11 @@ def told(task: Task) -> Iterator[Triple]:
         yield from ((disc_label(task, one.id), name, disc_label(task, other.id)) for name, it in same.items() if it)
 
 
-def learn(tasks: Sequence[Task], laws: Laws, seed: int) -> Learned:
-    """Play tasks as a curious agent, learn how their discs compare, and mine rules from both."""
-    player = curious(seed)
+@lru_cache
+def learn_from(discs: Discs, laws: Laws, many: int, seed: int) -> Learned:
+    """Play so many generated tasks, which differ by seed, as a curious agent, learn how their discs compare, and mine
+    rules from both."""
+    tasks, player = find_tasks(discs, many, 100_000 + seed * 1000), curious(seed)
     live_through(tasks, player, laws)
     lived = sorted({fact for prober in player.probers for fact in prober.facts() if fact[1] in LIVED})
     compared = [fact for task in tasks for fact in told(task)]
@@ -368,24 +370,12 @@ STRATEGIES: dict[str, type[Prober] | None] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Results:
-    """The results of a strategy, by task.
-
-    :ivar solved: (B,) bool. :ivar probes: (B,) places, holds and turns made to learn the answer. :ivar meetings: (B,).
-    :ivar right: (B, 3) bool, of the questions of the quiz; (B, 0) where the strategy answers none.
-    """
-
-    solved: np.ndarray
-    probes: np.ndarray
-    meetings: np.ndarray
-    right: np.ndarray
-
-
-def compare(strategy: str, tasks: Sequence[Task], laws: Laws, learned: Learned) -> Results:
+def compare(strategy: str, tasks: Sequence[Task], laws: Laws, learned: Learned) -> dict[str, np.ndarray]:
     """Play the tasks by one of the strategies.
 
     :param learned: its knowledge from other tasks, of these laws or of other ones.
+    :returns: "solved" (B,) bool; "probes" (B,), places, holds and turns made to learn the answer; "meetings" (B,);
+        "right" (B, 3) bool, of the questions of the quiz, (B, 0) where the strategy answers none.
     :raises InputError: no such strategy.
     """
     if strategy not in STRATEGIES:
@@ -404,10 +394,5 @@ def compare(strategy: str, tasks: Sequence[Task], laws: Laws, learned: Learned) 
          for question, reply in zip(task.quiz, replies, strict=False)]
         for task, replies in zip(tasks, player.replies, strict=True)
     ]  # fmt: skip
-    return Results(solved, player.probes, player.meetings, np.array(right, dtype=bool).reshape(len(tasks), -1))
-
-
-@lru_cache
-def learn_from(discs: Discs, laws: Laws, many: int, seed: int) -> Learned:
-    """As `learn`, from so many generated tasks, which differ by seed."""
-    return learn(find_tasks(discs, many, 100_000 + seed * 1000), laws, seed)
+    answered = np.array(right, dtype=bool).reshape(len(tasks), -1)
+    return {"solved": solved, "probes": player.probes, "meetings": player.meetings, "right": answered}

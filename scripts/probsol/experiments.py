@@ -191,7 +191,7 @@ class DiscoveryRuns(Kind):
         learned = learn_from(told["discs"], told["rules"], told["learned"], job.seed)
         tasks = find_tasks(told["discs"], told["tasks"], job.seed * 1000)
         results = compare(told["strategy"], tasks, told["laws"], learned)
-        found = {name: getattr(results, name).tolist() for name in ("solved", "probes", "meetings", "right")}
+        found: dict[str, Any] = {name: values.tolist() for name, values in results.items()}
         found["rules"] = [str(rule) for rule in learned.rules]
         return {**found, "wall_s": round(perf_counter() - started, 1)}
 
@@ -290,12 +290,34 @@ class GoalRuns(Kind):
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
         """Rates by constraint, hypotheses, the comparison."""
-        compared = results["comparison"]
-        lines = [self.headline(results), "## Strategies", "", *_strategies(results["rows"]), ""]
-        lines += ["## Preferences and over-policies (eq. 4, 5)", "", *_preferences(compared), ""]
-        lines += ["## Equation 7", "", *_prior(compared), ""]
-        lines += ["## H3: what others did foretells an agent that is left out", "", *_foretold(compared["foretold"])]
-        return [*lines, ""]
+        from gumption.agents.probsol.goals import TIGHTNESS
+
+        compared, rows = results["comparison"], []
+        for row in results["rows"]:
+            tested = row["hypotheses"]
+            agree = [f"{tested['agreement'][each]:.3f}" for each in ("value", "shuffled", "p")]
+            entropies = [f"{tested['entropy'][each]:.2f}" for each in TIGHTNESS]
+            rows.append([row["condition"], *agree, *entropies, f"{tested['consistency']:.3f}"])
+        names = ["agreement of layouts", "shuffled", "p", *(f"entropy, {each}" for each in TIGHTNESS), "consistency"]
+        lines = [self.headline(results), "## Strategies", "", *table(["player", *names], rows), ""]
+        over, rows = list(dict.fromkeys(each for one in compared["over_policies"].values() for each in one)), []
+        for name, order in compared["preferences"].items():
+            shares = [f"{compared['over_policies'][name].get(each, 0.0):.0%}" for each in over]
+            rows.append([name, "yes" if name in compared["front"] else "no", order, *shares])
+        names = ["player", "on the Pareto front", "gives up least", *over]
+        lines += ["## Preferences and over-policies (eq. 4, 5)", "", *table(names, rows, left=3), ""]
+        likelihoods = ", ".join(f"{name} {value:.3f}" for name, value in compared["likelihoods"].items())
+        said = "Mean ln P(lambda, xi | g, c) of pairs left out, by factoring and for the frequencies"
+        lines += ["## Equation 7", "", f"{said}: {likelihoods}.", ""]
+        if compared["difficulty"]:
+            goals = list(next(iter(compared["difficulty"].values())))
+            rows = [[name, *(f"{one[goal]:.2f}" for goal in goals)] for name, one in compared["difficulty"].items()]
+            lines += table(["P(g given c)", *goals], rows)
+        lines += ["", "## H3: what others did foretells an agent that is left out", ""]
+        agents = compared["foretold"]
+        asked = [(known, what) for one in list(agents.values())[:1] for known, shares in one.items() for what in shares]
+        rows = [[name, *(f"{one[known][what]:.2f}" for known, what in asked)] for name, one in agents.items()]
+        return [*lines, *table(["player", *(f"{what}, {known}" for known, what in asked)], rows), ""]
 
     def headline(self, results: Mapping[str, Any]) -> str:
         """Solution and constraint rates of each player, by tightness of the constraint."""
@@ -332,47 +354,6 @@ def _rounded(found: Any) -> Any:
     if isinstance(found, list | tuple):
         return [_rounded(one) for one in found]
     return round(found, 4) if isinstance(found, float) else found
-
-
-def _strategies(rows: Sequence[Row]) -> list[str]:
-    from gumption.agents.probsol.goals import TIGHTNESS
-
-    lines = []
-    for row in rows:
-        told = row["hypotheses"]
-        agree = [f"{told['agreement'][each]:.3f}" for each in ("value", "shuffled", "p")]
-        entropies = [f"{told['entropy'][each]:.2f}" for each in TIGHTNESS]
-        lines.append([row["condition"], *agree, *entropies, f"{told['consistency']:.3f}"])
-    names = ["agreement of layouts", "shuffled", "p", *(f"entropy, {each}" for each in TIGHTNESS), "consistency"]
-    return table(["player", *names], lines)
-
-
-def _preferences(told: Mapping[str, Any]) -> list[str]:
-    over = list(dict.fromkeys(each for shares in told["over_policies"].values() for each in shares))
-    lines = []
-    for name, order in told["preferences"].items():
-        shares = [f"{told['over_policies'][name].get(each, 0.0):.0%}" for each in over]
-        lines.append([name, "yes" if name in told["front"] else "no", order, *shares])
-    return table(["player", "on the Pareto front", "gives up least", *over], lines, left=3)
-
-
-def _prior(told: Mapping[str, Any]) -> list[str]:
-    likelihoods = ", ".join(f"{name} {value:.3f}" for name, value in told["likelihoods"].items())
-    lines = [
-        f"Mean ln P(lambda, xi | g, c) of pairs left out, by factoring and for the frequencies: {likelihoods}.",
-        "",
-    ]
-    if told["difficulty"]:
-        goals = list(next(iter(told["difficulty"].values())))
-        shares = ([name, *(f"{one[goal]:.2f}" for goal in goals)] for name, one in told["difficulty"].items())
-        lines += table(["P(g given c)", *goals], list(shares))
-    return lines
-
-
-def _foretold(told: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[str]:
-    names = [(known, what) for agent in list(told.values())[:1] for known, shares in agent.items() for what in shares]
-    lines = [[name, *(f"{shares[known][what]:.2f}" for known, what in names)] for name, shares in told.items()]
-    return table(["player", *(f"{what}, {known}" for known, what in names)], lines)
 
 
 # ---- The experiments

@@ -224,12 +224,12 @@ def test_rules_mined_under_a_law_are_its_algebra_and_solve_tasks(laws) -> None:
     assert f"samePolarity(x, y) <= {alike}(x, y)" in signs
     tasks = find_tasks("monopoles", 10, 0)
     graph, oracle = (compare(strategy, tasks, laws, learned) for strategy in ("graph", "oracle"))
-    assert graph.solved.mean() >= 0.9
-    assert oracle.solved.all()
-    assert graph.probes.mean() <= 1.3 * oracle.probes.mean()
-    assert graph.right.mean() >= 0.85
+    assert graph["solved"].mean() >= 0.9
+    assert oracle["solved"].all()
+    assert graph["probes"].mean() <= 1.3 * oracle["probes"].mean()
+    assert graph["right"].mean() >= 0.85
     again = compare("graph", tasks, laws, learned)
-    assert np.array_equal(again.probes, graph.probes)
+    assert np.array_equal(again["probes"], graph["probes"])
     assert set(STRATEGIES) >= {"graph", "oracle"}
 
 
