@@ -21,7 +21,7 @@ from gumption.envs.probsol.engine import CHECK
 from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.probsol.facts import DIFFERS_FROM, properties
 from gumption.envs.probsol.generators import generate
-from gumption.envs.probsol.knowledge_base import LIVED, Meeting, shown
+from gumption.envs.probsol.knowledge_base import LIVED, shown
 from gumption.envs.probsol.magnets import TABLE
 from gumption.envs.probsol.quiz import COMPARED, DIPOLE, LARGEST, PAIR, SMALLEST, disc_label, is_right, property_facts
 from gumption.envs.probsol.tasks import DISCOVERY, Laws, Task
@@ -183,17 +183,14 @@ def learn_from(discs: Discs, laws: Laws, many: int, seed: int) -> Learned:
     likely = tuple(one.rule for one in found if is_likely(one))
     met = [[each for _, each in prober.met] for prober in player.probers]
     differ = {(one, other) for one, relation, other in compared if relation == DIFFERS_FROM}
-    clean = [each for many in met for each in many if not each.held and outcome(each) == MOVED]
-    shows = [_tells(each, Follows(rules)) for each in clean if (each.first, each.second) in differ]
+    follows, shows = Follows(rules), []  # whether a meeting alone implies that two discs differ that do
+    for each in (each for many in met for each in many if not each.held and outcome(each) == MOVED):
+        if (each.first, each.second) in differ:
+            number = {each.first: 0, each.second: 1}
+            facts = [(number[a], relation, number[b]) for a, relation, b in (one.fact for one in shown([each]))]
+            shows.append(bool(follows.closure(facts, 2)[DIFFERS_FROM].any()))
     expected = Expectations.of(met, float(np.mean(shows)) if shows else 0.0)
     return Learned(tuple(lived), tuple(mined), rules, likely, expected)
-
-
-def _tells(met: Meeting, follows: Follows) -> bool:
-    """Whether one meeting implies that the two differ."""
-    number = {met.first: 0, met.second: 1}
-    facts = [(number[a], relation, number[b]) for a, relation, b in (each.fact for each in shown([met]))]
-    return bool(follows.closure(facts, 2)[DIFFERS_FROM].any())
 
 
 def chosen_rules(rules: Sequence[Rule], lived: Sequence[Triple], compared: Sequence[Triple]) -> tuple[Rule, ...]:
@@ -208,7 +205,7 @@ def chosen_rules(rules: Sequence[Rule], lived: Sequence[Triple], compared: Seque
     place = {"x": 0, "y": 1, "z": 2}
     relations = sorted({*TOLD, *(fact[1] for fact in lived)})
     facts, true = (_by_task(each, relations, compared) for each in (lived, compared))
-    told = [relations.index(name) for name in TOLD]
+    comparisons = [relations.index(name) for name in TOLD]
     every, asked = facts | true, Follows((), relations)
     for rule in rules:
         if asked.entailed(rule, every).any(axis=(1, 2)).sum() < min(TASKS, every.shape[1]):
@@ -220,7 +217,7 @@ def chosen_rules(rules: Sequence[Rule], lived: Sequence[Triple], compared: Seque
         if rule.head.relation in LIVED:
             holds = facts.copy()
             Follows([*kept, rule], relations).close(holds)
-            if (holds[told] & ~true[told]).any():
+            if (holds[comparisons] & ~true[comparisons]).any():
                 continue
         kept.append(rule)
     return tuple(kept)

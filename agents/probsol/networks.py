@@ -47,10 +47,10 @@ class TableNetwork(BaseFeaturesExtractor):
         seen = stack * NUMBERS + PLACE_FEATURES
         self.disc = nn.Sequential(nn.Linear(seen, DISC), nn.ReLU(), nn.Linear(DISC, DISC), nn.ReLU())
         self.attention = nn.MultiheadAttention(DISC, 4, batch_first=True)
-        told = sum(int(torch.tensor(observation_space[name].shape).prod()) for name in ("family", "constraints"))  # pyright: ignore[reportArgumentType]
+        goal = sum(int(torch.tensor(observation_space[name].shape).prod()) for name in ("family", "constraints"))  # pyright: ignore[reportArgumentType]
         self.map = nn.Sequential(nn.AvgPool2d(4, ceil_mode=True), nn.Flatten(), nn.Linear(5 * 5 * 5, DISC), nn.ReLU())
         self.table = nn.Sequential(
-            nn.Linear(2 * DISC + DISC + told, TABLE), nn.ReLU(), nn.Linear(TABLE, TABLE), nn.ReLU()
+            nn.Linear(2 * DISC + DISC + goal, TABLE), nn.ReLU(), nn.Linear(TABLE, TABLE), nn.ReLU()
         )
         which = Which()
         self.which = KGPolicy(which, relations, kg_only=kg_only) if relations else which
@@ -71,8 +71,8 @@ class TableNetwork(BaseFeaturesExtractor):
         rows = rows + self.attention(rows, rows, rows, key_padding_mask=hidden, need_weights=False)[0]
         kept = rows * there[..., None]
         mean = kept.sum(dim=1) / there.sum(dim=1, keepdim=True).clamp(min=1)
-        told = [observations["family"].flatten(1), observations["constraints"].flatten(1)]
-        table = self.table(torch.cat([mean, kept.amax(dim=1), self.map(grid), *told], dim=1))
+        goal = [observations["family"].flatten(1), observations["constraints"].flatten(1)]
+        table = self.table(torch.cat([mean, kept.amax(dim=1), self.map(grid), *goal], dim=1))
         which = self.which(rows, table, observations.get("scores")).logits
         points = self.point(self._around(discs[:, 0], grid)) + self.point_table(table)[:, None]
         return torch.cat([table, which, self.where(points)[..., 0]], dim=1)

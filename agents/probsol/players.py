@@ -25,8 +25,11 @@ from .solvers import Solution, solve
 
 #: Yields the actions of one table, as numbers or by name, and goes on once the action is done.
 Script = Generator[int | tuple[object, ...], None, None]
+#: The same, with groups of discs as its result.
+Grouping = Generator[int | tuple[object, ...], None, list[list[int]]]
 #: Columns of the grid for the probed disc and for the held one: near, and far; their row.
 NEAR, FAR, ROW = (18, 15), (15, 1), 19
+NEAR_PX = NEAR[0] * CELL + CELL / 2
 #: Actions that a trial keeps for a probe and for the answer.
 KEPT = 32
 Look = tuple[float, ...]
@@ -56,9 +59,8 @@ class PairTests:
         """The actions, up to CHECK."""
         first, *others = self.mine
         groups: list[list[int]] = []
-        yield from self._look_at(others, first)
-        for same in self._alike(others, first):
-            yield from self._refine(same, first, others, groups)
+        for same in (yield from self._groups(others, first)):
+            groups += yield from self._refine(same, first, others)
         groups.sort(key=len, reverse=True)
         yield from self._place_first(first, others, groups)
         alike = max(groups, key=len)
@@ -70,36 +72,37 @@ class PairTests:
             yield ("place", *at)
         yield ("check",)
 
-    def _refine(self, same: Sequence[int], by: int, others: Sequence[int], groups: list[list[int]]) -> Script:
-        """Probe discs of one look beside `by` in other ways; adds the groups that result."""
+    def _refine(self, same: Sequence[int], by: int, others: Sequence[int]) -> Grouping:
+        """Probe discs of one look beside `by` in other ways."""
         found = [list(same)]
         look = self.looks.get((same[0], by, False, 0))
-        if len(same) > 1 and look is not None and look[0] < self._x(NEAR[0]):  # pulled: another one may repel them
+        if len(same) > 1 and look is not None and look[0] < NEAR_PX:  # pulled: another one may repel them
             pulled = [disc for disc in others if self._pulled(disc, by)]
             found = yield from self._split(found, pulled, False, 0)
             if any(len(group) > 1 and self._pulled(group[0], group[1]) for group in found):
                 found = yield from self._split(found, [by], False, 4)
         elif len(same) > 1 and look is not None and look[0] >= TABLE - RADIUS - 1:
             found = yield from self._split(found, [by], True, 0)
-        groups += found
+        return found
 
-    def _split(
-        self, groups: Sequence[list[int]], by: Sequence[int], far: bool, turned: int
-    ) -> Generator[int | tuple[object, ...], None, list[list[int]]]:
+    def _split(self, groups: Sequence[list[int]], by: Sequence[int], far: bool, turned: int) -> Grouping:
         """The groups after a probe of each disc in a group of several: beside the first of `by` that does not pull
         them, or beside one another."""
         found: list[list[int]] = []
         for group in groups:
+            if len(group) == 1:
+                found.append(group)
+                continue
             seen: dict[Look | None, list[int]] = {}
             common = None
-            for one in by if len(group) > 1 else ():
+            for one in by:
                 if one not in group:
                     yield from self._probe(group[0], one, far, turned)
                     look = self.looks[group[0], one, far, turned]
-                    if far or turned or (look is not None and look[0] >= self._x(NEAR[0])):
+                    if far or turned or (look is not None and look[0] >= NEAR_PX):
                         common = one
                         break
-            for disc in group if len(group) > 1 else ():
+            for disc in group:
                 beside = next(one for one in group if one != disc) if common is None else common
                 yield from self._probe(disc, beside, far, turned)
                 look = self.looks[disc, beside, far, turned]
@@ -107,7 +110,7 @@ class PairTests:
                     yield from self._probe(disc, beside, True, turned)
                     look = (*look, *(self.looks[disc, beside, True, turned] or ()))
                 seen.setdefault(look, []).append(disc)
-            found += seen.values() if seen else [group]
+            found += seen.values()
         return found
 
     def _place_first(self, first: int, others: Sequence[int], groups: list[list[int]]) -> Script:
@@ -115,29 +118,25 @@ class PairTests:
         several = [group for group in groups if len(group) > 1]
         for group in several[:1] or list(groups):
             by = next(disc for disc in (*group[1:], *others) if disc != group[0])
-            yield from self._look_at([first, group[0]], by)
-            pair: list[list[int]] = []
-            if len(self._alike([first, group[0]], by)) == 1:
-                yield from self._refine([first, group[0]], by, [*others, first], pair)
+            pair = yield from self._groups([first, group[0]], by)
+            if len(pair) == 1:
+                pair = yield from self._refine([first, group[0]], by, [*others, first])
             if len(pair) == 1:
                 group.append(first)
                 return
         groups.append([first])
 
-    def _look_at(self, discs: Sequence[int], by: int) -> Script:
-        for disc in discs:
-            yield from self._probe(disc, by, False, 0)
-
-    def _alike(self, discs: Sequence[int], by: int) -> list[list[int]]:
-        """The discs in groups that look alike beside `by`."""
+    def _groups(self, discs: Sequence[int], by: int) -> Grouping:
+        """The discs in groups of one look beside `by`."""
         seen: dict[Look | None, list[int]] = {}
         for disc in discs:
+            yield from self._probe(disc, by, False, 0)
             seen.setdefault(self.looks[disc, by, False, 0], []).append(disc)
         return list(seen.values())
 
     def _pulled(self, disc: int, by: int) -> bool:
         look = self.looks.get((disc, by, False, 0))
-        return look is not None and look[0] < self._x(NEAR[0])
+        return look is not None and look[0] < NEAR_PX
 
     def _probe(self, disc: int, by: int, far: bool, turned: int) -> Script:
         """Put a disc down, turned by so many eighths, and hold another one beside it; both go back to their cells."""
@@ -187,10 +186,6 @@ class PairTests:
         stored = self.task.objects[disc].stored
         assert stored is not None
         return "store", stored
-
-    @staticmethod
-    def _x(column: int) -> float:
-        return column * CELL + CELL / 2
 
 
 # ---- Players

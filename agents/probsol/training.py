@@ -214,10 +214,10 @@ def _knowledge_of(config: ProbSolConfig, tasks: Sequence[Task], kept: Path | Non
     if config.kg == "none":
         return None
     batch = ProbSolVectorEnv(1, task=tasks)
-    told = {"task": config.task, "fold": config.fold, "laws": config.laws}
+    arguments = {"task": config.task, "fold": config.fold, "laws": config.laws}
     device = str(pick_device(config.device))
     asked = worlds.find(WORLD), batch.vocabulary, batch.relations
-    return Knowledge.of_run(kept, config, *asked, told, device=device)
+    return Knowledge.of_run(kept, config, *asked, arguments, device=device)
 
 
 def _advice(knowledge: Knowledge | None, tables: ProbSolVectorEnv) -> Advice | None:

@@ -209,9 +209,9 @@ class ProbSolVectorEnv(NativeVectorEnv):
 
     def _row(self, given: Any) -> int:
         """The number of a task; a task that this batch does not have yet is added."""
-        told = self.settings
+        own = self.settings
         found = ProbSolSettings(
-            task=given, names=told.names, partition=told.partition, fold=told.fold, trial_number=told.trial_number
+            task=given, names=own.names, partition=own.partition, fold=own.fold, trial_number=own.trial_number
         )
         task, *others = found.load_tasks()
         if others:
@@ -535,8 +535,8 @@ class ProbSolVectorEnv(NativeVectorEnv):
         """The state of table i as data for JSON; `restore` goes on from it, bit for bit."""
         self._check_place(i)
         task = self.task(i)
-        told = {name.strip("_"): getattr(self, name)[i].tolist() for name in self._EPISODE}
-        return {"schema": STATE_SCHEMA, "task": task.name, "hash": task.hash, **told, "table": self.tables.save(i)}
+        counts = {name.strip("_"): getattr(self, name)[i].tolist() for name in self._EPISODE}
+        return {"schema": STATE_SCHEMA, "task": task.name, "hash": task.hash, **counts, "table": self.tables.save(i)}
 
     def restore(self, state: Mapping[str, Any], i: int = 0) -> None:
         """Put table i into a state that `save` gave.

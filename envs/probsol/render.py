@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
     from PIL.ImageFont import FreeTypeFont, ImageFont
 
-#: Width and height in px of a cell of the side bar, and cells in a column above the hand.
+#: Width and height in px of a cell of the side bar, cells in a column above the hand, and the place of the hand.
 BAR, SLOT, SLOTS = 48, 36, 12
+HAND = BAR / 2, TABLE - (TABLE - SLOT * SLOTS) / 2
 #: The drawing is so many times as large as the picture, so that lines come out smooth.
 FINE = 2
 PAPER, GRIDLINE, DARK, WALL = "#f4f1e8", "#e9e4d6", "#6f6d69", "#3a3937"
@@ -79,7 +80,7 @@ def _bar(cells: int, left: float) -> Iterator[Shape]:
         x, y = _slot(cell)
         yield _rect(x - BAR / 2 + 3, y - SLOT / 2 + 2, BAR - 6, SLOT - 4, SLOT_FILL, SLOT_LINE, 1)
         yield _text(x - BAR / 2 + 9, y - SLOT / 2 + 9, f"{cell}", 9, WEAK)
-    x, y = _hand()
+    x, y = HAND
     yield _rect(x - BAR / 2 + 3, y - 21, BAR - 6, 42, PAPER, INK, 1)
     yield _text(x, y - 14, "hand", 10, WEAK)
 
@@ -94,7 +95,7 @@ def _discs(tables: Tables, task: Task, i: int, left: float) -> Iterator[Shape]:
             x, y = _slot(int(tables.cell[i, k]) - 1)
             x, y = x + 4, y + 1
         elif state == GRABBED:
-            x, y = _hand()
+            x, y = HAND
             y += 5
         else:
             x, y = left + places[k][0], places[k][1]
@@ -125,10 +126,6 @@ def _held(x: float, y: float, theta: int, name: str, size: float) -> Iterator[Sh
 def _slot(cell: int) -> tuple[float, float]:
     column, row = divmod(cell, SLOTS)
     return BAR * (column + 0.5), SLOT * (row + 0.5)
-
-
-def _hand() -> tuple[float, float]:
-    return BAR / 2, TABLE - (TABLE - SLOT * SLOTS) / 2
 
 
 @lru_cache(maxsize=256)

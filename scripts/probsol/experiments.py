@@ -187,10 +187,10 @@ class DiscoveryRuns(Kind):
         from gumption.agents.probsol.discovery import compare, find_tasks, learn_from
 
         started = perf_counter()
-        told = dict(job.settings)
-        learned = learn_from(told["discs"], told["rules"], told["learned"], job.seed)
-        tasks = find_tasks(told["discs"], told["tasks"], job.seed * 1000)
-        results = compare(told["strategy"], tasks, told["laws"], learned)
+        given = dict(job.settings)
+        learned = learn_from(given["discs"], given["rules"], given["learned"], job.seed)
+        tasks = find_tasks(given["discs"], given["tasks"], job.seed * 1000)
+        results = compare(given["strategy"], tasks, given["laws"], learned)
         found: dict[str, Any] = {name: values.tolist() for name, values in results.items()}
         found["rules"] = [str(rule) for rule in learned.rules]
         return {**found, "wall_s": round(perf_counter() - started, 1)}
