@@ -335,10 +335,17 @@ WORLDS: dict[str, World] = {
                 Environment(
                     "gumption/ProbSol-v0",
                     "gumption.envs.probsol.env:ProbSolEnv",
-                    "gumption.envs.probsol.vector_env:ProbSolVectorEnv",
+                    "gumption.envs.probsol.env:ProbSolVectorEnv",
                     small={"task": "fishing/0", "max_actions": 20},
                     variants=({"observation": "paper"}, {"actions": "objects", "laws": "shuffled"}),
-                    held_out={"partition": "test"},
+                    # As `gumption evaluate RUN`: each test task in turn; steps cannot answer a quiz.
+                    held_out={
+                        "partition": "test",
+                        "order": "sequential",
+                        "trial_number": 10,
+                        "quiz": False,
+                        "task": "generated",
+                    },
                 ),
             ),
             offers={
@@ -348,7 +355,7 @@ WORLDS: dict[str, World] = {
                 "build": "gumption.scripts.probsol.commands:build",
                 "config": "gumption.agents.probsol.config:ProbSolConfig",
                 "load": "gumption.agents.probsol.training:load_policy",
-                "evaluate": "gumption.agents.probsol.runs:evaluate",
+                "evaluate": "gumption.agents.probsol.training:evaluate",
                 "train_command": "gumption.scripts.probsol.commands:train",
                 "experiments": "gumption.scripts.probsol.experiments:EXPERIMENTS",
                 "text": "gumption.envs.probsol.text:FACE",

@@ -12,8 +12,7 @@ from gumption.data.writing import whole_file
 from gumption.envs.probsol.library import designed
 from gumption.envs.probsol.replay import recorded_solution
 from gumption.envs.probsol.tasks import FAMILIES
-from gumption.scripts.probsol.replay import animate
-from gumption.scripts.probsol.strip import solution_moments, write_line
+from gumption.scripts.probsol.pictures import animate, solution_moments, write_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

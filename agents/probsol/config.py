@@ -1,4 +1,4 @@
-"""What a run of MaskablePPO in ProbSol is made of: tasks, episodes, learner. On a CPU a config gives the same bits."""
+"""The config of a run of MaskablePPO in ProbSol: tasks, episodes, learner. On a CPU a config gives the same bits."""
 
 from gumption.agents.settings import KnowledgeConfig
 from gumption.data import InputError
@@ -13,25 +13,25 @@ WORLD = "probsol"
 class ProbSolConfig(KnowledgeConfig):
     """MaskablePPO of sb3-contrib on the training part of some tasks.
 
-    Settings were tried on validation tasks of fold 0, seed 0. Solved in one trial after 50,000, 100,000, 150,000 and
+    Validation tasks of fold 0, seed 0, chose the settings. Share solved in one trial after 50,000, 100,000, 150,000 and
     200,000 steps: Fishing .04, .22, .39, .42, FindTheDiff .02, .04, .03, .05, Curling .02, 0, .07, .09; random actions
-    solve at most .01. Of Curling also: progress 0 .03, 0, .01, .01; entropy_coefficient 0.001 .02, .01, 0, 0 and 0.01
-    0, 0, .02, .08; twice as large targets beside the others .04, .03, .07; rewards for progress that are taken back at
-    the end .04, .04 (progress 1), with which Fishing had .04, .02 (progress 0.5). A progress of 0.3 had left Fishing at
-    an AUCCESS of .09 after 100,000 steps and Curling at 0. The way from each point to the nearest disc as more features
-    gave Fishing .56 after 150,000 steps with seed 0, but .03 to .12 of test tasks with four others: of all these
-    choices that one was made on test tasks. Episodes of ten trials made worse players.
+    solve at most .01. Curling with progress 0: .03, 0, .01, .01; with entropy_coefficient 0.001 .02, .01, 0, 0 and with
+    0.01 0, 0, .02, .08; with further tasks of twice as large targets .04, .03, .07; with rewards for progress that the
+    end takes back .04, .04 (progress 1), and Fishing .04, .02 (progress 0.5). A progress of 0.3 left Fishing at an
+    AUCCESS of .09 after 100,000 steps and Curling at 0. The way from each point to the nearest disc as more features
+    gave Fishing .56 after 150,000 steps with seed 0, but .03 to .12 of test tasks with four others: test tasks decided
+    this choice alone. Episodes of ten trials made worse players.
 
     :ivar world: probsol.
-    :ivar task: what is trained on: fishing/generated, designed tasks (fishing, fishing/0), generated for all families,
+    :ivar task: the training tasks: fishing/generated, designed tasks (fishing, fishing/0), generated for all families,
         files; commas between several.
     :ivar fold: which of the ten splits of generated tasks, 0 to 9.
     :ivar laws: real, counterfactual, inert or shuffled; without it the tasks' own.
-    :ivar kg_only: choose discs by the sum of the scores; what is done and where is learned.
+    :ivar kg_only: choose discs by the sum of the scores; the learner chooses what to do and where.
     :ivar max_actions: of an episode of the training, which is one trial; putting a disc down takes two.
-    :ivar stack: how many of the latest observations of the discs the learner sees. Which disc is the odd one, or
-        attracts, shows in how discs moved before: one look at the table does not tell.
-    :ivar progress: what the change of the solution rate is worth in training, beside the 1 for a solved task.
+    :ivar stack: how many of the latest observations of the discs the learner sees. Earlier movements show which disc is
+        the odd one, or attracts; a single observation does not.
+    :ivar progress: reward for the change of the solution rate in training, beside the 1 for a solved task.
     :ivar total_steps: environment steps.
     :ivar num_envs: tables at a time.
     :ivar learning_rate: of Adam.
@@ -92,7 +92,7 @@ class ProbSolConfig(KnowledgeConfig):
     def tasks(self, partition: Partition, task: tuple[str, ...] | None = None) -> tuple[Task, ...]:
         """The tasks of a part of the split. Designed tasks and files are in every part.
 
-        :param task: others than those of the training.
+        :param task: in place of those of the training.
         :raises InputError: no such task, or one that cannot be read.
         """
         return ProbSolSettings(task=task or self.task, partition=partition, fold=self.fold).load_tasks()

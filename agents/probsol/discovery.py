@@ -1,13 +1,14 @@
-"""How few probes it takes to find out which discs are alike: strategies compared on the same tasks.
+"""How few probes tell which discs are alike: strategies compared on the same tasks.
 
-All but the oracle and "all at once" know what other tasks have taught: a curious agent lived through these, was told
-how their discs compare, and rules were mined from both.
+All but the oracle and "all at once" use what other tasks have taught: a curious agent made meetings there, learned how
+the discs compare, and mined rules from both.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import permutations
+from itertools import combinations, count, permutations
 from os import PathLike
 from typing import Literal
 
@@ -15,42 +16,15 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
+from gumption.envs.memory import Triple
 from gumption.envs.probsol.engine import CHECK
-from gumption.envs.probsol.experience import (
-    ACTED_AS_MUCH,
-    ACTED_MORE,
-    ATTRACTS,
-    CHANGED_SIGN,
-    DID_AS,
-    DID_OTHERWISE,
-    DREW_AS,
-    ENDED_AS,
-    KEPT_SIGN,
-    MET_AS,
-    MOVED_AS_FAR,
-    MOVED_FARTHER,
-    REPELS,
-    Meeting,
-    Triple,
-    shown,
-)
-from gumption.envs.probsol.facts import properties
+from gumption.envs.probsol.env import ProbSolVectorEnv
+from gumption.envs.probsol.facts import DIFFERS_FROM, properties
 from gumption.envs.probsol.generators import generate
+from gumption.envs.probsol.knowledge_base import LIVED, shown
 from gumption.envs.probsol.magnets import TABLE
-from gumption.envs.probsol.quiz import (
-    DIPOLE,
-    HEAVIER_THAN,
-    LARGEST,
-    PAIR,
-    SAME_POLARITY,
-    SMALLEST,
-    STRONGER_THAN,
-    disc_label,
-    is_right,
-    property_facts,
-)
+from gumption.envs.probsol.quiz import COMPARED, DIPOLE, LARGEST, PAIR, SMALLEST, disc_label, is_right, property_facts
 from gumption.envs.probsol.tasks import DISCOVERY, Laws, Task
-from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 from gumption.envs.record_memory import RecordMemory
 from gumption.kg import KnowledgeGraph
 from gumption.kg.rules.horn import Rule
@@ -60,80 +34,69 @@ from .players import Script, nearest_open, play
 from .prober import (
     CELLS,
     CLOSE,
-    DIFFERS_FROM,
     FARTHEST,
     IS_LIKE,
     MOVED,
     NEAREST,
     SAME_MAGNETISM,
     SAME_MASS,
-    EveryPair,
     Expectations,
     Follows,
     Hands,
     Prober,
     Probing,
-    RandomPairs,
     Setup,
-    Star,
     outcome,
 )
 
 Discs = Literal["monopoles", "with dipoles"]
-#: What rules are mined from: relations of the experience, and of what is told of the tasks that one learns from.
-LIVED = (
-    ATTRACTS, REPELS, MOVED_FARTHER, MOVED_AS_FAR, DID_AS, ENDED_AS, DID_OTHERWISE, ACTED_MORE, ACTED_AS_MUCH,
-    MET_AS, DREW_AS, KEPT_SIGN, CHANGED_SIGN,
-)  # fmt: skip
-COMPARED = (HEAVIER_THAN, STRONGER_THAN, SAME_POLARITY)
+#: Relations by which a teacher compares discs.
 TOLD = (*COMPARED, SAME_MASS, SAME_MAGNETISM, IS_LIKE, DIFFERS_FROM)
-#: Rules have no exception, since the world has none, and this support, in so many tasks: pairs of one table are no
-#: independent cases.
+#: Least confidence of rules, since the world has no exceptions, least support, and least number of tasks with it: pairs
+#: of one table are no independent cases.
 CONFIDENCE, SUPPORT, TASKS = 1.0, 30, 5
-#: Confidence of rules that are likely, but not certain: two discs may do the same by chance.
+#: Least confidence of likely rules: two discs may do the same by chance.
 LIKELY = 0.9
-#: Meetings at random of the curious agent on a table.
+#: Random meetings of the curious agent on a table.
 CURIOUS = 24
 #: px: radius of the ring of `AtOnce`.
 RING = 150.0
 
 
 def find_tasks(discs: Discs, many: int, first: int) -> list[Task]:
-    """Generated discovery tasks without dark areas and walls, both families in turn, with one trial each.
+    """Generated discovery tasks without dark areas and walls, both families in turn, with one trial each. The quiz asks
+    for an extreme of mass, one of magnetism, and a pair: comparisons of discs can answer these.
 
-    :param discs: tasks without dipoles, or those with some. :param first: the number of the first seed that is tried.
+    :param discs: tasks without dipoles, or with some. :param first: the first seed to try.
     """
     found: list[Task] = []
-    seed = first
-    while len(found) < many:
+    for seed in count(first):
+        if len(found) == many:
+            break
         task = generate(DISCOVERY[len(found) % 2], seed)
         dipoles = any(disc.polarity == DIPOLE for disc in task.objects)
-        if not task.inaccessible and not task.walls and dipoles == (discs == "with dipoles"):
-            found.append(replace(task, constraints={"trial_number": 1}, quiz=_questions(seed)))
-        seed += 1
+        if task.inaccessible or task.walls or dipoles != (discs == "with dipoles"):
+            continue
+        rng = np.random.default_rng([seed, 19])
+        mass, magnetism = ((SMALLEST, LARGEST)[k] for k in rng.integers(2, size=2))
+        quiz: tuple[dict[str, str], ...] = (
+            {"ask": "mass", "which": mass},
+            {"ask": "magnetism", "which": magnetism},
+            {"ask": PAIR, "same": ("mass", "magnetism", "polarity")[int(rng.integers(3))]},
+        )
+        found.append(replace(task, constraints={"trial_number": 1}, quiz=quiz))
     return found
 
 
-def _questions(seed: int) -> tuple[Mapping[str, str], ...]:
-    """An extreme of mass, one of magnetism, and a pair: what can be answered by comparing discs."""
-    rng = np.random.default_rng([seed, 19])
-    ends = [(SMALLEST, LARGEST)[k] for k in rng.integers(2, size=2)]
-    same = ("mass", "magnetism", "polarity")[int(rng.integers(3))]
-    return (
-        {"ask": "mass", "which": ends[0]}, {"ask": "magnetism", "which": ends[1]}, {"ask": PAIR, "same": same}
-    )  # fmt: skip
-
-
-# ---- what other tasks teach
+# ---- learning from other tasks
 
 
 @dataclass(frozen=True)
 class Learned:
-    """What other tasks have taught.
+    """The knowledge from other tasks.
 
-    :ivar facts: what was lived through. :ivar mined: the rules of it without exception, with their figures.
-    :ivar rules: those of them that say what no others do.
-    :ivar likely: rules with exceptions: discs of which this was seen are probably alike, or differ.
+    :ivar facts: of the meetings. :ivar mined: the reliable rules, with their figures. :ivar rules: see `chosen_rules`.
+    :ivar likely: rules with exceptions: a fact makes it probable that two discs are alike, or differ.
     :ivar expected: of meetings.
     """
 
@@ -145,13 +108,13 @@ class Learned:
 
     @property
     def taught(self) -> tuple[tuple[Rule, ...], Expectations, tuple[Rule, ...]]:
-        """What a `Prober` takes."""
+        """The arguments of a `Prober`."""
         return self.rules, self.expected, self.likely
 
 
 class Curious(Prober):
-    """Makes meetings at random, to learn: two of the discs meet others, each at two distances. Then each is held close
-    to the same disc, both ways round."""
+    """Makes random meetings, to learn: two of the discs meet others, each at two distances. Then each is held close to
+    the same disc, both ways round. No meetings for a quiz."""
 
     def __init__(self, labels: Sequence[str], family: str, rng: np.random.Generator) -> None:
         super().__init__(labels, family, (), Expectations())
@@ -159,13 +122,8 @@ class Curious(Prober):
         free = rng.permutation(CELLS)[:2].tolist()
         held = rng.permutation(np.arange(NEAREST, FARTHEST))[:2].tolist()
         distances = [(cells, False) for cells in free] + [(cells, True) for cells in held]
-        every = [
-            Setup(first, second, cells, is_held)
-            for first in range(len(labels))
-            for second in thirds
-            if first != second
-            for cells, is_held in distances
-        ]
+        pairs = [(first, second) for first in range(len(labels)) for second in thirds if first != second]
+        every = [Setup(*pair, cells, is_held) for pair in pairs for cells, is_held in distances]
         self._plan = [every[k] for k in rng.permutation(len(every))[:CURIOUS].tolist()]
         others = [first for first in range(len(labels)) if first != thirds[0]]
         self._plan += [Setup(first, thirds[0], CLOSE, True, turned) for first in others for turned in (False, True)]
@@ -174,11 +132,11 @@ class Curious(Prober):
         return self._plan[len(self.met)] if len(self.met) < len(self._plan) else None
 
     def next_asked(self, question: Mapping[str, str]) -> None:
-        """It makes no meetings for a quiz."""
+        pass
 
 
 def told(task: Task) -> Iterator[Triple]:
-    """What an agent is told of a task that it learns from: how its discs compare."""
+    """What a teacher states of a task: how its discs compare."""
     yield from (fact for fact in property_facts(task) if fact[1] in COMPARED)
     for one, other in permutations(task.objects, 2):
         (mass, magnetism, kind), others = properties(task, one), properties(task, other)
@@ -187,9 +145,11 @@ def told(task: Task) -> Iterator[Triple]:
         yield from ((disc_label(task, one.id), name, disc_label(task, other.id)) for name, it in same.items() if it)
 
 
-def learn(tasks: Sequence[Task], laws: Laws, seed: int) -> Learned:
-    """Live through tasks as a curious agent, be told how their discs compare, and mine rules from both."""
-    player = curious(seed)
+@lru_cache
+def learn_from(discs: Discs, laws: Laws, many: int, seed: int) -> Learned:
+    """Play so many generated tasks, which differ by seed, as a curious agent, learn how their discs compare, and mine
+    rules from both."""
+    tasks, player = find_tasks(discs, many, 100_000 + seed * 1000), curious(seed)
     live_through(tasks, player, laws)
     lived = sorted({fact for prober in player.probers for fact in prober.facts() if fact[1] in LIVED})
     compared = [fact for task in tasks for fact in told(task)]
@@ -199,58 +159,53 @@ def learn(tasks: Sequence[Task], laws: Laws, seed: int) -> Learned:
     found = mine_rules(
         graph, min_support=SUPPORT, min_head_coverage=0.0, min_confidence=0.0, min_contradiction_confidence=LIKELY
     )
-    mined = [one for one in found if _is_reliable(one)]
-    rules = chosen_rules([one.rule for one in sorted(mined, key=_rank)], lived, compared)
-    likely = tuple(one.rule for one in found if _is_likely(one))
+
+    def is_reliable(one: MinedRule) -> bool:
+        # The comparisons of all pairs are known, so there a missing fact is false. Only some pairs met: about meetings
+        # only contradictions count, and comparisons do not entail what one would see.
+        if one.rule.head.relation in LIVED:
+            exact = one.contradiction_confidence >= CONFIDENCE
+            return exact and all(atom.relation in LIVED for atom in one.rule.body)
+        return one.confidence >= CONFIDENCE
+
+    def rank(one: MinedRule) -> tuple[bool, bool, int, int]:
+        # First rules about one relation, then comparisons, then short rules.
+        relations = {atom.relation for atom in (one.rule.head, *one.rule.body)}
+        return len(relations) > 1, one.rule.head.relation in LIVED, len(one.rule.body), -one.support
+
+    def is_likely(one: MinedRule) -> bool:
+        about_likeness = one.rule.head.relation in (IS_LIKE, DIFFERS_FROM)
+        seen_directly = len(one.rule.body) == 1 and one.rule.body[0].relation in LIVED
+        return about_likeness and seen_directly and LIKELY <= one.confidence < CONFIDENCE
+
+    mined = [one for one in found if is_reliable(one)]
+    rules = chosen_rules([one.rule for one in sorted(mined, key=rank)], lived, compared)
+    likely = tuple(one.rule for one in found if is_likely(one))
     met = [[each for _, each in prober.met] for prober in player.probers]
     differ = {(one, other) for one, relation, other in compared if relation == DIFFERS_FROM}
-    clean = [each for many in met for each in many if not each.held and outcome(each) == MOVED]
-    shows = [_tells(each, Follows(rules)) for each in clean if (each.first, each.second) in differ]
+    follows, shows = Follows(rules), []  # whether a meeting alone implies that two discs differ that do
+    for each in (each for many in met for each in many if not each.held and outcome(each) == MOVED):
+        if (each.first, each.second) in differ:
+            number = {each.first: 0, each.second: 1}
+            facts = [(number[a], relation, number[b]) for a, relation, b in (one.fact for one in shown([each]))]
+            shows.append(bool(follows.closure(facts, 2)[DIFFERS_FROM].any()))
     expected = Expectations.of(met, float(np.mean(shows)) if shows else 0.0)
     return Learned(tuple(lived), tuple(mined), rules, likely, expected)
 
 
-def _is_reliable(one: MinedRule) -> bool:
-    """Of all pairs it is told how they compare, so there what is not stated does not hold. What was lived through is a
-    part of the pairs: there contradictions count, and what was told does not say what would be seen."""
-    if one.rule.head.relation in LIVED:
-        exact = one.contradiction_confidence >= CONFIDENCE
-        return exact and all(atom.relation in LIVED for atom in one.rule.body)
-    return one.confidence >= CONFIDENCE
-
-
-def _is_likely(one: MinedRule) -> bool:
-    about_likeness = one.rule.head.relation in (IS_LIKE, DIFFERS_FROM)
-    seen_directly = len(one.rule.body) == 1 and one.rule.body[0].relation in LIVED
-    return about_likeness and seen_directly and LIKELY <= one.confidence < CONFIDENCE
-
-
-def _rank(one: MinedRule) -> tuple[bool, bool, int, int]:
-    """Which rules come first: those about one relation, of the others those of what was told, the shorter ones."""
-    relations = {atom.relation for atom in (one.rule.head, *one.rule.body)}
-    return len(relations) > 1, one.rule.head.relation in LIVED, len(one.rule.body), -one.support
-
-
-def _tells(met: Meeting, follows: Follows) -> bool:
-    """Whether it follows from one meeting that the two differ."""
-    number = {met.first: 0, met.second: 1}
-    facts = [(number[a], relation, number[b]) for a, relation, b in (each.fact for each in shown([met]))]
-    return bool(follows.closure(facts, 2)[DIFFERS_FROM].any())
-
-
 def chosen_rules(rules: Sequence[Rule], lived: Sequence[Triple], compared: Sequence[Triple]) -> tuple[Rule, ...]:
-    """The rules, in their order, without those that say nothing new, those that lead to something false, and those that
-    were of use in few tasks.
+    """The rules, in their order, without redundant ones, those that entail something false, and those of use in few
+    tasks.
 
-    A rule says nothing new where its body entails its head by the rules before. It leads to something false where, with
-    those, it entails of what was lived through a comparison that was not told. A rule about what was told never does:
-    it was mined without a single exception.
+    A rule is redundant where the rules before entail its head from its body. It entails something false where, with
+    those, it entails a comparison that does not hold from the facts of meetings. A rule about comparisons never does:
+    mining found it without a single exception.
     """
     kept: list[Rule] = []
     place = {"x": 0, "y": 1, "z": 2}
     relations = sorted({*TOLD, *(fact[1] for fact in lived)})
     facts, true = (_by_task(each, relations, compared) for each in (lived, compared))
-    told = [relations.index(name) for name in TOLD]
+    comparisons = [relations.index(name) for name in TOLD]
     every, asked = facts | true, Follows((), relations)
     for rule in rules:
         if asked.entailed(rule, every).any(axis=(1, 2)).sum() < min(TASKS, every.shape[1]):
@@ -262,14 +217,14 @@ def chosen_rules(rules: Sequence[Rule], lived: Sequence[Triple], compared: Seque
         if rule.head.relation in LIVED:
             holds = facts.copy()
             Follows([*kept, rule], relations).close(holds)
-            if (holds[told] & ~true[told]).any():
+            if (holds[comparisons] & ~true[comparisons]).any():
                 continue
         kept.append(rule)
     return tuple(kept)
 
 
 def _by_task(facts: Sequence[Triple], relations: Sequence[str], compared: Sequence[Triple]) -> np.ndarray:
-    """(R, T, N, N) bool: the facts of T tasks, whose discs are those that are compared."""
+    """(R, T, N, N) bool: the facts of T tasks, with the discs of the comparisons."""
     discs: dict[str, list[str]] = {}
     for label in sorted({one for fact in compared for one in fact[::2]}):
         discs.setdefault(label.rpartition(":")[0], []).append(label)
@@ -285,20 +240,58 @@ def _by_task(facts: Sequence[Triple], relations: Sequence[str], compared: Sequen
 # ---- other strategies
 
 
+class EveryPair(Prober):
+    """All pairs, one after the other; where a disc lay still, again at another distance, twice at most. No meetings for
+    a quiz."""
+
+    def next_asked(self, question: Mapping[str, str]) -> None:
+        pass
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """The meetings, (first, second)."""
+        return [(first, second) for second, first in combinations(range(len(self.labels)), 2)]
+
+    def next(self) -> Setup | None:
+        tried: dict[tuple[int, int], list[str]] = defaultdict(list)
+        for setup, met in self.met:
+            tried[setup.first, setup.second].append(outcome(met))
+        for pair in self.pairs():
+            if MOVED not in tried[pair] and len(tried[pair]) < 3:
+                done = {setup.cells for setup, _ in self.met if (setup.first, setup.second) == pair}
+                return Setup(*pair, max((cells for cells in CELLS if cells not in done), key=self._moves))
+        return None
+
+
+class Star(EveryPair):
+    """The first disc meets each other one."""
+
+    def pairs(self) -> list[tuple[int, int]]:
+        return [(first, 0) for first in range(1, len(self.labels))]
+
+
+class RandomPairs(EveryPair):
+    """As many random pairs as a star has; the labels are the seed."""
+
+    def pairs(self) -> list[tuple[int, int]]:
+        every = super().pairs()
+        rng = np.random.default_rng(list("".join(self.labels).encode()))
+        return [every[k] for k in rng.permutation(len(every))[: len(self.labels) - 1].tolist()]
+
+
 class Oracle(Prober):
-    """Knows the law, not the properties, and no meeting fails to show something.
+    """Knows the law, not the properties, and each of its meetings shows something.
 
     By the law it can compare any two discs that meetings connect, directly or over others, in each property.
     """
 
     def __init__(self, labels: Sequence[str], family: str, tasks: Sequence[Task]) -> None:
-        """:param tasks: among which that of the labels is."""
+        """:param tasks: with the task of the labels."""
         super().__init__(labels, family, (), Expectations(dict.fromkeys(CELLS, 1.0), told=1.0))
         kinds = {disc_label(task, disc.id): properties(task, disc) for task in tasks for disc in task.objects}
         self._kinds = [kinds[label] for label in labels]
 
     def facts(self) -> list[Triple]:
-        group = list(range(len(self.labels)))  # of each disc, the first one that it is connected with
+        group = list(range(len(self.labels)))  # the first disc that each one is connected with
         for setup, _ in self.met:
             first, second = sorted((group[setup.first], group[setup.second]))
             group = [first if one == second else one for one in group]
@@ -313,10 +306,8 @@ class Oracle(Prober):
 
 
 class AtOnce(Probing):
-    """Puts all discs on a ring, one after the other, and compares how far each went in all.
-
-    FindTheDiff: the one that went least like the others. FindTheSame: the two that went most alike.
-    """
+    """Puts all discs on a ring, one after the other, and compares the ways that they went in all. FindTheDiff: the disc
+    farthest from the median. FindTheSame: the two with the most similar ways."""
 
     def __init__(self) -> None:
         super().__init__(lambda labels, family: Prober(labels, family, (), Expectations()))
@@ -348,10 +339,10 @@ class AtOnce(Probing):
 def live_through(
     tasks: Sequence[Task], player: Probing, laws: Laws = "real", memory: str | PathLike[str] | None = None
 ) -> np.ndarray:
-    """One episode of each task, quizzes left out.
+    """Play one episode of each task, without quizzes.
 
-    :param memory: a folder in which the steps are kept.
-    :returns: (B,) bool, which were solved.
+    :param memory: a folder for the transitions.
+    :returns: (B,) bool: solved.
     """
     batch = ProbSolVectorEnv(
         len(tasks), task=list(tasks), order="sequential", autoreset_mode=AutoresetMode.DISABLED, laws=laws, quiz=False,
@@ -365,57 +356,40 @@ def live_through(
 
 
 def curious(seed: int) -> Probing:
-    """A player that makes meetings at random on each table, to learn."""
+    """A player with a `Curious` agent on each table."""
     rng = np.random.default_rng([seed, 17])
     return Probing(lambda labels, family: Curious(labels, family, rng))
 
 
-STRATEGIES = ("every pair", "star", "all at once", "random", "graph", "oracle")
+#: Strategies -> their agents; "all at once" has none, and the oracle is made with the tasks.
+STRATEGIES: dict[str, type[Prober] | None] = {
+    "every pair": EveryPair, "star": Star, "all at once": None, "random": RandomPairs, "graph": Prober, "oracle": Oracle
+}  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Results:
-    """What came of a strategy, by task.
-
-    :ivar solved: (B,) bool. :ivar probes: (B,) places, holds and turns made to learn the answer. :ivar meetings: (B,).
-    :ivar right: (B, 3) bool, of the questions of the quiz; (B, 0) where the strategy answers none.
-    """
-
-    solved: np.ndarray
-    probes: np.ndarray
-    meetings: np.ndarray
-    right: np.ndarray
-
-
-def compare(strategy: str, tasks: Sequence[Task], laws: Laws, learned: Learned) -> Results:
+def compare(strategy: str, tasks: Sequence[Task], laws: Laws, learned: Learned) -> dict[str, np.ndarray]:
     """Play the tasks by one of the strategies.
 
-    :param learned: what it knows from other tasks, of these laws or of other ones.
+    :param learned: its knowledge from other tasks, of these laws or of other ones.
+    :returns: "solved" (B,) bool; "probes" (B,), places, holds and turns made to learn the answer; "meetings" (B,);
+        "right" (B, 3) bool, of the questions of the quiz, (B, 0) where the strategy answers none.
     :raises InputError: no such strategy.
     """
-    kinds: dict[str, type[Prober]] = {
-        "every pair": EveryPair, "star": Star, "random": RandomPairs, "graph": Prober
-    }  # fmt: skip
     if strategy not in STRATEGIES:
         raise InputError(f"there is no strategy {strategy!r}; there are {', '.join(STRATEGIES)}")
-    if strategy == "all at once":
-        player = AtOnce()
-    elif strategy == "oracle":
-        untested = [replace(task, quiz=()) for task in tasks]
-        player = Probing(lambda labels, family: Oracle(labels, family, untested))
-        tasks = untested
+    kind = STRATEGIES[strategy]
+    if kind is None:
+        player: Probing = AtOnce()
+    elif kind is Oracle:
+        tasks = [replace(task, quiz=()) for task in tasks]
+        player = Probing(lambda labels, family: Oracle(labels, family, tasks))
     else:
-        player = Probing(lambda labels, family: kinds[strategy](labels, family, *learned.taught))
+        player = Probing(lambda labels, family: kind(labels, family, *learned.taught))
     solved = live_through(tasks, player, laws)
     right = [
         [is_right(replace(task, quiz=(question,)), [reply], [0] * len(task.objects))
          for question, reply in zip(task.quiz, replies, strict=False)]
         for task, replies in zip(tasks, player.replies, strict=True)
     ]  # fmt: skip
-    return Results(solved, player.probes, player.meetings, np.array(right, dtype=bool).reshape(len(tasks), -1))
-
-
-@lru_cache
-def learn_from(discs: Discs, laws: Laws, many: int, seed: int) -> Learned:
-    """As `learn`, of so many generated tasks, which are other ones for each seed."""
-    return learn(find_tasks(discs, many, 100_000 + seed * 1000), laws, seed)
+    answered = np.array(right, dtype=bool).reshape(len(tasks), -1)
+    return {"solved": solved, "probes": player.probes, "meetings": player.meetings, "right": answered}

@@ -1,4 +1,4 @@
-"""Players times tasks: each player plays one episode of up to ten trials on each task, all tasks in one batch."""
+"""Players x tasks: each player plays one episode of up to ten trials on each task, all tasks in one batch."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ import numpy as np
 
 from gumption.agents.statistics import wilson_interval
 from gumption.data.settings import Count, Seed, checked
+from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.probsol.settings import ActionForm
 from gumption.envs.probsol.tasks import FAMILIES, Task
-from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 
 from .measures import auccess
 from .players import DoNothing, Player, Random, Scripted, steps
@@ -22,11 +22,11 @@ SCRIPTED = "scripted (people wrote it)"
 
 @dataclass(frozen=True)
 class Played:
-    """What a player did on n tasks.
+    """A player's results on n tasks.
 
-    :ivar families: (n,) names. :ivar trial: (n,) the trial that solved the task, 1 for the first, 0 where none did.
-    :ivar rate: (n,) solution rate at the end of the first trial. :ivar actions: (n,) of the paper's, in the trial that
-        solved the task, or in the last one.
+    :ivar families: (n,) names. :ivar trial: (n,) the trial that solved the task, from 1; 0 where none did.
+    :ivar rate: (n,) solution rate at the end of the first trial. :ivar actions: (n,) actions of the form "paper" in the
+        trial that solved the task, or in the last one.
     """
 
     families: np.ndarray
@@ -55,11 +55,11 @@ class Played:
 def play_tasks(
     player: Any, tasks: Sequence[Task], *, trials: Count = TRIALS, seed: Seed = 0, laws: str | None = None
 ) -> Played:
-    """Play an episode on each task; quizzes are not asked.
+    """Play an episode on each task, without quizzes.
 
-    :param player: see `players.Player`; one that acts in the form "objects" says so in `actions`.
+    :param player: see `players.Player`; its attribute `actions` is "objects" if it acts in that form.
     :param trials: at most so many, whatever the task allows.
-    :param laws: other than those of the tasks.
+    :param laws: in place of the tasks'.
     """
     form: ActionForm = getattr(player, "actions", "paper")
     batch = ProbSolVectorEnv(

@@ -2,93 +2,53 @@
 
 Goals are the six families; layouts of one goal are different certified tasks; the constraint limits the number of
 actions to a multiple of those of the certified solution. Every agent plays each task once, in one trial, and goes on
-where it breaks the limit, so that what it is broken by is measured. Agents cannot read names: the study's fourth factor
-is for people. They do not say plans either: in H3 the strategy of what they did stands for the plan.
+after it breaks the limit, so that the excess is measured. The study's fourth factor, names, is for people: agents
+cannot read them. Agents state no plans either: in H3 the strategy of their actions stands for the plan.
+
+- H1, agreement: do players of other layouts with the same goal and constraint have the same strategy, more often than
+  where strategies are shuffled among the episodes?
+- H2, entropy of strategies, -sum p log2 p: does it fall as the constraint becomes tight?
+- H3, accuracy: how often is the stated plan predicted, and each of the first three actions?
+- Consistency: the share of pairs of equal (goal, constraint) with the same strategy, minus that of all pairs.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from gumption.data import InputError
-from gumption.data.settings import Count, Positive, Seed, checked, checked_methods, shown
+from gumption.data.settings import Count, Positive, Seed, checked, checked_methods
+from gumption.data.wording import shown
+from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.probsol.tasks import CONSTRAINTS, VERBS, Task
-from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 
 from .measures import constraint_distances, constraint_satisfaction_rate, pareto_front, preference_order
 from .players import steps
 
-# ---- Strategies of episodes, coded from their actions, and what the study's hypotheses ask of them (spec, section 5).
-#
-# An episode is its actions by name, as in a solution or a record: ("grab", "b"), ("place", 10, 16), ("check",). What a
-# strategy is, people wrote; who has which one, the actions say.
-#
-# * H1, agreement: do players of other layouts with the same goal and constraint have the same strategy, more often than
-#   where strategies are shuffled among the episodes?
-# * H2, entropy of strategies, -sum p log2 p: does it fall as the constraint becomes tight?
-# * H3, accuracy: how often is the stated plan predicted, and each of the first three actions?
-# * consistency: the share of pairs of equal (goal, constraint) with the same strategy, minus that of all pairs.
+# ---- Strategies and over-policies of episodes. An episode is its actions by name, as in a solution or a record:
+# ("grab", "b"), ("place", 10, 16), ("check",). People wrote the definitions of the strategies.
 
 
-Action = Sequence[Any]
 CHECK_ONLY, TURN, HOLD_AND_PULL, STORING = "check only", "turn", "hold and pull", "one by one storing"
 PUSH, PROBING, ALL_AT_ONCE, PLACE_AND_WAIT = "push", "sequential probing", "all at once", "place and wait"
-#: The eight strategies -> what a player with that one does; see `strategy`.
+#: The eight strategies, and what a player with each does; see `strategy`.
 STRATEGIES = {
     CHECK_ONLY: "puts nothing on the table, takes nothing off it and turns nothing",
-    TURN: "turns discs: a third of what is done, or more",
-    HOLD_AND_PULL: "holds discs: a third of what is done, or more",
+    TURN: "turns discs: a third of the actions on discs, or more",
+    HOLD_AND_PULL: "holds discs: a third of the actions on discs, or more",
     STORING: "sets discs out first, if at all, and then stores one after the other",
     PUSH: "moves the disc that was put down last again: half of the placements, or more",
     PROBING: "puts down several discs, one at a time",
     ALL_AT_ONCE: "puts down several discs that lie on the table together",
     PLACE_AND_WAIT: "puts down one disc and sees what it does",
 }
-CURIOSITY, EMPOWERMENT, SHORTCUT, NONE = "curiosity", "empowerment", "shortcut-seeking", "none"
-OVER_POLICIES = (CURIOSITY, EMPOWERMENT, SHORTCUT, NONE)
+OVER_POLICIES = ("curiosity", "empowerment", "shortcut-seeking", "none")
 #: Verbs -> how many arguments they take; None for any number.
 _ARGUMENTS: dict[str, int | None] = {**VERBS, "grab_placed": 1, "answer": None}
-
-
-@dataclass
-class _Deeds:
-    """What was done in an episode.
-
-    :ivar placed: the discs put down or held somewhere, in order. :ivar most: of them on the table at a time.
-    :ivar stored_last: discs stored since the last placement.
-    """
-
-    placed: list[Any] = field(default_factory=list)
-    holds: int = 0
-    turns: int = 0
-    stores: int = 0
-    stored_last: int = 0
-    most: int = 0
-
-
-def _deeds(actions: Iterable[Action]) -> _Deeds:
-    done, hand, lies = _Deeds(), None, set()
-    for verb, *rest in _checked(actions):
-        if verb in ("grab", "grab_placed", "hold"):
-            hand = rest[0]
-            lies.discard(hand)
-        if verb in ("hold", "hold_at"):
-            done.holds += 1
-        if verb in ("place", "hold_at"):
-            done.placed.append(hand)
-            done.stored_last = 0
-        if verb in ("place", "hold_at", "put_down"):
-            lies.add(hand)
-            done.most = max(done.most, len(lies))
-        if verb == "store":
-            lies.discard(hand)
-            done.stores += 1
-            done.stored_last += 1
-        done.turns += verb == "turn"
-    return done
 
 
 @checked
@@ -97,33 +57,47 @@ def strategy(actions: Sequence[Any]) -> str:
 
     :raises InputError: something else than actions by name.
     """
-    done = _deeds(actions)
-    count = len(done.placed)
-    # A disc that is held at a point is placed there, and counts once.
-    whole = count + done.holds + done.turns + done.stores - sum(one[0] == "hold_at" for one in actions)
+    placed: list[Any] = []  # the discs put down or held somewhere, in order
+    hand, lies, most_together, stores_last = None, set(), 0, 0  # the last counts stores after the last placement
+    verbs = [verb for verb, *_ in _checked(actions)]
+    for verb, *rest in actions:
+        if verb in ("grab", "grab_placed", "hold"):
+            hand = rest[0]
+            lies.discard(hand)
+        elif verb in ("place", "hold_at", "put_down"):
+            lies.add(hand)
+            most_together = max(most_together, len(lies))
+            if verb != "put_down":
+                placed.append(hand)
+                stores_last = 0
+        elif verb == "store":
+            lies.discard(hand)
+            stores_last += 1
+    turns, stores, holds = verbs.count("turn"), verbs.count("store"), verbs.count("hold")
+    whole = len(placed) + holds + turns + stores
+    holds += verbs.count("hold_at")  # a placement, too, which counts once in the whole
     if whole == 0:
         return CHECK_ONLY
-    if 3 * done.turns >= whole:
+    if 3 * turns >= whole:
         return TURN
-    if 3 * done.holds >= whole:
+    if 3 * holds >= whole:
         return HOLD_AND_PULL
-    if done.stores and done.stored_last == done.stores and (done.stores > 1 or not count):
+    if stores and stores_last == stores and (stores > 1 or not placed):
         return STORING
-    again = sum(one == other for one, other in zip(done.placed, done.placed[1:], strict=False))
-    if again and 2 * again >= count:
+    again = sum(one == other for one, other in pairwise(placed))
+    if again and 2 * again >= len(placed):
         return PUSH
-    if len(set(done.placed)) > 1:
-        return PROBING if done.most == 1 else ALL_AT_ONCE
+    if len(set(placed)) > 1:
+        return PROBING if most_together == 1 else ALL_AT_ONCE
     return PLACE_AND_WAIT
 
 
 @checked
 def tendencies(actions: Sequence[Any]) -> np.ndarray:
-    """(3,) how much of an episode's actions show curiosity, empowerment and shortcut-seeking, each from 0 to 1.
+    """(3,) the shares of an episode's actions that show curiosity, empowerment and shortcut-seeking.
 
-    Over-policies are measured, not built in: curiosity is the share of actions that do something for the first time,
-    with that disc; empowerment the share of those that hold a disc, or turn or let go of a held one; shortcut-seeking
-    the share of CHECKs, which ask whether it is enough already.
+    Curious actions apply a verb to a disc for the first time; empowering ones hold a disc, or turn or let go of a held
+    one; shortcuts are CHECKs, which ask whether the goal is reached already.
 
     :raises InputError: as `strategy`, or no actions.
     """
@@ -145,7 +119,7 @@ def tendencies(actions: Sequence[Any]) -> np.ndarray:
 
 def over_policies(measured: ArrayLike) -> list[str]:
     """The over-policy of each episode: the tendency that lies farthest above its mean over the episodes, in standard
-    deviations; "none" where no one lies one deviation above it.
+    deviations; "none" where none lies one deviation above it.
 
     :param measured: (n, 3) of `tendencies`.
     :raises InputError: no such array.
@@ -155,7 +129,7 @@ def over_policies(measured: ArrayLike) -> list[str]:
         raise InputError(f"measured {found.shape} is an array (episodes, 3) of finite numbers")
     deviation = found.std(axis=0)
     above = np.where(deviation > 0, (found - found.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0), 0.0)
-    return [OVER_POLICIES[row.argmax()] if row.max() >= 1 else NONE for row in above]
+    return [OVER_POLICIES[row.argmax() if row.max() >= 1 else -1] for row in above]
 
 
 # ---- hypotheses
@@ -165,7 +139,7 @@ class Agreement(NamedTuple):
     """H1.
 
     :ivar value: share of pairs of episodes with one goal and constraint and two layouts that have one strategy.
-    :ivar shuffled: the same with shuffled strategies, the mean; `p` how often they reach the value or more.
+    :ivar shuffled: its mean with shuffled strategies. :ivar p: how often these reach the value.
     """
 
     value: float
@@ -223,7 +197,7 @@ def entropy(strategies: Sequence[str]) -> float:
     :raises InputError: no strategies.
     """
     if not strategies:
-        raise InputError("there are no strategies to tell the entropy of")
+        raise InputError("there are no strategies, so they have no entropy")
     counts = np.unique(np.array(strategies), return_counts=True)[1]
     share = counts / counts.sum()
     return float(max(0.0, -(share * np.log2(share)).sum()))
@@ -237,14 +211,10 @@ def entropy_by_tightness(strategies: Sequence[str], goals: Sequence[str], tightn
     """
     _coded(strategies, goals)
     _coded(strategies, tightness)
-    groups: dict[tuple[str, str], list[str]] = {}
+    groups: dict[str, dict[str, list[str]]] = {}
     for one, goal, tight in zip(strategies, goals, tightness, strict=True):
-        groups.setdefault((tight, goal), []).append(one)
-    levels = dict.fromkeys(tightness)
-    return {
-        level: float(np.mean([entropy(group) for (tight, _), group in groups.items() if tight == level]))
-        for level in levels
-    }
+        groups.setdefault(tight, {}).setdefault(goal, []).append(one)
+    return {tight: float(np.mean([*map(entropy, by_goal.values())])) for tight, by_goal in groups.items()}
 
 
 @checked
@@ -262,15 +232,15 @@ def plan_accuracy(predicted: Sequence[str], stated: Sequence[str]) -> float:
 def first_actions_accuracy(predicted: Sequence[Any], done: Sequence[Any], first: Count = 3) -> float:
     """H3: the share of the first three actions that are predicted, each at its place; the mean over players.
 
-    :param predicted, done: for each player the actions by name. An episode with fewer is compared as far as it goes.
+    :param predicted, done: for each player the actions by name. A shorter episode counts with all of its actions.
     :raises InputError: lists of different lengths, or an episode without actions.
     """
     if len(predicted) != len(done) or not done or not all(len(episode) for episode in done):
         raise InputError(f"{len(predicted)} episodes are predicted and {len(done)} played; each has an action at least")
     shares = []
-    for told, made in zip(predicted, done, strict=True):
+    for expected, made in zip(predicted, done, strict=True):
         wanted = [tuple(action) for action in made[:first]]
-        shares.append(sum(tuple(one) == other for one, other in zip(told, wanted, strict=False)) / len(wanted))
+        shares.append(sum(tuple(one) == other for one, other in zip(expected, wanted, strict=False)) / len(wanted))
     return float(np.mean(shares))
 
 
@@ -284,36 +254,34 @@ def _coded(labels: Sequence[Any], conditions: Sequence[Any]) -> tuple[np.ndarray
     return np.array([known[each] for each in labels], dtype=np.int64), condition[:, None] == condition
 
 
-def _checked(actions: Iterable[Action]) -> list[Action]:
-    found = []
-    for action in actions:
+def _checked(actions: Iterable[Any]) -> list[Sequence[Any]]:
+    found = list(actions)
+    for action in found:
         known = isinstance(action, list | tuple) and action and action[0] in _ARGUMENTS
         if not known or _ARGUMENTS[action[0]] not in (None, len(action) - 1):
             raise InputError(f"{shown(action)} is no action by name, such as ('grab', 'b') or ('check',)")
-        found.append(action)
     return found
 
 
 # ---- The study
 
 
-#: How tight a constraint is -> the limit, in actions of the certified solution.
+#: Tightness of the constraint -> the limit, in actions of the certified solution.
 TIGHTNESS = {"none": np.inf, "relaxed": 3.0, "critical": 1.1}
 LAYOUTS = 4
-#: Actions of which H3 asks whether they are foretold.
+#: Actions that H3 predicts.
 FIRST = 3
-#: The objectives whose preference order is told.
+#: The objectives of a preference order.
 OBJECTIVES = ("solution", "constraint")
 
 
 @dataclass(frozen=True)
 class Episode:
-    """What an agent did in a task of the study.
+    """An agent's episode in a task of the study.
 
     :ivar goal, layout, tightness: the task. :ivar solved: the goal was reached at CHECK.
     :ivar solution, constraint: its solution rate and constraint satisfaction rate (eq. 1 and 2).
-    :ivar strategy: one of `STRATEGIES`. :ivar tendencies: of `tendencies`.
-    :ivar begins: the verbs of its first three actions.
+    :ivar strategy, tendencies: see the functions. :ivar begins: the verbs of its first three actions.
     """
 
     goal: str
@@ -361,35 +329,32 @@ def play_design(player: Any, cells: Sequence[tuple[str, str, str, Task]], *, see
     for _, ended in steps(batch, player):
         if not ended.any():
             continue
-        told, terminated = batch.info_arrays(), batch.results()[1]
-        rate[ended] = np.where(terminated, told["trial_rate"], told["solution_rate"])[ended]
-        solved[ended] = terminated[ended] & (told["trial_rate"][ended] == 1.0)
-        values[ended], limits[ended] = told["constraints"][ended], told["limits"][ended]
-    kept = CONSTRAINTS.index("action_number")
-    distance = constraint_distances(values[:, [kept]], limits[:, [kept]])
-    satisfied = constraint_satisfaction_rate(distance)
+        infos, terminated = batch.info_arrays(), batch.results()[1]
+        rate[ended] = np.where(terminated, infos["trial_rate"], infos["solution_rate"])[ended]
+        solved[ended] = terminated[ended] & (infos["trial_rate"][ended] == 1.0)
+        values[ended], limits[ended] = infos["constraints"][ended], infos["limits"][ended]
+    limited = [CONSTRAINTS.index("action_number")]
+    satisfied = constraint_satisfaction_rate(constraint_distances(values[:, limited], limits[:, limited]))
     done = {record["task"]["name"]: record["actions"] for record in batch.episodes}
     found = []
     for i, (goal, layout, tightness, task) in enumerate(cells):
         numbers = [action for _, _, action, _ in done[task.name] if action < batch.labels.num_actions]
         named = [label for label in (batch.label(number, i) for number in numbers) if label]
-        rates = float(rate[i]), float(satisfied[i])
-        leanings = tuple(tendencies(named).tolist())
-        begins = tuple(verb for verb, *_ in named[:FIRST])
-        found.append(Episode(goal, layout, tightness, bool(solved[i]), *rates, strategy(named), leanings, begins))
+        outcome = bool(solved[i]), float(rate[i]), float(satisfied[i])
+        style = strategy(named), tuple(tendencies(named).tolist()), tuple(verb for verb, *_ in named[:FIRST])
+        found.append(Episode(goal, layout, tightness, *outcome, *style))
     return found
 
 
 def hypotheses(episodes: Sequence[Episode]) -> dict[str, Any]:
-    """What the strategies of one agent's episodes say: agreement between layouts (H1), entropy by tightness (H2), and
-    consistency."""
-    strategies = [one.strategy for one in episodes]
-    conditions = [(one.goal, one.tightness) for one in episodes]
+    """Agreement between layouts (H1), entropy by tightness (H2), and consistency of one agent's episodes."""
+    strategies, goals, tightness, layouts = (
+        [getattr(one, name) for one in episodes] for name in ("strategy", "goal", "tightness", "layout")
+    )
+    conditions = list(zip(goals, tightness, strict=True))
     return {
-        "agreement": agreement(strategies, conditions, [one.layout for one in episodes])._asdict(),
-        "entropy": entropy_by_tightness(
-            strategies, [one.goal for one in episodes], [one.tightness for one in episodes]
-        ),
+        "agreement": agreement(strategies, conditions, layouts)._asdict(),
+        "entropy": entropy_by_tightness(strategies, goals, tightness),
         "consistency": consistency(strategies, conditions),
     }
 
@@ -404,31 +369,24 @@ def comparison(agents: Mapping[str, Sequence[Episode]]) -> dict[str, Any]:
     """
     names = list(agents)
     means = np.array([[np.mean([getattr(one, each) for one in agents[name]]) for each in OBJECTIVES] for name in names])
-    vectors = np.array([[rate for one in _by_task(agents[name]) for rate in one] for name in names])
+    vectors = np.array([_rates_by_task(agents[name]) for name in names])
     orders = {
         name: " > ".join(" = ".join(OBJECTIVES[each] for each in group) for group in preference_order(means, k))
         for k, name in enumerate(names)
     }
-    every = [one for name in names for one in agents[name]]
-    lean = over_policies([one.tendencies for one in every])
-    owners = [name for name in names for _ in agents[name]]
-    rows = [
-        Row(orders[owner], over, one.goal, one.tightness) for owner, over, one in zip(owners, lean, every, strict=True)
-    ]
-    solved = [row for row, one in zip(rows, every, strict=True) if one.solved]
-    shares = {
-        name: {over: float(np.mean([o == over for o, owner in zip(lean, owners, strict=True) if owner == name]))
-               for over in dict.fromkeys(lean)}
-        for name in names
-    }  # fmt: skip
+    every = [(name, one) for name in names for one in agents[name]]
+    lean = over_policies([one.tendencies for _, one in every])
+    rows = [Row(orders[name], over, one.goal, one.tightness) for (name, one), over in zip(every, lean, strict=True)]
+    solved = [row for row, (_, one) in zip(rows, every, strict=True) if one.solved]
+    shares: dict[str, dict[str, float]] = {}
+    for name in names:
+        mine = [over for (owner, _), over in zip(every, lean, strict=True) if owner == name]
+        shares[name] = {over: mine.count(over) / len(mine) for over in dict.fromkeys(lean)}
     difficulty: dict[str, dict[str, float]] = {}
     if solved:
         prior = Prior(solved, values=rows)
-        table = prior.difficulty()
-        difficulty = {
-            constraint: {goal: float(table[g, c]) for g, goal in enumerate(prior.goals)}
-            for c, constraint in enumerate(prior.constraints)
-        }
+        columns = zip(prior.constraints, prior.difficulty().T.tolist(), strict=True)
+        difficulty = {constraint: dict(zip(prior.goals, column, strict=True)) for constraint, column in columns}
     return {
         "front": [name for name, there in zip(names, pareto_front(vectors), strict=True) if there],
         "preferences": orders,
@@ -440,13 +398,13 @@ def comparison(agents: Mapping[str, Sequence[Episode]]) -> dict[str, Any]:
 
 
 def foretold(agents: Mapping[str, Sequence[Episode]]) -> dict[str, dict[str, dict[str, float]]]:
-    """H3 for agents: how well the episodes of the others foretell those of an agent that is left out.
+    """H3 for agents: how well the episodes of the other agents predict those of each.
 
-    The first predictor gets goal and constraint: it says what others did most often there. The other one gets the
-    reward alone: it says what others did most often in episodes that solved their task, or in all if none did.
+    The first predictor gets goal and constraint: it predicts what others did most often there. The second one gets the
+    reward alone: it predicts what others did most often in episodes that solved their task, or in all if none did.
 
-    :returns: agent -> "goal and constraint" and "reward only" -> "plan", the share of strategies foretold, and
-        "actions", that of the verbs of the first three actions; {} of a single agent.
+    :returns: agent -> "goal and constraint" and "reward only" -> "plan", the share of its strategies that are
+        predicted, and "actions", that of the verbs of its first three actions; {} of a single agent.
     """
     found: dict[str, dict[str, dict[str, float]]] = {}
     for name, mine in agents.items():
@@ -454,31 +412,21 @@ def foretold(agents: Mapping[str, Sequence[Episode]]) -> dict[str, dict[str, dic
         if not others:
             return {}
         rewarded = [one for one in others if one.solved] or others
-        told = {
-            "goal and constraint": [
-                [one for one in others if (one.goal, one.tightness) == (each.goal, each.tightness)] for each in mine
-            ],
-            "reward only": [rewarded] * len(mine),
-        }
+        alike = [[one for one in others if (one.goal, one.tightness) == (each.goal, each.tightness)] for each in mine]
+        plans, begins = [one.strategy for one in mine], [[(verb,) for verb in one.begins] for one in mine]
         found[name] = {
             known: {
-                "plan": plan_accuracy(
-                    [_most_frequent([one.strategy for one in group]) for group in groups],
-                    [one.strategy for one in mine],
-                ),
-                "actions": first_actions_accuracy(
-                    [_by_place([one.begins for one in group]) for group in groups],
-                    [[(verb,) for verb in one.begins] for one in mine],
-                ),
+                "plan": plan_accuracy([_most_frequent([one.strategy for one in group]) for group in groups], plans),
+                "actions": first_actions_accuracy([_usual_begin(group) for group in groups], begins),
             }
-            for known, groups in told.items()
+            for known, groups in {"goal and constraint": alike, "reward only": [rewarded] * len(mine)}.items()
         }
     return found
 
 
-def _by_place(begins: Sequence[Sequence[str]]) -> list[tuple[str]]:
+def _usual_begin(episodes: Sequence[Episode]) -> list[tuple[str]]:
     """The most frequent first verb, second verb and third verb."""
-    columns = ([one[k] for one in begins if len(one) > k] for k in range(FIRST))
+    columns = ([one.begins[k] for one in episodes if len(one.begins) > k] for k in range(FIRST))
     return [(_most_frequent(column),) for column in columns if column]
 
 
@@ -487,26 +435,23 @@ def _most_frequent(values: Sequence[str]) -> str:
     return min(set(values), key=lambda value: (-values.count(value), value))
 
 
-def _by_task(episodes: Sequence[Episode]) -> list[tuple[float, float]]:
-    """The mean solution and constraint rate of each task, in the order of goal, layout and tightness."""
+def _rates_by_task(episodes: Sequence[Episode]) -> list[float]:
+    """The mean solution rate and constraint rate of each task, in the order of goal, layout and tightness."""
     rates: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
     for one in episodes:
         rates.setdefault((one.goal, one.layout, one.tightness), []).append((one.solution, one.constraint))
-    return [tuple(np.mean(rates[key], axis=0)) for key in sorted(rates)]
+    return [rate for key in sorted(rates) for rate in np.mean(rates[key], axis=0)]
 
 
-# ---- Equation 7: which preference order and over-policy a problem solver has, given a goal and a constraint, as
-# tables.
-#
-# lambda is the preference order, xi the over-policy, g the goal, c the constraint. The equation has two factorings:
+# ---- Equation 7: the preference order lambda and the over-policy xi of a problem solver, given a goal g and a
+# constraint c. It has two factorings:
 #
 #     P(lambda, xi | g, c)  ~  P(lambda) P(xi | lambda) P(c | g) P(g | lambda, xi)       "goal"
 #     P(lambda, xi | g, c)  ~  P(lambda) P(xi | lambda) P(g | c) P(c | lambda, xi)       "constraint"
 #
 # Every factor is a table of smoothed shares, (count + a) / (total + a * number of values). Given g and c, P(c | g) and
 # P(g | c) are the same for all (lambda, xi): the first factoring tells solvers apart by the goal alone, the second by
-# the
-# constraint alone. Either one says something of a pair (g, c) that no episode had, from episodes with one of the two.
+# the constraint alone. Both predict for a pair (g, c) without episodes, from episodes with one of the two.
 
 
 Factoring = Literal["goal", "constraint"]
@@ -544,28 +489,24 @@ class Prior:
         self.smoothing = smoothing
         self.counts = np.zeros([len(each) for each in known])
         for row in rows:
-            self.counts[
-                tuple(_place(name, value, known[k]) for k, (name, value) in enumerate(row._asdict().items()))
-            ] += 1
+            self.counts[tuple(map(_place, Row._fields, row, known))] += 1
 
     def solvers(self) -> np.ndarray:
-        """(L, X) P(lambda) P(xi | lambda): what is expected of any task, the frequency baseline."""
+        """(L, X) P(lambda) P(xi | lambda), the same for all tasks: the frequency baseline."""
         counts = self.counts.sum(axis=(2, 3))
         return self._shares(counts.sum(axis=1), 0)[:, None] * self._shares(counts, 1)
 
     def difficulty(self) -> np.ndarray:
-        """(G, C) P(g | c). Of solved episodes it is the share of g among those solved under c: the smaller,
-        the more difficult is the goal under that constraint."""
+        """(G, C) P(g | c). Of solved episodes this is the share of g among those solved under c: the smaller it is, the
+        more difficult is the goal under that constraint."""
         return self._shares(self.counts.sum(axis=(0, 1)), 0)
 
     def joint(self, factoring: Factoring) -> np.ndarray:
         """(L, X, G, C) P(lambda, xi, g, c), the product of the factors; it sums to 1."""
-        task = self.counts.sum(axis=(0, 1))
+        task, solvers = self.counts.sum(axis=(0, 1)), self.solvers()[:, :, None, None]
         if factoring == "goal":
-            likelihood = self._shares(self.counts.sum(axis=3), 2)[:, :, :, None]
-            return self.solvers()[:, :, None, None] * self._shares(task, 1) * likelihood
-        likelihood = self._shares(self.counts.sum(axis=2), 2)[:, :, None, :]
-        return self.solvers()[:, :, None, None] * self._shares(task, 0) * likelihood
+            return solvers * self._shares(task, 1) * self._shares(self.counts.sum(axis=3), 2)[:, :, :, None]
+        return solvers * self._shares(task, 0) * self._shares(self.counts.sum(axis=2), 2)[:, :, None, :]
 
     def posterior(self, goal: str, constraint: str, factoring: Factoring) -> np.ndarray:
         """(L, X) P(lambda, xi | g, c).
@@ -590,29 +531,22 @@ def _place(name: str, value: str, known: Sequence[str]) -> int:
 
 @checked
 def left_out_likelihoods(rows: Sequence[Row], smoothing: Positive = 1.0) -> dict[str, float]:
-    """How well the tables tell the solvers of tasks with a pair (goal, constraint) that they have not seen.
-
-    Each pair is left out in turn, and the tables are made of the other episodes.
+    """How well the tables predict the solvers of a pair (goal, constraint) from the episodes of all other pairs.
 
     :returns: for "goal", "constraint" and "frequency" (the baseline) the mean over all episodes of
-        ln P(lambda, xi | g, c), in nats; 0 is the best there is.
+        ln P(lambda, xi | g, c), in nats; 0 is the best possible value.
     :raises InputError: fewer than two pairs.
     """
     pairs = sorted({(row.goal, row.constraint) for row in rows})
     if len(pairs) < 2:
         raise InputError("rows have one pair of goal and constraint; two at least are needed to leave one out")
-    told: dict[str, list[float]] = {"goal": [], "constraint": [], "frequency": []}
+    found: dict[str, list[float]] = {"goal": [], "constraint": [], "frequency": []}
     for pair in pairs:
-        seen = [row for row in rows if (row.goal, row.constraint) != pair]
-        prior = Prior(seen, smoothing, rows)
-        said = {
-            "goal": prior.posterior(*pair, "goal"),
-            "constraint": prior.posterior(*pair, "constraint"),
-            "frequency": prior.solvers(),
-        }
+        prior = Prior([row for row in rows if (row.goal, row.constraint) != pair], smoothing, rows)
+        tables = prior.posterior(*pair, "goal"), prior.posterior(*pair, "constraint"), prior.solvers()
         for row in rows:
             if (row.goal, row.constraint) == pair:
                 place = prior.preferences.index(row.preference), prior.over_policies.index(row.over_policy)
-                for name, table in said.items():
-                    told[name].append(float(np.log(table[place])))
-    return {name: float(np.mean(values)) for name, values in told.items()}
+                for values, table in zip(found.values(), tables, strict=True):
+                    values.append(float(np.log(table[place])))
+    return {name: float(np.mean(values)) for name, values in found.items()}

@@ -1,56 +1,30 @@
-r"""What the study of goals and constraints measures (Shi et al., "Problem Formulation", A.1 and A.2).
+"""The measures of the study of goals and constraints (Shi et al., "Problem Formulation", A.1 and A.2).
 
 Upsilon is the solution rate of a task, Omega its constraint satisfaction rate, s_last the last state of a trial, g the
-goal, c the constraint and c* what it came to.
+goal, c the constraint and c* its value in the episode.
 
-* solution rate, eq. 1:                  Upsilon = 1 - d(s_last, g)
+* solution rate, eq. 1:                  Upsilon = 1 - d(s_last, g), which the environment gives
 * constraint satisfaction rate, eq. 2:   Omega = 1 - d(c*, c), the mean of d where there are several constraints
 * chances for trials and the like:       d = |c* - c| / (max c - min c) where c* breaks c, else 0; at most 1 (eq. 12)
 * world understanding (A.2):             d = |c* - c| of accuracies, or 1 - cos(c*, c) of displacements
 * Pareto front, eq. 4 and 5:             the vectors that no other one reaches in all objectives and beats in one
 * PHYRE's AUCCESS:                       sum w_k s_k / sum w_k, w_k = ln(k + 1) - ln k, k = 1..10
 
-Equation 7, strategies and what is asked of them are in goals.py.
+goals.py has equation 7 and strategies.
 """
-
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from gumption.data import InputError
-from gumption.data.settings import Count, checked, shown
-from gumption.envs.probsol.geometry import ADD, edits
-
-
-def solution_rate(distances: ArrayLike) -> np.ndarray:
-    """Equation 1 for each episode: 1 - d(s_last, g).
-
-    :param distances: (n,) from 0, where the goal is reached, to 1.
-    :raises InputError: a distance that is not from 0 to 1.
-    """
-    return 1.0 - _shares("distances", distances)
-
-
-@checked
-def discovery_distance(table: Sequence[int], answer: Sequence[int], concerned: Count) -> float:
-    """Equation 10: the Damerau-Levenshtein distance between the sorted ids on the table and those of the answer, with
-    the weights add 2, substitute 1, delete 2, over the largest possible one, 2 n.
-
-    :param concerned: n, how many discs were first stored.
-    :raises InputError: an id twice, or more ids than n.
-    """
-    lists = [np.unique(np.asarray(ids, dtype=np.int64)) for ids in (table, answer)]
-    for given, ids in zip((table, answer), lists, strict=True):
-        if len(ids) != len(given) or len(ids) > concerned:
-            raise InputError(f"ids are {shown(list(given))}; they are distinct, and at most {concerned}")
-    return float(edits(*lists) / (ADD * concerned))
+from gumption.data.settings import Count, checked
+from gumption.data.wording import shown
 
 
 def constraint_distances(values: ArrayLike, limits: ArrayLike) -> np.ndarray:
-    """Equation 12 for each episode and constraint: 0 where the limit is kept, else what it is broken by over the
-    difference between the largest and the smallest limit of that constraint among the episodes given, at most 1.
-    Where all of them have the same limit, a broken one is 1.
+    """Equation 12 for each episode and constraint: 0 within the limit, else the excess over the difference between the
+    largest and the smallest limit of that constraint among the episodes, at most 1. Where all episodes have the same
+    limit, the distance of a broken one is 1.
 
     :param values: (n, C) c*. :param limits: (n, C) c; inf for none.
     :returns: (n, C), NaN where there is no limit.
@@ -69,10 +43,10 @@ def constraint_distances(values: ArrayLike, limits: ArrayLike) -> np.ndarray:
 
 
 def constraint_satisfaction_rate(distances: ArrayLike) -> np.ndarray:
-    """Equation 2 for each episode: 1 - d, where d is the mean over the constraints that it has; 1 where it has none.
+    """Equation 2 for each episode: 1 - d, with d the mean over its constraints; 1 without constraints.
 
     :param distances: (n, C) of `constraint_distances` and of world understanding, NaN for a constraint that an episode
-        does not have. Above 1, where told and true displacements are opposite, they count as 1.
+        does not have. Distances above 1, of opposite displacements, count as 1.
     :raises InputError: a distance below 0, or no such array.
     """
     found = np.asarray(distances, dtype=float)
@@ -84,16 +58,13 @@ def constraint_satisfaction_rate(distances: ArrayLike) -> np.ndarray:
 
 
 def accuracy_distance(told: ArrayLike, wanted: ArrayLike = 1.0) -> np.ndarray:
-    """World understanding as discrimination (A.2): |c* - c| of the share of right answers and the share wanted.
-
-    :param told, wanted: (n,) from 0 to 1.
-    """
+    """World understanding as discrimination (A.2): |c* - c| of shares of right answers, (n,) from 0 to 1."""
     return np.abs(_shares("told", told) - _shares("wanted", wanted))
 
 
 def displacement_distance(told: ArrayLike, true: ArrayLike) -> float:
-    """World understanding as generation (A.2): 1 - cos between the told and the true displacements of all discs after
-    a told placement, from 0 to 2. It is 0 where neither moves anything, and 1 where only one does.
+    """World understanding as generation (A.2): 1 - cos between the stated and the true displacements of all discs after
+    a placement, from 0 to 2. It is 0 where neither moves anything, and 1 where only one does.
 
     :param told, true: (M, 2) px.
     :raises InputError: arrays of different shapes, or numbers that are not finite.
@@ -110,9 +81,9 @@ def displacement_distance(told: ArrayLike, true: ArrayLike) -> float:
 @checked
 def auccess(solved_in: ArrayLike, trials: Count = 10) -> float:
     """PHYRE's AUCCESS: sum w_k s_k / sum w_k over k = 1 to `trials`, w_k = ln(k + 1) - ln k, and s_k the share of tasks
-    that are solved within k trials. 1 is to solve each in its first trial.
+    solved within k trials; 1 if the first trial solves each task.
 
-    :param solved_in: (n,) the trial in which each task was solved, from 1; 0 where it was not.
+    :param solved_in: (n,) the trial that solved each task, from 1; 0 where none did.
     :raises InputError: no task, or a number below 0.
     """
     found = np.asarray(solved_in)
@@ -125,8 +96,8 @@ def auccess(solved_in: ArrayLike, trials: Count = 10) -> float:
 
 
 def efficiency(solution: ArrayLike, used: ArrayLike, solved: ArrayLike) -> float:
-    """Actions of the recorded solution over actions used, the mean over episodes; 0 for an unsolved one. It is above 1
-    where a player needs fewer actions than the record.
+    """Actions of the recorded solution over actions used, the mean over episodes; 0 for an unsolved one, above 1 with
+    fewer actions than the record.
 
     :param solution, used: (n,) numbers of actions, at least 1. :param solved: (n,) bool.
     :raises InputError: arrays of different lengths, or numbers below 1.
@@ -140,11 +111,10 @@ def efficiency(solution: ArrayLike, used: ArrayLike, solved: ArrayLike) -> float
 
 
 def pareto_front(vectors: ArrayLike) -> np.ndarray:
-    """(n,) bool: the vectors on the Pareto front (eq. 4 of one task, eq. 5 of many).
+    """(n,) bool: the vectors on the Pareto front (eq. 4 of one task, eq. 5 of many). A vector is off the front where
+    another one is at least as large in every objective and larger in one.
 
-    A vector is off the front where another one is at least as large in every objective and larger in one.
-
-    :param vectors: (n, d) a policy's objectives, each the better the larger: Upsilon and Omega of each task.
+    :param vectors: (n, d) objectives of policies, better the larger: Upsilon and Omega of each task.
     :raises InputError: no such array, or a number that is not finite.
     """
     found = _vectors(vectors)
@@ -154,10 +124,10 @@ def pareto_front(vectors: ArrayLike) -> np.ndarray:
 
 
 def preference_order(vectors: ArrayLike, policy: int) -> list[list[int]]:
-    """The preference order lambda that a policy stands for: its objectives, those that it gives up least first.
+    """The preference order lambda of a policy: its objectives, sorted by its loss, smallest first.
 
-    What it gives up of an objective is the largest value that any of the policies reaches, minus its own. Objectives of
-    which it gives up equally much are in one group: the order is partial.
+    The loss in an objective is the largest value that any policy reaches, minus its own. Objectives of equal loss are
+    in one group: the order is partial.
 
     :param vectors: (n, d) as in `pareto_front`. :param policy: which of the n.
     :returns: numbers of objectives, 0 to d - 1, in groups.
@@ -166,8 +136,8 @@ def preference_order(vectors: ArrayLike, policy: int) -> list[list[int]]:
     found = _vectors(vectors)
     if not 0 <= policy < len(found):
         raise InputError(f"policy is {policy}; there are 0 to {len(found) - 1}")
-    given_up = (found.max(axis=0) - found[policy]).round(12)
-    return [np.flatnonzero(given_up == loss).tolist() for loss in np.unique(given_up)]
+    losses = (found.max(axis=0) - found[policy]).round(12)
+    return [np.flatnonzero(losses == loss).tolist() for loss in np.unique(losses)]
 
 
 def _vectors(vectors: ArrayLike) -> np.ndarray:

@@ -12,14 +12,14 @@ from torch import nn
 from gumption.agents.policy import KGPolicy, Readout
 from gumption.envs.probsol.actions import COARSE, WHAT
 
-#: Width of what is known of a disc, of the whole table, and of a point.
+#: Widths of the features of a disc, of the whole table, and of a point.
 DISC, TABLE, POINT = 64, 128, 32
-#: Of a disc's row in the observation.
+#: Columns of a disc's row in the observation, and their number.
 PLACED, X, Y, GOLDEN, NUMBERS = 3, 4, 5, 7, 11
-#: As shares of the table's side: how far a disc makes itself felt around a point, near and far.
+#: Widths of the bells around placed discs, as shares of the table's side.
 REACHES = (0.06, 0.2)
-#: Of a point: map (5), x, y, placed discs near it (of a held one no place is told), and how far and which way the goal
-#: disc and the target are.
+#: Of a point: map (5), x, y, placed discs near it (the observation has no place of a held one), and the ways to the
+#: goal disc and to the target, with their lengths.
 POINT_FEATURES = 5 + 2 + len(REACHES) + 6
 #: Of a disc: the map (5) at its place, and the way to the middle of the targets.
 PLACE_FEATURES = 5 + 2
@@ -28,9 +28,9 @@ PLACE_FEATURES = 5 + 2
 class TableNetwork(BaseFeaturesExtractor):
     """Observations -> (B, 128 + M + 361): a summary of the table, a logit for each disc and one for each point.
 
-    Discs (B, n, M, 11) are those of the n latest observations, the map is (B, 5, 19, 19). Every disc goes through the
-    same layers, then looks at the others (attention); every point goes through the same layers, too. Scores (B, M, K)
-    of what a graph says of each disc are mixed into the logits of the discs; see `KGPolicy`.
+    Discs (B, n, M, 11) are those of the n latest observations, the map is (B, 5, 19, 19). All discs share the same
+    layers and attention over the others; all points share the same layers, too. `KGPolicy` mixes the scores (B, M, K)
+    of a graph into the logits of the discs.
     """
 
     side: torch.Tensor  # (19,) places of columns and rows, as shares of the table's side
@@ -39,17 +39,17 @@ class TableNetwork(BaseFeaturesExtractor):
     def __init__(self, observation_space: spaces.Dict, relations: Sequence[str] = (), *, kg_only: bool = False) -> None:
         """
         :param relations: names of the K scores.
-        :param kg_only: discs are chosen by the sum of their scores.
+        :param kg_only: the sum of the scores chooses discs.
         """
         stack, self.discs, _ = observation_space["discs"].shape  # pyright: ignore[reportGeneralTypeIssues, reportOptionalIterable]
         super().__init__(observation_space, TABLE + self.discs + COARSE * COARSE)
         seen = stack * NUMBERS + PLACE_FEATURES
         self.disc = nn.Sequential(nn.Linear(seen, DISC), nn.ReLU(), nn.Linear(DISC, DISC), nn.ReLU())
         self.attention = nn.MultiheadAttention(DISC, 4, batch_first=True)
-        told = sum(int(torch.tensor(observation_space[name].shape).prod()) for name in ("family", "constraints"))  # pyright: ignore[reportArgumentType]
+        goal = sum(int(torch.tensor(observation_space[name].shape).prod()) for name in ("family", "constraints"))  # pyright: ignore[reportArgumentType]
         self.map = nn.Sequential(nn.AvgPool2d(4, ceil_mode=True), nn.Flatten(), nn.Linear(5 * 5 * 5, DISC), nn.ReLU())
         self.table = nn.Sequential(
-            nn.Linear(2 * DISC + DISC + told, TABLE), nn.ReLU(), nn.Linear(TABLE, TABLE), nn.ReLU()
+            nn.Linear(2 * DISC + DISC + goal, TABLE), nn.ReLU(), nn.Linear(TABLE, TABLE), nn.ReLU()
         )
         which = Which()
         self.which = KGPolicy(which, relations, kg_only=kg_only) if relations else which
@@ -66,12 +66,12 @@ class TableNetwork(BaseFeaturesExtractor):
         discs, grid = observations["discs"], observations["map"].float()
         there = discs[:, 0, :, :4].sum(dim=2) > 0
         rows = self.disc(torch.cat([discs.transpose(1, 2).flatten(2), self._under(discs[:, 0], grid)], dim=2))
-        hidden = ~there & there.any(dim=1, keepdim=True)  # absent discs are not looked at
+        hidden = ~there & there.any(dim=1, keepdim=True)  # no attention to absent discs
         rows = rows + self.attention(rows, rows, rows, key_padding_mask=hidden, need_weights=False)[0]
         kept = rows * there[..., None]
         mean = kept.sum(dim=1) / there.sum(dim=1, keepdim=True).clamp(min=1)
-        told = [observations["family"].flatten(1), observations["constraints"].flatten(1)]
-        table = self.table(torch.cat([mean, kept.amax(dim=1), self.map(grid), *told], dim=1))
+        goal = [observations["family"].flatten(1), observations["constraints"].flatten(1)]
+        table = self.table(torch.cat([mean, kept.amax(dim=1), self.map(grid), *goal], dim=1))
         which = self.which(rows, table, observations.get("scores")).logits
         points = self.point(self._around(discs[:, 0], grid)) + self.point_table(table)[:, None]
         return torch.cat([table, which, self.where(points)[..., 0]], dim=1)
@@ -79,7 +79,7 @@ class TableNetwork(BaseFeaturesExtractor):
     @torch.no_grad()
     def _under(self, discs: torch.Tensor, grid: torch.Tensor) -> torch.Tensor:
         """(B, M, 7): the map at the place of each disc (5), and the way to it from the targets' middle; 0 for discs
-        that are not placed. Without this a learner hardly sees when to CHECK."""
+        that are not placed. Without these a learner hardly learns when to CHECK."""
         placed = discs[:, :, PLACED, None]
         column, row = ((discs[:, :, each] * 20 - 0.25).long().clamp(0, COARSE - 1) for each in (X, Y))
         at = (row * COARSE + column)[:, None].expand(-1, grid.shape[1], -1)
@@ -91,7 +91,7 @@ class TableNetwork(BaseFeaturesExtractor):
 
     @torch.no_grad()
     def _around(self, discs: torch.Tensor, grid: torch.Tensor) -> torch.Tensor:
-        """(B, 361, 15): what is at each point, and near it; made of the observation alone."""
+        """(B, 361, 15): the features of each point, from the observation alone."""
         batch, many = len(discs), len(self.points)
         parts = [grid.flatten(2).transpose(1, 2), self.points.expand(batch, many, 2)]
         for reach in REACHES:  # a bell over x times one over y: (B, M, 19) each
@@ -108,9 +108,9 @@ class TableNetwork(BaseFeaturesExtractor):
 
 
 class Which(nn.Module):
-    """What is known of each disc (B, M, 64) and of the table (B, 128) -> a logit for each disc.
+    """Features of each disc (B, M, 64) and of the table (B, 128) -> a logit for each disc.
 
-    :ivar size: of the summary for `KGPolicy`, which is what is known of the table.
+    :ivar size: of the summary for `KGPolicy`, the features of the table.
     """
 
     size = TABLE
@@ -120,11 +120,11 @@ class Which(nn.Module):
         self.hidden, self.logit = nn.Linear(DISC + TABLE, DISC), nn.Linear(DISC, 1)
 
     def forward(self, rows: torch.Tensor, table: torch.Tensor, scores: torch.Tensor | None) -> Readout:
-        """`scores` are not read: this is an agent without knowledge."""
+        """The Readout of an agent without knowledge, whatever the scores."""
         return self.read(rows, table)[0]
 
     def read(self, rows: torch.Tensor, table: torch.Tensor) -> tuple[Readout, torch.Tensor]:
-        """The logits (B, M), and the summary of the table; the value is another network's."""
+        """The logits (B, M), without a value, and the features of the table."""
         seen = torch.cat([rows, table[:, None].expand(-1, rows.shape[1], -1)], dim=2)
         logits = self.logit(self.hidden(seen).relu())[..., 0]
         return Readout(logits, table.new_zeros(len(table)), logits), table
@@ -154,7 +154,7 @@ class Value(nn.Module):
 
 
 class TablePolicy(MaskableMultiInputActorCriticPolicy):
-    """The policy of MaskablePPO over `TableNetwork`: which disc and where are told apart by what is known of each."""
+    """The policy of MaskablePPO over `TableNetwork`, which gives the logits of discs and points itself."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings, features_extractor_class=TableNetwork, net_arch=[], ortho_init=False)

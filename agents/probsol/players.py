@@ -1,8 +1,8 @@
-"""Players of ProbSol that learn nothing: what a learner has to beat, and what certification plays.
+"""Players of ProbSol that learn nothing: a learner has to beat them, and certification plays them.
 
-A player has `begin(batch)`, called when all tables of a batch begin, and `act(batch) -> (B,) actions` of the paper's
-form. Random, do-nothing and naive players look at what anybody sees. Scripted players follow strategies that people
-wrote: tables that say so call them that.
+A player has `begin(batch)`, called when all tables of a batch begin, and `act(batch) -> (B,) actions` of the form
+"paper". Random, do-nothing and naive players use only what a player sees. Scripted players follow strategies that
+people wrote; result tables say so.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -13,31 +13,34 @@ import numpy as np
 from gumption.agents import evaluation
 from gumption.data import InputError
 from gumption.envs.probsol.engine import CENTRES, CHECK, NONE, POINTS, PUT_DOWN, TAKE_UP, TURN, TURN_BACK
+from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.probsol.geometry import PLACED, STORED, area_distance
 from gumption.envs.probsol.magnets import RADIUS, TABLE
 from gumption.envs.probsol.tasks import CELL, CONSTRAINTS, CRAFTING, DISCOVERY, GRID, Task
-from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 
 from .solvers import Solution, solve
 
-# ---- How the scripted player of discovery tells discs apart: by experiments that people wrote, from what anybody sees.
+# ---- the scripted player of discovery
 
 
-#: What one table's strategy gives: an action, or a name and its arguments. It goes on once the action is done.
+#: Yields the actions of one table, as numbers or by name, and goes on once the action is done.
 Script = Generator[int | tuple[object, ...], None, None]
-#: Columns of the grid where the probed disc is put down and where the other one is held: near, and far; their row.
+#: The same, with groups of discs as its result.
+Grouping = Generator[int | tuple[object, ...], None, list[list[int]]]
+#: Columns of the grid for the probed disc and for the held one: near, and far; their row.
 NEAR, FAR, ROW = (18, 15), (15, 1), 19
+NEAR_PX = NEAR[0] * CELL + CELL / 2
 #: Actions that a trial keeps for a probe and for the answer.
 KEPT = 32
 Look = tuple[float, ...]
 
 
-class Probing:
+class PairTests:
     """Probes the discs of one table that is otherwise empty, and leaves the answer on it.
 
-    A probe puts a disc down and holds another one beside it: where the first one goes, and for how long, is a look.
-    Discs that are alike look alike to the last bit, since the physics is deterministic. Others may look alike where
-    they run into the edge, or into the disc that is held; so those that look alike are looked at in another way: from
+    A probe puts a disc down and holds another one beside it: the place where the first one comes to rest, and the time,
+    are a look. Discs that are alike give the same look to the last bit, since the physics is deterministic. Other discs
+    may do so, too, if they run into the edge or into the held disc. So discs of one look get another probe: from
     farther off, beside a disc that repels them, or turned half round.
     """
 
@@ -56,92 +59,84 @@ class Probing:
         """The actions, up to CHECK."""
         first, *others = self.mine
         groups: list[list[int]] = []
-        yield from self._look_at(others, first)
-        for same in self._alike(others, first):
-            yield from self._refine(same, first, others, groups)
+        for same in (yield from self._groups(others, first)):
+            groups += yield from self._refine(same, first, others)
         groups.sort(key=len, reverse=True)
         yield from self._place_first(first, others, groups)
         alike = max(groups, key=len)
         leave = alike if self.task.family == "FindTheSame" else [disc for disc in self.mine if disc not in alike]
-        for disc, at in zip(leave, self._spots(len(leave)), strict=False):
+        allowed = self.tables.data.allowed[self.tables.rows[self.i]]
+        spots = [(column, row) for row in (5, 34, 20) for column in (5, 34, 20) if allowed[row * GRID + column]]
+        for disc, at in zip(leave, spots, strict=False):
             yield disc
             yield ("place", *at)
         yield ("check",)
 
-    def _refine(self, same: Sequence[int], by: int, others: Sequence[int], groups: list[list[int]]) -> Script:
-        """Look again at discs that look alike beside `by`, in other ways; adds the groups that are left."""
+    def _refine(self, same: Sequence[int], by: int, others: Sequence[int]) -> Grouping:
+        """Probe discs of one look beside `by` in other ways."""
         found = [list(same)]
         look = self.looks.get((same[0], by, False, 0))
-        if len(same) > 1 and look is not None and look[0] < self._x(NEAR[0]):  # pulled: another one may repel them
+        if len(same) > 1 and look is not None and look[0] < NEAR_PX:  # pulled: another one may repel them
             pulled = [disc for disc in others if self._pulled(disc, by)]
             found = yield from self._split(found, pulled, False, 0)
             if any(len(group) > 1 and self._pulled(group[0], group[1]) for group in found):
                 found = yield from self._split(found, [by], False, 4)
         elif len(same) > 1 and look is not None and look[0] >= TABLE - RADIUS - 1:
             found = yield from self._split(found, [by], True, 0)
-        groups += found
+        return found
 
-    def _split(
-        self, groups: Sequence[list[int]], by: Sequence[int], far: bool, turned: int
-    ) -> Generator[int | tuple[object, ...], None, list[list[int]]]:
-        """The groups, after a look at each disc of those with several: beside the first of `by` that does not pull
+    def _split(self, groups: Sequence[list[int]], by: Sequence[int], far: bool, turned: int) -> Grouping:
+        """The groups after a probe of each disc in a group of several: beside the first of `by` that does not pull
         them, or beside one another."""
         found: list[list[int]] = []
         for group in groups:
+            if len(group) == 1:
+                found.append(group)
+                continue
             seen: dict[Look | None, list[int]] = {}
             common = None
-            for one in by if len(group) > 1 else ():
+            for one in by:
                 if one not in group:
                     yield from self._probe(group[0], one, far, turned)
                     look = self.looks[group[0], one, far, turned]
-                    if far or turned or (look is not None and look[0] >= self._x(NEAR[0])):
+                    if far or turned or (look is not None and look[0] >= NEAR_PX):
                         common = one
                         break
-            for disc in group if len(group) > 1 else ():
-                beside = self._other(disc, group) if common is None else common
+            for disc in group:
+                beside = next(one for one in group if one != disc) if common is None else common
                 yield from self._probe(disc, beside, far, turned)
                 look = self.looks[disc, beside, far, turned]
                 if look is not None and look[0] >= TABLE - RADIUS - 1 and not far:
                     yield from self._probe(disc, beside, True, turned)
                     look = (*look, *(self.looks[disc, beside, True, turned] or ()))
                 seen.setdefault(look, []).append(disc)
-            found += seen.values() if seen else [group]
+            found += seen.values()
         return found
 
     def _place_first(self, first: int, others: Sequence[int], groups: list[list[int]]) -> Script:
-        """Put the disc that the others were probed beside into a group, or into one of its own."""
+        """Put the disc beside which the others were probed into a group, or into one of its own."""
         several = [group for group in groups if len(group) > 1]
         for group in several[:1] or list(groups):
             by = next(disc for disc in (*group[1:], *others) if disc != group[0])
-            yield from self._look_at([first, group[0]], by)
-            pair: list[list[int]] = []
-            if len(self._alike([first, group[0]], by)) == 1:
-                yield from self._refine([first, group[0]], by, [*others, first], pair)
+            pair = yield from self._groups([first, group[0]], by)
+            if len(pair) == 1:
+                pair = yield from self._refine([first, group[0]], by, [*others, first])
             if len(pair) == 1:
                 group.append(first)
                 return
         groups.append([first])
 
-    def _look_at(self, discs: Sequence[int], by: int) -> Script:
-        for disc in discs:
-            yield from self._probe(disc, by, False, 0)
-
-    def _alike(self, discs: Sequence[int], by: int) -> list[list[int]]:
-        """The discs in groups that look alike beside `by`."""
+    def _groups(self, discs: Sequence[int], by: int) -> Grouping:
+        """The discs in groups of one look beside `by`."""
         seen: dict[Look | None, list[int]] = {}
         for disc in discs:
+            yield from self._probe(disc, by, False, 0)
             seen.setdefault(self.looks[disc, by, False, 0], []).append(disc)
         return list(seen.values())
 
     def _pulled(self, disc: int, by: int) -> bool:
         look = self.looks.get((disc, by, False, 0))
-        return look is not None and look[0] < self._x(NEAR[0])
-
-    @staticmethod
-    def _other(disc: int, by: Sequence[int]) -> int:
-        return next((one for one in by if one != disc), by[0])
-
-    # ---- one probe
+        return look is not None and look[0] < NEAR_PX
 
     def _probe(self, disc: int, by: int, far: bool, turned: int) -> Script:
         """Put a disc down, turned by so many eighths, and hold another one beside it; both go back to their cells."""
@@ -149,7 +144,8 @@ class Probing:
         if key in self.looks or disc == by:
             self.looks.setdefault(key, None)
             return
-        if self._left() < KEPT:
+        used = int(self.tables.actions[self.i] + self.tables.refused[self.i])
+        if self.batch.settings.max_actions - used < KEPT:
             limit = self.tables.data.limits[self.tables.rows[self.i], CONSTRAINTS.index("trial_number")]
             if self.tables.trials[self.i] >= limit:
                 self.looks[key] = None
@@ -186,24 +182,10 @@ class Probing:
     def _hold(self, column: int) -> tuple[object, ...]:
         return ("hold_at", ROW, column) if self._down else ("hold_at", column, ROW)
 
-    def _left(self) -> int:
-        used = self.tables.actions[self.i] + self.tables.refused[self.i]
-        return self.batch.settings.max_actions - int(used)
-
     def _cell(self, disc: int) -> tuple[object, ...]:
         stored = self.task.objects[disc].stored
         assert stored is not None
         return "store", stored
-
-    def _spots(self, many: int) -> list[tuple[int, int]]:
-        """Points far from one another where discs may lie."""
-        allowed = self.tables.data.allowed[self.tables.rows[self.i]]
-        spots = [(column, row) for row in (5, 34, 20) for column in (5, 34, 20)]
-        return [(column, row) for column, row in spots if allowed[row * GRID + column]][:many]
-
-    @staticmethod
-    def _x(column: int) -> float:
-        return column * CELL + CELL / 2
 
 
 # ---- Players
@@ -241,8 +223,8 @@ def play(batch: ProbSolVectorEnv, player: Player) -> np.ndarray:
 
 
 def steps(batch: ProbSolVectorEnv, player: Player) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Play one episode on each table, begun by a reset; after each step (B,) bool who made it, and whose episode ended
-    with it."""
+    """Play one episode on each table, begun by a reset; yields after each step (B,) bool: the tables that made it, and
+    the tables whose episode ended with it."""
     player.begin(batch)
     for _, playing in evaluation.steps(lambda batch, first: player.act(batch), batch):
         _, terminated, truncated = batch.results()
@@ -250,7 +232,7 @@ def steps(batch: ProbSolVectorEnv, player: Player) -> Iterator[tuple[np.ndarray,
 
 
 class Random:
-    """Open actions, each as likely as another one."""
+    """Draws among the open actions, all equally likely."""
 
     def __init__(self, seeds: Seeds) -> None:
         self.seeds = seeds
@@ -270,7 +252,7 @@ class Random:
 
 
 def _streams(seeds: Seeds, batch: int, purpose: int) -> list[np.random.Generator]:
-    """A generator for each table, so that what one draws does not depend on the others."""
+    """A generator for each table, so that no table's draws depend on the others."""
     each = [[seeds, i] for i in range(batch)] if isinstance(seeds, int) else [[seed, 0] for seed in seeds]
     return [np.random.default_rng([*seed, purpose]) for seed in each]
 
@@ -286,38 +268,28 @@ class DoNothing:
 
 
 class Scripts:
-    """Plays a script of its own on each table; NONE once the script is at its end.
-
-    :ivar write: (batch, i) -> the script of table i.
-    """
+    """Plays a script on each table, which `write(batch, i)` makes, and NONE after its end."""
 
     def __init__(self, write: Callable[[ProbSolVectorEnv, int], Script]) -> None:
         self.write = write
 
     def begin(self, batch: ProbSolVectorEnv) -> None:
         self._scripts = [self.write(batch, i) for i in range(batch.num_envs)]
-        self._over = [False] * batch.num_envs
 
     def act(self, batch: ProbSolVectorEnv) -> np.ndarray:
-        none = batch.labels.num_actions + NONE
-        actions = np.full(batch.num_envs, none)
+        actions = np.full(batch.num_envs, batch.labels.num_actions + NONE)
         for i, script in enumerate(self._scripts):
-            if not self._over[i]:
-                action = next(script, None)
-                self._over[i] = action is None
-                if isinstance(action, tuple):
-                    actions[i] = batch.action_index(*action, i=i)  # pyright: ignore[reportArgumentType]
-                elif action is not None:
-                    actions[i] = action
+            action = next(script, None)
+            if isinstance(action, tuple):
+                actions[i] = batch.action_index(*action, i=i)  # pyright: ignore[reportArgumentType]
+            elif action is not None:
+                actions[i] = action
         return actions
 
 
-# ---- the naive policy of each family
-
-
 class Naive(Scripts):
-    """Tool use: any disc to the open point nearest to a goal disc or target. Crafting: discs straight into the blocks.
-    Discovery: as many discs as the answer has, at random. Then CHECK."""
+    """The naive policy of each family. Tool use: any disc to the open point nearest to a goal disc or target. Crafting:
+    discs straight into the blocks. Discovery: as many discs as the answer has, at random. Then CHECK."""
 
     def __init__(self, seeds: Seeds) -> None:
         super().__init__(self._script)
@@ -341,12 +313,11 @@ class Naive(Scripts):
                 points = np.flatnonzero(_open_points(batch, i))
                 yield int(rng.choice(points)) + batch.labels.first_point if len(points) else check
         elif task.family in CRAFTING:
-            middles = [np.mean(block, axis=0) for block in task.blocks]
             served, idle = _serving(batch, i)
             discs = rng.permutation(idle).tolist()
-            for block in rng.permutation(len(middles)).tolist():
+            for block in rng.permutation(len(task.blocks)).tolist():
                 if block not in served and discs:
-                    yield from _set(batch, i, discs.pop(), middles[block])
+                    yield from _set(batch, i, discs.pop(), np.mean(task.blocks[block], axis=0))
         else:
             places = tables.place[i][tables.data.golden[tables.rows[i]]].tolist()
             places += [[x + wide / 2, y + high / 2] for x, y, wide, high in task.targets]
@@ -358,7 +329,7 @@ class Naive(Scripts):
 
 
 def _set(batch: ProbSolVectorEnv, i: int, disc: int, point: np.ndarray) -> Script:
-    """Put a disc, which lies in the side bar or on the table, at the open point nearest to a place."""
+    """Put a disc, from the side bar or the table, at the open point nearest to a place."""
     yield "grab", batch.task(i).ids[disc]
     if (number := nearest_open(batch, i, point)) is not None:
         yield number
@@ -374,13 +345,13 @@ def nearest_open(batch: ProbSolVectorEnv, i: int, place: np.ndarray) -> int | No
 
 
 def _open_points(batch: ProbSolVectorEnv, i: int) -> np.ndarray:
-    """(1600,) bool: the points at which the disc in hand can be placed."""
+    """(1600,) bool: the points that are open to the disc in hand."""
     first = batch.labels.first_point
     return batch.tables.mask()[i, first : first + POINTS]
 
 
 def _serving(batch: ProbSolVectorEnv, i: int) -> tuple[set[int], list[int]]:
-    """Of a crafting task, the blocks that hold a disc, and the discs that are in no block."""
+    """The blocks of a crafting task that hold a disc, and the discs that lie in no block."""
     tables, task = batch.tables, batch.task(i)
     served: set[int] = set()
     idle = []
@@ -396,11 +367,11 @@ def _serving(batch: ProbSolVectorEnv, i: int) -> tuple[set[int], list[int]]:
     return served, idle
 
 
-# ---- scripted players
-
-
 class Solved(Scripts):
-    """Does what a solution says, which `solutions` gives for a task; answers of quizzes are left to others."""
+    """Does the actions of a solution, but answers no quiz.
+
+    :ivar solutions: task -> its solution, by default the recorded one.
+    """
 
     def __init__(self, solutions: Callable[[Task], Solution] = lambda task: task.solution) -> None:
         super().__init__(self._script)
@@ -410,20 +381,22 @@ class Solved(Scripts):
         yield from (action for action in self.solutions(batch.task(i)) if action[0] != "answer")
 
 
-class Scripted(Scripts):
+class Scripted(Solved):
     """The scripted solver of each family. People wrote it: in tool use and crafting it searches with the simulator and
-    looks hidden properties up; in discovery it finds the answer by probing, from what anybody sees."""
+    looks hidden properties up; in discovery it finds the answer by probing, from what a player sees."""
 
     def __init__(self) -> None:
-        super().__init__(self._script)
+        super().__init__(self._solve)
         self._found: dict[str, Solution] = {}
 
-    def _script(self, batch: ProbSolVectorEnv, i: int) -> Script:
-        task = batch.task(i)
-        if task.family in DISCOVERY:
-            yield from Probing(batch, i).script()
-            return
+    def _solve(self, task: Task) -> Solution:
         if task.hash not in self._found:
             self._found[task.hash] = solve(task)
-        yield from (action for action in self._found[task.hash] if action[0] != "answer")
-        yield ("check",)
+        return self._found[task.hash]
+
+    def _script(self, batch: ProbSolVectorEnv, i: int) -> Script:
+        if batch.task(i).family in DISCOVERY:
+            yield from PairTests(batch, i).script()
+        else:
+            yield from super()._script(batch, i)
+            yield ("check",)

@@ -1,10 +1,9 @@
-"""An agent that finds out by trying which discs are alike, in the discovery families.
+"""An agent of the discovery families that finds out by trying which discs are alike.
 
-What it sees of meetings becomes facts (`gumption.envs.probsol.experience`). Rules that were mined from other tasks say
-what follows from these facts, also of pairs that never met. An answer is possible as long as nothing that follows
-speaks against it. The next meeting is the one with the largest expected information about which answer is right; the
-agent stops when one is left. People wrote this strategy; what the facts mean, and at which distances discs show
-something, is learned.
+Its meetings become facts (`gumption.envs.probsol.knowledge_base`). Rules mined from other tasks entail further facts,
+also about pairs that never met. An answer is possible as long as no fact contradicts it. The next meeting is the one
+with the largest expected information about the right answer; the agent stops when one answer is left. People wrote this
+strategy; the agent learns the meaning of the facts, and the distances at which discs act.
 """
 
 from collections import defaultdict
@@ -15,40 +14,42 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gumption.envs.probsol.affordances import DIFFERS_FROM
+from gumption.envs.memory import Triple
 from gumption.envs.probsol.engine import CENTRES, CHECK, POINTS, PUT_DOWN, TAKE_UP, TURN, TURN_BACK
-from gumption.envs.probsol.experience import SEEN, Experience, Meeting, Triple
+from gumption.envs.probsol.env import ProbSolVectorEnv
+from gumption.envs.probsol.facts import DIFFERS_FROM
 from gumption.envs.probsol.geometry import HELD, PLACED, STORED
+from gumption.envs.probsol.knowledge_base import SEEN, Experience, Meeting
 from gumption.envs.probsol.memory import visible
 from gumption.envs.probsol.quiz import HEAVIER_THAN, LARGEST, PAIR, SAME_POLARITY, STRONGER_THAN, disc_label
-from gumption.envs.probsol.tasks import GRID, Task
-from gumption.envs.probsol.vector_env import ProbSolVectorEnv
-from gumption.kg.rules.horn import Atom, Rule
+from gumption.envs.probsol.tasks import GRID
+from gumption.kg.rules.horn import Rule
 
 from .players import Script, Scripts, nearest_open
 
 IS_LIKE = "isLike"
 SAME_MASS, SAME_MAGNETISM = "sameMass", "sameMagnetism"
-#: What a quiz asks about -> the relation that orders discs, and that of equal ones; the latter also for pairs.
-_ORDER = {"mass": (HEAVIER_THAN, SAME_MASS), "magnetism": (STRONGER_THAN, SAME_MAGNETISM)}
-_EQUAL = {"mass": SAME_MASS, "magnetism": SAME_MAGNETISM, "polarity": SAME_POLARITY}
-#: Distances at which discs are put side by side, in cells of 12 px.
+#: Property that a quiz asks for -> the relation that orders discs ("" where none does), and that of equal ones.
+_COMPARED = {
+    "mass": (HEAVIER_THAN, SAME_MASS), "magnetism": (STRONGER_THAN, SAME_MAGNETISM), "polarity": ("", SAME_POLARITY)
+}  # fmt: skip
+#: Distances of meetings, in cells of 12 px.
 CELLS = (4, 6, 9, 12, 16, 20)
-#: Cells between which a quiz about magnetism looks for the distance where a disc is no longer moved.
+#: Cells between which a quiz about magnetism looks for the distance where a held disc no longer moves another one.
 NEAREST, FARTHEST = 4, 25
-#: Cells at which a held disc is turned half round beside another one, to see whether it then does the same.
+#: Cells at which a held disc turns half round beside another one, to show whether it then does the same.
 CLOSE = 5
 MOVED, STILL = "moved", "still"
-#: Meetings of one table at most, so that an agent whose rules contradict what it sees ends.
+#: Meetings of one table at most, so that an agent ends whose rules contradict its facts.
 MOST_MEETINGS = 60
-#: Actions of one meeting at most: two discs are stored, two are looked at, and both are put down. To leave an answer
-#: takes two actions a disc, and CHECK.
+#: Actions of one meeting at most: store two discs, look at two, put both down. An answer takes two actions a disc, and
+#: CHECK.
 LONGEST_MEETING = 4 + 2 * 8 + 4
 
 
 class Setup(NamedTuple):
-    """A meeting to be made: `first` is put so many cells to the left of `second`, held there or not, and then perhaps
-    turned half round."""
+    """A meeting to make: `first` lies so many cells to the left of `second`, free or held, and perhaps turned half
+    round."""
 
     first: int
     second: int
@@ -64,12 +65,12 @@ def outcome(met: Meeting) -> str:
 
 @dataclass
 class Expectations:
-    """What the meetings of other tasks let expect of the next one.
+    """Statistics of the meetings of other tasks, from which the agent expects the next outcome.
 
     :ivar shares: cells -> share of the meetings in which both moved.
     :ivar following: (outcome, cells, other cells) -> share of the meetings at the other cells in which both moved,
         in tasks that had this outcome at these cells.
-    :ivar told: of pairs that differ, the share of which one meeting in which both moved tells it.
+    :ivar told: the share of pairs that differ whose meeting, if both move, shows the difference.
     """
 
     shares: dict[int, float] = field(default_factory=dict)
@@ -94,7 +95,7 @@ class Expectations:
         )
 
     def moves(self, cells: int, before: Sequence[tuple[str, int]]) -> float:
-        """The share of meetings in which both move, after these outcomes at these distances in the same task."""
+        """The expected share of meetings in which both move, after these outcomes at these cells in the same task."""
         share = self.shares.get(cells, 0.0)
         others = [self.following.get((found, at, cells), share) for found, at in before if at != cells]
         here = [found == MOVED for found, at in before if at == cells]
@@ -102,13 +103,13 @@ class Expectations:
 
 
 class Follows:
-    """What rules entail of facts about N discs, also of many tables at once.
+    """The facts that rules entail about N discs, also of many tables at once.
 
     The discs of a table are few, so relations are dense here: a rule is a product of matrices, which for a dozen discs
     takes a fortieth of the time of the joins of `gumption.kg.rules`. Both entail the same.
 
     :param rules: mined ones: the head is about x and y, the body has one atom or two.
-    :param relations: that are asked about, beside those that the rules name; facts of others say nothing here.
+    :param relations: of interest, beside those of the rules; facts of other relations do not count.
     """
 
     def __init__(self, rules: Sequence[Rule], relations: Iterable[str] = (IS_LIKE, DIFFERS_FROM)) -> None:
@@ -117,7 +118,7 @@ class Follows:
         self.relations = {name: k for k, name in enumerate(sorted({*relations, *(atom.relation for atom in atoms)}))}
 
     def closure(self, facts: Iterable[tuple[int, str, int]], size: int) -> dict[str, np.ndarray]:
-        """Relation -> (N, N) bool, the pairs that are stated or entailed. :param facts: about discs 0 to N - 1."""
+        """Relation -> (N, N) bool: pairs stated or entailed. :param facts: about discs 0 to N - 1."""
         holds = np.zeros((len(self.relations), size, size), dtype=bool)
         for one, relation, other in facts:
             if relation in self.relations:
@@ -125,7 +126,7 @@ class Follows:
         return self.close(holds)
 
     def close(self, holds: np.ndarray) -> dict[str, np.ndarray]:
-        """As `closure`. :param holds: (R, ..., N, N) bool, in the order of `relations`; what follows is added to it."""
+        """As `closure`, in place. :param holds: (R, ..., N, N) bool in the order of `relations`."""
         before = -1
         while (count := int(holds.sum())) != before:
             before = count
@@ -134,45 +135,34 @@ class Follows:
         return {name: holds[k] for name, k in self.relations.items()}
 
     def entailed(self, rule: Rule, holds: np.ndarray) -> np.ndarray:
-        """(..., N, N) bool: the pairs (x, y) of which the rule says its head in one step."""
-        parts = [self._oriented(holds, atom, *ends) for atom, ends in zip(rule.body, _ends(rule), strict=True)]
+        """(..., N, N) bool: the pairs (x, y) for which the body of the rule holds."""
+        chain = any("z" in atom.variables for atom in rule.body)
+        ends = (("x", "z"), ("z", "y")) if chain else (("x", "y"),) * len(rule.body)  # rows and columns of each atom
+        parts = []
+        for atom, rows_columns in zip(rule.body, ends, strict=True):
+            matrix = holds[self.relations[atom.relation]]
+            parts.append(matrix if (atom.subject, atom.object) == rows_columns else matrix.swapaxes(-1, -2))
         found = parts[0]
         if len(parts) == 2:
-            found = parts[0] @ parts[1] if _is_chain(rule) else parts[0] & parts[1]
+            found = parts[0] @ parts[1] if chain else parts[0] & parts[1]
         return found & ~np.eye(holds.shape[-1], dtype=bool) if rule.distinct else found
-
-    def _oriented(self, holds: np.ndarray, atom: Atom, one: str, other: str) -> np.ndarray:
-        matrix = holds[self.relations[atom.relation]]
-        return matrix if (atom.subject, atom.object) == (one, other) else matrix.swapaxes(-1, -2)
-
-
-def _is_chain(rule: Rule) -> bool:
-    return any("z" in atom.variables for atom in rule.body)
-
-
-def _ends(rule: Rule) -> tuple[tuple[str, str], ...]:
-    """Rows and columns of the matrix of each atom of a body."""
-    return (("x", "z"), ("z", "y")) if _is_chain(rule) else (("x", "y"),) * len(rule.body)
 
 
 def possible_answers(family: str, discs: int) -> np.ndarray:
-    """(H, N) bool: the sets of discs that can be an answer.
+    """(H, N) bool: the sets of discs that can be an answer, smaller ones first.
 
     FindTheDiff: fewer than half, since they differ from the rest. FindTheSame: two at least, and not all.
     """
     sizes = range(1, (discs + 1) // 2) if family == "FindTheDiff" else range(2, discs)
     found = [chosen for size in sizes for chosen in combinations(range(discs), size)]
-    answers = np.zeros((len(found), discs), dtype=bool)
-    for row, chosen in zip(answers, found, strict=True):
-        row[list(chosen)] = True
-    return answers
+    return np.array([np.isin(np.arange(discs), chosen) for chosen in found]).reshape(-1, discs)
 
 
 class Prober:
-    """One table's agent.
+    """The agent of one table.
 
-    :ivar answers: (H, N) bool, see `possible_answers`. :ivar same, differs: (H, N, N) bool: under an answer two discs
-        have to be alike, or to differ. In FindTheDiff nothing is said of two that differ from the rest.
+    :ivar answers: (H, N) bool, see `possible_answers`. :ivar same, differs: (H, N, N) bool: an answer implies that two
+        discs are alike, or that they differ. In FindTheDiff two discs that differ from the rest may do either.
     """
 
     def __init__(
@@ -184,8 +174,8 @@ class Prober:
         likely: Sequence[Rule] = (),
     ) -> None:
         """
-        :param labels: of the discs in question, "TASK:ID".
-        :param rules: without exceptions. :param likely: others, which speak against answers, too, but answer no quiz.
+        :param labels: of the discs, "TASK:ID".
+        :param rules: without exceptions. :param likely: others, which exclude answers, too, but answer no quiz.
         """
         self.labels, self.family, self.expected = tuple(labels), family, expected
         self.follows, self.probably_follows = Follows(rules), Follows([*rules, *likely])
@@ -202,7 +192,7 @@ class Prober:
         self._alive: np.ndarray | None = None
         self._known: dict[str, np.ndarray] | None = None
 
-    # ---- what is known
+    # ---- knowledge
 
     def add(self, setup: Setup, met: Meeting) -> None:
         """Learn from a meeting."""
@@ -221,7 +211,7 @@ class Prober:
         return sorted(self._facts)
 
     def known(self) -> dict[str, np.ndarray]:
-        """Relation -> (N, N) bool: what was shown, and what follows."""
+        """Relation -> (N, N) bool: the facts of the meetings, and those that follow."""
         if self._known is None:
             self._known = self._closure(self.follows)
         return self._known
@@ -232,29 +222,28 @@ class Prober:
         return follows.closure(facts, len(self.labels))
 
     def alive(self) -> np.ndarray:
-        """(H,) bool: the answers that the fewest facts speak against; that is none, unless facts contradict."""
-        alive = self._alive
-        if alive is None:
+        """(H,) bool: the answers that the fewest facts contradict: no fact, unless facts contradict one another."""
+        if self._alive is None:
             known = self._closure(self.probably_follows)
             like, unlike = (np.triu(known[name] | known[name].T, 1) for name in (IS_LIKE, DIFFERS_FROM))
             against = (self.differs & like).sum(axis=(1, 2)) + (self.same & unlike).sum(axis=(1, 2))
             against[self.wrong] = np.iinfo(np.int64).max
-            self._alive = alive = against == against.min()
-        return alive
+            self._alive = against == against.min()
+        return self._alive
 
     def answer(self) -> tuple[int, ...]:
-        """The discs of the first answer that is possible; smaller ones come first."""
+        """The discs of the first possible answer."""
         return tuple(np.flatnonzero(self.answers[int(np.argmax(self.alive()))]).tolist())
 
-    # ---- what to try next
+    # ---- the next meeting
 
     def next(self) -> Setup | None:
-        """The meeting with the largest expected information; None when the answer follows, or nothing would tell."""
+        """The meeting with the largest expected information; None when the answer follows, or no meeting informs."""
         alive = np.flatnonzero(self.alive())
         if len(alive) == 1 or len(self.met) >= MOST_MEETINGS:
             return None
         sizes = self.answers[alive].sum(axis=1)
-        weights = 1.0 / np.bincount(sizes)[sizes]  # each number of discs is as likely, and each set of so many
+        weights = 1.0 / np.bincount(sizes)[sizes]  # all sizes are equally likely, and all sets of one size
         weights /= weights.sum()
         best, most = None, 1e-9
         moves = {cells: self._moves(cells) for cells in CELLS}
@@ -265,7 +254,7 @@ class Prober:
         return best
 
     def _setups(self) -> Iterator[Setup]:
-        """Pairs at the distances used here, and at that one of the others where most is to be seen."""
+        """Pairs at the distances used here, and at the one of the others with the largest chance of movement."""
         used = dict.fromkeys(setup.cells for setup, _ in self.met)
         rest = [cells for cells in CELLS if cells not in used]
         fresh = [max(rest, key=self._moves)] if rest else []
@@ -280,7 +269,7 @@ class Prober:
         return self.expected.moves(cells, self.outcomes)
 
     def _information(self, setup: Setup, alive: np.ndarray, weights: np.ndarray) -> float:
-        """Of a meeting in which both move, in nats: how much it tells of which answer is right."""
+        """The information, in nats, of a meeting in which both move about the right answer."""
         first, second, cells, *_ = setup
         compared = {(first, done.first) for done, _ in self.met if (done.second, done.cells) == (second, cells)}
         compared |= {(second, done.second) for done, _ in self.met if (done.first, done.cells) == (first, cells)}
@@ -296,18 +285,26 @@ class Prober:
     # ---- quizzes
 
     def next_asked(self, question: Mapping[str, str]) -> Setup | None:
-        """A meeting for a question of a quiz; None when its answer follows, or all that may tell was tried.
+        """A meeting for a question of a quiz; None when its answer follows, or no meeting is left that may show it.
 
-        Of two discs that may be the ones with the most or least mass, both free; for magnetism each is held beside the
-        same third disc, close by and both ways round, then nearer and nearer to the distance where one no longer moves
-        it.
+        To compare the masses of two candidates, both meet free. To compare their magnetism, each is held beside a third
+        disc, close by and both ways round, then by bisection at the distance where it no longer moves the third.
         """
-        if self._sure(question) or len(self.met) >= 3 * MOST_MEETINGS:
+        if len(self.met) >= 3 * MOST_MEETINGS:
             return None
-        about = question["same"] if question["ask"] == PAIR else question["ask"]
-        more, equal = self._compared(about)
+        if question["ask"] == PAIR:
+            about, candidates = question["same"], list(range(len(self.labels)))
+            more, equal = self._compared(about)
+            sure = equal.any()
+        else:
+            about, candidates = question["ask"], self._candidates(question)
+            more, equal = self._compared(about)
+            beyond = more if question["which"] == LARGEST else more.T
+            sure = (beyond | equal | equal.T | np.eye(len(equal), dtype=bool))[candidates[0]].all()
+        if sure:
+            return None
         made = {setup for setup, _ in self.met}
-        for one, other in combinations(self._candidates(question), 2):
+        for one, other in combinations(candidates, 2):
             if (more | more.T | equal | equal.T)[one, other]:
                 continue
             if about == "magnetism":
@@ -323,7 +320,8 @@ class Prober:
         return None
 
     def _between(self, one: int, other: int, third: int) -> Setup | None:
-        """One of the two held beside the third, half-way between where both move it and where neither does."""
+        """One of the two held beside the third, half-way between a distance where both move it and one where neither
+        does."""
         beside = [(done, met) for done, met in self.met if done.held and not done.turned and done.second == third]
         held = {(done.first, done.cells): outcome(met) for done, met in beside}
         near, far = NEAREST - 1, FARTHEST
@@ -338,32 +336,21 @@ class Prober:
         return None
 
     def _compared(self, about: str) -> tuple[np.ndarray, np.ndarray]:
-        """(N, N) bool: which discs have more of it, and which as much."""
+        """(N, N) bool: pairs of which the first has more of the property, and pairs of equal discs."""
         known, none = self.known(), np.zeros((len(self.labels),) * 2, dtype=bool)
-        names = _ORDER.get(about, ("", _EQUAL[about]))
-        return known.get(names[0], none), known.get(names[1], none)
+        order, equal = _COMPARED[about]
+        return known.get(order, none), known.get(equal, none)
 
     def reply(self, question: Mapping[str, str]) -> tuple[int, ...]:
-        """The discs to name: one that has to be right, or may be; a pair that has to be, or the first."""
-        candidates = self._candidates(question)
+        """The discs to name: a candidate, or the first pair that is known to be equal."""
         if question["ask"] != PAIR:
-            return (candidates[0],)
+            return (self._candidates(question)[0],)
         pairs = np.argwhere(self._compared(question["same"])[1]).tolist()
-        return tuple(pairs[0] if pairs else candidates[:2])
-
-    def _sure(self, question: Mapping[str, str]) -> bool:
-        if question["ask"] == PAIR:
-            return bool(self._compared(question["same"])[1].any())
-        more, equal = self._compared(question["ask"])
-        beyond = more if question["which"] == LARGEST else more.T
-        first = self._candidates(question)[0]
-        return bool((beyond | equal | equal.T | np.eye(len(equal), dtype=bool))[first].all())
+        return tuple(pairs[0]) if pairs else (0, 1)
 
     def _candidates(self, question: Mapping[str, str]) -> list[int]:
-        """The discs that nothing known excludes, those first of which most is known."""
+        """The discs that no fact excludes from the largest or smallest, those first with the most facts."""
         size = len(self.labels)
-        if question["ask"] == PAIR:
-            return list(range(size))
         more, equal = self._compared(question["ask"])
         beyond = more if question["which"] == LARGEST else more.T
         certain = (beyond | equal | equal.T).sum(axis=1)
@@ -375,54 +362,17 @@ def _plogp(p: np.ndarray) -> np.ndarray:
     return np.where(p > 0, -p * np.log(np.where(p > 0, p, 1.0)), 0.0)
 
 
-class EveryPair(Prober):
-    """All pairs, one after the other; where a disc lay still, again at another distance, twice at most."""
-
-    def next_asked(self, question: Mapping[str, str]) -> None:
-        """It makes no meetings for a quiz."""
-
-    def pairs(self) -> list[tuple[int, int]]:
-        """Who meets whom, (first, second)."""
-        return [(first, second) for second, first in combinations(range(len(self.labels)), 2)]
-
-    def next(self) -> Setup | None:
-        tried: dict[tuple[int, int], list[str]] = defaultdict(list)
-        for setup, met in self.met:
-            tried[setup.first, setup.second].append(outcome(met))
-        for pair in self.pairs():
-            if MOVED not in tried[pair] and len(tried[pair]) < 3:
-                done = {setup.cells for setup, _ in self.met if (setup.first, setup.second) == pair}
-                return Setup(*pair, max((cells for cells in CELLS if cells not in done), key=self._moves))
-        return None
-
-
-class Star(EveryPair):
-    """The first disc meets each other one."""
-
-    def pairs(self) -> list[tuple[int, int]]:
-        return [(first, 0) for first in range(1, len(self.labels))]
-
-
-class RandomPairs(EveryPair):
-    """As many pairs as a star has, drawn by a seed that the labels give."""
-
-    def pairs(self) -> list[tuple[int, int]]:
-        every = super().pairs()
-        rng = np.random.default_rng(list("".join(self.labels).encode()))
-        return [every[k] for k in rng.permutation(len(every))[: len(self.labels) - 1].tolist()]
-
-
 class Probing(Scripts):
-    """Has an agent for each table, and makes its meetings, one at a time, on a table that is empty but for them.
+    """Plays with an agent for each table, whose meetings it makes one at a time on the otherwise empty table.
 
-    A disc is looked at before its first meeting: it is held, which shows its boundary, and turned along the line on
-    which discs meet, so that they meet as they lay before. Then the answer is put on the table, and checked. Where the
-    actions of a trial run out, or a disc has gone into the dark, the likeliest answer is checked, and the next trial
-    goes on with what is known.
+    Before its first meeting a disc is held, which shows its boundary, and turned along the line of the meetings, so
+    that its direction is always the same. At the end the answer goes onto the table, and CHECK. Where the actions of a
+    trial run out, or a disc has gone into the dark, the player checks the first possible answer, and the next trial
+    goes on with the same agent.
 
-    :ivar make: (labels of the discs in question, family) -> the agent.
-    :ivar probers: of each table. :ivar probes: (B,) places, holds and turns made to learn the answer; `meetings` (B,).
-    :ivar replies: of each table, the discs that it names for each question of the quiz, found out after the answer.
+    :ivar make: (labels of the discs, family) -> the agent. :ivar probers: of each table.
+    :ivar probes: (B,) places, holds and turns made to learn the answer. :ivar meetings: (B,).
+    :ivar replies: of each table, the discs that it names for each question of the quiz.
     """
 
     def __init__(self, make: Callable[[Sequence[str], str], Prober]) -> None:
@@ -431,7 +381,8 @@ class Probing(Scripts):
         self.replies: list[list[list[str]]] = []
 
     def begin(self, batch: ProbSolVectorEnv) -> None:
-        self.probers = [self.make(*_in_question(batch.task(i))) for i in range(batch.num_envs)]
+        tasks = map(batch.task, range(batch.num_envs))
+        self.probers = [self.make([disc_label(task, id) for id in task.first_stored], task.family) for task in tasks]
         self.probes, self.meetings = (np.zeros(batch.num_envs, dtype=np.int64) for _ in range(2))
         self.replies = [[] for _ in range(batch.num_envs)]
         super().begin(batch)
@@ -471,14 +422,10 @@ class Probing(Scripts):
             prober.refuse(left)
 
 
-def _in_question(task: Task) -> tuple[list[str], str]:
-    return [disc_label(task, id) for id in task.first_stored], task.family
-
-
 class Hands:
-    """The actions of one meeting on table i, and what was seen of it.
+    """The actions of one meeting on table i, and their result.
 
-    :ivar upright: discs meet on the middle column, and not on the middle row, because more of it is accessible.
+    :ivar upright: discs meet on the middle column, instead of the middle row, because more of it is accessible.
     """
 
     def __init__(self, batch: ProbSolVectorEnv, i: int) -> None:
@@ -487,7 +434,7 @@ class Hands:
         self.upright = bool(allowed[:, GRID // 2].sum() > allowed[GRID // 2].sum())
 
     def lost(self) -> np.ndarray:
-        """Numbers of the discs that lie where no hand can take them, which shows while the hand is free."""
+        """The discs in the dark, as far as the hand is free."""
         tables, M = self.batch.tables, self.labels.discs
         shut = (tables.where[self.i] == PLACED) & ~tables.mask()[self.i, M : 2 * M] & (tables.hand[self.i] == 0)
         return np.flatnonzero(shut)
@@ -524,10 +471,11 @@ class Hands:
             looked.remove(first)
 
     def seen(self, first: str, second: str) -> Meeting:
+        """The meeting of discs with these labels."""
         return Meeting(episode=0, first=first, second=second, **self._told)
 
     def leave(self, answer: Sequence[int]) -> Iterator[int]:
-        """Leave these discs alone on the table, as far apart as may be."""
+        """Leave only these discs on the table, as far apart as possible."""
         yield from self._clear()
         for k, disc in enumerate(each for each in answer if self.batch.tables.where[self.i, each] == STORED):
             yield disc
@@ -535,19 +483,18 @@ class Hands:
                 yield number
 
     def _clear(self) -> Iterator[int]:
-        """Store all that is on the table or in hand and can be taken."""
+        """Store the discs in hand and on the table, but for those in the dark."""
         tables = self.batch.tables
         if tables.hand[self.i]:
             if tables.where[self.i, tables.hand[self.i] - 1] == HELD:
                 yield self.labels.num_actions + TAKE_UP
-            yield self.labels.free_cell(self.batch.tables, self.i)
-        lost = self.lost()
-        for disc in np.setdiff1d(np.flatnonzero(tables.where[self.i] == PLACED), lost).tolist():
+            yield self.labels.free_cell(tables, self.i)
+        for disc in np.setdiff1d(np.flatnonzero(tables.where[self.i] == PLACED), self.lost()).tolist():
             yield self.labels.discs + disc
-            yield self.labels.free_cell(self.batch.tables, self.i)
+            yield self.labels.free_cell(tables, self.i)
 
     def _look(self, disc: int, point: int, turned: bool = False) -> Iterator[int]:
-        """Hold a stored disc at a point and turn it along the line of meetings, or half round from there."""
+        """Hold a stored disc at a point and turn it along the line of meetings, or the other way round."""
         yield disc
         yield self.labels.first_point + POINTS + point
         eighths = (int(visible(self.batch.tables)[2][self.i, disc]) // 45 - 2 * self.upright - 4 * turned) % 8
@@ -555,7 +502,7 @@ class Hands:
         yield from [self.labels.num_actions + (TURN_BACK if eighths <= 4 else TURN)] * turns
 
 
-#: Grid points of a spread answer: corners, middles of the sides, then between these and the middle.
+#: Grid points of an answer: corners, middles of the sides, then between these and the middle.
 _SPREAD = [
     row * GRID + column
     for row, column in ((3, 3), (36, 36), (3, 36), (36, 3), (3, 20), (36, 20), (20, 3), (20, 36), (20, 20), (12, 12),

@@ -1,69 +1,45 @@
-"""Solutions found by search in the simulator: people wrote how, and hidden properties are looked up.
+"""Solutions by search in the simulator, which people wrote; it looks hidden properties up.
 
-Fishing and Curling: the closed form of a pair on the table says where a disc would end, and candidates that end in a
-target are simulated at once; further rounds go on from the most promising tables. Crafting: discs are put near blocks
-that hold none, one a round. Discovery: the answer is looked up.
+Fishing and Curling: the closed form of a pair on the table says where a disc would end, and one batch simulates the
+candidates that end in a target; further rounds go on from the most promising tables. Crafting: a round puts one disc
+near a block that holds none. Discovery: the answer is looked up.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gumption.envs.probsol.actions import Labels
-from gumption.envs.probsol.certification import holding, replay
+from gumption.envs.probsol.certification import holding, solves
 from gumption.envs.probsol.engine import CENTRES, Tables
 from gumption.envs.probsol.geometry import PLACED, STORED, area_distance
 from gumption.envs.probsol.magnets import COUPLING, RADIUS, TABLE
 from gumption.envs.probsol.tasks import CRAFTING, DISCOVERY, GRID, Task
 
 Solution = tuple[tuple[Any, ...], ...]
-#: Candidates of a round, tables that a round goes on from, rounds, and solutions tested for how well they hold.
+#: Candidates of a round, tables that the next round goes on from, rounds, and solutions tested in all variants.
 CANDIDATES, BEST, ROUNDS, TESTED = 240, 8, 3, 12
 #: Rounds of crafting beyond one for each block.
 MORE = 4
-#: Placements drawn, of which the closed form keeps those that end in a target.
+#: Random placements, of which the closed form keeps those that end in a target.
 DRAWN = 30_000
 
 
 def solve(task: Task) -> Solution:
-    """A solution of a task, ending in CHECK; () where none is found. A recorded one that solves is taken as it is.
-
-    One that also solves when simulated a little differently is preferred. The same task gives the same solution.
-    """
-    if task.solution:
-        told = replay([task], [task.solution])
-        if told.solved[0] and not told.refused[0]:
-            return task.solution
-    if task.family in DISCOVERY:
-        return _answer(task)
+    """A solution of a task, ending in CHECK; () if the search finds none. A recorded one that solves comes first, then
+    one that holds in all variants of the physics. The same task gives the same solution."""
+    if task.solution and solves(task, task.solution):
+        return task.solution
+    if task.family in DISCOVERY:  # the answer's discs, far from one another; the others are stored already
+        spots = [(column, row) for row in (4, 35, 20) for column in (4, 35, 20)]
+        allowed = Tables([task], 1, task.max_obj_num, task.max_grid_num).data.allowed[0]
+        spots = [(column, row) for column, row in spots if allowed[row * GRID + column]]
+        puts = [(("grab", one), ("place", *spot)) for one, spot in zip(task.answer, spots, strict=False)]
+        return (*sum(puts, ()), ("check",))
     rng = np.random.default_rng([int(task.hash[:8], 16), 7])
     found = _Search(task, rng).run()[:TESTED]
-    if not found:
-        return ()
-    holds = holding([task] * len(found), found)
-    return found[int(holds.argmax())]
-
-
-def _answer(task: Task) -> Solution:
-    """The answer's discs far from one another on the table; the others are stored already."""
-    spots = [(column, row) for row in (4, 35, 20) for column in (4, 35, 20)]
-    open_points = Tables([task], 1, task.max_obj_num, task.max_grid_num).data.allowed[0]
-    spots = [spot for spot in spots if open_points[spot[1] * GRID + spot[0]]]
-    puts = [(("grab", one), ("place", *spot)) for one, spot in zip(task.answer, spots, strict=False)]
-    return (*sum(puts, ()), ("check",))
-
-
-@dataclass
-class _Node:
-    """A table in a search.
-
-    :ivar row: its number among the tables. :ivar plan: the actions so far.
-    """
-
-    row: int
-    plan: Solution
+    return found[int(holding([task] * len(found), found).argmax())] if found else ()
 
 
 class _Search:
@@ -84,56 +60,54 @@ class _Search:
         self.range = COUPLING / max(task.friction, 1e-9)
 
     def run(self) -> list[Solution]:
-        """Solutions of the first round that has some, those first whose discs lie deepest in the targets."""
+        """The solutions of the first round that has some; in tool use those with the deepest discs come first."""
         tables = self._tables(1)
         tables.begin(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), [0])
-        nodes = [_Node(0, ())]
+        nodes: list[tuple[int, Solution]] = [(0, ())]  # tables by their numbers, and the actions so far
         for _ in range(len(self.blocks) + MORE if self.crafting else ROUNDS):
-            each = CANDIDATES // len(nodes)
-            grown = [(node, actions) for node in nodes for actions in self._candidates(tables, node.row, each)]
+            grown = [(row, plan, actions) for row, plan in nodes
+                     for actions in self._candidates(tables, row, CANDIDATES // len(nodes))]  # fmt: skip
             if not grown:
-                return []
-            tables, open_ = self._simulated(tables, grown)
-            distance = np.where(open_, tables.distance(), np.inf)
-            plans = [(*node.plan, *actions) for node, actions in grown]
+                break
+            rows, plans, latest = zip(*grown, strict=True)
+            tables, possible = self._simulated(tables, rows, latest)
+            distance = np.where(possible, tables.distance(), np.inf)
+            plans = [(*plan, *actions) for plan, actions in zip(plans, latest, strict=True)]
             solved = np.flatnonzero(distance == 0.0)
-            if len(solved) and self.crafting:
-                return [(*plans[k], ("check",)) for k in solved.tolist()]
             if len(solved):
-                depth = self._depth(tables, solved)
-                return [(*plans[k], ("check",)) for k in solved[np.argsort(-depth, kind="stable")].tolist()]
-            order = np.argsort(distance, kind="stable")[:BEST]
-            nodes = [_Node(int(k), plans[k]) for k in order.tolist() if distance[k] < np.inf]
-            if not nodes:
-                return []
+                if not self.crafting:
+                    solved = solved[np.argsort(-self._depth(tables, solved), kind="stable")]
+                return [(*plans[k], ("check",)) for k in solved.tolist()]
+            order = np.argsort(distance, kind="stable")[:BEST].tolist()
+            nodes = [(k, plans[k]) for k in order if distance[k] < np.inf]
         return []
 
     def _tables(self, batch: int) -> Tables:
         return Tables([self.task], batch, self.discs, self.task.max_grid_num)
 
-    def _simulated(self, tables: Tables, grown: Sequence[tuple[_Node, Solution]]) -> tuple[Tables, np.ndarray]:
-        """Tables on which each did its actions; (B,) bool: all of them were open."""
-        batch = len(grown)
+    def _simulated(self, tables: Tables, rows: Sequence[int], plans: Sequence[Solution]) -> tuple[Tables, np.ndarray]:
+        """Tables that go on from the given rows, each by its plan; (B,) bool: all its actions were open."""
+        batch = len(rows)
         after = self._tables(batch)
-        after.take(np.arange(batch), tables, np.array([node.row for node, _ in grown]))
+        after.take(np.arange(batch), tables, np.array(rows))
         refused = after.refused.copy()
-        for k in range(max(len(actions) for _, actions in grown)):
+        for k in range(max(map(len, plans))):
             idle, numbers = np.ones(batch, dtype=bool), np.zeros(batch, dtype=np.int64)
-            for b, (_, actions) in enumerate(grown):
+            for b, actions in enumerate(plans):
                 if k < len(actions):
                     idle[b], numbers[b] = False, self.labels.index_on(after, b, self.task, *actions[k])
             after.run(after.act(numbers, idle)[1])
         return after, after.refused == refused
 
     def _depth(self, tables: Tables, rows: np.ndarray) -> np.ndarray:
-        """How deep in the targets discs lie: the least over targets (goal discs) of the most over discs (targets)."""
+        """The depth of discs in targets: the least over targets (goal discs) of the most over discs (targets)."""
         place = tables.place[rows]
         inside = (self.halves - np.abs(place[:, :, None] - self.middles)).min(axis=3)
         inside[tables.where[rows] != PLACED] = -np.inf
         return inside[:, self.goals].max(axis=2).min(axis=1) if self.goals else inside.max(axis=1).min(axis=1)
 
     def _candidates(self, tables: Tables, row: int, most: int) -> list[Solution]:
-        """Actions worth a simulation on a table, as many as asked for: those first that the closed form favours."""
+        """Actions worth a simulation on a table, those first that the closed form favours."""
         place, where = tables.place[row], tables.where[row]
         free = tables.mask()[row]
         allowed = tables.data.allowed[0].copy()
@@ -158,12 +132,11 @@ class _Search:
     def _crafts(
         self, place: np.ndarray, there: np.ndarray, tools: Sequence[int], points: np.ndarray, most: int
     ) -> list[Solution]:
-        """Put discs that serve no block, and now and then others, near the middles of blocks without a disc."""
+        """Put discs that serve no block, and sometimes others, near the middles of blocks without a disc."""
         serves = np.full((self.discs, len(self.blocks)), False)
         for disc in there.tolist():
             for k, block in enumerate(self.blocks):
-                x, y = place[disc]
-                serves[disc, k] = area_distance(x, y, block, len(block)) == 0.0
+                serves[disc, k] = area_distance(*place[disc], block, len(block)) == 0.0
         idle = [disc for disc in tools if not serves[disc].any()]
         missing = np.flatnonzero(~serves.any(axis=0)).tolist() or list(range(len(self.blocks)))
         found = []
@@ -194,7 +167,7 @@ class _Search:
     def _throws(
         self, place: np.ndarray, where: np.ndarray, tools: Sequence[int], points: np.ndarray, most: int
     ) -> list[Solution]:
-        """Put one disc down, then another one near it that sends it into a target."""
+        """Put one disc down, then another one near it, so that the first ends in a target."""
         if len(tools) < 2:
             return []
         thrown, tool = np.array(tools)[self.rng.integers(len(tools), size=(2, DRAWN))]
@@ -235,7 +208,7 @@ class _Search:
         return np.where(still[:, None], np.inf, np.clip(end, RADIUS, TABLE - RADIUS))
 
     def _inside(self, end: np.ndarray, place: np.ndarray, there: np.ndarray) -> np.ndarray:
-        """(n,) bool: the place lies within a target (of Curling: one that holds no disc yet)."""
+        """(n,) bool: the place lies in a target, of Curling in one without a disc."""
         good = np.zeros(len(end), dtype=bool)
         for middle, half in zip(self.middles, self.halves, strict=True):
             if not self.goals and (np.abs(place[there] - middle) <= half).all(axis=1).any():

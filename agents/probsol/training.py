@@ -1,9 +1,8 @@
-"""MaskablePPO of sb3-contrib on ProbSol's tables: a run with its folder, and a run that is loaded.
+"""MaskablePPO of sb3-contrib on ProbSol's tables: training, loading and evaluation of runs.
 
 The learner acts in the form "objects" (what to do, with which disc, where). A graph, if there is one, advises which
-disc. Its figures beside those of `gumption.agents.learners.sb3`, whose loop it runs in: train_ and validation_solved
-and _rate, the share of tasks solved and the mean solution rate, in one trial each. The test part is never played in
-training.
+disc. The loop is that of `gumption.agents.learners.sb3`; further figures are train_ and validation_solved and _rate,
+the share of tasks solved and the mean solution rate, in one trial each. Training plays no task of the test part.
 """
 
 from collections.abc import Sequence
@@ -23,30 +22,28 @@ from gumption.agents.knowledge import Knowledge
 from gumption.agents.learners.sb3 import SB3Learner, put_policy
 from gumption.agents.run import opened, own_random_numbers, run_learner
 from gumption.agents.run_folder import KNOWLEDGE, RunFolder, read_config, read_final, read_metrics
+from gumption.data import InputError
 from gumption.data.sealed import content_hash
-from gumption.data.settings import checked
+from gumption.data.settings import Seed, Size, checked
 from gumption.envs import worlds
 from gumption.envs.probsol.actions import COARSE, WHAT
 from gumption.envs.probsol.certification import start_distance
-from gumption.envs.probsol.settings import ActionForm
-from gumption.envs.probsol.tasks import Task
-from gumption.envs.probsol.vector_env import ProbSolVectorEnv
+from gumption.envs.probsol.env import ProbSolVectorEnv
+from gumption.envs.probsol.settings import ActionForm, Partition
+from gumption.envs.probsol.tasks import FAMILIES, Task
 from gumption.envs.sb3_adapter import SB3VecEnv
 from gumption.kg.checkpoint import pick_device
 
 from .config import WORLD, ProbSolConfig
-from .evaluation import play_tasks, spread
+from .evaluation import baselines, compare, play_tasks, spread
 from .networks import TablePolicy
 
 KIND = "gumption/probsol/1"
 
 
 class Latest:
-    """Observations as the network takes them: the n latest ones of the discs in the trial, a map at the points of the
-    form "objects", and with advice its scores (B, M, K) of putting each disc down.
-
-    :ivar space: their space.
-    """
+    """The observations of the network: the n latest ones of the discs in the trial, a map at the points of the form
+    "objects", and with advice its scores (B, M, K) of putting each disc down; `space` is their space."""
 
     def __init__(self, tables: ProbSolVectorEnv, stack: int, advice: Advice | None = None) -> None:
         seen: Any = tables.single_observation_space
@@ -66,7 +63,7 @@ class Latest:
             self.space = spaces.Dict({**self.space.spaces, "scores": spaces.Box(-np.inf, np.inf, each, np.float32)})
 
     def see(self, observation: Any, begun: np.ndarray) -> dict[str, np.ndarray]:
-        """An observation (B, ...) with those before it. :param begun: (B,) bool: trials that begin with it."""
+        """An observation (B, ...) with the ones before. :param begun: (B,) bool: trials that begin with it."""
         self.discs[:, 1:] = self.discs[:, :-1].copy()
         self.discs[begun] = 0.0
         self.discs[:, 0] = observation["discs"]
@@ -75,8 +72,8 @@ class Latest:
         return {**observation, "discs": self.discs.copy(), "map": _coarse(observation["map"]), **self.scores}
 
     def last(self, observation: Any, i: int) -> dict[str, np.ndarray]:
-        """The last observation of the trial of table i, which is not kept; its scores are those of the one before,
-        which nothing but a choice of discs depends on."""
+        """The last observation of the trial of table i, which `see` will not get. It has the scores of the one before:
+        only a choice of discs depends on them."""
         discs = np.concatenate([observation["discs"][None], self.discs[i, :-1]])
         scores = {name: part[i] for name, part in self.scores.items()}
         return {**observation, "discs": discs, "map": _coarse(observation["map"]), **scores}
@@ -87,11 +84,11 @@ def _coarse(grid: np.ndarray) -> np.ndarray:
 
 
 class TrainingTables(VecEnvWrapper):
-    """Tables whose observations are those of `Latest`, one trial an episode. The reward is 1 for a solved task, and
-    `progress` times the change of the solution rate, which begins as it is at the start but for the rule that something
-    has to change: where the goal is far, this is what there is to learn from.
+    """Tables with the observations of `Latest`, one trial an episode. The reward is 1 for a solved task, and `progress`
+    times the change of the solution rate since the start, see `start_distance`: where the goal is far, only this
+    teaches.
 
-    Rewards for coming nearer than ever before, without a loss for going away, were tried: learners never came to CHECK.
+    With rewards for coming nearer than ever before, without a loss for going away, learners never came to CHECK.
     """
 
     def __init__(self, tables: ProbSolVectorEnv, stack: int, progress: float, advice: Advice | None = None) -> None:
@@ -116,17 +113,16 @@ class TrainingTables(VecEnvWrapper):
         return self.latest.see(observation, done), reward, done, infos
 
     def _begin(self) -> np.ndarray:
-        """(B,) solution rates at the start of what the tables now have."""
+        """(B,) solution rates at the start of the present tasks."""
         tables: Any = self.adapter.env.unwrapped
         return self.start[tables.tables.rows]
 
 
 class Trained:
-    """The player of a learner: its actions are drawn with the probabilities that the policy gives them, so that another
-    trial is another try. A trial that is as long as those of its training ends with CHECK.
+    """The player of a learner. It draws its actions with the probabilities of the policy, so that another trial is
+    another try. A trial as long as those of its training ends with CHECK.
 
-    :ivar chances: of its latest action, (B, n) probabilities of each part.
-    :ivar latest: what it sees.
+    :ivar chances: (B, n) probabilities of each part of its latest action. :ivar latest: its observations.
     """
 
     actions: ActionForm = "objects"
@@ -141,7 +137,7 @@ class Trained:
         without_knowledge: bool = False,
     ) -> None:
         """
-        :param knowledge: what advises, which is read for the tasks that are played.
+        :param knowledge: the source of advice for the tasks to play.
         :param without_knowledge: every score that the policy reads is 0.
         """
         self.model, self.config, self.seed = model, config, seed
@@ -172,11 +168,10 @@ class Trained:
 
 @dataclass(frozen=True)
 class ProbSolRun:
-    """What a training came to.
+    """The result of a training.
 
-    :ivar config: of the run. :ivar final: figures of final.json; empty before the end.
-    :ivar curve: lines of metrics.jsonl. :ivar run_dir: its folder, if any. :ivar model: of sb3-contrib.
-    :ivar knowledge: what advises, if anything.
+    :ivar final: figures of final.json; empty before the end. :ivar curve: lines of metrics.jsonl.
+    :ivar run_dir: its folder, if any. :ivar model: of sb3-contrib. :ivar knowledge: the source of advice, if any.
     """
 
     config: ProbSolConfig
@@ -191,11 +186,9 @@ class ProbSolRun:
 
         :param seed: draws their actions.
         """
-        config, knowledge = self.config, self.knowledge
-        model = _untrained_model(config, config.tasks("train"), knowledge)
-        untrained = Trained(model, config, seed, knowledge)
-        found = {"trained": self.player(seed), "untrained": untrained}
-        if knowledge is not None:
+        model = _untrained_model(self.config, self.config.tasks("train"), self.knowledge)
+        found = {"trained": self.player(seed), "untrained": Trained(model, self.config, seed, self.knowledge)}
+        if self.knowledge is not None:
             found["knowledge taken away"] = self.player(seed, without_knowledge=True)
         return found
 
@@ -212,7 +205,7 @@ def untrained_run(config: ProbSolConfig) -> ProbSolRun:
 
 
 def _untrained_model(config: ProbSolConfig, tasks: Sequence[Task], knowledge: Knowledge | None) -> MaskablePPO:
-    """The learner that a training of this config begins with."""
+    """The learner at the beginning of a training of this config."""
     with own_random_numbers():
         return _make_model(config, tasks, knowledge)
 
@@ -221,10 +214,10 @@ def _knowledge_of(config: ProbSolConfig, tasks: Sequence[Task], kept: Path | Non
     if config.kg == "none":
         return None
     batch = ProbSolVectorEnv(1, task=tasks)
-    told = {"task": config.task, "fold": config.fold, "laws": config.laws}
+    arguments = {"task": config.task, "fold": config.fold, "laws": config.laws}
     device = str(pick_device(config.device))
     asked = worlds.find(WORLD), batch.vocabulary, batch.relations
-    return Knowledge.of_run(kept, config, *asked, told, device=device)
+    return Knowledge.of_run(kept, config, *asked, arguments, device=device)
 
 
 def _advice(knowledge: Knowledge | None, tables: ProbSolVectorEnv) -> Advice | None:
@@ -232,7 +225,7 @@ def _advice(knowledge: Knowledge | None, tables: ProbSolVectorEnv) -> Advice | N
 
 
 def _make_model(config: ProbSolConfig, tasks: Sequence[Task], knowledge: Knowledge | None) -> MaskablePPO:
-    """Its weights depend on the seed alone."""
+    """A learner, whose weights depend on the seed alone."""
     tables = ProbSolVectorEnv(
         config.num_envs, autoreset_mode="SameStep", task=tasks, trial_number=1,
         actions="objects", quiz=False, laws=config.laws, max_actions=config.max_actions,
@@ -327,3 +320,48 @@ def load_policy(run_dir: str | Path, **places: str | None) -> tuple[ProbSolConfi
     """The config of a run, and its model; see `load_run`."""
     run = load_run(run_dir, **places)
     return run.config, run.model
+
+
+@checked
+def evaluate(
+    run: Any,
+    *,
+    partition: Partition = "test",
+    task: tuple[str, ...] | None = None,
+    num_tasks: Size = 100,
+    seed: Seed = 0,
+    device: str | None = None,
+) -> dict[str, Any]:
+    """Play each task once, up to ten trials, with actions drawn from a run's policy.
+
+    Further rows: the network before training, masked random actions, CHECK at once, and scripts that people wrote.
+    solved is the share solved in the first trial, with its 95 % interval; AUCCESS weighs the shares solved within 1 to
+    10 trials (early ones count more); rate is the mean solution rate of the first trial; actions counts those of trials
+    that solved.
+
+    :param run: its folder, or the result of a training with MaskablePPO.
+    :param partition: the part of generated tasks: train, validation or test.
+    :param task: other tasks than those of the training, such as curling/generated.
+    :param num_tasks: at most so many of each family.
+    :param seed: draws the players' actions.
+    :param device: other than in training, of a run in a folder: auto, cpu or cuda.
+    :returns: "partition", "tasks" (how many), and "players": name -> family -> see `evaluation.compare`. "partition" is
+        "" where the tasks are in every part, so that the training had them, too.
+    :raises InputError: no run there, or a damaged one; no such task.
+    """
+    if hasattr(run, "config"):
+        if device is not None:
+            raise InputError("device is for a run in a folder: this one is in memory")
+    else:
+        run = load_run(Path(run), device=device)
+    config = run.config
+    tasks, every = config.tasks(partition, task), config.tasks("all", task)
+    parted = {one.hash for one in tasks} != {one.hash for one in every}
+    chosen = [one for family in FAMILIES for one in spread([t for t in tasks if t.family == family], num_tasks)]
+    return {
+        "partition": partition if parted else "",
+        "tasks": len(chosen),
+        "players": compare(run.players(seed) | baselines(seed), chosen, seed=seed, laws=config.laws),
+        "parts": "family",
+        "about": f"{len(chosen)} {f'{partition} tasks' if parted else 'tasks, which the training had, too'}",
+    }

@@ -1,4 +1,4 @@
-"""A trained agent of ProbSol to look at, action by action."""
+"""A trained agent of ProbSol for `gumption watch`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from gumption.agents.watch import SHOWN, Candidate, Choice, Score, scores_of
+from gumption.agents.watch import SHOWN, Candidate, Choice, scores_of
 from gumption.envs.probsol.actions import WHAT, WHERE
+from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.probsol.tasks import GRID
 from gumption.envs.probsol.text import TextFace
-from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 
 
 def watch(run: Path, *, task: str | None = None) -> LearnedPlayer:
@@ -28,7 +28,7 @@ def watch(run: Path, *, task: str | None = None) -> LearnedPlayer:
 
 
 class LearnedPlayer:
-    """Plays the actions that a run draws: what is done, with which disc, which a graph may advise, and where."""
+    """Plays actions that a run draws, and lists the probabilities of what to do, with which disc, and where."""
 
     def __init__(self, run: Any, env: ProbSolVectorEnv) -> None:
         """:param run: a `ProbSolRun`."""
@@ -41,32 +41,23 @@ class LearnedPlayer:
 
     def decide(self) -> tuple[np.ndarray, tuple[Choice, ...]]:
         action = self._player.act(self.env)
-        what = WHAT[action[0, 0]]
-        asked = ["action", "disc"][: 1 + (what in ("place", "hold", "store", "turn"))]
-        asked += ["point"] * (what in ("place", "hold"))
-        labels = {"action": WHAT, "disc": self.env.task().ids, "point": [_point(number) for number in WHERE.tolist()]}
+        what, advice = WHAT[action[0, 0]], self._player.latest.advice
+        points = [f"{number % GRID} {number // GRID}" for number in WHERE.tolist()]
+        labels = {"action": WHAT, "disc": self.env.task().ids, "point": points}
+        depth = 3 if what in ("place", "hold") else 2 if what in ("store", "turn") else 1
         found = []
-        for question, chances, chosen in zip(asked, self._player.chances, action[0].tolist(), strict=False):
+        for question, chances, chosen in zip(
+            list(labels)[:depth], self._player.chances, action[0].tolist(), strict=False
+        ):
             places = sorted({chosen, *np.flatnonzero(chances[0].numpy() > 0).tolist()})
-            candidates = tuple(
-                Candidate(
-                    labels[question][k], float(chances[0, k]), scores=self._scores(k) if question == "disc" else ()
-                )
-                for k in places
-            )
-            found.append(Choice(question, candidates, places.index(chosen)))
+            candidates = []
+            for k in places:
+                scores = scores_of(advice, k) if advice is not None and question == "disc" else ()
+                candidates.append(Candidate(labels[question][k], float(chances[0, k]), scores=scores))
+            found.append(Choice(question, tuple(candidates), places.index(chosen)))
         return action, tuple(found)
 
-    def _scores(self, disc: int) -> tuple[Score, ...]:
-        advice = self._player.latest.advice
-        return () if advice is None else scores_of(advice, disc)
-
     def outcome(self, infos: dict[str, Any]) -> tuple[str, bool]:
-        """How near the goal is, or how the episode ended; whether it is solved."""
+        """The solution rate, or the end of the episode; whether it is solved."""
         now = self.env.describe(0)
         return TextFace(rate=True).told(now), bool(now["success"])
-
-
-def _point(number: int) -> str:
-    row, column = divmod(number, GRID)
-    return f"{column} {row}"

@@ -1,4 +1,4 @@
-"""Actions by name: the labels of numbers, the numbers of labels, and the smaller form of actions in three parts."""
+"""Actions by name, number <-> label, and the smaller form of actions in three parts, "objects"."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from .geometry import GRABBED, HELD, PLACED, STORED
 from .tasks import GRID, VERBS, Task
 
 _LAST = {"put_down": PUT_DOWN, "take_up": TAKE_UP, "none": NONE, "check": CHECK}
-#: Verbs of the form "objects": put a disc at a point, hold it there, store it, turn it, let go of it, NONE, CHECK.
+#: Verbs of the form "objects".
 WHAT = ("place", "hold", "store", "turn", "put_down", "none", "check")
 #: Points of the form "objects": every other column and row of the grid, the edges left out.
 COARSE = GRID // 2 - 1
@@ -21,10 +21,7 @@ WHERE = np.array([(2 * row + 1) * GRID + 2 * column + 1 for row in range(COARSE)
 
 
 class Labels:
-    """Translates the actions of a task on tables of M discs and G cells.
-
-    :ivar num_actions: N.
-    """
+    """Translates actions on tables of M discs and G cells."""
 
     def __init__(self, discs: int, cells: int) -> None:
         self.discs, self.cells = discs, cells
@@ -34,7 +31,7 @@ class Labels:
     def action_index(self, task: Task, verb: str, *arguments: Any) -> int:
         """The number of an action, such as ("grab", "a"), ("place", 10, 12), ("turn", -1) or ("check",).
 
-        "grab" is of a stored disc, "grab_placed" of one on the table, as in `label`.
+        "grab" takes a stored disc, "grab_placed" one on the table, as in `label`.
 
         :raises InputError: no such verb, disc, cell or point.
         """
@@ -60,7 +57,7 @@ class Labels:
         return self.num_actions + _LAST[name]
 
     def index_on(self, tables: Tables, i: int, task: Task, verb: str, *arguments: Any) -> int:
-        """As `action_index`; "grab" is that of the disc where it is on table i, in the side bar or on the table."""
+        """As `action_index`, but "grab" takes the disc from where it is on table i, the side bar or the table."""
         if verb == "grab" and arguments and arguments[0] in task.ids:
             placed = tables.where[i, task.ids.index(arguments[0])] == PLACED
             verb = "grab_placed" if placed else "grab"
@@ -96,7 +93,7 @@ class Labels:
     # ---- the form "objects"
 
     def parts(self) -> np.ndarray:
-        """How many choices each part of the form "objects" has: what, which disc, where."""
+        """(3,) numbers of choices of the form "objects": what, which disc, where."""
         return np.array([len(WHAT), self.discs, len(WHERE)])
 
     def part_masks(self, tables: Tables) -> np.ndarray:
@@ -106,14 +103,13 @@ class Labels:
         held = (tables.where == HELD).any(axis=1)
         discs = (tables.where == STORED) | (tables.where == GRABBED) | (tables.where == HELD)
         discs |= (tables.where == PLACED) & (mask[:, self.discs : 2 * self.discs] | ~free_hand[:, None])
-        what = np.stack(
-            [~waits, ~waits, ~waits, ~waits, held & ~waits, np.ones_like(waits), free_hand & ~waits], axis=1
-        )
+        always = np.ones_like(waits)
+        what = np.stack([*[~waits] * 4, held & ~waits, always, free_hand & ~waits], axis=1)
         allowed = tables.data.allowed[tables.rows][:, WHERE]
         return np.concatenate([what, discs, allowed], axis=1)
 
     def decoded(self, tables: Tables, i: int, action: Sequence[int]) -> list[int]:
-        """The actions that do what the form "objects" says, one after the other; none where it cannot be done."""
+        """The actions, one after the other, that carry out one of the form "objects"; none where it is impossible."""
         what, disc, where = WHAT[action[0]], int(action[1]), int(WHERE[action[2]])
         last, hand, state = self.num_actions, int(tables.hand[i]), int(tables.where[i, disc])
         if what in ("none", "check"):
@@ -139,6 +135,6 @@ class Labels:
         return [*done, self.first_point + (POINTS if what == "hold" else 0) + where]
 
     def free_cell(self, tables: Tables, i: int) -> int:
-        """The number of the action that stores the disc in hand in the first free cell of table i."""
+        """The action that stores the disc in hand in the first free cell of table i."""
         taken = set(tables.cell[i].tolist())
         return 3 * self.discs + next((cell for cell in range(self.cells) if cell + 1 not in taken), 0)

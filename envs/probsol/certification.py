@@ -1,7 +1,7 @@
-"""What makes a task certified: its recorded solution holds when it is simulated a little differently; no players here.
+"""What a certificate asks of a task and its solution; `gumption.agents.probsol.certifier` has the players for it.
 
-A seed comes to the first outcome that applies (see `OUTCOMES`). Scenes of many discs are chaotic, so that only a
-solution that also solves with K 2 % smaller and larger and with the step halved holds on another machine.
+Scenes of many discs are chaotic, so that a solution holds on another machine only if it also solves with K 2 % smaller
+and larger and with the step halved.
 """
 
 from collections.abc import Sequence
@@ -16,13 +16,10 @@ from .geometry import GRABBED, goal_distances
 from .magnets import COUPLING
 from .tasks import Task
 
-#: What a seed comes to, the first that applies: doing nothing solves it; masked random policies do too often; the
-#: family's naive policy does too often; no solution is found; the one found fails when simulated a little differently.
+#: Outcomes of a seed, of which the first that applies counts: doing nothing solves it; masked random policies solve it
+#: too often; the family's naive policy does; the solver finds no solution; its solution fails in one of `VARIANTS`.
 OUTCOMES = ("trivial", "chance", "naive", "unsolved", "fragile", "certified")
-#: Random policies, and the largest share of them that may succeed; tries of the naive policy, and how many may.
-RANDOM_POLICIES, MOST_CHANCE = 50, 0.05
-NAIVE_TRIES, MOST_NAIVE = 10, 1
-#: What `Tables` is given to simulate a little differently: K 2 % smaller and larger, the step halved.
+#: Arguments of `Tables`: K 2 % smaller and larger, the step halved.
 VARIANTS: tuple[dict[str, Any], ...] = (
     {"coupling": 0.98 * COUPLING},
     {"coupling": 1.02 * COUPLING},
@@ -33,25 +30,22 @@ Solution = Sequence[Sequence[Any]]
 
 @dataclass(frozen=True)
 class Replays:
-    """What solutions come to, each on a table of its own.
+    """The results of solutions, each on a table of its own.
 
-    :ivar solved: (B,) bool: the last CHECK found the goal reached. :ivar rate: (B,) 1 - d at the last CHECK, or at the
-        end without one.
-    :ivar refused: (B,) bool: some action was not open.
-    :ivar tables: as they are at the end. :ivar moved: (B, M) px that each disc went, all actions together.
+    :ivar solved: (B,) bool: the last CHECK found the goal reached. :ivar refused: (B,) bool: some action was closed.
+    :ivar tables: at the end. :ivar moved: (B, M) px that each disc went, all actions together.
     """
 
     solved: np.ndarray
-    rate: np.ndarray
     refused: np.ndarray
     tables: Tables
     moved: np.ndarray
 
 
 def replay(tasks: Sequence[Task], solutions: Sequence[Solution], **how: Any) -> Replays:
-    """Do the actions of each solution on a table of its own; answers to a quiz are left out.
+    """Do the actions of each solution on a table of its own, but for answers to a quiz.
 
-    :param tasks: K, as many as solutions. :param how: coupling, framerate, compiled; see `Tables`.
+    :param tasks: as many as solutions. :param how: coupling, framerate, compiled; see `Tables`.
     :raises InputError: an action that the task cannot have.
     """
     batch = len(tasks)
@@ -63,7 +57,7 @@ def replay(tasks: Sequence[Task], solutions: Sequence[Solution], **how: Any) -> 
     tables.begin(np.arange(batch), rows, [0] * batch)
     labels = Labels(discs, cells)
     solved, refused = np.zeros(batch, dtype=bool), np.zeros(batch, dtype=bool)
-    rate, moved = np.full(batch, np.nan), np.zeros((batch, discs))
+    moved = np.zeros((batch, discs))
     for k in range(max(map(len, solutions), default=0)):
         idle, actions = np.ones(batch, dtype=bool), np.zeros(batch, dtype=np.int64)
         for b, (task, solution) in enumerate(zip(tasks, solutions, strict=True)):
@@ -75,36 +69,28 @@ def replay(tasks: Sequence[Task], solutions: Sequence[Solution], **how: Any) -> 
         tables.run(most)
         moved += np.where(idle[:, None], 0.0, np.sqrt((tables.moved**2).sum(axis=2)))
         if check.any():
-            distance = tables.distance()
-            rate[check] = 1.0 - distance[check]
-            solved |= check & (distance == 0.0)
+            solved |= check & (tables.distance() == 0.0)
             tables.next_trial(np.flatnonzero(check & ~solved))
-    rate = np.where(np.isnan(rate), 1.0 - tables.distance(), rate)
-    return Replays(solved, rate, refused, tables, moved)
+    return Replays(solved, refused, tables, moved)
 
 
 def solves(task: Task, solution: Solution, **how: Any) -> bool:
-    """Whether a solution solves the task, each of its actions being open; `how` as of `replay`."""
-    told = replay([task], [solution], **how)
-    return bool(told.solved[0] and not told.refused[0])
+    """Whether a solution solves the task without a closed action; `how` as of `replay`."""
+    played = replay([task], [solution], **how)
+    return bool(played.solved[0] and not played.refused[0])
 
 
 def holding(tasks: Sequence[Task], solutions: Sequence[Solution]) -> np.ndarray:
     """(B,) bool: which solutions also solve with K 2 % smaller and larger, and with the step halved."""
     holds = np.ones(len(tasks), dtype=bool)
     for variant in VARIANTS if len(tasks) else ():
-        told = replay(tasks, solutions, **variant)
-        holds &= told.solved & ~told.refused
+        played = replay(tasks, solutions, **variant)
+        holds &= played.solved & ~played.refused
     return holds
 
 
-def start_solved(tasks: Sequence[Task]) -> np.ndarray:
-    """(B,) bool: the goal is reached at the start, but for the rule that something has to change."""
-    return start_distance(tasks) == 0.0
-
-
 def start_distance(tasks: Sequence[Task]) -> np.ndarray:
-    """(B,) how far the goal is at the start, but for the rule that something has to change."""
+    """(B,) d at the start, without the rule that d is 1 where nothing has changed."""
     discs, cells = max(task.max_obj_num for task in tasks), max(task.max_grid_num for task in tasks)
     tables = Tables(tasks, len(tasks), discs, cells)
     rows, data = np.arange(len(tasks)), tables.data

@@ -1,4 +1,4 @@
-"""The tables of a batch: discs, hand, time and trials, what actions do, and how far each goal is; no labels here.
+"""The tables of a batch: discs, hand, time and trials, the effects of actions, and the distance of each goal.
 
 Actions are numbered (M discs, G cells of the side bar, N = 3 M + G + 3208):
 
@@ -21,22 +21,14 @@ from gumption.envs.physics.scene import Scene
 from gumption.envs.physics.simulator import Simulator
 from gumption.envs.physics.state import Layout, State
 
-from .geometry import (
-    ABSENT,
-    GRABBED,
-    HELD,
-    PLACED,
-    STORED,
-    goal_distances,
-    open_actions,
-)
+from .geometry import ABSENT, GRABBED, HELD, PLACED, STORED, goal_distances, open_actions
 from .magnets import ARM, COUPLING, FRAMERATE, LAWS, RADIUS, RULES, TABLE, TURNING_RULES, Arm, Coupling, Spin
-from .tasks import CELL, CONSTRAINTS, FAMILIES, GRID, Task, goal_areas
+from .tasks import CELL, CONSTRAINTS, FAMILIES, GRID, DiscData, Task, goal_areas
 
 POINTS = GRID * GRID
-#: Grid points' centres, (1600, 2), row by row.
+#: Centres of the grid points, (1600, 2), row by row.
 CENTRES = np.stack([np.tile(np.arange(GRID), GRID), np.repeat(np.arange(GRID), GRID)], axis=1) * CELL + CELL / 2
-#: After an action the world runs until it rests, or so many seconds; after NONE so many, which is the window of rest.
+#: Seconds that the world runs at most after an action, until it rests, and after NONE, which is the window of rest.
 LONGEST_SECONDS, NONE_SECONDS = 20.0, 0.5
 #: px/s: a disc that goes less than 0.01 px in the 30 steps of the window rests.
 SLOW = 0.02
@@ -46,7 +38,7 @@ LAW_NAMES = tuple(LAWS)
 
 
 def law_of(task: Task, laws: str | None, seed: int) -> str:
-    """The law of an episode: of `laws` or the task; "shuffled" is one of the three, drawn by the seed."""
+    """The law of an episode: `laws` or that of the task; the seed draws one for "shuffled"."""
     named = laws or task.laws
     return LAW_NAMES[np.random.default_rng([seed, 3]).integers(len(LAW_NAMES))] if named == "shuffled" else named
 
@@ -77,7 +69,7 @@ def scene_of(task: Task, coupling: float = COUPLING, framerate: int = FRAMERATE)
 
 
 def arm(eighths: int) -> tuple[float, float]:
-    """From the centre of a dipole to its + pole, in px, y downwards; theta in eighths of a turn."""
+    """The way from the centre of a dipole to its + pole, in px, y downwards; theta in eighths of a turn."""
     unit = ((1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1), (0, 1), (1, 1))[eighths]
     length = ARM if 0 in unit else ARM * 0.5**0.5
     return unit[0] * length, unit[1] * length
@@ -85,18 +77,17 @@ def arm(eighths: int) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class TaskArrays:
-    """What does not change of K tasks, in arrays; M discs and G cells, at most T areas with V corners.
+    """The constants of K tasks in arrays; M discs and G cells, at most T areas with V corners.
 
     :ivar family: (K,), numbers of `geometry`. :ivar where: (K, M) states at the start; `cell` (K, M), 1 for the first
         cell, 0 for none; `theta` (K, M) in eighths of a turn; `place` (K, M, 2).
     :ivar dipole, golden, concerned, answer: (K, M) bool.
-    :ivar allowed: (K, 1600) bool, points where a disc may be put as far as walls, edges and the dark go.
+    :ivar allowed: (K, 1600) bool, points outside the dark where a disc overlaps neither walls nor edges.
     :ivar dark: (K, T, 4) left, top, right, bottom. :ivar corners, counts, areas: of targets or blocks.
     :ivar maps: (K, 5, 40, 40) uint8: dark, target, block, building, wall at the grid points.
     :ivar limits: (K, 5) constraints, inf for none.
     """
 
-    tasks: tuple[Task, ...]
     family: np.ndarray
     where: np.ndarray
     cell: np.ndarray
@@ -113,11 +104,6 @@ class TaskArrays:
     areas: np.ndarray
     maps: np.ndarray
     limits: np.ndarray
-
-    @staticmethod
-    def of(tasks: Sequence[Task], discs: int) -> "TaskArrays":
-        """:param discs: M."""
-        return TaskArrays(tuple(tasks), **_stacked([_arrays(task, discs) for task in tasks]))
 
 
 def _arrays(task: Task, discs: int) -> dict[str, np.ndarray]:
@@ -149,13 +135,8 @@ def _arrays(task: Task, discs: int) -> dict[str, np.ndarray]:
     corners = np.zeros((len(polygons), max([len(each) for each in polygons], default=1), 2))
     for k, each in enumerate(polygons):
         corners[k, : len(each)] = each
-    maps = [
-        in_dark,
-        _covered(polygons if kind == "target" else ()),
-        _covered(task.blocks),
-        _covered(task.building),
-        in_wall,
-    ]
+    targets = _covered(polygons if kind == "target" else ())
+    maps = [in_dark, targets, _covered(task.blocks), _covered(task.building), in_wall]
     return {
         "family": np.array(family), "where": where, "cell": cell, "theta": theta, "place": place,
         "dipole": chosen([disc.id for disc in task.objects if disc.polarity == "dipole"]),
@@ -168,7 +149,7 @@ def _arrays(task: Task, discs: int) -> dict[str, np.ndarray]:
 
 
 def _covered(polygons: Sequence[Any]) -> np.ndarray:
-    """(1600,) bool: the grid points in some polygon."""
+    """(1600,) bool: the grid points inside any of the polygons."""
     from matplotlib.path import Path
 
     covered = np.zeros(POINTS, dtype=bool)
@@ -178,7 +159,7 @@ def _covered(polygons: Sequence[Any]) -> np.ndarray:
 
 
 def _stacked(rows: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """Arrays of one shape per name: shorter ones are filled up with 0."""
+    """The arrays of each name as one; 0 fills up shorter ones."""
     found = {}
     for name in rows[0]:
         parts = [row[name] for row in rows]
@@ -193,16 +174,15 @@ def _stacked(rows: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
 class Tables:
     """B tables with M discs each.
 
-    :ivar data: the arrays of the tasks. :ivar rows: (B,) which task each table has.
+    :ivar data: the arrays of the tasks. :ivar rows: (B,) the task of each table.
     :ivar where, cell, theta: (B, M) as in `TaskArrays`. :ivar hand: (B,) the disc in hand + 1, or 0.
     :ivar steps: (B,) physics steps of the trial; `steps_before` of trials before it.
     :ivar actions: (B,) of the trial; `actions_before`, `refused` (of the trial), `trials` begun.
-    :ivar calm: (B,) bool: it rests since the last action.
-    :ivar waits: (B,) bool: the goal is reached and the quiz is not answered yet; see `wait`.
+    :ivar calm: (B,) bool: at rest since the last action. :ivar waits: (B,) bool: a quiz is open; see `wait`.
     :ivar since: (B, M, 2) px, the places after the last action, before time went on.
     """
 
-    #: What changes while a table is played: arrays whose first axis is the batch.
+    #: The arrays (B, ...) that change during play.
     CHANGING = ("where", "cell", "theta", "hand", "steps", "steps_before", "actions", "actions_before", "refused",
                 "trials", "calm", "waits", "since")  # fmt: skip
 
@@ -216,10 +196,10 @@ class Tables:
         framerate: int = FRAMERATE,
         compiled: bool = True,
     ) -> None:
-        """:param discs, cells: M and G.
-
+        """
+        :param discs, cells: M and G.
         :param coupling, framerate: K and physics steps a second, which certification varies.
-        :param compiled: False runs the table step by step in NumPy, which gives the same bits.
+        :param compiled: False runs the table step by step in NumPy, with the same bits.
         """
         self.batch, self.discs, self.cells = batch, discs, cells
         self.coupling, self.framerate, self.compiled = coupling, framerate, compiled
@@ -239,10 +219,11 @@ class Tables:
         self.use(tasks)
 
     def use(self, tasks: Sequence[Task]) -> None:
-        """Have these tasks to choose from, in place of others; tables that are played go on with theirs by number.
+        """Replace the list of tasks; tables in play keep the numbers of their tasks.
 
-        :raises InputError: a task with more discs or cells than there is room for.
+        :raises InputError: a task with more discs or cells than there is room for, or other rules than the first.
         """
+        self.turning = tasks[0].rotation
         for task in tasks:
             if len(task.objects) > self.discs or task.max_grid_num > self.cells:
                 raise InputError(
@@ -250,17 +231,17 @@ class Tables:
                     f"bar; these tables have room for {self.discs} and {self.cells}: make them with max_obj_num and "
                     "max_grid_num, or of this task"
                 )
-        self.turning = tasks[0].rotation
-        for task in tasks:
             if task.rotation != self.turning:
                 raise InputError(
                     f"the task {task.name!r}: rotation is {str(task.rotation).lower()}, and that of {tasks[0].name!r} "
                     "is not: tables of one batch have the same rules; play them in two"
                 )
         playing = [self.save(i) for i in range(self.batch)] if hasattr(self, "state") else []
-        self.data = TaskArrays.of(tasks, self.discs)
+        self.data = TaskArrays(**_stacked([_arrays(task, self.discs) for task in tasks]))
         scenes = [scene_of(task, self.coupling, self.framerate) for task in tasks]
-        layout = Layout.of([*scenes, scene_of(_crowd(self.discs, self.turning))])
+        # A task with as many discs as fit makes room for them.
+        crowd = tuple(DiscData(f"{k}", "", "medium", "medium", "+", stored=k) for k in range(self.discs))
+        layout = Layout.of([*scenes, scene_of(Task("room", "Sandbox", crowd, rotation=self.turning))])
         self._all = State(scenes, layout)
         if not playing or self.state.layout != layout:
             self.state = self._all.select(np.zeros(self.batch, dtype=np.int64))
@@ -289,7 +270,7 @@ class Tables:
         self._start(columns)
 
     def take(self, columns: np.ndarray, other: "Tables", rows: np.ndarray) -> None:
-        """Have these tables as others are now, of the same tasks, bit for bit.
+        """Copy the states of other tables of the same tasks, bit for bit.
 
         :param columns: (n,) tables of these. :param rows: (n,) tables of the others.
         """
@@ -317,16 +298,16 @@ class Tables:
         self.watch.restart(columns, self.simulator.places())
         self._changed()
 
-    # ---- what is
+    # ---- the present state
 
     @property
     def place(self) -> np.ndarray:
-        """(B, M, 2) px; of a disc that is on the table."""
+        """(B, M, 2) px; it means something only for discs on the table."""
         return self.state.columns[Position][:, : self.discs].transpose(2, 1, 0)
 
     @property
     def moved(self) -> np.ndarray:
-        """(B, M, 2) px that each disc went since the last action."""
+        """(B, M, 2) px: the displacement of each disc since the last action."""
         return self.place - self.since
 
     @property
@@ -351,7 +332,7 @@ class Tables:
         return self._mask
 
     def distance(self) -> np.ndarray:
-        """(B,) d(s, g): 0 where the goal is reached, 1 at the most (A.1, eq. 8 to 11)."""
+        """(B,) d(s, g) from 0, where the goal is reached, to 1 (A.1, eq. 8 to 11)."""
         if self._distance is None:
             data, rows = self.data, self.rows
             self._distance = np.empty(self.batch)
@@ -362,14 +343,14 @@ class Tables:
             )  # fmt: skip
         return self._distance
 
-    # ---- what happens
+    # ---- actions and time
 
     def act(self, actions: np.ndarray, idle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Do one action on each table; no time passes.
 
-        :param actions: (B,) int64; those that are not open are refused and counted.
-        :param idle: (B,) bool, tables that nobody acts on.
-        :returns: (B,) bool: CHECK was done; (B,) int64 the most steps that the world now runs.
+        :param actions: (B,) int64; closed ones are refused and counted.
+        :param idle: (B,) bool, tables without an action.
+        :returns: (B,) bool: the action was CHECK; (B,) int64 the most steps that the world now runs.
         """
         known = (actions >= 0) & (actions < self.num_actions) & ~idle
         chosen = np.where(known, actions, 0)
@@ -403,9 +384,11 @@ class Tables:
         columns[Velocity][:, slots, tables] = 0.0
         if self.turning:
             columns[Spin][:, slots, tables] = 0.0
-        turning = np.flatnonzero(turn)
-        for k in turning.tolist():
-            self._turn(active[k], disc[k], turn[k])
+        for k in np.flatnonzero(turn).tolist():
+            table, slot = active[k], disc[k]
+            theta = self.theta[table, slot] = (self.theta[table, slot] + turn[k]) % 8
+            if self.data.dipole[self.rows[table], slot]:
+                columns[Arm][:, slot, table] = arm(int(theta))
         self.calm[active[touched]] = False
         restless = np.flatnonzero(done & ~self.calm)
         self.watch.restart(restless, self.simulator.places())
@@ -417,12 +400,12 @@ class Tables:
         return check, (longest * self.framerate).astype(np.int64)
 
     def wait(self, which: np.ndarray, waits: bool = True) -> None:
-        """Have some tables wait for answers, or go on: until then all but NONE is closed. :param which: (B,) bool."""
+        """Let some tables, (B,) bool, wait for answers, or go on. A waiting table closes all actions but NONE."""
         self.waits[which] = waits
         self._changed()
 
     def run(self, most: np.ndarray, whole: np.ndarray | None = None) -> None:
-        """Let the world run, at most so many steps (B,) int64, until it rests.
+        """Let the world run until it rests, at most so many steps (B,) int64.
 
         :param whole: (B,) bool: the time passes to its end, also where the world rests before.
         """
@@ -430,26 +413,17 @@ class Tables:
         if runs.any():
             made, rests = self.simulator.run(runs, self.watch, compiled=self.compiled)
             self.calm |= rests
-            if self.turning:
-                self._read_angles()
+            if self.turning:  # theta is the eighth nearest to the arm, which is exact
+                x, y = self.state.columns[Arm][:, : self.discs]
+                eighths = np.rint(np.arctan2(-y, x) * (4.0 / np.pi)).astype(np.int64) % 8
+                self.theta = np.where(self.data.dipole[self.rows], eighths.T, self.theta)
             self._changed()
         else:
             made = runs
         self.steps += made if whole is None else np.where(whole, most, made)
 
-    def _turn(self, table: int, disc: int, eighths: int) -> None:
-        self.theta[table, disc] = (self.theta[table, disc] + eighths) % 8
-        if self.data.dipole[self.rows[table], disc]:
-            self.state.columns[Arm][:, disc, table] = arm(int(self.theta[table, disc]))
-
-    def _read_angles(self) -> None:
-        """Where forces turn dipoles, theta is the nearest eighth; the arm is exact."""
-        x, y = self.state.columns[Arm][:, : self.discs]
-        eighths = np.rint(np.arctan2(-y, x) * (4.0 / np.pi)).astype(np.int64) % 8
-        self.theta = np.where(self.data.dipole[self.rows], eighths.T, self.theta)
-
     def _factors(self) -> tuple[type[Factor], ...]:
-        """What changes of a disc in the physics."""
+        """The factors of a disc that change in play."""
         return Position, Velocity, Alive, Mobile, Arm, *((Spin,) if self.turning else ())
 
     def _changed(self) -> None:
@@ -458,7 +432,7 @@ class Tables:
     # ---- saving
 
     def save(self, i: int) -> dict[str, Any]:
-        """What changes of table i, as plain data; `restore` goes on from it, bit for bit."""
+        """The state of table i as plain data; `restore` goes on from it, bit for bit."""
         kept = {name: getattr(self, name)[i].tolist() for name in self.CHANGING}
         kept["factors"] = {
             factor.__name__: self.state.columns[factor][:, : self.discs, i].tolist() for factor in self._factors()
@@ -468,7 +442,7 @@ class Tables:
         return kept
 
     def restore(self, i: int, kept: dict[str, Any]) -> None:
-        """Have table i as `save` found it; its task has to be the same."""
+        """Put table i, which has the same task, into a state that `save` gave."""
         columns = np.array([i])
         self.law[i] = LAW_NAMES.index(kept["law"])
         self._start(columns)
@@ -479,11 +453,3 @@ class Tables:
         self.watch.age[i], self.watch.places[i] = kept["watch"]["age"], kept["watch"]["places"]
         self.simulator.time[i] = kept["time"]
         self._changed()
-
-
-def _crowd(discs: int, rotation: bool) -> Task:
-    """A task with as many discs as fit, which makes room for them."""
-    from .tasks import DiscData
-
-    objects = tuple(DiscData(f"{k}", "", "medium", "medium", "+", stored=k) for k in range(discs))
-    return Task("room", "Sandbox", objects, max_obj_num=discs, max_grid_num=discs, rotation=rotation)

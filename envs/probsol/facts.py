@@ -1,7 +1,8 @@
-"""ProbSol as triples: what is true of a task, from its properties and its law. A player finds it out by trying.
+"""ProbSol as triples: what is true of a task by its properties and its law, and which of that speaks for an action.
 
-The graph of a task is the oracle's knowledge, and the quiz is asked of it. What an agent finds out is in a graph of its
-own.
+The graph of a task is the oracle's knowledge, and the quiz is asked of it. A player finds the facts out by trying, into
+a graph of its own. The facts that speak for an action name what a player sees: discs, where they lie, which one is in
+hand, the areas of the goal. Whether they hold, a graph says.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,33 +10,36 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
+from numba import njit
 
+from gumption.data import InputError
+from gumption.data.arrays import whole_numbers
 from gumption.data.settings import checked
+from gumption.envs.action_facts import ActionFacts, action_facts
+from gumption.envs.memory import Triple
 
-from .affordances import (
-    AFFORDS,
-    ATTRACTS,
-    DIFFERS_FROM,
-    GRABBING,
-    INSIDE,
-    MOVING,
-    PULLING,
-    REPELS,
-    TURNING,
-    area_label,
-    distances_to,
-    point_label,
-)
-from .engine import CENTRES
+from .actions import WHAT, WHERE
+from .engine import CENTRES, POINTS, PUT_DOWN, TAKE_UP, TURN, TURN_BACK, Tables
+from .geometry import ABSENT, GRABBED, HELD, PLACED, STORED, area_distance
+from .library import partition_of
 from .magnets import ARM, COUPLING, CUT, DIPOLE_CUT, LAWS, RADIUS
-from .quiz import DIPOLE, Triple, disc_label, property_facts, quiz_facts
+from .quiz import DIPOLE, HEAVIER_THAN, disc_label, property_facts, quiz_facts
 from .settings import Fold, Partition, ProbSolSettings
-from .splits import partition_of
-from .tasks import GRID, DiscData, Laws, Task, goal_areas
+from .tasks import GRID, DiscData, Laws, Task, goal_areas, in_the_dark
 
 HAS_FAMILY, HAS_DISC, HAS_GOAL, HAS_DARK = "hasFamily", "hasDisc", "hasGoal", "hasDark"
 HAS_AREA = {"target": "hasTarget", "block": "hasBlock"}
 HAS_ACCESS, ACCESSIBLE, INACCESSIBLE = "hasAccess", "accessible", "inaccessible"
+ATTRACTS, REPELS, DIFFERS_FROM, AFFORDS, INSIDE = "attracts", "repels", "differsFrom", "affords", "inside"
+#: Relations of a disc to the disc that it comes near; `RELATIONS` adds what a disc affords and where a point lies.
+OF_TWO_DISCS = (ATTRACTS, REPELS, HEAVIER_THAN, DIFFERS_FROM)
+RELATIONS = (*OF_TWO_DISCS, AFFORDS, INSIDE)
+#: What a disc affords: to be grabbed, to move once it is put down, to pull while it is held, to act by its direction.
+GRABBING, MOVING, PULLING, TURNING = "grabbing", "moving", "pulling", "turning"
+EFFECTS = (GRABBING, MOVING, PULLING, TURNING)
+_EFFECT_OF = {"place": MOVING, "hold": PULLING, "turn": TURNING}
+#: px within which discs count as near: a quarter of the table's side.
+NEAR = 120.0
 
 
 @checked
@@ -57,22 +61,23 @@ def facts(
 
 
 def part_of(task: Task, fold: int = 0) -> str:
-    """The part that a task is of.
+    """The part to which a task belongs.
 
-    A designed task is of "train" where its number is 0 to 7, of "validation" where it is 8, and of "test" from 9 on; a
-    generated one where `splits` puts its seed. Any other task, a person's own, is of "train".
+    Designed tasks 0 to 7 belong to "train", 8 to "validation" and 9 to "test". `partition_of` places the seeds of
+    generated tasks. Any other task, a person's own, belongs to "train".
     """
     family, _, rest = task.name.partition("/")
-    if family == task.family.lower() and rest.isdecimal():
-        return "train" if int(rest) < 8 else "validation" if int(rest) == 8 else "test"
-    seed = rest.removeprefix("seed-")
-    if family == task.family.lower() and rest != seed and seed.isdecimal():
-        return partition_of(task.family, [int(seed)], fold)[0]
+    if family == task.family.lower():
+        if rest.isdecimal():
+            return "train" if int(rest) < 8 else "validation" if int(rest) == 8 else "test"
+        seed = rest.removeprefix("seed-")
+        if rest != seed and seed.isdecimal():
+            return partition_of(task.family, [int(seed)], fold)[0]
     return "train"
 
 
 def about_other_discs(task: Task) -> Iterator[Triple]:
-    """False facts of a task: what is true of a disc is said of the next one in the file."""
+    """False facts of a task: what is true of a disc, stated of the next disc in the file."""
     discs = [disc_label(task, id) for id in task.ids]
     following = dict(zip(discs, [*discs[1:], *discs[:1]], strict=True))
     for one, relation, other in task_facts(task):
@@ -82,22 +87,22 @@ def about_other_discs(task: Task) -> Iterator[Triple]:
 def task_facts(task: Task, laws: Laws | None = None) -> Iterator[Triple]:
     """What is true of a task.
 
-    Its discs: see `property_facts`, and (a differsFrom b) in mass, magnetism or polarity; what two monopoles do by the
-    law, (a attracts b) or (a repels b), each way. A dipole does either, as it is turned: nothing is stated of it.
-    Its areas: (task hasTarget, hasBlock or hasDark area), (area hasAccess accessible) where a grid point of it lies
-    outside the dark, else inaccessible, and (point inside area) of grid points and targets or blocks.
-    (task hasFamily FAMILY), (task hasDisc disc), (task hasGoal disc) of golden ones. Its quiz: see `quiz_facts`.
-    What discs afford by the law, by the friction and by where they lie at the start: (disc affords grabbing, moving,
-    pulling, turning); see `affordances`.
+    - (task hasFamily FAMILY), (task hasDisc disc), (task hasGoal disc) of golden discs, and its quiz: `quiz_facts`.
+    - Discs: `property_facts`; (a differsFrom b) in mass, magnetism or polarity; what two monopoles do by the law, (a
+      attracts b) or (a repels b), each way. A dipole does either, by its direction, so it has no such fact.
+    - Affordances by the law, the friction and the places at the start: (disc affords grabbing, moving, pulling or
+      turning).
+    - Areas: (task hasTarget, hasBlock or hasDark area), (area hasAccess accessible) if a grid point of it lies outside
+      the dark, else inaccessible, and (point inside area) of grid points and targets or blocks.
 
-    :param laws: in place of the task's. Under "shuffled" nothing is stated of what follows from the law.
+    :param laws: in place of the task's. Under "shuffled" there are no facts that follow from the law.
     """
     yield from property_facts(task)
     yield from quiz_facts(task)
     yield task.name, HAS_FAMILY, task.family
     for disc in task.objects:
         yield task.name, HAS_DISC, disc_label(task, disc.id)
-        if disc.at is None or not _in_the_dark(task, disc.at):
+        if disc.at is None or not in_the_dark(task, *disc.at):
             yield disc_label(task, disc.id), AFFORDS, GRABBING
     for id in task.goal:
         yield task.name, HAS_GOAL, disc_label(task, id)
@@ -137,10 +142,10 @@ def _of_the_law(task: Task, sign: float) -> Iterator[Triple]:
 
 
 def acceleration(task: Task, disc: DiscData, other: DiscData) -> float:
-    """In px/s^2, what a disc is accelerated by at most by another one that it touches; dipoles are turned end-on."""
+    """The largest acceleration, in px/s^2, of a disc by another one that it touches; dipoles point at each other."""
 
     def poles(one: DiscData, at: float) -> list[tuple[float, float]]:
-        """Signed magnetism and place of each pole, the + pole of a dipole towards the other disc."""
+        """(signed magnetism, place) of each pole; the + pole of a dipole lies towards the other disc."""
         q = task.magnetisms[one.magnetism]
         if one.polarity != DIPOLE:
             return [(q, at)]
@@ -161,7 +166,7 @@ def _of_areas(task: Task) -> Iterator[Triple]:
         inside = np.flatnonzero(distances_to(CENTRES, shape) == 0).tolist()
         for point in inside:
             yield point_label(point % GRID, point // GRID), INSIDE, label
-        free = any(not _in_the_dark(task, CENTRES[point].tolist()) for point in inside)
+        free = any(not in_the_dark(task, *CENTRES[point].tolist()) for point in inside)
         yield label, HAS_ACCESS, ACCESSIBLE if free else INACCESSIBLE
     for k in range(len(task.inaccessible)):
         label = area_label(task, "dark", k)
@@ -169,5 +174,197 @@ def _of_areas(task: Task) -> Iterator[Triple]:
         yield label, HAS_ACCESS, INACCESSIBLE
 
 
-def _in_the_dark(task: Task, place: Sequence[float]) -> bool:
-    return any(x <= place[0] < x + wide and y <= place[1] < y + high for x, y, wide, high in task.inaccessible)
+# ---- knowledge of actions
+
+
+def point_label(column: int, row: int) -> str:
+    """The label of a grid point, the same in all tasks."""
+    return f"point {column} {row}"
+
+
+def area_label(task: Task, kind: str, k: int) -> str:
+    """The label of the k-th "target", "block" or "dark" area of a task."""
+    return f"{task.name}/{kind} {k}"
+
+
+def askable(task: Task) -> Iterator[tuple[str, str, str]]:
+    """All facts about two discs of a task, or about a disc and what it affords, that may speak for an action."""
+    discs = [disc_label(task, id) for id in task.ids]
+    yield from ((one, relation, other) for one, other in permutations(discs, 2) for relation in OF_TWO_DISCS)
+    yield from ((disc, AFFORDS, effect) for disc in discs for effect in EFFECTS)
+
+
+class Affordances:
+    """The facts that speak for each action on the tables of a batch.
+
+    Each action moves a disc i near another disc j: (i attracts, repels, heavierThan or differsFrom j). For putting i at
+    a grid point or holding it there, j is the disc nearest to the point, and (the point inside the target or block
+    nearest to it) is a further fact. For other actions j is the disc nearest to i; while i is stored, it is the golden
+    disc, or without one the first disc on the table. A disc farther away than NEAR does not count. The last fact is (i
+    affords grabbing, moving, pulling or turning), by the kind of the action.
+
+    :ivar vocabulary: "", effects, grid points, then discs and areas of the tasks. It only grows, at its end.
+    """
+
+    def __init__(self, tasks: Sequence[Task], known: Sequence[str] = ()) -> None:
+        """:param known: the vocabulary of an earlier list of tasks."""
+        points = [point_label(k % GRID, k // GRID) for k in range(POINTS)]
+        labels: list[str] = []
+        for task in tasks:
+            kind, areas = goal_areas(task)
+            labels += [disc_label(task, id) for id in task.ids]
+            labels += [area_label(task, kind, k) for k in range(len(areas))]
+        self.vocabulary = tuple(dict.fromkeys(("", *EFFECTS, *points, *known, *labels)))
+        self.tasks = len(tasks)
+        ids = self._ids = {label: k for k, label in enumerate(self.vocabulary)}
+        self._points = np.array([ids[label] for label in points])
+        most = max(len(task.objects) for task in tasks)
+        self._discs = np.zeros((len(tasks), most), dtype=np.int64)
+        for k, task in enumerate(tasks):
+            self._discs[k, : len(task.objects)] = [ids[disc_label(task, id)] for id in task.ids]
+        self._areas = np.stack([self._nearest_areas(task) for task in tasks])
+
+    def _nearest_areas(self, task: Task) -> np.ndarray:
+        """(1600,) int64: the id of the target or block nearest to each grid point, 0 where the task has none."""
+        kind, areas = goal_areas(task)
+        nearest, distance = np.zeros(POINTS, dtype=np.int64), np.full(POINTS, np.inf)
+        for k, corners in enumerate(areas):
+            away = distances_to(CENTRES, np.array(corners, dtype=float))
+            closer = away < distance
+            nearest[closer], distance[closer] = self._ids[area_label(task, kind, k)], away[closer]
+        return nearest
+
+    def __call__(self, tables: Tables, chosen: np.ndarray | None = None) -> ActionFacts:
+        """The facts that speak for each of the paper's N actions.
+
+        :param chosen: (B, t) the parts chosen so far of an action of the form "objects"; the A candidates are what to
+            do, with which disc (t = 1), or where (t = 2).
+        """
+        seen, areas = _Seen(tables, self._discs[tables.rows]), self._areas[tables.rows]
+        if chosen is not None:
+            return self._of_parts(tables, seen, areas, chosen)
+        M, batch, first = tables.discs, tables.batch, 3 * tables.discs + tables.cells
+        last = tables.num_actions
+        subject, other, effect, point, area = np.zeros((5, batch, last), dtype=np.int64)
+        for k, state, what in ((0, STORED, GRABBING), (1, PLACED, GRABBING), (2, PLACED, PULLING)):
+            here = slice(k * M, (k + 1) * M)
+            subject[:, here] = np.where(tables.where == state, seen.ids, 0)
+            other[:, here], effect[:, here] = seen.near, self._ids[what]
+        hand, disc = tables.hand > 0, np.maximum(tables.hand - 1, 0)
+        grabbed, held = (hand & (tables.where[np.arange(batch), disc] == state) for state in (GRABBED, HELD))
+        mine = seen.ids[np.arange(batch), disc]
+        rows = np.flatnonzero(grabbed)
+        near = seen.near_points(rows, disc[rows], np.arange(POINTS))
+        for k, what in enumerate((MOVING, PULLING)):
+            here = slice(first + k * POINTS, first + (k + 1) * POINTS)
+            subject[rows, here], other[rows, here] = mine[rows, None], near
+            effect[:, here] = self._ids[what]
+            point[rows, here], area[rows, here] = self._points, areas[rows]
+        for action, what in ((PUT_DOWN, MOVING), (TAKE_UP, GRABBING), (TURN_BACK, TURNING), (TURN, TURNING)):
+            subject[:, last + action] = np.where(held, mine, 0)
+            other[:, last + action], effect[:, last + action] = seen.near[np.arange(batch), disc], self._ids[what]
+        return _facts(subject, other, effect, point, area)
+
+    def _of_parts(self, tables: Tables, seen: "_Seen", areas: np.ndarray, chosen: np.ndarray) -> ActionFacts:
+        batch, t = tables.batch, chosen.shape[1]
+        if t == 0:
+            nothing = np.zeros((batch, len(WHAT)), dtype=np.int64)
+            return _facts(nothing, nothing, nothing, nothing, nothing)
+        effects = np.array([self._ids.get(_EFFECT_OF.get(what, ""), 0) for what in WHAT])[chosen[:, 0]]
+        if t == 1:
+            moved = (effects > 0)[:, None]
+            nothing = np.zeros_like(seen.ids)
+            return _facts(np.where(moved, seen.ids, 0), seen.near, effects[:, None], nothing, nothing)
+        disc = chosen[:, 1]
+        placing = np.isin(chosen[:, 0], [WHAT.index("place"), WHAT.index("hold")])
+        rows = np.flatnonzero(placing & (tables.where[np.arange(batch), disc] != ABSENT))
+        subject, other, point, area = np.zeros((4, batch, len(WHERE)), dtype=np.int64)
+        subject[rows], other[rows] = seen.ids[rows, disc[rows], None], seen.near_points(rows, disc[rows], WHERE)
+        point[rows], area[rows] = self._points[WHERE], areas[rows][:, WHERE]
+        return _facts(subject, other, effects[:, None], point, area)
+
+
+class _Seen:
+    """What a player sees of the discs of a batch.
+
+    :ivar ids: (B, M), 0 for absent discs.
+    :ivar near: (B, M) the id of the disc j of each disc; see `Affordances`.
+    """
+
+    def __init__(self, tables: Tables, ids: np.ndarray) -> None:
+        """:param ids: (B, m) of the discs of each table's task, m at most M."""
+        self.ids = np.zeros(tables.where.shape, dtype=np.int64)
+        self.ids[:, : ids.shape[1]] = ids
+        self._place = np.ascontiguousarray(tables.place)
+        self._lies = (tables.where == PLACED) | (tables.where == HELD)
+        M = tables.discs
+        wanted = self._lies + 2 * (tables.data.golden[tables.rows] & (tables.where != ABSENT))
+        wanted = np.where(np.eye(M, dtype=bool), 0, wanted[:, None, :])
+        goal = np.where(wanted.max(axis=2) > 0, wanted.argmax(axis=2), -1)
+        nearest = np.full_like(goal, -1)
+        for m in range(M):
+            own = np.full(tables.batch, m)
+            nearest[:, m] = _nearest(self._place[:, m, None], self._place, self._lies, own, NEAR)[:, 0]
+        self.near = self._labels(np.where(self._lies, nearest, goal))
+
+    def near_points(self, rows: np.ndarray, own: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """(n, P) the id of the disc nearest to each grid point on the tables `rows`, except the disc `own` (n,)."""
+        places = np.broadcast_to(CENTRES[points], (len(rows), len(points), 2))
+        found = _nearest(places, self._place[rows], self._lies[rows], own, NEAR)
+        return self._labels(found, rows)
+
+    def _labels(self, discs: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        ids = self.ids if rows is None else self.ids[rows]
+        return np.where(discs >= 0, np.take_along_axis(ids, np.maximum(discs, 0), axis=1), 0)
+
+
+def check_chosen(chosen: np.ndarray, num_envs: int, parts: np.ndarray) -> np.ndarray:
+    """(B, t) int64: the parts chosen so far of an action of the form "objects".
+
+    :param parts: how many choices each part has.
+    :raises InputError: another shape, or a choice out of range.
+    """
+    chosen = whole_numbers("chosen", chosen, num_envs, None)
+    if chosen.shape[1] >= len(parts):
+        raise InputError(f"chosen has shape {chosen.shape}; it is what was chosen so far, 0 to {len(parts) - 1} parts")
+    for k, many in enumerate(parts[: chosen.shape[1]].tolist()):
+        if ((chosen[:, k] < 0) | (chosen[:, k] >= many)).any():
+            raise InputError(f"chosen[:, {k}] holds something else than 0 to {many - 1}")
+    return chosen
+
+
+def _facts(
+    subject: np.ndarray, other: np.ndarray, effect: np.ndarray, point: np.ndarray, area: np.ndarray
+) -> ActionFacts:
+    """The facts from (B, A) ids of discs, near discs, effects, points and areas."""
+    parties = [(subject, other, 0)] * len(OF_TWO_DISCS)
+    return action_facts(RELATIONS, subject.shape, [*parties, (subject, effect, 0), (point, area, 0)])
+
+
+@njit(cache=True)
+def distances_to(points, corners):
+    """(P,) the distances of points (P, 2) from a polygon (V, 2)."""
+    found = np.empty(len(points))
+    for p in range(len(points)):
+        found[p] = area_distance(points[p, 0], points[p, 1], corners, len(corners))
+    return found
+
+
+@njit(cache=True)
+def _nearest(points, place, lies, own, reach):
+    """(B, P) the disc nearest to each point (B, P, 2), the first of equally near ones; -1 if none is within reach.
+
+    :param place: (B, M, 2). :param lies: (B, M) bool, discs on the table. :param own: (B,) the disc to leave out.
+    """
+    batch, many = points.shape[0], points.shape[1]
+    found = np.full((batch, many), -1)
+    for b in range(batch):
+        for p in range(many):
+            least = reach * reach
+            for m in range(place.shape[1]):
+                if lies[b, m] and m != own[b]:
+                    dx, dy = points[b, p, 0] - place[b, m, 0], points[b, p, 1] - place[b, m, 1]
+                    away = dx * dx + dy * dy
+                    if away < least:
+                        least, found[b, p] = away, m
+    return found

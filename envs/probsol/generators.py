@@ -1,12 +1,12 @@
-"""Tasks made from seeds: drafts drawn at random, of which the simulation chooses one and says where its discs rest.
+"""Tasks made from seeds. A seed draws drafts; the simulation chooses one of them and says where its discs rest.
 
-`generate(family, seed)` is deterministic. A draft comes from its seed alone. What the simulation decides of it (which
-draft, and the places where discs came to rest) is kept as a `Decision`, so that `finish` makes the task again at once,
-on any machine.
+`generate(family, seed)` is deterministic. A draft depends on its seed alone. A `Decision` keeps the result of the
+simulation (which draft, and where discs came to rest), so that `finish` makes the task again at once, on any machine.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from math import cos, pi, sin
 from typing import Any
 
@@ -15,25 +15,25 @@ import numpy as np
 from .certification import VARIANTS, replay, still
 from .geometry import PLACED
 from .magnets import RADIUS, TABLE
-from .tasks import CELL, CRAFTING, FAMILIES, GRID, MAGNETISM, MASS, SANDBOX, Area, DiscData, Point, Polygon, Task
+from .tasks import CELL, CRAFTING, DISCOVERY, FAMILIES, MAGNETISM, MASS, SANDBOX, Area, DiscData, Point, Polygon, Task
 
 COLORS = ("purple", "darkblue", "red", "orange", "gold", "green", "teal", "deepskyblue", "magenta", "brown", "olive",
           "gray", "pink", "black", "lime", "coral")  # fmt: skip
 #: Drafts of a seed, from which the simulation chooses.
 DRAFTS = 6
-#: px: a shape is worth building where discs went so far on their own; places may differ by less than this between
-#: simulations that differ a little; a block's sides are at least so far from the place that its disc takes.
+#: px: the way of a disc on its own that makes a shape worth building; the largest difference of places between
+#: simulations that differ a little; the least distance of a block's sides from the place of its disc.
 FAR, SAME, MARGIN = 14.0, 4.0, 9.0
 _IDS = "abcdefghijkl"
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A task before the simulation has decided.
+    """A task before the simulation.
 
     :ivar task: of the crafting families a sandbox, without places and blocks.
-    :ivar build: of Modifying, how the building is made; `witness`, of both, how the shape is made from the start.
-    :ivar sides: (n, 2) of each block: how many, and by what it is turned.
+    :ivar build: the actions that make Modifying's building. :ivar witness: those that make the shape from the start.
+    :ivar sides: (number of sides, angle of the first corner) of each block.
     """
 
     task: Task
@@ -44,10 +44,10 @@ class Draft:
 
 @dataclass(frozen=True)
 class Decision:
-    """What the simulation decides of a seed.
+    """The result of the simulation of a seed.
 
     :ivar draft: number of the draft.
-    :ivar start, end: of crafting, id -> place in px, of discs on the table at the start and in the shape.
+    :ivar start, end: of crafting, (id, place in px) of discs on the table at the start and in the shape.
     """
 
     draft: int
@@ -61,13 +61,13 @@ def generate(family: str, seed: int) -> Task:
 
 
 def generate_many(family: str, seeds: Sequence[int]) -> list[tuple[Task, Decision]]:
-    """Tasks of seeds in one batch, with what the simulation decided of each."""
+    """The tasks of seeds, and their decisions, from one batch."""
     decisions = _decide_shapes(family, seeds) if family in CRAFTING else _decide_starts(family, seeds)
     return [(finish(family, seed, one), one) for seed, one in zip(seeds, decisions, strict=True)]
 
 
 def finish(family: str, seed: int, decision: Decision) -> Task:
-    """The task of a seed, once it is decided; nothing is simulated."""
+    """The task of a seed and its decision, without a simulation."""
     draft = _draft(family, seed, decision.draft)
     if family not in CRAFTING:
         return draft.task
@@ -78,24 +78,22 @@ def finish(family: str, seed: int, decision: Decision) -> Task:
     return replace(task, solution=(*draft.witness, ("check",)))
 
 
-# ---- what the simulation decides
+# ---- decisions by simulation
 
 
 def _decide_starts(family: str, seeds: Sequence[int]) -> list[Decision]:
     """The first draft of each seed whose start is at rest."""
     drafts = [(s, k, _draft(family, seed, k).task) for s, seed in enumerate(seeds) for k in range(DRAFTS)]
-    chosen = [DRAFTS - 1] * len(seeds)
-    moving = [each for each in drafts if sum(disc.at is not None for disc in each[2].objects) > 1]
-    rests = still([task for *_, task in moving]).tolist() if moving else []
-    unfit = {(s, k) for (s, k, _), rest in zip(moving, rests, strict=True) if not rest}
-    for s in range(len(seeds)):
-        chosen[s] = next((k for k in range(DRAFTS) if (s, k) not in unfit), DRAFTS - 1)
+    several = [each for each in drafts if sum(disc.at is not None for disc in each[2].objects) > 1]
+    rests = still([task for *_, task in several]).tolist() if several else []
+    unfit = {(s, k) for (s, k, _), rest in zip(several, rests, strict=True) if not rest}
+    chosen = (next((k for k in range(DRAFTS) if (s, k) not in unfit), DRAFTS - 1) for s in range(len(seeds)))
     return [Decision(k) for k in chosen]
 
 
 def _decide_shapes(family: str, seeds: Sequence[int]) -> list[Decision]:
-    """The first draft of each seed whose shape holds when simulated a little differently, and that takes more than
-    putting discs straight into its blocks; else the first of those that come nearest to that."""
+    """For each seed the draft that is worth most, the first of equal ones: its shape holds in all `VARIANTS`, takes
+    more than discs put straight into its blocks, and has four blocks or more."""
     drafts = [(s, k, _draft(family, seed, k)) for s, seed in enumerate(seeds) for k in range(DRAFTS)]
     starts: list[tuple[tuple[str, Point], ...]] = [()] * len(drafts)
     tasks = [draft.task for *_, draft in drafts]
@@ -105,13 +103,12 @@ def _decide_shapes(family: str, seeds: Sequence[int]) -> list[Decision]:
         worth += holds
         tasks = [_placed(task, dict(start)) for task, start in zip(tasks, starts, strict=True)]
     witnesses = [draft.witness for *_, draft in drafts]
-    told = replay(tasks, witnesses)
-    place = told.tables.place
-    same = ~told.refused & told.tables.calm
+    played = replay(tasks, witnesses)
+    same = ~played.refused & played.tables.calm
     for variant in VARIANTS:
         other = replay(tasks, witnesses, **variant)
-        same &= ~other.refused & (np.abs(other.tables.place - place).max(axis=(1, 2)) < SAME)
-    ends = [_places(task, told.tables, b, 1) for b, task in enumerate(tasks)]
+        same &= ~other.refused & (np.abs(other.tables.place - played.tables.place).max(axis=(1, 2)) < SAME)
+    ends = [_places(task, played.tables, b, 1) for b, task in enumerate(tasks)]
     for b, (*_, draft) in enumerate(drafts):
         last = {action[1]: where for action, where in _puts(draft.witness)}
         end = dict(ends[b])
@@ -127,10 +124,10 @@ def _decide_shapes(family: str, seeds: Sequence[int]) -> list[Decision]:
 
 
 def _settled(tasks: Sequence[Task], build: Sequence[Any]) -> tuple[list[tuple[tuple[str, Point], ...]], np.ndarray]:
-    """Where discs come to rest, in rounded places at which they hold still; (B,) bool: they do."""
-    told = replay(tasks, build)
-    holds, moving = ~told.refused, np.zeros(len(tasks), dtype=bool)
-    places = [_places(task, told.tables, b) for b, task in enumerate(tasks)]
+    """Where discs come to rest, rounded so that they hold still there; (B,) bool: they do."""
+    played = replay(tasks, build)
+    holds, moving = ~played.refused, np.zeros(len(tasks), dtype=bool)
+    places = [_places(task, played.tables, b) for b, task in enumerate(tasks)]
     for _ in range(4):
         placed = [_placed(task, dict(each)) for task, each in zip(tasks, places, strict=True)]
         after = replay(placed, [[["none"]]] * len(placed))
@@ -150,7 +147,7 @@ def _placed(task: Task, start: dict[str, Point]) -> Task:
 
 
 def _places(task: Task, tables: Any, b: int, digits: int = 3) -> tuple[tuple[str, Point], ...]:
-    """id -> place of the discs on the table, rounded so that none overlaps another one or the edge (to 3 digits)."""
+    """(id, place) of the discs on the table, rounded so that none overlaps another one or the edge (to 3 digits)."""
     there = [k for k in range(len(task.objects)) if tables.where[b, k] == PLACED]
     at = {task.objects[k].id: tables.place[b, k].copy() for k in there}
     for point in at.values():
@@ -167,7 +164,7 @@ def _places(task: Task, tables: Any, b: int, digits: int = 3) -> tuple[tuple[str
 
 
 def _puts(actions: Sequence[tuple[Any, ...]]) -> list[tuple[tuple[Any, ...], Point]]:
-    """Each grab of some actions, with the grid point where the disc is put then."""
+    """Each grab among the actions, with the grid point where the disc goes then."""
     found, grab = [], ()
     for action in actions:
         if action[0] == "grab":
@@ -200,26 +197,25 @@ def _blocks(places: Sequence[Point], sides: Sequence[tuple[int, float]]) -> tupl
 def _draft(family: str, seed: int, number: int) -> Draft:
     rng = np.random.default_rng([FAMILIES.index(family), seed, number])
     name = f"{family.lower()}/seed-{seed}"
-    if family == "Fishing":
-        return Draft(_fishing(name, rng))
-    if family == "Curling":
-        return Draft(_curling(name, rng))
     if family in CRAFTING:
         return _crafting(name, family, rng)
-    return Draft(_discovery(name, family, rng))
+    if family in DISCOVERY:
+        return Draft(_discovery(name, family, rng))
+    return Draft(_fishing(name, rng) if family == "Fishing" else _curling(name, rng))
 
 
-@dataclass
 class _Discs:
     """Discs of a draft, in a drawn order, with ids and colours that say nothing."""
 
-    rng: np.random.Generator
-
-    def __post_init__(self) -> None:
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng = rng
         self.drawn: list[tuple[tuple[str, str, str], Point | None]] = []
 
     def add(self, kind: tuple[str, str, str], at: Point | None = None) -> int:
-        """:param kind: classes of mass, magnetism, and polarity. :returns: its number for `finish`."""
+        """Add a disc; its number.
+
+        :param kind: classes of mass and magnetism, and polarity.
+        """
         self.drawn.append((kind, at))
         return len(self.drawn) - 1
 
@@ -229,14 +225,13 @@ class _Discs:
         colors = self.rng.permutation(len(COLORS))
         boundaries = self.rng.integers(4, size=len(order)) * 45
         ids = [""] * len(order)
-        objects, cell = [], 0
+        objects, cells = [], count()
         for k, number in enumerate(order.tolist()):
-            (mass, magnetism, polarity), at = self.drawn[number]
+            kind, at = self.drawn[number]
             ids[number] = _IDS[k]
-            boundary = int(boundaries[k]) if polarity == "dipole" else 0
-            stored = None if at is not None else cell
-            cell += at is None
-            objects.append(DiscData(_IDS[k], COLORS[colors[k]], mass, magnetism, polarity, boundary, at, stored))
+            boundary = int(boundaries[k]) if kind[2] == "dipole" else 0
+            stored = next(cells) if at is None else None
+            objects.append(DiscData(_IDS[k], COLORS[colors[k]], *kind, boundary, at, stored))
         return tuple(objects), ids
 
 
@@ -249,6 +244,7 @@ def _kind(rng: np.random.Generator, dipoles: float = 0.1, masses: Sequence[float
 
 
 def _pick(rng: np.random.Generator, low: float, high: float) -> float:
+    """A whole number from low to high."""
     return float(rng.integers(round(low), round(high) + 1))
 
 
@@ -267,7 +263,7 @@ def _overlap(one: Area, other: Area, margin: float) -> bool:
 
 
 def _turned(areas: Sequence[Area], turns: int) -> tuple[Area, ...]:
-    """Areas on the table turned by quarters."""
+    """Areas after so many quarter turns of the table."""
     for _ in range(turns):
         areas = [(TABLE - y - high, x, high, wide) for x, y, wide, high in areas]
     return tuple(areas)
@@ -282,7 +278,7 @@ def _turned_point(point: Point, turns: int) -> Point:
 def _free_place(
     rng: np.random.Generator, taken: Sequence[Point], areas: Sequence[Area], apart: float, top: float = 24.0
 ) -> Point | None:
-    """A place away from others and outside of areas; None where twenty tries find none."""
+    """A place away from others and outside the areas; None where twenty tries find none."""
     for _ in range(20):
         point = _pick(rng, 24, TABLE - 24), _pick(rng, top, TABLE - 24)
         if all(_apart(point, each) >= apart for each in taken) and not any(
@@ -306,7 +302,7 @@ def _wall(rng: np.random.Generator, areas: Sequence[Area], points: Sequence[Poin
 
 
 def _fishing(name: str, rng: np.random.Generator) -> Task:
-    """A goal disc or two in the dark, not far from its edge; a target beside it; drawn with the dark at the top."""
+    """A goal disc or two in the dark, near its edge, with targets beside it; the dark lies at the top."""
     deep = _pick(rng, 110, 190)
     left, wide = (0.0, TABLE) if rng.random() < 0.6 else (_pick(rng, 70, 130), _pick(rng, 200, 280))
     dark = (left, 0.0 if wide == TABLE else _pick(rng, 40, 90), wide, deep)
@@ -338,7 +334,7 @@ def _fishing(name: str, rng: np.random.Generator) -> Task:
 
 
 def _curling(name: str, rng: np.random.Generator) -> Task:
-    """One or two targets in the dark, and discs to send there; drawn with the dark at the top."""
+    """One or two targets in the dark, and discs to send there; the dark lies at the top."""
     deep = _pick(rng, 150, 250)
     dark = (0.0, 0.0, TABLE, deep)
     targets: list[Area] = []
@@ -370,19 +366,12 @@ def _tool_use(
     walls: Sequence[Area],
     golden: Sequence[int],
 ) -> Task:
-    """The task, its table turned by a drawn number of quarters."""
+    """The task after a drawn number of quarter turns."""
     turns = int(rng.integers(4))
     objects, ids = discs.finish()
     objects = tuple(disc if disc.at is None else replace(disc, at=_turned_point(disc.at, turns)) for disc in objects)
-    return Task(
-        name,
-        family,
-        objects,
-        inaccessible=_turned(dark, turns),
-        targets=_turned(targets, turns),
-        walls=_turned(walls, turns),
-        goal=tuple(sorted(ids[number] for number in golden)),
-    )
+    areas = {"inaccessible": _turned(dark, turns), "targets": _turned(targets, turns), "walls": _turned(walls, turns)}
+    return Task(name, family, objects, **areas, goal=tuple(sorted(ids[number] for number in golden)))
 
 
 def _discovery(name: str, family: str, rng: np.random.Generator) -> Task:
@@ -397,10 +386,10 @@ def _discovery(name: str, family: str, rng: np.random.Generator) -> Task:
     if family == "FindTheDiff":
         odd = 1 if rng.random() < 0.4 else 2
         many = int(rng.integers(8, 11)) if odd == 1 else int(rng.integers(6, 11))
-        alike = [discs.add(kinds[0]) for _ in range(many - odd)]
+        for _ in range(many - odd):
+            discs.add(kinds[0])
         second = kinds[1] if rng.random() < 0.3 else kinds[2]
         answer = [discs.add(kind) for kind in (kinds[1], second)[:odd]]
-        assert len(alike) > odd
     else:
         many, same = int(rng.integers(6, 10)), int(rng.integers(2, 5))
         answer = [discs.add(kinds[0]) for _ in range(same)]
@@ -418,7 +407,7 @@ def _discovery(name: str, family: str, rng: np.random.Generator) -> Task:
 
 
 def _crafting(name: str, family: str, rng: np.random.Generator) -> Draft:
-    """Discs put down one after the other, near enough to move each other; of Modifying some of them once more."""
+    """Discs put down one after the other, near enough to move each other; Modifying moves some of them once more."""
     discs = _Discs(rng)
     many = int(rng.integers(5, 8)) if family == "Building" else int(rng.integers(4, 7))
     for _ in range(many + int(rng.integers(3))):
@@ -437,7 +426,7 @@ def _crafting(name: str, family: str, rng: np.random.Generator) -> Draft:
 
 
 def _put(rng: np.random.Generator, one: str, put: list[Point], middle: np.ndarray) -> tuple[tuple[Any, ...], ...]:
-    """The actions that put a disc at a grid point near those of others, sometimes after it was held there."""
+    """The actions that put a disc at a grid point near others, and sometimes hold it there first."""
     point = middle
     for _ in range(30):
         base = put[int(rng.integers(len(put)))] if put else middle
@@ -446,8 +435,6 @@ def _put(rng: np.random.Generator, one: str, put: list[Point], middle: np.ndarra
         if all(_apart((point[0], point[1]), each) > 30 for each in put):
             break
     column, row = (int(each // CELL) for each in point)
-    assert 0 <= column < GRID
-    assert 0 <= row < GRID
     put.append((column * CELL + CELL / 2, row * CELL + CELL / 2))
     if rng.random() < 0.2:
         return ("grab", one), ("hold_at", column, row), ("put_down",)

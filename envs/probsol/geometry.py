@@ -1,14 +1,14 @@
-"""Distances of discs to areas, what a goal lacks, and which actions are open: loops over the tables of a batch."""
+"""Distances of discs from areas and of tables from goals, and masks of actions: loops over the tables of a batch."""
 
 import numpy as np
 from numba import njit
 
 ABSENT, STORED, GRABBED, HELD, PLACED = range(5)
-#: Of a batch's arrays of goals, the families as they are numbered in `tasks.FAMILIES`; SANDBOX comes after them.
+#: Families, numbered as in `tasks.FAMILIES`; SANDBOX comes after them.
 FISHING, CURLING, FIND_THE_DIFF, FIND_THE_SAME, BUILDING, MODIFYING, SANDBOX = range(7)
-#: px within which a disc is where it was at the start; px/s above which it moves.
+#: px of a disc from its place at the start that count as none; px/s above which a disc moves.
 SAME_PLACE, MOVES = 0.5, 0.5
-#: Weights of the edit distance of discovery: a disc too few, a wrong one, a disc too many.
+#: Weights of the edit distance of discovery: of a missing or an additional disc, and of a wrong one.
 ADD, SUBSTITUTE = 2, 1
 
 
@@ -31,7 +31,7 @@ def area_distance(x, y, corners, count):
 
 @njit(cache=True)
 def edits(table, answer):
-    """The weighted edit distance of two sorted lists of ids: they hold no id twice, so that none is transposed."""
+    """The weighted edit distance of two sorted lists of ids; without an id twice, nothing is transposed."""
     many, wanted = len(table), len(answer)
     cost = np.zeros((many + 1, wanted + 1), dtype=np.int64)
     cost[:, 0], cost[0] = ADD * np.arange(many + 1), ADD * np.arange(wanted + 1)
@@ -44,7 +44,7 @@ def edits(table, answer):
 
 @njit(cache=True)
 def _matched(distances):
-    """The least sum of distances (T, M) when each of T blocks is served by a disc of its own, or by none at 1."""
+    """The least sum of distances (T, M) where each of T blocks takes a disc of its own, or none at the cost 1."""
     blocks, discs = distances.shape
     best = np.full(1 << blocks, np.inf)
     best[0] = 0.0
@@ -71,7 +71,7 @@ def goal_distances(rows, family, where, start_where, place, start_place, speed, 
 
     :param rows: (B,) the task of each table; arrays of tasks have K rows, others B. Areas are targets or blocks.
     :param family: (K,). :param where, place, speed, cell, theta: (B, M), place (B, M, 2), and at the trial's start.
-    :param goal, concerned, answer: (K, M) bool: golden discs, those that discovery concerns, those that stay.
+    :param goal, concerned, answer: (K, M) bool: golden discs, first stored discs, discs of the answer.
     :param corners, counts, areas: (K, T, V, 2), (K, T) and (K,) of polygons.
     """
     discs = where.shape[1]
@@ -118,12 +118,11 @@ def goal_distances(rows, family, where, start_where, place, start_place, speed, 
 
 @njit(cache=True)
 def open_actions(rows, where, place, cell, hand, waits, allowed, dark, grid, cell_size, reach, discs, cells, mask):
-    """Which actions are open, into `mask` (B, N) bool; see `engine` for their order.
+    """Open actions, into `mask` (B, N) bool, in the order of `engine`.
 
     :param hand: (B,) the disc in hand + 1, or 0. :param waits: (B,) bool, tables that wait for answers.
     :param allowed: (K, grid * grid) bool, points outside the dark where a disc overlaps neither walls nor edges.
-    :param dark: (K, T, 4) areas as left, top, right, bottom, those that are none empty.
-    :param discs, cells: M and G.
+    :param dark: (K, T, 4) areas as left, top, right, bottom; missing ones are empty.
     """
     points = grid * grid
     first_point = 3 * discs + cells

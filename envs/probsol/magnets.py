@@ -4,12 +4,12 @@ Law: a pole q1 at p1 gives the disc of mass M2 that has a pole q2 at p2 the acce
 
     K q1 q2 / (M2 max(r, cut)^2)     along p2 - p1, r = |p2 - p1|: equal signs repel, opposite ones attract.
 
-Friction decelerates by k whatever the mass; a disc at rest stays so while it is pushed by less (static = kinetic).
+Friction decelerates by k whatever the mass, and smaller accelerations move no disc at rest (static = kinetic).
 
-A task may have forces turn dipoles (`TURNING_RULES`). The acceleration a by a pole that lies at r from the centre turns
-the disc by M (r x a) / I, with I = M R^2 / 2. A disc presses on the table evenly, so that friction has the moment
-2/3 k M R (the integral of k r over the mass): it decelerates turning by 4/3 k / R whatever the mass, and holds what is
-turned by less.
+A task may let forces turn dipoles (`TURNING_RULES`). The acceleration a of a pole at r from the centre is an angular
+acceleration M (r x a) / I, with I = M R^2 / 2. A disc presses on the table evenly, so that friction has the moment
+2/3 k M R (the integral of k r over the mass): it decelerates turning by 4/3 k / R whatever the mass, and smaller
+angular accelerations turn nothing.
 """
 
 from collections.abc import Callable
@@ -41,18 +41,18 @@ from gumption.envs.physics.shapes import circle
 TABLE, RADIUS, FRAMERATE = 480.0, 12.0, 60
 #: K, in px^3/s^2: from rest a medium magnet attracts another one up to 155 px, where K / 155^2 is the friction of 20.
 COUPLING = 20.0 * 155.0**2
-#: px at which the distances of poles are cut: of two monopoles, and where a dipole takes part.
+#: The least distances of poles in px that the law uses: of two monopoles, and with a dipole.
 CUT, DIPOLE_CUT = 24.0, 12.0
 #: px from the centre of a dipole to each of its poles.
 ARM = 6.0
-#: Names of a boundary -> theta in degrees, where the + pole of a dipole lies, counter-clockwise from the right.
+#: Name of a boundary -> theta in degrees, the direction of a dipole's + pole, counter-clockwise from the right.
 BOUNDARIES = {"vertical": 0, "diagonalA": 45, "horizontal": 90, "diagonalB": 135}
-#: What the law is multiplied by, by name of the law.
+#: Name of a law -> factor of K.
 LAWS = {"real": 1.0, "counterfactual": -1.0, "inert": 0.0}
 
 
 class Pole(Factor, base="float"):
-    """The magnetism of a disc, signed by its polarity; of a dipole that of its + pole."""
+    """The magnetism of a disc, signed by its polarity; of a dipole the magnetism of its + pole."""
 
 
 class OtherPole(Factor, base="float"):
@@ -80,9 +80,8 @@ class Disc(Thing):
 
 
 class Spin(Factor, base="float"):
-    """The angular velocity of a disc that forces turn, in radians a second, from the x axis to the y axis; friction
-    takes its part of it in the next step.
-    """
+    """The angular velocity of a disc that forces turn, in radians a second, from the x axis to the y axis, before the
+    friction of the next step."""
 
 
 class TurningDisc(Disc):
@@ -92,10 +91,8 @@ class TurningDisc(Disc):
 
 
 def _pull(first: bool, second: bool) -> Rule:
-    """The law between one pole of the source and one of the target.
-
-    :param first, second: whether it is the first pole (of a dipole the + pole), of source and of target.
-    """
+    """The law between one pole of the source and one of the target; `first` and `second` say whether it is the first
+    pole, of a dipole the + pole."""
 
     def magnetism(source: Any, target: Any, k: Any) -> Any:
         *one, there = source
@@ -128,9 +125,8 @@ def _attraction(one: Any, other: Any, k: Any, first: bool, second: bool) -> tupl
 
 
 def _twist(first: bool, second: bool) -> Rule:
-    """What the law between two poles turns the target by, where both discs have turned as they do in this step: so that
-    turning is integrated as motion is, velocities first, and gains no energy.
-    """
+    """The turning of the target by the law between two poles, after both discs have turned for this step: as with
+    motion, velocities come first, so that the integration gains no energy."""
 
     def twist(source: Any, target: Any, k: Any, friction: Any, framerate: Any) -> Any:
         x1, q1, other1, arm1, spin1, there = source
@@ -155,7 +151,7 @@ def _twist(first: bool, second: bool) -> Rule:
 
 
 def _braked(spin: Any, friction: Any, framerate: Any) -> Any:
-    """What friction leaves of a spin within a step."""
+    """A spin after the friction of a step."""
     return np.sign(spin) * np.maximum(np.abs(spin) - 4.0 / 3.0 * friction / RADIUS / framerate, 0.0)
 
 
@@ -167,7 +163,7 @@ def _turned(arm: Any, angle: Any) -> Any:
 def turning_friction(
     spin: Spin, mobile: Mobile, alive: Alive, friction: TableFriction, framerate: Framerate
 ) -> Differential[Spin]:
-    """The table decelerates turning, and what the player holds does not turn."""
+    """The table decelerates turning; a held disc does not turn."""
     left = np.where(mobile & alive, _braked(spin, friction, framerate), 0.0)
     return Differential(spin, (left - spin) * framerate)
 

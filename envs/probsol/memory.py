@@ -1,8 +1,7 @@
 """A memory of ProbSol's tables: the steps of an agent, in the files that `gumption.envs.memory` describes.
 
-A record holds what a player can see of the discs before and after an action, and nothing else: mass, magnetism and
-polarity are in no record. Beside the records lies tasks.jsonl: a line for each task that the numbers in records stand
-for, with the ids of its discs and a hash of all of it.
+A record holds what a player can see of the discs before and after an action, so no mass, magnetism or polarity. Beside
+the records lies tasks.jsonl, a line for each task: its name, the ids of its discs, and its hash.
 """
 
 import json
@@ -30,11 +29,7 @@ OVER, SOLVED, REFUSED = 1, 2, 4  # bits of `flags`
 
 @checked
 def layout(discs: Whole, cells: Whole, actions: ActionForm) -> Layout:
-    """The record of a step.
-
-    :param discs, cells: M and G, on which the numbers of actions depend.
-    :param actions: the form of the actions; one of the form "objects" has three parts.
-    """
+    """The record of a step; `discs` and `cells` are M and G, on which the numbers of actions depend."""
     fields = [
         ("task", "<i4"),
         ("episode", "<i4"),
@@ -61,8 +56,8 @@ class Memory(TransitionMemory):
     `task` is a place in `tasks`; `episode` numbers episodes over the whole memory, `trial` the trials of one from 1.
     Before the step: `state` (n, M) numbers of `geometry` (0 for no disc), `place` (n, M, 2) px of discs that are placed
     or held, else 0, and `boundary` (n, M) degrees of a held disc, else 0. The step: `action`, `reward`, `flags` (OVER:
-    the episode; SOLVED: the task; REFUSED: nothing was done) and `steps` of the physics that the world ran. After it
-    the same three: state_after, place_after, boundary_after; after a failed CHECK they are the next trial's start.
+    the episode; SOLVED: the task; REFUSED: nothing was done) and `steps` of the physics. After the step: state_after,
+    place_after, boundary_after, which after a failed CHECK are the start of the next trial.
 
     :ivar tasks: (name, ids of its discs) of each task.
     """
@@ -78,32 +73,28 @@ class Memory(TransitionMemory):
 
         :raises InputError: as `TransitionMemory.load`, and for a tasks.jsonl that does not fit the records.
         """
-        memory = super().load(folder)
-        tasks = _read_tasks(Path(folder) / TASKS)
+        memory, path = super().load(folder), Path(folder) / TASKS
+        try:
+            lines = map(parse_json, path.read_text(encoding="utf-8").splitlines())
+            tasks = tuple((str(line["task"]), tuple(map(str, line["discs"]))) for line in lines)
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {error.strerror or error}; restore it from a copy") from None
+        except (ValueError, KeyError, TypeError) as error:
+            fault = f"not a task with its discs in each line ({error})"
+            raise InputError(f"{path}: {fault}; restore it from a copy") from None
         if memory.records["task"].max(initial=-1) >= len(tasks):
-            raise InputError(f"{Path(folder) / TASKS}: not the tasks of these records; restore it from a copy")
+            raise InputError(f"{path}: not the tasks of these records; restore it from a copy")
         return replace(memory, tasks=tasks)
 
 
 def visible(tables: Tables) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What a record holds of the tables as they are: state (B, M), place (B, M, 2), boundary (B, M)."""
+    """The fields of a record that show the tables: state (B, M), place (B, M, 2), boundary (B, M)."""
     on_table = (tables.where == PLACED) | (tables.where == HELD)
     boundary = np.where(tables.where == HELD, tables.theta * 45, 0)
     return tables.where.copy(), np.where(on_table[..., None], tables.place, 0.0), boundary
 
 
 def task_file(tasks: Sequence[Task]) -> dict[str, str]:
-    """What a memory keeps of what the numbers of tasks stand for: file -> text."""
-    told = ({"task": task.name, "discs": list(task.ids), "hash": task.hash} for task in tasks)
-    return {TASKS: "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in told)}
-
-
-def _read_tasks(path: Path) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-        told = [parse_json(line) for line in lines]
-        return tuple((str(each["task"]), tuple(map(str, each["discs"]))) for each in told)
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}; restore it from a copy") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path}: not a task with its discs in each line ({error}); restore it from a copy") from None
+    """File -> text that says which tasks the numbers in records stand for."""
+    lines = ({"task": task.name, "discs": list(task.ids), "hash": task.hash} for task in tasks)
+    return {TASKS: "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)}

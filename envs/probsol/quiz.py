@@ -1,36 +1,34 @@
 """Questions of a quiz and their true answers (ProbSol, B.3: Concept and Theory Knowledge Constraint).
 
-What the discs are is stated as triples in a KnowledgeGraph, one for each task and state of its boundaries, and SPARQL
-finds the answers there. `tasks` imports this module to read questions, so tasks come in here as Any.
-
-A question asks for discs with a property, {"ask": "mass", "which": "largest"}, or for two discs that have something in
-common, {"ask": "pair", "same": "magnetism"}. Boundaries are as they are at the CHECK that opened the quiz.
+A question asks for discs with a property, {"ask": "mass", "which": "largest"}, or for two discs that share one, {"ask":
+"pair", "same": "magnetism"}. SPARQL finds the answers in a KnowledgeGraph of the discs' properties, with the boundaries
+at the CHECK that opened the quiz. `tasks` imports this module, so a task is Any here.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import permutations
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gumption.data import InputError
-from gumption.data.settings import shown
+from gumption.data.wording import shown
+from gumption.envs.memory import Triple
 
 from .magnets import BOUNDARIES
 
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph
 
-Triple = tuple[str, str, str]
 HAS_MASS, HAS_MAGNETISM, HAS_POLARITY, HAS_BOUNDARY = "hasMass", "hasMagnetism", "hasPolarity", "hasBoundary"
-HEAVIER_THAN, STRONGER_THAN, SAME_POLARITY = "heavierThan", "strongerThan", "samePolarity"
+HEAVIER_THAN, STRONGER_THAN, SAME_POLARITY = COMPARED = "heavierThan", "strongerThan", "samePolarity"
 HAS_QUESTION, ASKS_FOR, ASKS_WHICH, ASKS_SAME = "hasQuestion", "asksFor", "asksWhich", "asksSame"
 HAS_ANSWER, HAS_MEMBER = "hasAnswer", "hasMember"
 PROPERTIES = ("mass", "magnetism", "boundary")
 PAIR, SAME = "pair", ("mass", "magnetism", "polarity", "boundary")
 SMALLEST, LARGEST = "smallest", "largest"
 DIPOLE = "dipole"
-#: What a property is called in a fact of one disc, and in one of two.
+#: The relation of a property in facts about one disc, and in facts that compare two.
 _HAS = {"mass": HAS_MASS, "magnetism": HAS_MAGNETISM, "boundary": HAS_BOUNDARY}
 _MORE = {"mass": HEAVIER_THAN, "magnetism": STRONGER_THAN}
 _EQUAL = (
@@ -50,7 +48,7 @@ def disc_label(task: Any, id: str) -> str:
 
 
 def property_facts(task: Any, theta: Sequence[int] | None = None) -> Iterator[Triple]:
-    """What the discs of a task are, each and compared with one another.
+    """The properties of the discs of a task, and how they compare.
 
     (disc hasMass CLASS), (disc hasMagnetism CLASS), (disc hasPolarity +, - or dipole), of dipoles (disc hasBoundary
     NAME); (a heavierThan b) and (a strongerThan b) by the numbers of the classes; (a samePolarity b).
@@ -79,8 +77,8 @@ def quiz_facts(task: Any) -> Iterator[Triple]:
     """The questions of a task and their true answers.
 
     (task hasQuestion q), (q asksFor mass, magnetism, boundary or pair), (q asksWhich WHICH) or (q asksSame WHAT), and
-    (q hasAnswer disc), or of a pair (q hasAnswer p), (p hasMember disc) twice. Answers about boundaries are left out:
-    they depend on how the player turns the discs.
+    (q hasAnswer disc), or of a pair (q hasAnswer p), (p hasMember disc) twice. Questions about boundaries have no
+    answers here: these depend on how the player turns the discs.
     """
     for k, question in enumerate(task.quiz):
         label = f"{task.name}/question {k}"
@@ -102,10 +100,8 @@ def quiz_facts(task: Any) -> Iterator[Triple]:
 
 
 def right_answers(task: Any, question: Mapping[str, str], theta: Sequence[int] | None = None) -> set[frozenset[str]]:
-    """The right answers to a question: a set of one id each, or of the two ids of a pair.
-
-    :param theta: as in `property_facts`.
-    """
+    """The right answers to a question, each a set of one id, or of the two ids of a pair; `theta` as of
+    `property_facts`."""
     graph = _graph(tuple(property_facts(task, theta)))
     which = question.get("which", "")
     if question["ask"] == PAIR:
@@ -134,7 +130,7 @@ def read_question(given: Any, task: Any, where: str) -> Mapping[str, str]:
     """A question of a task file, checked.
 
     :param where: the file and the field, "mine.json: quiz[0]".
-    :raises InputError: what is wrong, with file, field and reason; also a question that has no right answer.
+    :raises InputError: no question, or one without a right answer.
     """
     if not isinstance(given, Mapping):
         raise InputError(f'{where}: is {shown(given)}; it is an object such as {{"ask": "mass", "which": "largest"}}')
@@ -159,15 +155,17 @@ def read_question(given: Any, task: Any, where: str) -> Mapping[str, str]:
 
 
 def choice(where: str, value: Any, choices: Sequence[str]) -> str:
-    """A value that is one of some texts.
-
-    :raises InputError: it is none of them, with the nearest one.
-    """
+    """The value, if it is one of some texts; else InputError with the nearest of them."""
     if not isinstance(value, str) or value not in choices:
-        near = get_close_matches(value, choices, n=1) if isinstance(value, str) else []
-        hint = f"did you mean {near[0]!r}?" if near else f"it can be {', '.join(choices)}"
+        hint = nearest(value, choices, f"it can be {', '.join(choices)}")
         raise InputError(f"{where}: is {shown(value)}; {hint}")
     return value
+
+
+def nearest(value: Any, known: Iterable[str], otherwise: str) -> str:
+    """ "did you mean 'X'?" with the known text nearest to a value; `otherwise` where none is near."""
+    near = get_close_matches(str(value), known, n=1)
+    return f"did you mean {near[0]!r}?" if near else otherwise
 
 
 def questions(task: Any) -> list[dict[str, Any]]:
@@ -187,22 +185,13 @@ def _text(question: Mapping[str, str]) -> str:
 
 
 def is_right(task: Any, answers: Any, theta: Sequence[int]) -> bool:
-    """Whether each question is answered by at least one disc and no named disc is wrong.
+    """Whether the answer to each question names at least one disc, and no wrong one.
 
     :param answers: a list of ids for each question, exactly two for a pair.
     :param theta: degrees of each disc at CHECK.
-    :raises InputError: not one list for each question, an id that is no disc's, or not two discs for a pair.
+    :raises InputError: not one list for each question, an id that no disc has, or not two discs for a pair.
     """
-    named = _checked(task, answers)
-    for question, ids in zip(task.quiz, named, strict=True):
-        right = right_answers(task, question, theta)
-        told = {frozenset(ids)} if question["ask"] == PAIR else {frozenset([id]) for id in ids}
-        if not told or not told <= right:
-            return False
-    return True
 
-
-def _checked(task: Any, answers: Any) -> list[list[str]]:
     def fail(reason: str) -> NoReturn:
         raise InputError(f"answers: {reason}")
 
@@ -216,4 +205,8 @@ def _checked(task: Any, answers: Any) -> list[list[str]]:
                 fail(f"question {k} names {shown(id)}, which is no disc; there are {', '.join(task.ids)}")
         if question["ask"] == PAIR and (len(ids) != 2 or ids[0] == ids[1]):
             fail(f"question {k} asks for a pair, which is two discs; it names {', '.join(ids) or 'none'}")
-    return [list(ids) for ids in answers]
+    for question, ids in zip(task.quiz, answers, strict=True):
+        named = {frozenset(ids)} if question["ask"] == PAIR else {frozenset([id]) for id in ids}
+        if not named or not named <= right_answers(task, question, theta):
+            return False
+    return True

@@ -1,7 +1,7 @@
 """A table as shapes to draw (data that a browser's canvas draws as well), and as an array of pixels.
 
-Only what the player may see goes in: colours, ids, names, places, areas; of a held disc the boundary, drawn alike for
-discs of one pole and dipoles.
+A picture shows only what the player may see: colours, ids, names, places, areas, and the boundary of a held disc, drawn
+alike for discs of one pole and dipoles.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,16 +14,17 @@ import numpy as np
 from .engine import Tables
 from .geometry import ABSENT, GRABBED, HELD, STORED
 from .magnets import RADIUS, TABLE
-from .tasks import CELL, GRID, Task
+from .tasks import CELL, GRID, Task, in_the_dark
 
 if TYPE_CHECKING:
     from PIL.Image import Image
     from PIL.ImageDraw import ImageDraw
     from PIL.ImageFont import FreeTypeFont, ImageFont
 
-#: Of the side bar, in px: a cell's width and height, and how many cells stand below one another above the hand.
+#: Width and height in px of a cell of the side bar, cells in a column above the hand, and the place of the hand.
 BAR, SLOT, SLOTS = 48, 36, 12
-#: Pixels of the drawing to a pixel of the picture, along each side: lines come out smooth.
+HAND = BAR / 2, TABLE - (TABLE - SLOT * SLOTS) / 2
+#: The drawing is so many times as large as the picture, so that lines come out smooth.
 FINE = 2
 PAPER, GRIDLINE, DARK, WALL = "#f4f1e8", "#e9e4d6", "#6f6d69", "#3a3937"
 SIDE, SLOT_FILL, SLOT_LINE, WEAK = "#d9d4c6", "#efebe0", "#b9b2a0", "#8d8674"
@@ -44,9 +45,9 @@ def pixels(tables: Tables, task: Task, i: int = 0) -> np.ndarray:
 
 
 def shapes(tables: Tables, task: Task, i: int = 0) -> list[Shape]:
-    """What a picture of table i is drawn of, from back to front; plain data for JSON.
+    """The shapes of a picture of table i, from back to front; plain data for JSON.
 
-    Each is a dict with "shape" and, in px of the picture (y downwards), what it needs: "rect" x, y, width, height;
+    Each is a dict with "shape" and, in px of the picture (y downwards), its measures: "rect" x, y, width, height;
     "circle" x, y, radius; "path" points, closed; "text" x, y (its middle), text, size. `fill` and `line` are CSS
     colours or None, `thick` is the width of the line.
     """
@@ -63,7 +64,7 @@ def _table(task: Task, left: float) -> Iterator[Shape]:
     for x, y, wide, high in task.inaccessible:
         yield _rect(left + x, y, wide, high, DARK)
     for x, y, wide, high in task.targets:
-        dark = _in_dark(task, x + wide / 2, y + high / 2)
+        dark = in_the_dark(task, x + wide / 2, y + high / 2)
         fill, line = (PALE_RED_IN_DARK, RED_IN_DARK) if dark else (PALE_RED, RED)
         yield _rect(left + x, y, wide, high, fill, line, 2)
     for x, y, wide, high in task.walls:
@@ -79,7 +80,7 @@ def _bar(cells: int, left: float) -> Iterator[Shape]:
         x, y = _slot(cell)
         yield _rect(x - BAR / 2 + 3, y - SLOT / 2 + 2, BAR - 6, SLOT - 4, SLOT_FILL, SLOT_LINE, 1)
         yield _text(x - BAR / 2 + 9, y - SLOT / 2 + 9, f"{cell}", 9, WEAK)
-    x, y = _hand()
+    x, y = HAND
     yield _rect(x - BAR / 2 + 3, y - 21, BAR - 6, 42, PAPER, INK, 1)
     yield _text(x, y - 14, "hand", 10, WEAK)
 
@@ -94,7 +95,7 @@ def _discs(tables: Tables, task: Task, i: int, left: float) -> Iterator[Shape]:
             x, y = _slot(int(tables.cell[i, k]) - 1)
             x, y = x + 4, y + 1
         elif state == GRABBED:
-            x, y = _hand()
+            x, y = HAND
             y += 5
         else:
             x, y = left + places[k][0], places[k][1]
@@ -127,17 +128,9 @@ def _slot(cell: int) -> tuple[float, float]:
     return BAR * (column + 0.5), SLOT * (row + 0.5)
 
 
-def _hand() -> tuple[float, float]:
-    return BAR / 2, TABLE - (TABLE - SLOT * SLOTS) / 2
-
-
-def _in_dark(task: Task, x: float, y: float) -> bool:
-    return any(left <= x < left + wide and top <= y < top + high for left, top, wide, high in task.inaccessible)
-
-
 @lru_cache(maxsize=256)
 def _readable_on(color: str) -> str:
-    """Black or white, whichever is read on the colour."""
+    """Black or white, whichever is legible on the colour."""
     from PIL import ImageColor
 
     red, green, blue = ImageColor.getrgb(color)[:3]
@@ -147,9 +140,8 @@ def _readable_on(color: str) -> str:
 def _rect(
     x: float, y: float, wide: float, high: float, fill: str | None, line: str | None = None, thick: float = 0
 ) -> Shape:
-    return {
-        "shape": "rect", "x": x, "y": y, "width": wide, "height": high, "fill": fill, "line": line, "thick": thick,
-    }  # fmt: skip
+    place = {"shape": "rect", "x": x, "y": y, "width": wide, "height": high}
+    return {**place, "fill": fill, "line": line, "thick": thick}
 
 
 def _circle(x: float, y: float, radius: float, fill: str | None, line: str | None, thick: float) -> Shape:
@@ -176,34 +168,26 @@ def painted(drawn: Sequence[Shape], size: tuple[int, int]) -> "Image":
     picture = images.new("RGB", (size[0] * FINE, size[1] * FINE), PAPER)
     draw = ImageDraw.Draw(picture)
     for shape in drawn:
-        _PAINT[shape["shape"]](draw, shape)
+        _paint(draw, shape)
     return picture.reduce(FINE)
 
 
-def _paint_rect(draw: "ImageDraw", shape: Shape) -> None:
+def _paint(draw: "ImageDraw", shape: Shape) -> None:
+    kind, fill, line, thick = shape["shape"], shape["fill"], shape["line"], round(shape["thick"] * FINE)
+    if kind == "path":
+        points = [(x * FINE, y * FINE) for x, y in shape["points"]]
+        ends = [*points, *points[:2]] if shape["closed"] else points
+        draw.line(ends, fill=line, width=thick, joint="curve")
+        return
     x, y = shape["x"] * FINE, shape["y"] * FINE
-    corners = (x, y, x + shape["width"] * FINE - 1, y + shape["height"] * FINE - 1)
-    draw.rectangle(corners, fill=shape["fill"], outline=shape["line"], width=round(shape["thick"] * FINE))
-
-
-def _paint_circle(draw: "ImageDraw", shape: Shape) -> None:
-    x, y, radius = shape["x"] * FINE, shape["y"] * FINE, shape["radius"] * FINE
-    box = (x - radius, y - radius, x + radius, y + radius)
-    draw.ellipse(box, fill=shape["fill"], outline=shape["line"], width=round(shape["thick"] * FINE))
-
-
-def _paint_path(draw: "ImageDraw", shape: Shape) -> None:
-    points = [(x * FINE, y * FINE) for x, y in shape["points"]]
-    ends = [*points, *points[:2]] if shape["closed"] else points
-    draw.line(ends, fill=shape["line"], width=round(shape["thick"] * FINE), joint="curve")
-
-
-def _paint_text(draw: "ImageDraw", shape: Shape) -> None:
-    at = shape["x"] * FINE, shape["y"] * FINE
-    draw.text(at, shape["text"], fill=shape["fill"], font=_font(shape["size"] * FINE), anchor="mm")
-
-
-_PAINT = {"rect": _paint_rect, "circle": _paint_circle, "path": _paint_path, "text": _paint_text}
+    if kind == "text":
+        draw.text((x, y), shape["text"], fill=fill, font=_font(shape["size"] * FINE), anchor="mm")
+    elif kind == "circle":
+        radius = shape["radius"] * FINE
+        draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=fill, outline=line, width=thick)
+    else:
+        corners = (x, y, x + shape["width"] * FINE - 1, y + shape["height"] * FINE - 1)
+        draw.rectangle(corners, fill=fill, outline=line, width=thick)
 
 
 @lru_cache(maxsize=16)

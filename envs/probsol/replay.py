@@ -1,4 +1,4 @@
-"""Plays a recorded episode again, with the very states that it had: each action at the step of its trial."""
+"""Plays a recorded episode again with the same states: each action at its step of its trial."""
 
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
@@ -9,25 +9,25 @@ import numpy as np
 from gumption.data import InputError
 from gumption.data.settings import shown
 
+from .env import ProbSolVectorEnv
 from .library import find_tasks, renamed
 from .tasks import Task, read_task
-from .vector_env import ProbSolVectorEnv
 
 ENV = "gumption/ProbSol-v0"
-#: Sees a table while it is played again, and what was done last there, in words ("" at the beginning).
+#: Called with the table during a replay, and with the last action in words, "" at the beginning.
 Look = Callable[[ProbSolVectorEnv, str], None]
 
 
 def replay(
     record: Mapping[str, Any], where: str = "the record", look: Look | None = None, every: int = 3
 ) -> ProbSolVectorEnv:
-    """Play a record again in a batch of one, which is returned as the episode left it.
+    """Play a record again in a batch of one, and return it at the end of the episode.
 
     :param where: the record, for messages.
-    :param look: called at the beginning, before and after each action, and every so many physics steps while things
+    :param look: called at the beginning, before and after each action, and every so many physics steps while discs
         move.
-    :raises InputError: a record of another environment, version or task, one that is damaged, or an action that
-        found another state than it does here.
+    :raises InputError: a record of another environment, version or task, a damaged one, or an action whose recorded
+        state differs from the state here.
     """
     seen = look or (lambda env, done: None)
     try:
@@ -35,7 +35,11 @@ def replay(
         seen(env, done)
         for k, (step, trial, action, state) in enumerate(record["actions"]):
             _run_to(env, step, seen, done, every)
-            done = _named(env, action)
+            if isinstance(action, list):
+                done = "answer " + "; ".join(" ".join(ids) for ids in action)
+            else:
+                known = 0 <= action < env.labels.num_actions
+                done = " ".join(map(str, env.label(action))) if known else "no action"
             _check_state(env, trial, state, f"{where}: actions[{k}]: {done}")
             if isinstance(action, list):
                 env.answer(0, action)
@@ -64,15 +68,19 @@ def _begun(record: Mapping[str, Any], where: str) -> ProbSolVectorEnv:
             f"{where}: version: gumption {record['version']} wrote it, and this is {version('gumption')}, whose states "
             "may differ; replay it with that version"
         )
-    settings, told = record["settings"], record["task"]
-    if "content" in told:
-        task = read_task(told["content"], f"{where}: task.content")
+    settings, of = record["settings"], record["task"]
+    if "content" in of:
+        task = read_task(of["content"], f"{where}: task.content")
     else:
-        task = _shipped(told["name"], settings["names"], where)
-    if task.hash != told["hash"]:
+        try:
+            [task] = find_tasks(of["name"])
+        except InputError as error:
+            raise InputError(f"{where}: task.name: {error}") from None
+        task = renamed(task, settings["names"])
+    if task.hash != of["hash"]:
         raise InputError(
-            f"{where}: task: the task {told['name']!r} was changed since: its hash is {task.hash[:16]}, and the record "
-            f"was played with {shown(told['hash'])[:18]}"
+            f"{where}: task: the task {of['name']!r} was changed since: its hash is {task.hash[:16]}, and the record "
+            f"was played with {shown(of['hash'])[:18]}"
         )
     shared = {name: value for name, value in settings.items() if name != "names"}
     env = ProbSolVectorEnv(1, autoreset_mode="Disabled", task=task, laws=record["law"], **shared)
@@ -80,19 +88,8 @@ def _begun(record: Mapping[str, Any], where: str) -> ProbSolVectorEnv:
     return env
 
 
-def _shipped(name: str, names: str, where: str) -> Task:
-    try:
-        [task] = find_tasks(name)
-    except InputError as error:
-        raise InputError(f"{where}: task.name: {error}") from None
-    return renamed(task, names)
-
-
 def recorded_solution(task: Task) -> dict[str, Any]:
-    """The record of a task's own solution, played under the task's law.
-
-    :raises InputError: the task has none.
-    """
+    """The record of a task's own solution under the task's law; InputError where it has none."""
     if not task.solution:
         raise InputError(f"the task {task.name!r} has no recorded solution")
     env = ProbSolVectorEnv(1, autoreset_mode="Disabled", task=task)
@@ -107,10 +104,8 @@ def recorded_solution(task: Task) -> dict[str, Any]:
 
 
 def _run_to(env: ProbSolVectorEnv, step: int, look: Look, done: str, every: int) -> None:
-    """Let time pass until a step of the trial, a piece at a time as long as something moves.
-
-    Limits are checked at the end alone, as they were when the record was made.
-    """
+    """Let time pass until a step of the trial, in pieces as long as something moves. Limits are checked only at its
+    end, as during the recording."""
     tables = env.tables
     while not tables.calm[0] and tables.steps[0] + every < step:
         tables.run(np.array([every]), np.array([True]))
@@ -123,11 +118,5 @@ def _check_state(env: ProbSolVectorEnv, trial: int, state: str, where: str) -> N
     if (env.tables.trials[0], env.state_hash()) != (trial, state):
         raise InputError(
             f"{where} at step {env.tables.steps[0]} found another state than it does here: the record was changed, or "
-            "made on a machine whose numbers are rounded in another way"
+            "made on a machine that rounds numbers differently"
         )
-
-
-def _named(env: ProbSolVectorEnv, action: Any) -> str:
-    if isinstance(action, list):
-        return "answer " + "; ".join(" ".join(ids) for ids in action)
-    return " ".join(map(str, env.label(action))) if 0 <= action < env.labels.num_actions else "no action"

@@ -1,4 +1,4 @@
-"""What can be chosen of ProbSol's environments."""
+"""The settings of ProbSol's environments."""
 
 import os
 from collections.abc import Sequence
@@ -12,7 +12,6 @@ from gumption.data.settings import Count, NonNegative, Size, settings
 
 from .tasks import Laws, Task
 
-ObservationForm = Literal["paper", "full"]
 ActionForm = Literal["paper", "objects"]
 Names = Literal["real", "anonymous", "shuffled"]
 Partition = Literal["train", "validation", "test", "all"]
@@ -23,33 +22,33 @@ Fold = Annotated[int, Ge(0), Le(9)]
 class ProbSolSettings:
     """Settings of a batch.
 
-    :ivar task: what is played: a name of a designed task ("fishing/0"), a family's designed tasks ("fishing"), its
-        certified generated ones ("fishing/generated"), "designed" or "generated" for all families, the path of a task
-        file or of a folder of them, a `Task`, a mapping as a file has it, or a list of such.
-    :ivar partition: of generated tasks, the part of the split within families; `fold` is which of its ten.
+    :ivar task: a designed task ("fishing/0"), a family's designed tasks ("fishing"), its certified generated ones
+        ("fishing/generated"), "designed" or "generated" for all families, the path of a task file or of a folder of
+        them, a `Task`, a mapping as a file has it, or a list of such.
+    :ivar partition: the part of generated tasks by the split within families; `fold` is which of its ten.
     :ivar order: how tasks follow one another: drawn at random, or one after the other.
     :ivar observation: "paper" (7 numbers a disc, nothing of the goal) or "full".
     :ivar actions: "paper" (Discrete) or "objects" (what to do, with which disc, where).
     :ivar laws: overrides that of the tasks: "real", "counterfactual" (opposite poles repel), "inert" (no forces) or
         "shuffled" (one of the three, drawn for each episode).
     :ivar names: "real" colours and names, "anonymous" ones, or "shuffled" among the discs of a task.
-    :ivar quiz: whether quizzes are asked.
+    :ivar quiz: whether a solved task opens its quiz.
     :ivar reward: "solved" (1 at the end of a solved task) or "solution_rate" (1 - d at the end of each trial).
-    :ivar on_violation: "end": a broken constraint ends the episode; "go_on": the excess is measured.
-    :ivar max_actions: of a trial; what is refused counts too.
-    :ivar trial_number: overrides the limit of the tasks: so many trials at the most.
-    :ivar action_seconds: what an action takes, beside the time that the world runs.
+    :ivar on_violation: "end": a broken constraint ends the episode; "go_on": only `excess` grows.
+    :ivar max_actions: of a trial; refused actions count, too.
+    :ivar trial_number: most trials, instead of the limit of the tasks.
+    :ivar action_seconds: time of an action, beside the time that the world runs.
     :ivar max_obj_num, max_grid_num: M and G; None for the most that the tasks need.
     """
 
-    # Of which a memory has the content.
+    # Settings whose content a memory keeps.
     CONTENT: ClassVar = ("task", "partition", "fold")
 
     task: Any = "fishing/0"
     partition: Partition = "all"
     fold: Fold = 0
     order: Literal["random", "sequential"] = "random"
-    observation: ObservationForm = "full"
+    observation: Literal["paper", "full"] = "full"
     actions: ActionForm = "paper"
     laws: Laws | None = None
     names: Names = "real"
@@ -80,10 +79,7 @@ class ProbSolSettings:
         return tuple(renamed(self.checked_task(task), self.names) for task in found)
 
     def checked_task(self, task: Task) -> Task:
-        """The task, unless it cannot be played with these settings.
-
-        :raises InputError: a limit of the time before an action that is below what an action takes.
-        """
+        """The task; InputError if its limit of the time before an action is shorter than an action."""
         limit = task.constraints.get("action_time")
         if limit is not None and limit < self.action_seconds:
             raise InputError(

@@ -1,27 +1,75 @@
-"""Ten fixed folds within each family of certified tasks; `split_files` writes them, and the splits across families."""
+"""Files of splits: ten folds within each family of certified tasks, and six across families, which leave one out."""
 
-import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
-FOLDS = 10
-#: Tenths of a family that a fold tests, and that it keeps to choose settings by.
-TEST, VALIDATION = 2, 1
+from gumption.data import InputError
+from gumption.envs.split_files import SplitFormat, read_file, write_folder
+
+from .library import FOLDS, certified, partition_of
+from .tasks import FAMILIES
+
+FORMAT = SplitFormat("gumption/probsol-splits/1", sort_keys=True)
 PARTS = ("train", "validation", "test")
+#: fishing-fold-0, ..., and across-fishing, which leaves Fishing out.
+NAMES = [
+    *(f"{family.lower()}-fold-{fold}" for family in FAMILIES for fold in range(FOLDS)),
+    *(f"across-{family.lower()}" for family in FAMILIES),
+]
 
 
-def partition_of(family: str, seeds: Sequence[int], fold: int) -> list[str]:
-    """The part of each seed: train (70 %), validation (10 %) or test (20 %).
+def make_split(name: str) -> dict[str, Any]:
+    """The content of a split: its parameters, and the names of the tasks of each part, sorted.
 
-    A seed belongs to a tenth of its family for good, by a hash, so that more seeds change no other one's place. Fold f
-    tests the tenths f and f + 1 and validates on f + 2, modulo 10.
+    A split across families tests all tasks of the family that it leaves out. Of the other families, the validation
+    tasks of fold 0 serve to choose settings, and all others are for training.
+
+    :raises InputError: no such split.
     """
-    return [_part(_tenth(family, seed), fold) for seed in seeds]
+    if name not in NAMES:
+        raise InputError(
+            f"there is no split {name!r}; there are fishing-fold-0 to modifying-fold-9, across-fishing, ..."
+        )
+    head, _, rest = name.partition("-")
+    across = head == "across"
+    fold = 0 if across else int(rest.removeprefix("fold-"))
+    parts: dict[str, list[str]] = {part: [] for part in PARTS}
+    for family in FAMILIES if across else (each for each in FAMILIES if each.lower() == head):
+        seeds = [row.seed for row in certified()[family]]
+        for seed, part in zip(seeds, partition_of(family, seeds, fold), strict=True):
+            if across:
+                part = "test" if family.lower() == rest else "validation" if part == "validation" else "train"
+            parts[part].append(f"{family.lower()}/seed-{seed}")
+    way = {"way": "across", "left_out": rest} if across else {"way": "within", "fold": fold}
+    return {"name": name, "parameters": way, **{part: sorted(tasks) for part, tasks in parts.items()}}
 
 
-def _tenth(family: str, seed: int) -> int:
-    return int(hashlib.sha256(f"{family.lower()}/seed-{seed}".encode()).hexdigest()[:8], 16) % FOLDS
+def write_splits(folder: Path, *, force: bool = False) -> bool:
+    """Write all splits, a file each; False where they are there already, byte for byte.
+
+    :raises InputError: see `gumption.envs.split_files.write_folder`.
+    """
+    contents = {f"{name}.json": FORMAT.seal(make_split(name)) for name in NAMES}
+    return write_folder(folder, contents, set(contents), force=force)
 
 
-def _part(tenth: int, fold: int) -> str:
-    place = (tenth - fold) % FOLDS
-    return "test" if place < TEST else "validation" if place < TEST + VALIDATION else "train"
+def check_splits(folder: Path) -> Mapping[str, Mapping[str, int]]:
+    """How many tasks each part of each split in a folder has.
+
+    :raises InputError: a file is missing or changed, a task is in two parts, or the tasks of this gumption give another
+        split; the message names the file.
+    """
+    found = {}
+    for name in NAMES:
+        path = folder / f"{name}.json"
+        split = FORMAT.unseal(read_file(path), path)
+        tasks = [task for part in PARTS for task in split.get(part, [])]
+        if len(set(tasks)) < len(tasks):
+            raise InputError(f"{path}: a task is in two parts")
+        if split != make_split(name):
+            raise InputError(
+                f"{path}: it is not the split that the certified tasks of this gumption give; make it again"
+            )
+        found[name] = {part: len(split[part]) for part in PARTS}
+    return found

@@ -1,25 +1,24 @@
-"""Tasks as data (JSON, schema 1): families, discs, areas, goals, constraints, quizzes, and recorded solutions.
-
-A task is read from a file, from text or from a mapping; each error names the file, the field and the reason.
-"""
+"""Tasks as data (JSON, schema 1): families, discs, areas, goals, constraints, quizzes, and recorded solutions."""
 
 import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from itertools import combinations
-from math import hypot, isfinite
+from math import hypot
 from pathlib import Path
-from typing import Any, Literal, NoReturn, get_args
+from typing import Annotated, Any, Literal, NoReturn, get_args
+
+from annotated_types import Ge, Le
 
 from gumption.data import InputError
 from gumption.data.reading import read_json
-from gumption.data.settings import shown
+from gumption.data.settings import NonNegative, Size, check
+from gumption.data.wording import shown
 
 from .magnets import BOUNDARIES, RADIUS, TABLE
-from .quiz import choice, read_question
+from .quiz import choice, nearest, read_question
 
 SCHEMA = 1
 FAMILIES = ("Fishing", "Curling", "FindTheDiff", "FindTheSame", "Building", "Modifying")
@@ -35,7 +34,7 @@ Laws = Literal["real", "counterfactual", "inert", "shuffled"]
 #: The verbs of solutions and records -> how many arguments they take; `answer` takes any number of lists.
 VERBS = {"grab": 1, "store": 1, "place": 2, "hold": 1, "hold_at": 2, "put_down": 0, "take_up": 0, "turn": 1,
          "none": 0, "check": 0}  # fmt: skip
-#: Blocks of a shape at most: each is served by a disc of its own.
+#: Blocks of a shape at most; each takes a disc of its own.
 MOST_BLOCKS = 12
 _FIELDS = {
     SANDBOX: (),
@@ -48,6 +47,8 @@ _FIELDS = {
 }
 _COMMON = ("schema", "name", "family", "friction", "laws", "classes", "rotation", "objects", "max_obj_num",
            "max_grid_num", "inaccessible", "walls", "constraints", "quiz", "solution")  # fmt: skip
+_ROOM = Annotated[int, Ge(1), Le(64)]
+_FRICTION, _CLASS = Annotated[float, Ge(0), Le(1_000_000_000)], Annotated[float, Ge(0.01), Le(1000)]
 Point = tuple[float, float]
 Area = tuple[float, float, float, float]
 Polygon = tuple[Point, ...]
@@ -57,10 +58,10 @@ Polygon = tuple[Point, ...]
 class DiscData:
     """A disc of a task.
 
-    :ivar mass, magnetism: names of classes; `polarity` "+", "-" or "dipole".
+    :ivar mass, magnetism: names of classes. :ivar polarity: "+", "-" or "dipole".
     :ivar boundary: theta in degrees, a multiple of 45 below 360.
-    :ivar at: place in px, or None where it is stored in the cell `stored` of the side bar.
-    :ivar name: what the player is told it is, or "".
+    :ivar at: place in px; None for a disc in the cell `stored` of the side bar.
+    :ivar name: a name that the player reads, or "".
     """
 
     id: str
@@ -78,12 +79,10 @@ class DiscData:
 class Task:
     """A task; the fields are those of the file.
 
-    :ivar answer: of a discovery family the ids that the table is to hold.
+    :ivar answer: of a discovery family the ids of the discs to leave on the table.
     :ivar blocks, building: polygons in px. :ivar targets, inaccessible, walls: [x, y, width, height] in px.
-    :ivar constraints: name -> limit, those that have one.
-    :ivar quiz: questions as the file has them. :ivar solution: actions by name.
-    :ivar masses, magnetisms: class -> number.
-    :ivar rotation: whether forces turn dipoles.
+    :ivar constraints: name -> limit, only where there is a limit. :ivar solution: actions by name.
+    :ivar masses, magnetisms: class -> number. :ivar rotation: whether forces turn dipoles.
     """
 
     name: str
@@ -109,44 +108,45 @@ class Task:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The ids of the discs, in order."""
+        """The ids of the discs."""
         return tuple(disc.id for disc in self.objects)
 
     @property
     def first_stored(self) -> tuple[str, ...]:
-        """The ids of the discs that are stored at the start, which discovery concerns."""
+        """The ids of the discs in the side bar at the start; discovery concerns these."""
         return tuple(disc.id for disc in self.objects if disc.stored is not None)
 
     def to_json(self) -> dict[str, Any]:
-        """As a file has it; what the family does not use is left out."""
-        told: dict[str, Any] = {"schema": SCHEMA, "name": self.name, "family": self.family, "friction": self.friction}
-        told["laws"] = self.laws
+        """The content of a file, without fields that the family does not use."""
+        content: dict[str, Any] = {"schema": SCHEMA, "name": self.name, "family": self.family}
+        content |= {"friction": self.friction, "laws": self.laws}
         if (self.masses, self.magnetisms) != (MASS, MAGNETISM):
-            told["classes"] = {"mass": dict(self.masses), "magnetism": dict(self.magnetisms)}
+            content["classes"] = {"mass": dict(self.masses), "magnetism": dict(self.magnetisms)}
         if self.rotation:
-            told["rotation"] = True
-        told["objects"] = [_disc_to_json(disc) for disc in self.objects]
-        told |= {"max_obj_num": self.max_obj_num, "max_grid_num": self.max_grid_num}
+            content["rotation"] = True
+        content["objects"] = [_disc_to_json(disc) for disc in self.objects]
+        content |= {"max_obj_num": self.max_obj_num, "max_grid_num": self.max_grid_num}
         for name in ("inaccessible", *_FIELDS[self.family], "walls"):
-            told[name] = _listed(getattr(self, name))
-        told["constraints"] = {name: self.constraints.get(name) for name in CONSTRAINTS}
+            content[name] = _listed(getattr(self, name))
+        content["constraints"] = {name: self.constraints.get(name) for name in CONSTRAINTS}
         if self.quiz:
-            told["quiz"] = [dict(question) for question in self.quiz]
+            content["quiz"] = [dict(question) for question in self.quiz]
         if self.solution:
-            told["solution"] = _listed(self.solution)
-        return told
+            content["solution"] = _listed(self.solution)
+        return content
 
     @property
     def hash(self) -> str:
         """sha256 (hex) of all but the name and the solution."""
-        told = {name: value for name, value in self.to_json().items() if name not in ("name", "solution")}
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+        content = {name: value for name, value in self.to_json().items() if name not in ("name", "solution")}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def read_task(given: Any, where: str = "the task") -> Task:
     """A task from a `Task`, a mapping, or the path of a JSON file.
 
-    :raises InputError: what is wrong, with `where` (the file), field and reason.
+    :param where: the origin of a mapping, for messages.
+    :raises InputError: no task, with file, field and reason.
     """
     if isinstance(given, Task):
         return given
@@ -158,14 +158,19 @@ def read_task(given: Any, where: str = "the task") -> Task:
 
 
 def goal_areas(task: Task) -> tuple[str, Sequence[Polygon]]:
-    """What the areas of the goal are called, "target" or "block", and their corners in px."""
+    """The name of the areas of the goal, "target" or "block", and their corners in px."""
     if task.family in CRAFTING:
         return "block", task.blocks
     return "target", [((x, y), (x + w, y), (x + w, y + h), (x, y + h)) for x, y, w, h in task.targets]
 
 
+def in_the_dark(task: Task, x: float, y: float) -> bool:
+    """Whether a place, in px, lies in an inaccessible area."""
+    return any(left <= x < left + wide and top <= y < top + high for left, top, wide, high in task.inaccessible)
+
+
 class _Reader:
-    """Reads the fields of a task; each error names where and which."""
+    """Reads the fields of a task."""
 
     def __init__(self, given: Mapping[str, Any], where: str) -> None:
         self.given, self.where = given, where
@@ -183,21 +188,20 @@ class _Reader:
         known = (*_COMMON, *_FIELDS[family])
         for name in self.given:
             if name not in known:
-                near = get_close_matches(str(name), known, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"a {family} task has {', '.join(known)}"
+                hint = nearest(name, known, f"a {family} task has {', '.join(known)}")
                 self.fail(str(name), f"is no field of a {family} task; {hint}")
-        classes = self.mapping("classes", ("mass", "magnetism"))
+        classes = self.mapping("classes", self.given.get("classes", {}), ("mass", "magnetism"))
         task = Task(
             name=self.text("name", self.given.get("name")),
             family=family,
             objects=(),
-            friction=self.number("friction", self.given.get("friction", 20.0), least=0.0),
+            friction=self.value("friction", self.given.get("friction", 20.0), _FRICTION),
             laws=self.choice("laws", self.given.get("laws", "real"), get_args(Laws)),  # pyright: ignore[reportArgumentType]
-            max_obj_num=self.whole("max_obj_num", self.given.get("max_obj_num", 12), 1, 64),
-            max_grid_num=self.whole("max_grid_num", self.given.get("max_grid_num", 12), 1, 64),
+            max_obj_num=self.value("max_obj_num", self.given.get("max_obj_num", 12), _ROOM),
+            max_grid_num=self.value("max_grid_num", self.given.get("max_grid_num", 12), _ROOM),
             masses=self.classes("mass", classes.get("mass"), MASS),
             magnetisms=self.classes("magnetism", classes.get("magnetism"), MAGNETISM),
-            rotation=self.truth("rotation", self.given.get("rotation", False)),
+            rotation=self.value("rotation", self.given.get("rotation", False), bool),
             inaccessible=self.areas("inaccessible"),
             walls=self.areas("walls"),
             targets=self.areas("targets"),
@@ -208,8 +212,10 @@ class _Reader:
         task = replace(task, objects=self.objects(task))
         task = replace(task, goal=self.named("goal", task), answer=self.named("answer", task))
         self.check_goal(task)
-        task = replace(task, quiz=self.quiz(task))
-        return replace(task, solution=self.solution(task))
+        asked = enumerate(self.listed("quiz", self.given.get("quiz", [])))
+        task = replace(task, quiz=tuple(read_question(one, task, f"{self.where}: quiz[{k}]") for k, one in asked))
+        actions = enumerate(self.listed("solution", self.given.get("solution", [])))
+        return replace(task, solution=tuple(self.action(f"solution[{k}]", one, task) for k, one in actions))
 
     # ---- values
 
@@ -218,55 +224,38 @@ class _Reader:
             self.fail(name, f"is {shown(value)}; it is a text")
         return value
 
-    def truth(self, name: str, value: Any) -> bool:
-        if not isinstance(value, bool):
-            self.fail(name, f"is {shown(value)}; it is true or false")
-        return value
-
     def choice(self, name: str, value: Any, choices: Sequence[str]) -> str:
         return choice(f"{self.where}: {name}", value, choices)
 
-    def number(self, name: str, value: Any, least: float = -1e9, most: float = 1e9) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-            self.fail(name, f"is {shown(value)}; it is a number")
-        if not least <= value <= most:
-            self.fail(name, f"is {value}; it is from {least:g} to {most:g}")
-        return value
-
-    def whole(self, name: str, value: Any, least: int, most: int) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            self.fail(name, f"is {shown(value)}; it is a whole number from {least} to {most}")
-        return value
+    def value(self, name: str, value: Any, hint: Any) -> Any:
+        return check(f"{self.where}: {name}:", value, hint)
 
     def listed(self, name: str, value: Any) -> Sequence[Any]:
         if not isinstance(value, list | tuple):
             self.fail(name, f"is {shown(value)}; it is a list")
         return value
 
-    def mapping(self, name: str, known: Sequence[str], value: Any = None) -> Mapping[str, Any]:
-        value = self.given.get(name, {}) if value is None else value
+    def mapping(self, name: str, value: Any, known: Sequence[str]) -> Mapping[str, Any]:
         if not isinstance(value, Mapping):
             self.fail(name, f"is {shown(value)}; it is an object with some of {', '.join(known)}")
         for key in value:
             if key not in known:
-                near = get_close_matches(str(key), known, n=1)
-                self.fail(name, f"has no {shown(key)}; " + (f"did you mean {near[0]!r}?" if near else ", ".join(known)))
+                self.fail(name, f"has no {shown(key)}; {nearest(key, known, ', '.join(known))}")
         return value
 
     def classes(self, name: str, given: Any, default: Mapping[str, float]) -> Mapping[str, float]:
         if given is None:
             return default
-        read = self.mapping(f"classes.{name}", tuple(default), given)
-        return {**default, **{key: self.number(f"classes.{name}.{key}", read[key], 0.01, 1000.0) for key in read}}
+        read = self.mapping(f"classes.{name}", given, tuple(default))
+        return {**default, **{key: self.value(f"classes.{name}.{key}", read[key], _CLASS) for key in read}}
 
     def areas(self, name: str) -> tuple[Area, ...]:
-        """[x, y, width, height] on the table, in px."""
         found = []
         for k, area in enumerate(self.listed(name, self.given.get(name, []))):
             where = f"{name}[{k}]"
             if not isinstance(area, list | tuple) or len(area) != 4:
                 self.fail(where, f"is {shown(area)}; it is [x, y, width, height] in px")
-            x, y, wide, high = (self.number(where, each) for each in area)
+            x, y, wide, high = (self.value(where, each, float) for each in area)
             if wide <= 0 or high <= 0:
                 self.fail(where, f"is {wide:g} px wide and {high:g} px high; both are positive")
             if x < 0 or y < 0 or x + wide > TABLE or y + high > TABLE:
@@ -292,7 +281,7 @@ class _Reader:
     def point(self, name: str, value: Any) -> Point:
         if not isinstance(value, list | tuple) or len(value) != 2:
             self.fail(name, f"has {shown(value)}; it is [x, y] in px")
-        x, y = (self.number(name, each) for each in value)
+        x, y = (self.value(name, each, float) for each in value)
         if not (0 <= x <= TABLE and 0 <= y <= TABLE):
             self.fail(name, f"has [{x:g}, {y:g}], which is outside the table of {TABLE:g} x {TABLE:g} px")
         return x, y
@@ -304,26 +293,20 @@ class _Reader:
         if not 1 <= len(given) <= task.max_obj_num:
             self.fail("objects", f"has {len(given)} discs; a task has 1 to max_obj_num, which is {task.max_obj_num}")
         discs = tuple(self.disc(k, one, task) for k, one in enumerate(given))
-        for what in ("id", "color"):
+        for what in ("id", "color", "stored"):
             seen: dict[Any, int] = {}
-            for k, disc in enumerate(discs):
-                value = getattr(disc, what)
+            for k, value in enumerate(getattr(disc, what) for disc in discs):
                 if value in seen:
                     self.fail(f"objects[{k}].{what}", f"is {value!r}, as that of objects[{seen[value]}] is")
-                seen[value] = k
-        cells: dict[int, int] = {}
-        for k, disc in enumerate(discs):
-            if disc.stored is not None:
-                if disc.stored in cells:
-                    self.fail(f"objects[{k}].stored", f"is {disc.stored}, as that of objects[{cells[disc.stored]}] is")
-                cells[disc.stored] = k
+                if value is not None:
+                    seen[value] = k
         self.check_room(discs, task)
         return discs
 
     def disc(self, k: int, given: Any, task: Task) -> DiscData:
         where = f"objects[{k}]"
         known = ("id", "color", "name", "mass", "magnetism", "polarity", "boundary", "at", "stored")
-        one = self.mapping(where, known, given)
+        one = self.mapping(where, given, known)
         for name in ("id", "color", "mass", "magnetism", "polarity"):
             if name not in one:
                 self.fail(f"{where}.{name}", "is missing")
@@ -337,7 +320,7 @@ class _Reader:
             polarity=self.choice(f"{where}.polarity", one["polarity"], POLARITIES),
             boundary=self.theta(f"{where}.boundary", one.get("boundary", 0)),
             at=self.point(f"{where}.at", one["at"]) if "at" in one else None,
-            stored=self.whole(f"{where}.stored", one["stored"], 0, task.max_grid_num - 1) if "stored" in one else None,
+            stored=self.value(f"{where}.stored", one["stored"], _below(task.max_grid_num)) if "stored" in one else None,
             name=self.text(f"{where}.name", one["name"]) if "name" in one else "",
         )
 
@@ -347,21 +330,20 @@ class _Reader:
         try:
             ImageColor.getrgb(self.text(name, value))
         except ValueError:
-            near = get_close_matches(value, ImageColor.colormap, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else "it is one of CSS's names, or #rrggbb"
+            hint = nearest(value, ImageColor.colormap, "it is one of CSS's names, or #rrggbb")
             self.fail(name, f"is {shown(value)}, which is no colour; {hint}")
         return value
 
     def theta(self, name: str, value: Any) -> int:
         if isinstance(value, str):
             return BOUNDARIES[self.choice(name, value, tuple(BOUNDARIES))]
-        degrees = self.number(name, value)
+        degrees = self.value(name, value, float)
         if degrees % 45 or not 0 <= degrees < 360:
             self.fail(name, f"is {degrees:g}; it is 0, 45, ..., 315 degrees, or one of {', '.join(BOUNDARIES)}")
         return int(degrees)
 
     def check_room(self, discs: Sequence[DiscData], task: Task) -> None:
-        """No disc overlaps another one, a wall or an edge."""
+        """Refuse discs that overlap one another, a wall or an edge."""
         placed = [(k, disc.at) for k, disc in enumerate(discs) if disc.at is not None]
         slack = 1e-6
         for k, (x, y) in placed:
@@ -399,27 +381,17 @@ class _Reader:
             self.fail("answer", "names every disc that is stored at the start: there is nothing to tell apart")
 
     def constraints(self) -> dict[str, float]:
-        given = self.mapping("constraints", CONSTRAINTS)
+        given = self.mapping("constraints", self.given.get("constraints", {}), CONSTRAINTS)
         found: dict[str, float] = {}
         for name, limit in given.items():
-            if limit is None:
-                continue
             where = f"constraints.{name}"
-            if name in ("action_number", "trial_number"):
-                found[name] = self.whole(where, limit, 1, 1_000_000)
-            else:
-                found[name] = self.number(where, limit, 0.0)
+            if name in ("action_number", "trial_number") and limit is not None:
+                found[name] = self.value(where, limit, Size)
+            elif limit is not None:
+                found[name] = self.value(where, limit, NonNegative)
                 if limit == 0:
                     self.fail(where, "is 0, which nobody can keep; null is no limit")
         return found
-
-    def quiz(self, task: Task) -> tuple[Mapping[str, str], ...]:
-        given = self.listed("quiz", self.given.get("quiz", []))
-        return tuple(read_question(one, task, f"{self.where}: quiz[{k}]") for k, one in enumerate(given))
-
-    def solution(self, task: Task) -> tuple[tuple[Any, ...], ...]:
-        given = self.listed("solution", self.given.get("solution", []))
-        return tuple(self.action(f"solution[{k}]", one, task) for k, one in enumerate(given))
 
     def action(self, where: str, given: Any, task: Task) -> tuple[Any, ...]:
         one = self.listed(where, given)
@@ -430,10 +402,8 @@ class _Reader:
         if verb == "answer":
             if len(rest) != len(task.quiz):
                 self.fail(where, f"answers {len(rest)} questions, and the quiz has {len(task.quiz)}")
-            return (
-                "answer",
-                *(tuple(self.choice(where, each, task.ids) for each in self.listed(where, ids)) for ids in rest),
-            )
+            answers = [tuple(self.choice(where, each, task.ids) for each in self.listed(where, ids)) for ids in rest]
+            return "answer", *answers
         if len(rest) != VERBS[verb]:
             self.fail(where, f"gives {verb!r} {len(rest)} arguments; it takes {VERBS[verb]}")
         if verb in ("grab", "hold"):
@@ -441,14 +411,18 @@ class _Reader:
         elif verb == "turn" and rest[0] not in (-1, 1):
             self.fail(where, f"turns by {shown(rest[0])}; it is 1 or -1, for 45 degrees")
         elif verb == "store":
-            self.whole(where, rest[0], 0, task.max_grid_num - 1)
+            self.value(where, rest[0], _below(task.max_grid_num))
         elif verb in ("place", "hold_at"):
-            rest = [self.whole(where, each, 0, GRID - 1) for each in rest]
+            rest = [self.value(where, each, _below(GRID)) for each in rest]
         return verb, *rest
 
 
+def _below(count: int) -> Any:
+    return Annotated[int, Ge(0), Le(count - 1)]
+
+
 def _crossing(points: Polygon) -> str:
-    """What is wrong with a polygon: "" where its sides meet at its corners only."""
+    """The fault of a polygon, "" if its sides meet only at its corners."""
     sides = [(points[k], points[(k + 1) % len(points)]) for k in range(len(points))]
     if any(a == b for a, b in sides):
         return "has two equal corners in a row"
@@ -478,13 +452,11 @@ def _meet(a: Point, b: Point, c: Point, d: Point) -> bool:
 
 
 def _disc_to_json(disc: DiscData) -> dict[str, Any]:
-    told: dict[str, Any] = {"id": disc.id, "color": disc.color}
-    if disc.name:
-        told["name"] = disc.name
-    told |= {"mass": disc.mass, "magnetism": disc.magnetism, "polarity": disc.polarity}
+    content: dict[str, Any] = {"id": disc.id, "color": disc.color, **({"name": disc.name} if disc.name else {})}
+    content |= {"mass": disc.mass, "magnetism": disc.magnetism, "polarity": disc.polarity}
     if disc.boundary or disc.polarity == "dipole":
-        told["boundary"] = disc.boundary
-    return told | ({"at": list(disc.at)} if disc.at is not None else {"stored": disc.stored})
+        content["boundary"] = disc.boundary
+    return content | ({"at": list(disc.at)} if disc.at is not None else {"stored": disc.stored})
 
 
 def _listed(value: Any) -> Any:

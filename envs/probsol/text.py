@@ -1,4 +1,4 @@
-"""The world in words: its rules, a table as text, and what a player types as an action or a refusal with its reason.
+"""The world in words: its rules, a table as text, and typed actions, parsed or refused with the reason.
 
 Terminal play and language models use this face. It says what a picture shows, and nothing hidden.
 """
@@ -17,11 +17,21 @@ from .geometry import ABSENT, GRABBED, HELD, PLACED, STORED
 from .magnets import BOUNDARIES
 from .tasks import CELL, CONSTRAINTS, GRID, VERBS, Task
 
-#: What a layer of a task's map is drawn as, in the order of `TaskArrays.maps`; later ones cover earlier ones.
-SIGNS = {"dark": ":", "target": "+", "block": "=", "building": "-", "wall": "#"}
+#: Letters of dark, target, block, building and wall, the order of `TaskArrays.maps`; later ones cover earlier ones.
+SIGNS = ":+=-#"
 _LEGEND = ". open   : dark   + target   * target in the dark   = block   - building   # wall"
 _ROWS = GRID // 2  # a letter of a terminal is twice as high as it is wide
 _BOUNDARY_NAMES = {theta: name for name, theta in BOUNDARIES.items()}
+_ENDED = {
+    "solved": "the goal is reached",
+    "quiz": "an answer is wrong",
+    "trials": "no trial is left",
+    "max_actions": "no action is left",
+    "action_number": "more actions than the limit allows",
+    "action_time": "an action took longer than the limit allows",
+    "trial_time": "the trial took longer than the limit allows",
+    "solve_time": "the task took longer than the limit allows",
+}
 
 RULES = """\
 Discs are magnets: they pull or push one another, and the table brakes them. Nobody tells you how heavy or how strong
@@ -51,18 +61,18 @@ class TextFace:
     rate: bool = False
 
     def rules(self, env: Any) -> str:
-        """What one can do and type, and what is to be done."""
+        """What a player can type, and the goal."""
         return f"{RULES}\n\n{goal_text(env.unwrapped.batch.task())}"
 
     def observe(self, env: Any) -> str:
-        """The table as the player sees it; see `table_text`."""
+        """The table as a player sees it; see `table_text`."""
         batch = env.unwrapped.batch
         return table_text(batch.tables, batch.task(), 0, batch.describe(0))
 
     def parse(self, typed: str, env: Any) -> int | list[list[str]]:
-        """The number of the action that was typed, or the answers to the quiz: a list of ids for each question.
+        """The number of a typed action, or the answers to the quiz: a list of ids for each question.
 
-        :raises InputError: it is no action, or one that is not open now, with the reason.
+        :raises InputError: no action, or a closed one, with the reason.
         """
         batch = env.unwrapped.batch
         task = batch.task()
@@ -74,17 +84,22 @@ class TextFace:
             return _answers(" ".join(words), task, bool(batch.waits[0]))
         if verb not in VERBS:
             raise InputError(f"{shown(typed)} is no action; type one of {', '.join([*VERBS, 'answer'])}")
+        arguments: list[Any] = words or (["1"] if verb == "turn" else [])
         if verb in ("grab", "hold"):
-            arguments: list[Any] = [_disc(" ".join(words), task)]
+            arguments = [_disc(" ".join(words), task)]
         else:
-            arguments = [_number(word, typed) for word in words or (["1"] if verb == "turn" else [])]
+            for k, word in enumerate(arguments):
+                try:
+                    arguments[k] = int(word)
+                except ValueError:
+                    raise InputError(f"{shown(typed)}: {shown(word)} is no whole number") from None
         action = batch.action_index(verb, *arguments)
         if not batch.action_mask()[0, action]:
-            raise InputError(_closed(verb, arguments, batch.tables, task, bool(batch.waits[0])))
+            raise InputError(_closed(verb, arguments, batch.tables, task))
         return action
 
     def told(self, info: Mapping[str, Any], over: bool = False) -> str:
-        """What an action came to, by its info."""
+        """The outcome of an action, by its info."""
         if info["end"]:
             return f"ended: {_ENDED.get(info['end'], info['end'])}"
         if info["trial"] > 1 and not info["step"] and not info["constraints"]["action_number"]["value"]:
@@ -93,20 +108,10 @@ class TextFace:
 
 
 FACE = TextFace()
-_ENDED = {
-    "solved": "the goal is reached",
-    "quiz": "an answer is wrong",
-    "trials": "no trial is left",
-    "max_actions": "no action is left",
-    "action_number": "more actions than the limit allows",
-    "action_time": "an action took longer than the limit allows",
-    "trial_time": "the trial took longer than the limit allows",
-    "solve_time": "the task took longer than the limit allows",
-}
 
 
 def goal_text(task: Task) -> str:
-    """What is to be done, in a sentence or two."""
+    """The goal in a sentence, then limits and the number of questions."""
     color = {disc.id: f"{disc.name} ({disc.color})" if disc.name else disc.color for disc in task.objects}
     golden = ", ".join(color[each] for each in task.goal)
     goal = {
@@ -118,10 +123,8 @@ def goal_text(task: Task) -> str:
         "Modifying": f"Change the grey building until a disc rests in each of the {len(task.blocks)} red blocks.",
     }.get(task.family, "A table to try things out on.")
     limits = [f"{name.replace('_', ' ')} at most {limit:g}" for name, limit in task.constraints.items()]
-    told = [f"Limits: {', '.join(limits)}."] if limits else []
-    if task.quiz:
-        told.append(f"Then answer {len(task.quiz)} question{'s' * (len(task.quiz) > 1)}.")
-    return " ".join([goal, *told])
+    goal += f" Limits: {', '.join(limits)}." if limits else ""
+    return goal + (f" Then answer {len(task.quiz)} question{'s' * (len(task.quiz) > 1)}." if task.quiz else "")
 
 
 def table_text(tables: Tables, task: Task, i: int, info: Mapping[str, Any]) -> str:
@@ -130,7 +133,13 @@ def table_text(tables: Tables, task: Task, i: int, info: Mapping[str, Any]) -> s
     :param info: of the table.
     """
     marks = disc_marks(task)
-    lines = [info["goal"], _state(info), *_map(tables, task, i, marks), _LEGEND]
+    state = []
+    for name in CONSTRAINTS[1:]:
+        now = info["constraints"][name]
+        limit = "" if now["limit"] is None else f" of {now['limit']:g}"
+        state.append(f"{name.replace('_', ' ')} {now['value']:.4g}{limit}{' s' if name.endswith('time') else ''}")
+    end = f"   ended: {info['end']}" if info["end"] else ""
+    lines = [info["goal"], ", ".join(state) + end, *_map(tables, task, i, marks), _LEGEND]
     for k, disc in enumerate(task.objects):
         if tables.where[i, k] != ABSENT:
             name = f"{disc.color}, {disc.name}" if disc.name else disc.color
@@ -138,11 +147,10 @@ def table_text(tables: Tables, task: Task, i: int, info: Mapping[str, Any]) -> s
             golden = ", golden box" if disc.id in task.goal else ""
             lines.append(f"{mark} ({name}{golden}): {_whereabouts(tables, i, k)}")
     if info["quiz"]:
-        asked = [f"{number}. {each['text']}" for number, each in enumerate(info["quiz"], start=1)]
-        lines += [
-            "The goal is reached. Type answer, and the discs that answer each question, with ; between questions:",
-            *asked,
-        ]
+        lines.append(
+            "The goal is reached. Type answer, and the discs that answer each question, with ; between questions:"
+        )
+        lines += [f"{number}. {each['text']}" for number, each in enumerate(info["quiz"], start=1)]
     return "\n".join(lines) + "\n"
 
 
@@ -153,22 +161,10 @@ def disc_marks(task: Task) -> list[str]:
     return [disc.id if disc.id in own else next(each for each in letters if each not in own) for disc in task.objects]
 
 
-def _state(info: Mapping[str, Any]) -> str:
-    """The trial, and the present value of each thing that can be limited."""
-    told = []
-    for name in CONSTRAINTS[1:]:
-        now = info["constraints"][name]
-        unit = " s" if name.endswith("time") else ""
-        limit = "" if now["limit"] is None else f" of {now['limit']:g}"
-        told.append(f"{name.replace('_', ' ')} {now['value']:.4g}{limit}{unit}")
-    end = f"   ended: {info['end']}" if info["end"] else ""
-    return ", ".join(told) + end
-
-
 def _map(tables: Tables, task: Task, i: int, marks: Sequence[str]) -> list[str]:
     layers = tables.data.maps[tables.rows[i]].reshape(5, _ROWS, 2, GRID).max(axis=2) > 0
     signs = np.full((_ROWS, GRID), ".")
-    for layer, sign in zip(layers, SIGNS.values(), strict=True):
+    for layer, sign in zip(layers, SIGNS, strict=True):
         signs[layer] = sign
     signs[layers[0] & layers[1]] = "*"
     for k in range(len(task.objects)):
@@ -205,13 +201,6 @@ def _disc(typed: str, task: Task) -> str:
     return found[0]
 
 
-def _number(word: str, typed: str) -> int:
-    try:
-        return int(word)
-    except ValueError:
-        raise InputError(f"{shown(typed)}: {shown(word)} is no whole number") from None
-
-
 def _answers(typed: str, task: Task, waits: bool) -> list[list[str]]:
     if not waits:
         raise InputError("there is nothing to answer: the questions come once CHECK finds the goal reached")
@@ -221,12 +210,12 @@ def _answers(typed: str, task: Task, waits: bool) -> list[list[str]]:
     return [[_disc(word, task) for word in part] for part in parts]
 
 
-def _closed(verb: str, arguments: Sequence[Any], tables: Tables, task: Task, waits: bool) -> str:
+def _closed(verb: str, arguments: Sequence[Any], tables: Tables, task: Task) -> str:
     """Why an action is closed on table 0."""
     hand = int(tables.hand[0])
     holds = hand > 0 and tables.where[0, hand - 1] == HELD
     mine = task.ids[hand - 1] if hand else ""
-    if waits:
+    if tables.waits[0]:
         return "the goal is reached, and the questions are open: type answer ..."
     if verb in ("grab", "hold"):
         state = tables.where[0, task.ids.index(arguments[0])]

@@ -1,6 +1,7 @@
-"""ProbSol in `gumption bench`: runs to rest, beside the same tables step by step in arrays, and what is told of them.
+"""ProbSol in `gumption bench`: runs to rest, beside the same tables step by step in arrays, and resets, observations
+and masks beside CartPole.
 
-Rates are by the clock, since the tables of a batch run on all cores; those by CPU time stand in the details.
+Rates are by the clock, since the tables of a batch run on all cores; the details have those by CPU time.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ DISCS, BATCH, SECONDS = 12, 256, 1.0
 FEW = 16  # tables of the yardstick, which all run as long as the slowest
 ARRAYS = f"step by step in arrays, {FEW} tables"
 POLE, POLE_STEPS = "1,000 steps of CartPole-v1", 1000
-#: Actions a second to reach on two cores, and seconds of a reset and of what is told of all tables.
+#: Targets: actions a second on two cores, seconds of a reset, and of observation and mask of all tables.
 MIX, ALL, ONE, RESET, TOLD = 5_000, 1_000, 1_000, 0.002, 0.003
 #: A workload: actions done, seconds by the clock, seconds of CPU time.
 Play = Callable[[float], tuple[int, float, float]]
 
 
 def probsol_case(settings: BenchSettings) -> Iterator[Measurement]:
-    """Random actions, tables of discs thrown at random, one table, a reset, and observations with masks."""
+    """Random actions, tables of random discs, one table, a reset, and observations with masks."""
     pole = cart_pole(process_time)
     what = f"ProbSol, `mix`: random open actions, 6 discs placed and 6 stored, {BATCH} tables"
     yield _rate(settings, what, mixed(BATCH), mixed(FEW, compiled=False), MIX)
@@ -66,27 +67,21 @@ def table(rng: np.random.Generator, stored: int) -> Task:
 
 
 def mixed(batch: int, compiled: bool = True) -> Play:
-    """Random open actions of environments; drawing the actions does not count."""
+    """Random open actions of environments; the drawing of the actions does not count."""
     import numpy as np
 
-    from gumption.envs.probsol.vector_env import ProbSolVectorEnv
+    from gumption.envs.probsol.env import ProbSolVectorEnv
 
     rng = np.random.default_rng(0)
     env = ProbSolVectorEnv(batch, task=[table(rng, 6) for _ in range(batch)], max_actions=10**6)
     env.tables.compiled = compiled
     env.reset(seed=0)
 
-    def play(seconds: float) -> tuple[int, float, float]:
-        actions, passed, used = 0, 0.0, 0.0
-        while passed < seconds:
-            mask = env.action_mask()
-            chosen = (rng.random(mask.shape) * mask).argmax(axis=1)
-            started, busy = perf_counter(), process_time()
-            env.step(chosen)
-            passed, used, actions = passed + perf_counter() - started, used + process_time() - busy, actions + batch
-        return actions, passed, used
+    def draw() -> np.ndarray:
+        mask = env.action_mask()
+        return (rng.random(mask.shape) * mask).argmax(axis=1)
 
-    return play
+    return _timed(batch, draw, env.step)
 
 
 def thrown(batch: int, compiled: bool = True) -> Play:
@@ -100,12 +95,22 @@ def thrown(batch: int, compiled: bool = True) -> Play:
     tables = Tables([table(rng, 0) for _ in range(batch)], batch, DISCS, DISCS, compiled=compiled)
     every, longest = np.arange(batch), np.full(batch, int(LONGEST_SECONDS * FRAMERATE))
 
+    def run(_: Any) -> None:
+        tables.begin(every, every, [0] * batch)
+        tables.run(longest)
+
+    return _timed(batch, lambda: None, run)
+
+
+def _timed(batch: int, draw: Callable[[], Any], act: Callable[[Any], Any]) -> Play:
+    """Acts of so many actions each; only `act` counts."""
+
     def play(seconds: float) -> tuple[int, float, float]:
         actions, passed, used = 0, 0.0, 0.0
         while passed < seconds:
+            drawn = draw()
             started, busy = perf_counter(), process_time()
-            tables.begin(every, every, [0] * batch)
-            tables.run(longest)
+            act(drawn)
             passed, used, actions = passed + perf_counter() - started, used + process_time() - busy, actions + batch
         return actions, passed, used
 
@@ -145,7 +150,7 @@ def _resets() -> Callable[[], float]:
 def _told() -> Callable[[], float]:
     import numpy as np
 
-    from gumption.envs.probsol.vector_env import ProbSolVectorEnv
+    from gumption.envs.probsol.env import ProbSolVectorEnv
 
     rng = np.random.default_rng(2)
     env: Any = ProbSolVectorEnv(BATCH, task=[table(rng, 6) for _ in range(BATCH)])

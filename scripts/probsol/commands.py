@@ -1,6 +1,5 @@
-"""ProbSol's commands: `gumption train probsol`, `gumption kg build probsol`, `gumption splits probsol`, and those of
-`gumption probsol` about tasks: their certificates, their difficulty, and logs of players on them.
-"""
+"""ProbSol's commands: `gumption train probsol`, `gumption kg build probsol`, `gumption splits probsol`, and `gumption
+probsol ...`: certificates and difficulty of tasks, and memories of players on them."""
 
 from __future__ import annotations
 
@@ -12,13 +11,13 @@ import typer
 
 from gumption.agents.probsol.config import ProbSolConfig
 from gumption.data import InputError
-from gumption.data.settings import Count, Seed
+from gumption.data.settings import Count, Seed, Size, Whole
 from gumption.scripts.apps import App, NewFile, NewFolder, from_config
 from gumption.scripts.kg.output import Json, print_table, working
 from gumption.scripts.kg.sources import PLACE, MemoryFolder, Update, build_of_memory, changed_graph, tell_built
 from gumption.scripts.worlds import Resume, Run
 
-from . import probe, replay, strip
+from . import pictures
 
 if TYPE_CHECKING:
     from gumption.envs.probsol.tasks import Task
@@ -30,7 +29,7 @@ app = App(
 )
 
 Family = Literal["fishing", "curling", "findthediff", "findthesame", "building", "modifying"]
-#: Seeds of a batch of `certify`; what a seed comes to does not depend on the others.
+#: Seeds of a batch of `certify`; the outcome of a seed does not depend on the others.
 CHUNK = 20
 #: Tables of a batch of `log`, and trials that an episode may have.
 TABLES, TRIALS = 40, 3
@@ -38,10 +37,10 @@ TABLES, TRIALS = 40, 3
 
 @from_config(ProbSolConfig, skip=("world",))
 def train(config: ProbSolConfig, run: Run = Path("runs/probsol"), resume: Resume = False) -> None:
-    """Train MaskablePPO on the training part of some tasks, and tell what it solves.
+    """Train MaskablePPO on the training part of some tasks, and print the share of tasks that it solves.
 
     It acts in three parts: what to do, with which disc, where. A graph, if there is one (--kg), advises which disc.
-    What it solves is told of validation tasks: those of the test part are for `gumption evaluate`.
+    `gumption evaluate` plays the tasks of the test part.
 
     Example: gumption train probsol --task fishing/generated --steps 200000 --run runs/fishing
 
@@ -67,9 +66,10 @@ def build(
     memory: MemoryFolder = None,
     as_json: Json = False,
 ) -> None:
-    """What is true of the discs and areas of tasks: graph probsol/PART. With --memory what an agent has found out.
+    """The true facts about the discs and areas of tasks: graph probsol/PART. With --memory the facts of an agent's
+    experience.
 
-    With the facts of other laws than the table's an agent is told what is false.
+    Facts of other laws than the tasks' are false for an agent.
 
     Examples:
 
@@ -115,7 +115,7 @@ def splits(*, out: Path | None = None, check: Path | None = None, force: bool = 
     :param check: Instead of --out: check the files in this folder.
     :param force: Replace other splits in the folder.
     """
-    from gumption.envs.probsol.split_files import check_splits, names, write_splits
+    from gumption.envs.probsol.splits import NAMES, check_splits, write_splits
 
     if (out is None) == (check is None):
         raise InputError("give either --out, a folder to write the splits to, or --check, a folder to check")
@@ -131,25 +131,24 @@ def splits(*, out: Path | None = None, check: Path | None = None, force: bool = 
             write_splits(out, force=force)
             sizes = check_splits(out)
         caption = f"{out}: made and checked"
-    rows = [(name, *(f"{sizes[name][part]:,}" for part in ("train", "validation", "test"))) for name in names()]
+    rows = [(name, *(f"{sizes[name][part]:,}" for part in ("train", "validation", "test"))) for name in NAMES]
     print_table(["split", "train", "validation", "test"], rows, caption)
 
 
 @app.command(epilog="Example: gumption probsol certify --family fishing --seeds 0:100")
 def certify(*, family: Family, seeds: str, out: NewFile | None = None) -> None:
-    """Make the tasks of seeds, and count what they come to, the first that applies: trivial (doing nothing solves it),
+    """Make the tasks of seeds, and count their outcomes, the first that applies: trivial (doing nothing solves it),
     chance (more than 5 % of 50 masked random policies do), naive (the family's naive policy does in more than 1 of 10
-    tries), unsolved (no solution is found), fragile (the solution fails with K 2 % smaller or larger or with the step
-    halved), certified.
+    tries), unsolved (the solver finds no solution), fragile (the solution fails with K 2 % smaller or larger or with
+    the step halved), certified.
 
     :param family: fishing, curling, findthediff, findthesame, building, modifying.
     :param seeds: A:B, the seeds from A up to B, without B.
-    :param out: Keep what each seed comes to in this file; a file that is there is gone on with.
+    :param out: Keep the outcome of each seed in this file; the command goes on with a file that is there.
     """
     from gumption.agents.probsol.certifier import certify
     from gumption.envs.probsol.certification import OUTCOMES
-    from gumption.envs.probsol.generated import read_rows, write_rows
-    from gumption.envs.probsol.library import family_of
+    from gumption.envs.probsol.library import family_of, read_rows, write_rows
 
     begin, _, end = seeds.partition(":")
     if not (begin.isdecimal() and end.isdecimal() and int(begin) < int(end) <= 2**53):
@@ -179,7 +178,7 @@ def pack(files: list[Path], *, out: NewFile, most: Count | None = None) -> None:
     :param out: The file to write, packed where its name ends in .gz.
     :param most: Seeds of each family at most; all where it is not given.
     """
-    from gumption.envs.probsol.generated import read_rows, write_rows
+    from gumption.envs.probsol.library import read_rows, write_rows
     from gumption.envs.probsol.tasks import FAMILIES
 
     found = {(row.family, row.seed): row for path in files for row in read_rows(path) if row.outcome == "certified"}
@@ -195,16 +194,18 @@ def pack(files: list[Path], *, out: NewFile, most: Count | None = None) -> None:
 
 @app.command(epilog="Example: gumption probsol check mine.json")
 def check(tasks: list[str]) -> None:
-    """Read tasks. Of each it says what is wrong, with file, field and reason, or what its recorded solution comes to:
-    whether it solves the task, the solution rate, its actions, and how the episode ends; and how many of 50 random
+    """Check tasks. It prints for each task the fault, with file, field and reason, or the result of its solution:
+    whether it solves the task, the solution rate, its actions, and the end of the episode; and how many of 50 random
     policies solve it in one trial. The number of actions and this share tell how difficult a task is.
 
     :param tasks: Task files, folders of them, or names such as fishing.
     """
+    from gumption.envs.probsol.library import find_tasks, task_files
+
     faulty = False
-    for place in [place for given in tasks for place in _places(given)]:
+    for place in [each for one in tasks for each in (map(str, task_files(Path(one))) if Path(one).is_dir() else [one])]:
         try:
-            for task in _read(place):
+            for task in find_tasks(place):
                 faulty |= not _tell(place, task)
         except InputError as error:
             print(error)
@@ -213,32 +214,16 @@ def check(tasks: list[str]) -> None:
         raise typer.Exit(1)
 
 
-def _places(given: str) -> list[str]:
-    if not Path(given).is_dir():
-        return [given]
-    if not (paths := sorted(Path(given).rglob("*.json"))):
-        raise InputError(f"{given}: no task in this folder; it holds files of tasks, *.json")
-    return [str(path) for path in paths]
-
-
-def _read(place: str) -> tuple[Task, ...]:
-    """The task of a file, or the shipped ones of a name."""
-    from gumption.envs.probsol.library import find_tasks
-    from gumption.envs.probsol.tasks import read_task
-
-    return (read_task(Path(place)),) if place.endswith(".json") else find_tasks(place)
-
-
 def _tell(place: str, task: Task) -> bool:
-    """Print what a task and its recorded solution come to; False where the solution does not solve it."""
-    from gumption.agents.probsol.certifier import chance
-    from gumption.envs.probsol.certification import RANDOM_POLICIES, holding, still
+    """Print the results of a task and its recorded solution; False where the solution does not solve it."""
+    from gumption.agents.probsol.certifier import RANDOM_POLICIES, chance
+    from gumption.envs.probsol.certification import holding, still
     from gumption.envs.probsol.tasks import SANDBOX
 
-    told, solved = _played(task)
+    result, solved = _played(task)
     if task.family != SANDBOX:
-        told += f"; {chance(task)} of {RANDOM_POLICIES} random policies solve it"
-    print(f"{place}: {task.name}, {task.family}: {told}")
+        result += f"; {chance(task)} of {RANDOM_POLICIES} random policies solve it"
+    print(f"{place}: {task.name}, {task.family}: {result}")
     if not still([task])[0]:
         print(f"{place}: the start is not at rest: discs move before the first action")
     if solved and not holding([task], [task.solution])[0]:
@@ -247,10 +232,10 @@ def _tell(place: str, task: Task) -> bool:
 
 
 def _played(task: Task) -> tuple[str, bool]:
-    """What the recorded solution comes to, and whether it solves the task."""
+    """The result of the recorded solution, and whether it solves the task."""
     import numpy as np
 
-    from gumption.envs.probsol.vector_env import ProbSolVectorEnv
+    from gumption.envs.probsol.env import ProbSolVectorEnv
 
     if not task.solution:
         return "a task, without a recorded solution", False
@@ -280,8 +265,8 @@ def _played(task: Task) -> tuple[str, bool]:
 
 @app.command(epilog="Example: gumption probsol log --out logged --transitions 1000")
 def log(*, out: NewFolder, transitions: Count = 100000, seed: Seed = 0) -> None:
-    """Keep what the random and the scripted player (people wrote it) live through on the training tasks of fold 0, each
-    in a memory of its own, as RecordMemory keeps it.
+    """Keep transitions of the random and the scripted player (people wrote it) on the training tasks of fold 0, in a
+    memory each, as RecordMemory does.
 
     :param out: Folder for the memories: random/ and scripted/.
     :param transitions: How many at least, half of them of each player.
@@ -290,8 +275,8 @@ def log(*, out: NewFolder, transitions: Count = 100000, seed: Seed = 0) -> None:
     from dataclasses import replace
 
     from gumption.agents.probsol.players import Random, Scripted, play
+    from gumption.envs.probsol.env import ProbSolVectorEnv
     from gumption.envs.probsol.library import find_tasks
-    from gumption.envs.probsol.vector_env import ProbSolVectorEnv
     from gumption.envs.record_memory import RecordMemory
 
     tasks = [replace(each, constraints={"trial_number": TRIALS}) for each in find_tasks("generated", "train", 0)]
@@ -307,5 +292,26 @@ def log(*, out: NewFolder, transitions: Count = 100000, seed: Seed = 0) -> None:
         memory.close()
 
 
-for part in (probe, replay, strip):
-    app.add_typer(part.app)
+@app.command(epilog="Example: gumption probsol probe --out memories/curious")
+def probe(*, out: Path, tasks: Size = 60, seed: Whole = 0, laws: str = "real") -> None:
+    """Put discs side by side at random, alone on the table, and keep the transitions.
+
+    `gumption kg build probsol --memory FOLDER` makes a graph of them.
+
+    :param out: The folder of the memory; it is made.
+    :param tasks: Generated discovery tasks, a table each.
+    :param seed: Draws tasks and meetings.
+    :param laws: real, counterfactual, inert or shuffled.
+    """
+    from gumption.agents.probsol.discovery import curious, find_tasks, live_through
+    from gumption.data.settings import check as checked_value
+    from gumption.envs.probsol.memory import Memory
+    from gumption.envs.probsol.tasks import Laws
+
+    law = checked_value("laws", laws, Laws)
+    live_through(find_tasks("monopoles", tasks, 100_000 + seed * 1000), curious(seed), law, out)
+    memory = Memory.load(out)
+    print(f"{len(memory)} steps on {len(memory.tasks)} tables, kept in {out}")
+
+
+app.add_typer(pictures.app)

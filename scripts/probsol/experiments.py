@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -67,18 +68,15 @@ class FamilyRuns(Kind):
     drawn = ("auccess", "auccess", "AUCCESS")
 
     def prepare(self, jobs: Sequence[Job], out: Path) -> list[Job]:
-        """The jobs, with the graphs that are no facts where they need them."""
-        return [self._with_graph(job, out) for job in jobs]
+        """The jobs, and the graphs of constant and false facts that some of them read."""
+        return [self._with_graph(job, out) if job.settings.get("kg") in (CONSTANT, FALSE) else job for job in jobs]
 
     def _with_graph(self, job: Job, out: Path) -> Job:
-        kind = job.settings.get("kg")
-        if kind not in (CONSTANT, FALSE):
-            return job
-        from gumption.envs.probsol.affordances import askable
-        from gumption.envs.probsol.facts import about_other_discs
+        from gumption.envs.probsol.facts import about_other_discs, askable
         from gumption.envs.probsol.settings import ProbSolSettings
         from gumption.kg import KnowledgeGraph
 
+        kind = job.settings["kg"]
         path = out / f"{kind}-{job.settings['test'].lower()}.nq"
         if not path.is_file():
             graph = KnowledgeGraph()
@@ -98,9 +96,14 @@ class FamilyRuns(Kind):
         tasks = spread(config.tasks("test", (f"{family.lower()}/generated",)), TASKS)
         found: dict[str, Any] = {}
         if job.method in PLAYERS:
-            player = baselines(job.seed)[PLAYERS[job.method]]
+            player: Any = baselines(job.seed)[PLAYERS[job.method]]
         elif job.method == GRAPH_AGENT:
-            player = _graph_agent(job.seed)
+            # Its rules come from the meetings of a curious agent on tasks that are not certified.
+            from gumption.agents.probsol.discovery import learn_from
+            from gumption.agents.probsol.prober import Prober, Probing
+
+            learned = learn_from("with dipoles", "real", TAUGHT, job.seed)
+            player = Probing(lambda labels, family: Prober(labels, family, *learned.taught))
         else:
             player, found = _learner(job, config, progress)
         started = perf_counter()
@@ -111,7 +114,7 @@ class FamilyRuns(Kind):
         return f"{found['solved']:.0%} solved in one trial, AUCCESS {found['auccess']:.3f}"
 
     def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
-        """Interquartile means with their intervals, and what training cost."""
+        """Interquartile means with their intervals, and the cost of the training."""
         first, *_ = runs = list(found.values())
         row = {name: summary([one[name] for one in runs]) for name in FIGURES} | {"tasks": first["tasks"]}
         if "steps" in first:
@@ -131,7 +134,7 @@ class FamilyRuns(Kind):
 
 
 def _learner(job: Job, config: Any, progress: bool) -> tuple[Any, dict[str, Any]]:
-    """The trained or the untrained player, or one whose knowledge is taken away, and the cost of the training."""
+    """The trained or the untrained player, or one without its knowledge, and the cost of the training."""
     from gumption.agents.probsol.training import load_run, train_probsol, untrained_run
 
     if job.method == "untrained":
@@ -140,15 +143,6 @@ def _learner(job: Job, config: Any, progress: bool) -> tuple[Any, dict[str, Any]
         return load_run(job.source_run()).player(job.seed, without_knowledge=True), {}
     run = train_probsol(config, job.directory, resume=True, progress=progress)
     return run.player(job.seed), {"steps": int(run.final["step"]), "wall_s": run.final["wall_s"]}
-
-
-def _graph_agent(seed: int) -> Any:
-    """The probing agent, with rules mined from what a curious agent lived through on tasks that are not certified."""
-    from gumption.agents.probsol.discovery import learn_from
-    from gumption.agents.probsol.prober import Prober, Probing
-
-    learned = learn_from("with dipoles", "real", TAUGHT, seed)
-    return Probing(lambda labels, family: Prober(labels, family, *learned.taught))
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -193,11 +187,11 @@ class DiscoveryRuns(Kind):
         from gumption.agents.probsol.discovery import compare, find_tasks, learn_from
 
         started = perf_counter()
-        told = dict(job.settings)
-        learned = learn_from(told["discs"], told["rules"], told["learned"], job.seed)
-        tasks = find_tasks(told["discs"], told["tasks"], job.seed * 1000)
-        results = compare(told["strategy"], tasks, told["laws"], learned)
-        found = {name: getattr(results, name).tolist() for name in ("solved", "probes", "meetings", "right")}
+        given = dict(job.settings)
+        learned = learn_from(given["discs"], given["rules"], given["learned"], job.seed)
+        tasks = find_tasks(given["discs"], given["tasks"], job.seed * 1000)
+        results = compare(given["strategy"], tasks, given["laws"], learned)
+        found: dict[str, Any] = {name: values.tolist() for name, values in results.items()}
         found["rules"] = [str(rule) for rule in learned.rules]
         return {**found, "wall_s": round(perf_counter() - started, 1)}
 
@@ -211,6 +205,7 @@ class DiscoveryRuns(Kind):
         runs = list(found.values())
         right = [np.array(one["right"], dtype=float) for one in runs]
         probes = [many for one in runs for many in one["probes"]]
+        signs = set.intersection(*(set(one["rules"]) for one in runs))
         return {
             "solved": summary([_mean(one["solved"]) for one in runs]),
             "quiz": summary([float(each.mean()) if each.size else None for each in right]),
@@ -219,12 +214,12 @@ class DiscoveryRuns(Kind):
             "tasks": len(probes),
             "meetings_mean": round(_mean([many for one in runs for many in one["meetings"]]), 2),
             "rules": round(_mean([len(one["rules"]) for one in runs]), 1),
-            "signs": sorted(set.intersection(*({rule for rule in one["rules"] if _of_signs(rule)} for one in runs))),
+            "signs": sorted(rule for rule in signs if {*re.findall(r"(\w+)\(", rule)} <= {*SIGNS}),
             "wall_s": round(_mean([one["wall_s"] for one in runs]), 1),
         }
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
-        """A table for each kind of tasks, and the rules about attracting and repelling that all seeds found."""
+        """A table for each kind of tasks, and the rules about attracting and repelling that all seeds have."""
         lines = super().body(experiment, results)
         first: dict[tuple[str, str], Row] = {}  # of each law that rules were learned under, for each kind of tasks
         for row in results["rows"]:
@@ -241,10 +236,6 @@ class DiscoveryRuns(Kind):
         for panel, rows in panels(results).items():
             lines += [*table([panel, *names], [self.cells(row, rows, panel, names) for row in rows]), ""]
         return "\n".join(lines)
-
-
-def _of_signs(rule: str) -> bool:
-    return all(part.partition("(")[0] in SIGNS for part in rule.replace(" & ", " <= ").split(" <= ") if "(" in part)
 
 
 # ---- Goals and constraints: the study with agents as players
@@ -283,12 +274,12 @@ class GoalRuns(Kind):
         return f"{_rate(episodes, 'solved'):.0%} of {len(episodes)} episodes solved"
 
     def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
-        """The episodes of each run, and what their strategies say."""
+        """The episodes of each run, and the hypotheses about them."""
         from gumption.agents.probsol.goals import Episode, hypotheses
 
         episodes = [episode for one in found.values() for episode in one["episodes"]]
-        told = hypotheses([Episode(**one) for one in episodes])
-        return {"episodes": _rounded(episodes), "hypotheses": _rounded(told)}
+        tested = hypotheses([Episode(**one) for one in episodes])
+        return {"episodes": _rounded(episodes), "hypotheses": _rounded(tested)}
 
     def more(self, rows: Sequence[Row], directory: Path | None, saved: Mapping[str, Any]) -> dict[str, Any]:
         """The players side by side."""
@@ -299,40 +290,55 @@ class GoalRuns(Kind):
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
         """Rates by constraint, hypotheses, the comparison."""
-        told = results["comparison"]
-        lines = [self.headline(results), "## Strategies", "", *_strategies(results["rows"]), ""]
-        lines += ["## Preferences and over-policies (eq. 4, 5)", "", *_preferences(told), ""]
-        lines += ["## Equation 7", "", *_prior(told), ""]
-        return [
-            *lines,
-            "## H3: what others did foretells an agent that is left out",
-            "",
-            *_foretold(told["foretold"]),
-            "",
-        ]
-
-    def headline(self, results: Mapping[str, Any]) -> str:
-        """Solution and constraint rates of each player, by how tight the constraint is."""
         from gumption.agents.probsol.goals import TIGHTNESS
 
-        cells = {
-            row["condition"]: {
-                f"{tight}: {told}": f"{_rate([one for one in row['episodes'] if one['tightness'] == tight], name):.2f}"
-                for tight in TIGHTNESS
-                for name, told in _RATES.items()
-            }
-            for row in results["rows"]
-        }
+        compared, rows = results["comparison"], []
+        for row in results["rows"]:
+            tested = row["hypotheses"]
+            agree = [f"{tested['agreement'][each]:.3f}" for each in ("value", "shuffled", "p")]
+            entropies = [f"{tested['entropy'][each]:.2f}" for each in TIGHTNESS]
+            rows.append([row["condition"], *agree, *entropies, f"{tested['consistency']:.3f}"])
+        names = ["agreement of layouts", "shuffled", "p", *(f"entropy, {each}" for each in TIGHTNESS), "consistency"]
+        lines = [self.headline(results), "## Strategies", "", *table(["player", *names], rows), ""]
+        over, rows = list(dict.fromkeys(each for one in compared["over_policies"].values() for each in one)), []
+        for name, order in compared["preferences"].items():
+            shares = [f"{compared['over_policies'][name].get(each, 0.0):.0%}" for each in over]
+            rows.append([name, "yes" if name in compared["front"] else "no", order, *shares])
+        names = ["player", "on the Pareto front", "gives up least", *over]
+        lines += ["## Preferences and over-policies (eq. 4, 5)", "", *table(names, rows, left=3), ""]
+        likelihoods = ", ".join(f"{name} {value:.3f}" for name, value in compared["likelihoods"].items())
+        said = "Mean ln P(lambda, xi | g, c) of pairs left out, by factoring and for the frequencies"
+        lines += ["## Equation 7", "", f"{said}: {likelihoods}.", ""]
+        if compared["difficulty"]:
+            goals = list(next(iter(compared["difficulty"].values())))
+            rows = [[name, *(f"{one[goal]:.2f}" for goal in goals)] for name, one in compared["difficulty"].items()]
+            lines += table(["P(g given c)", *goals], rows)
+        lines += ["", "## H3: what others did foretells an agent that is left out", ""]
+        agents = compared["foretold"]
+        asked = [(known, what) for one in list(agents.values())[:1] for known, shares in one.items() for what in shares]
+        rows = [[name, *(f"{one[known][what]:.2f}" for known, what in asked)] for name, one in agents.items()]
+        return [*lines, *table(["player", *(f"{what}, {known}" for known, what in asked)], rows), ""]
+
+    def headline(self, results: Mapping[str, Any]) -> str:
+        """Solution and constraint rates of each player, by tightness of the constraint."""
+        from gumption.agents.probsol.goals import TIGHTNESS
+
+        cells: dict[str, dict[str, str]] = {}
+        for row in results["rows"]:
+            cells[row["condition"]] = mine = {}
+            for tight in TIGHTNESS:
+                episodes = [one for one in row["episodes"] if one["tightness"] == tight]
+                mine |= {f"{tight}: {heading}": f"{_rate(episodes, name):.2f}" for name, heading in _RATES.items()}
         return by_panel("player", cells, [f"{tight}: {name}" for tight in TIGHTNESS for name in _RATES.values()])
 
     def overview(self, results: Mapping[str, Any], experiment: Experiment) -> Any:
-        """Rates, and what strategies say, of all constraints together."""
+        """Rates and hypotheses over all constraints."""
         lines = []
         for row in results["rows"]:
-            told = row["hypotheses"]
-            agree = f"{told['agreement']['value']:.2f} ({told['agreement']['shuffled']:.2f})"
+            tested = row["hypotheses"]
+            agree = f"{tested['agreement']['value']:.2f} ({tested['agreement']['shuffled']:.2f})"
             rates = [f"{_rate(row['episodes'], name):.2f}" for name in _RATES]
-            lines.append([row["condition"], *rates, agree, f"{told['consistency']:.2f}"])
+            lines.append([row["condition"], *rates, agree, f"{tested['consistency']:.2f}"])
         heads = ["player", *_RATES.values(), "agreement (shuffled)", "consistency"]
         return on_terminal(results["title"], heads, {"": lines})
 
@@ -348,47 +354,6 @@ def _rounded(found: Any) -> Any:
     if isinstance(found, list | tuple):
         return [_rounded(one) for one in found]
     return round(found, 4) if isinstance(found, float) else found
-
-
-def _strategies(rows: Sequence[Row]) -> list[str]:
-    from gumption.agents.probsol.goals import TIGHTNESS
-
-    lines = []
-    for row in rows:
-        told = row["hypotheses"]
-        agree = [f"{told['agreement'][each]:.3f}" for each in ("value", "shuffled", "p")]
-        entropies = [f"{told['entropy'][each]:.2f}" for each in TIGHTNESS]
-        lines.append([row["condition"], *agree, *entropies, f"{told['consistency']:.3f}"])
-    names = ["agreement of layouts", "shuffled", "p", *(f"entropy, {each}" for each in TIGHTNESS), "consistency"]
-    return table(["player", *names], lines)
-
-
-def _preferences(told: Mapping[str, Any]) -> list[str]:
-    over = list(dict.fromkeys(each for shares in told["over_policies"].values() for each in shares))
-    lines = []
-    for name, order in told["preferences"].items():
-        shares = [f"{told['over_policies'][name].get(each, 0.0):.0%}" for each in over]
-        lines.append([name, "yes" if name in told["front"] else "no", order, *shares])
-    return table(["player", "on the Pareto front", "gives up least", *over], lines, left=3)
-
-
-def _prior(told: Mapping[str, Any]) -> list[str]:
-    likelihoods = ", ".join(f"{name} {value:.3f}" for name, value in told["likelihoods"].items())
-    lines = [
-        f"Mean ln P(lambda, xi | g, c) of pairs left out, by factoring and for the frequencies: {likelihoods}.",
-        "",
-    ]
-    if told["difficulty"]:
-        goals = list(next(iter(told["difficulty"].values())))
-        shares = ([name, *(f"{one[goal]:.2f}" for goal in goals)] for name, one in told["difficulty"].items())
-        lines += table(["P(g given c)", *goals], list(shares))
-    return lines
-
-
-def _foretold(told: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[str]:
-    names = [(known, what) for agent in list(told.values())[:1] for known, shares in agent.items() for what in shares]
-    lines = [[name, *(f"{shares[known][what]:.2f}" for known, what in names)] for name, shares in told.items()]
-    return table(["player", *(f"{what}, {known}" for known, what in names)], lines)
 
 
 # ---- The experiments

@@ -12,10 +12,10 @@ from gumption.agents.probsol.config import ProbSolConfig
 from gumption.agents.probsol.evaluation import compare, play_tasks
 from gumption.agents.probsol.networks import TABLE, TableNetwork
 from gumption.agents.probsol.players import DoNothing, Random, Solved, steps
-from gumption.agents.probsol.runs import evaluate
 from gumption.agents.probsol.training import (
     Latest,
     TrainingTables,
+    evaluate,
     load_run,
     train_probsol,
     untrained_run,
@@ -25,10 +25,10 @@ from gumption.agents.run_folder import Board, RunFolder, read_final, read_metric
 from gumption.data import InputError
 from gumption.data.writing import write_json
 from gumption.envs.probsol.engine import CHECK
+from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.probsol.facts import facts
 from gumption.envs.probsol.library import find_tasks
 from gumption.envs.probsol.tasks import read_task
-from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 from gumption.kg import KnowledgeGraph
 
 TIMES = ("wall_s", "steps_per_s")

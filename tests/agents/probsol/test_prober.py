@@ -18,9 +18,9 @@ from gumption.agents.probsol.prober import (
     possible_answers,
 )
 from gumption.data import InputError
-from gumption.envs.probsol.experience import Meeting
+from gumption.envs.probsol.env import ProbSolVectorEnv
+from gumption.envs.probsol.knowledge_base import Meeting
 from gumption.envs.probsol.tasks import Task, read_task
-from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 from gumption.kg import KnowledgeGraph
 from gumption.kg.rules.horn import Atom, Rule
 from gumption.kg.rules.inference import explain, infer
@@ -224,12 +224,12 @@ def test_rules_mined_under_a_law_are_its_algebra_and_solve_tasks(laws) -> None:
     assert f"samePolarity(x, y) <= {alike}(x, y)" in signs
     tasks = find_tasks("monopoles", 10, 0)
     graph, oracle = (compare(strategy, tasks, laws, learned) for strategy in ("graph", "oracle"))
-    assert graph.solved.mean() >= 0.9
-    assert oracle.solved.all()
-    assert graph.probes.mean() <= 1.3 * oracle.probes.mean()
-    assert graph.right.mean() >= 0.85
+    assert graph["solved"].mean() >= 0.9
+    assert oracle["solved"].all()
+    assert graph["probes"].mean() <= 1.3 * oracle["probes"].mean()
+    assert graph["right"].mean() >= 0.85
     again = compare("graph", tasks, laws, learned)
-    assert np.array_equal(again.probes, graph.probes)
+    assert np.array_equal(again["probes"], graph["probes"])
     assert set(STRATEGIES) >= {"graph", "oracle"}
 
 

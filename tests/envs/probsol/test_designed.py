@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from gumption.envs.probsol.certification import holding, replay, solves, still
-from gumption.envs.probsol.library import PAIRS, designed
+from gumption.envs.probsol.env import ProbSolVectorEnv
+from gumption.envs.probsol.library import designed
 from gumption.envs.probsol.tasks import FAMILIES
-from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -52,7 +52,7 @@ def test_matched_pairs_look_alike_and_need_another_strategy(family):
         areas = task.inaccessible, task.walls, task.targets, task.goal, task.blocks, task.building
         return discs, areas, task.constraints, task.quiz
 
-    for one, other in PAIRS:
+    for one, other in ((2, 3), (4, 5)):
         assert picture(tasks[one]) == picture(tasks[other])
         assert not solves(tasks[other], tasks[one].solution)
 

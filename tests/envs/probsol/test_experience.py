@@ -7,8 +7,7 @@ import pytest
 
 import gumption.agents.probsol as agents
 import gumption.envs.probsol as envs
-from gumption.envs.probsol.experience import meetings
-from gumption.envs.probsol.knowledge_base import add_memory, evidence, memory_evidence, memory_facts
+from gumption.envs.probsol.knowledge_base import add_memory, evidence, meetings
 from gumption.envs.probsol.tasks import MAGNETISM, MASS
 from gumption.kg import KnowledgeGraph
 
@@ -25,7 +24,7 @@ def meet(first: str, second: str, cells: int, held: bool = False) -> list[tuple]
 
 def facts(folder: Path, given: dict, *actions: tuple) -> list[str]:
     """Facts without the name of the task: "a attracts b"."""
-    return [" ".join(fact).replace("mine/0:", "") for fact in memory_facts(do(folder, given, *actions))]
+    return [" ".join(fact).replace("mine/0:", "") for fact, *_ in evidence(do(folder, given, *actions))]
 
 
 def test_free_discs_that_come_together_attract_and_equal_ones_move_as_far(tmp_path: Path) -> None:
@@ -34,7 +33,7 @@ def test_free_discs_that_come_together_attract_and_equal_ones_move_as_far(tmp_pa
     assert (met.first, met.second, met.held, met.distance) == ("mine/0:a", "mine/0:b", False, 60.0)
     assert met.nearer.tolist() == pytest.approx([18, 18], abs=0.5)
     assert met.touching
-    assert [" ".join(fact).replace("mine/0:", "") for fact in memory_facts(memory)] == [
+    assert [" ".join(fact).replace("mine/0:", "") for fact, *_ in evidence(memory)] == [
         "a attracts b", "a movedAsFarAs b", "a reached b", "b attracts a", "b movedAsFarAs a", "b reached a"
     ]  # fmt: skip
     known = {" ".join(one.fact): one for one in evidence(memory)}["mine/0:a reached mine/0:b"]
@@ -114,7 +113,7 @@ def test_a_memory_in_a_graph_with_its_evidence(tmp_path: Path) -> None:
     memory = do(tmp_path / "m", PAIR, *meet("a", "b", 5), *meet("a", "b", 9))
     graph = KnowledgeGraph()
     counts = add_memory(graph, memory, "ada")
-    assert counts == {"probsol/ada": 6, "probsol/ada/evidence": len(memory_evidence(memory, "ada"))}
+    assert counts == {"probsol/ada": 6, "probsol/ada/evidence": 6 * 10}
     asked = "SELECT ?px { ?e gum:hasRelation ?r ; gum:hasSubject ?a ; gum:hasLeastDistance ?px }"
     (found,) = graph.query(asked, a="mine/0:a", r="attracts")
     assert found["px"].startswith('"60.00"')
@@ -124,7 +123,7 @@ def test_a_memory_in_a_graph_with_its_evidence(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [Path(envs.__path__[0]) / name for name in ("experience.py", "knowledge_base.py", "memory.py")]
+    [Path(envs.__path__[0]) / name for name in ("knowledge_base.py", "memory.py")]
     + [Path(agents.__path__[0]) / name for name in ("prober.py", "discovery.py")],
     ids=lambda path: path.name,
 )

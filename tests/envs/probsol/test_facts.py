@@ -15,7 +15,7 @@ from gumption.agents.settings import KnowledgeConfig
 from gumption.data import InputError
 from gumption.envs.probsol import facts, read_task, task_facts
 from gumption.envs.probsol.facts import part_of
-from gumption.envs.probsol.splits import partition_of
+from gumption.envs.probsol.library import partition_of
 from gumption.envs.probsol.tasks import Task
 from gumption.envs.worlds import WORLDS
 from gumption.kg import KnowledgeGraph

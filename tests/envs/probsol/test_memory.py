@@ -8,8 +8,8 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
+from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.probsol.memory import OVER, REFUSED, SOLVED, TASKS, Memory
-from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 from gumption.envs.record_memory import RecordMemory
 
 COLOURS = ("red", "green", "blue", "orange")

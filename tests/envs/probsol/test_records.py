@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from gumption.data import InputError, Note
+from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.probsol.library import find_tasks
 from gumption.envs.probsol.replay import recorded_solution, replay
-from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 from gumption.envs.record_memory import RecordMemory
 from gumption.envs.records import EPISODES, SCHEMA, EpisodeFile, read_episodes
 from tests.probsol_examples import disc, fishing, task

@@ -6,9 +6,8 @@ import shutil
 import pytest
 
 from gumption.data import InputError
-from gumption.envs.probsol.generated import certified
-from gumption.envs.probsol.split_files import FORMAT, check_splits, make_split, names, read_split, write_splits
-from gumption.envs.probsol.splits import FOLDS, PARTS, partition_of
+from gumption.envs.probsol.library import FOLDS, certified, partition_of
+from gumption.envs.probsol.splits import FORMAT, NAMES, PARTS, check_splits, make_split, write_splits
 from gumption.envs.probsol.tasks import FAMILIES
 
 
@@ -41,11 +40,11 @@ def test_each_seed_is_tested_by_two_of_ten_folds():
 
 
 def test_there_are_ten_splits_within_each_family_and_six_across():
-    assert len(names()) == len(set(names())) == 10 * len(FAMILIES) + 6
+    assert len(NAMES) == len(set(NAMES)) == 10 * len(FAMILIES) + 6
     within = make_split("fishing-fold-2")
     assert within["parameters"] == {"way": "within", "fold": 2}
     every = [task for part in PARTS for task in within[part]]
-    assert sorted(every) == sorted(f"fishing/seed-{row.seed}" for row in certified("Fishing"))
+    assert sorted(every) == sorted(f"fishing/seed-{row.seed}" for row in certified()["Fishing"])
     assert all(within[part] == sorted(within[part]) for part in PARTS)
     across = make_split("across-curling")
     assert {task.split("/")[0] for task in across["test"]} == {"curling"}
@@ -57,7 +56,7 @@ def test_there_are_ten_splits_within_each_family_and_six_across():
 def test_the_same_tasks_give_the_same_bytes(written, tmp_path):
     assert not write_splits(written)  # they are there already
     write_splits(tmp_path / "again")
-    for name in names():
+    for name in NAMES:
         assert (tmp_path / "again" / f"{name}.json").read_bytes() == (written / f"{name}.json").read_bytes()
     content = json.loads((written / "building-fold-0.json").read_text())
     assert content["schema"] == "gumption/probsol-splits/1"
@@ -66,8 +65,9 @@ def test_the_same_tasks_give_the_same_bytes(written, tmp_path):
 
 def test_written_splits_are_read_and_checked(written):
     sizes = check_splits(written)
-    assert sizes["across-fishing"]["test"] == len(certified("Fishing"))
-    assert read_split(written / "fishing-fold-0.json") == make_split("fishing-fold-0")
+    assert sizes["across-fishing"]["test"] == len(certified()["Fishing"])
+    path = written / "fishing-fold-0.json"
+    assert FORMAT.unseal(path.read_bytes(), path) == make_split("fishing-fold-0")
 
 
 def test_changed_splits_are_refused(written, tmp_path):

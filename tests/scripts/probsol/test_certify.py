@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from gumption.envs.probsol.certification import OUTCOMES
-from gumption.envs.probsol.generated import read_rows
+from gumption.envs.probsol.library import read_rows
 from gumption.envs.probsol.memory import Memory
 from gumption.scripts import cli
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gumption.envs.probsol.vector_env import ProbSolVectorEnv
+from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.record_memory import RecordMemory
 from gumption.kg import KnowledgeGraph
 from gumption.scripts.experiment import find_experiment, make_jobs
