@@ -17,8 +17,7 @@ import torch
 from torch import nn
 
 from gumption.data import InputError
-from gumption.data.settings import checked_methods
-from gumption.data.wording import shown
+from gumption.data.settings import checked_methods, shown
 from gumption.envs.action_facts import ActionFacts, Fact, check_size
 from gumption.kg import KnowledgeGraph, NaryPredictor, NaryRelation, Vocabulary
 from gumption.kg.checkpoint import pick_device

@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gumption.data import InputError
-from gumption.data.settings import Count, Positive, Seed, checked, checked_methods
-from gumption.data.wording import shown
+from gumption.data.settings import Count, Positive, Seed, checked, checked_methods, shown
 from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.probsol.tasks import CONSTRAINTS, VERBS, Task
 

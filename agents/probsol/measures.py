@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gumption.data import InputError
-from gumption.data.settings import Count, checked
-from gumption.data.wording import shown
+from gumption.data.settings import Count, checked, shown
 
 
 def constraint_distances(values: ArrayLike, limits: ArrayLike) -> np.ndarray:

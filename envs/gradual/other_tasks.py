@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from gumption.data import InputError
-from gumption.data.wording import shown
+from gumption.data.settings import shown
 
 from .micro_tasks import (
     LETTERS,

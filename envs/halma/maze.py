@@ -18,8 +18,7 @@ from annotated_types import Ge, Le
 
 from gumption.data import InputError
 from gumption.data.sealed import sealed_lines, unsealed_lines
-from gumption.data.settings import checked, checked_methods
-from gumption.data.wording import shown
+from gumption.data.settings import checked, checked_methods, shown
 from gumption.data.writing import write_text
 
 # ---- Types of the settings of environments, mazes and runs

@@ -12,8 +12,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
-from gumption.data.settings import Seed, check, unknown
-from gumption.data.wording import shown
+from gumption.data.settings import Seed, check, shown, unknown
 from gumption.envs.action_facts import ActionFacts
 from gumption.envs.memory import Layout
 from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Observation, check_batch

@@ -13,8 +13,7 @@ import numpy as np
 from numba import njit
 
 from gumption.data import InputError
-from gumption.data.arrays import whole_numbers
-from gumption.data.settings import checked
+from gumption.data.settings import checked, whole_numbers
 from gumption.envs.action_facts import ActionFacts, action_facts
 from gumption.envs.memory import Triple
 

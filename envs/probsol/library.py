@@ -19,7 +19,7 @@ import numpy as np
 from gumption.data import InputError
 from gumption.data.packed import open_packed
 from gumption.data.sealed import damaged
-from gumption.data.wording import shown
+from gumption.data.settings import shown
 from gumption.data.writing import can_be_named, write_bytes
 
 from .certification import OUTCOMES, Solution

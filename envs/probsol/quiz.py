@@ -12,7 +12,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gumption.data import InputError
-from gumption.data.wording import shown
+from gumption.data.settings import shown
 from gumption.envs.memory import Triple
 
 from .magnets import BOUNDARIES

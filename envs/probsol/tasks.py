@@ -14,8 +14,7 @@ from annotated_types import Ge, Le
 
 from gumption.data import InputError
 from gumption.data.reading import read_json
-from gumption.data.settings import NonNegative, Size, check
-from gumption.data.wording import shown
+from gumption.data.settings import NonNegative, Size, check, shown
 
 from .magnets import BOUNDARIES, RADIUS, TABLE
 from .quiz import choice, nearest, read_question

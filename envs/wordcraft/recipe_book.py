@@ -312,8 +312,7 @@ def _read_json(path: Path) -> tuple[list[str], list[Row]]:
 
 
 def _read_table(path: Path) -> tuple[list[str], list[Row]]:
-    from gumption.data.recipe_check import read_recipes_tsv
-    from gumption.data.recipe_table import read_recipe_table
+    from gumption.data.recipe_check import read_recipe_table, read_recipes_tsv
 
     is_tsv = path.suffix.lower() == ".tsv"
     rows = read_recipes_tsv(path) if is_tsv else [recipe for _, recipe in read_recipe_table(path)]
