@@ -67,10 +67,10 @@ def unsealed(content: Any, where: str | Path, before: str = "") -> Any:
     """
     if not isinstance(content, dict):
         return content
+    rest = {key: value for key, value in content.items() if key != SHA256}
     if SHA256 not in content:
         damaged(where, "it has no sha256, so it was changed or damaged")
-    rest = {key: value for key, value in content.items() if key != SHA256}
-    if content[SHA256] != content_hash(rest, before):
+    elif content[SHA256] != content_hash(rest, before):
         damaged(where, "its content does not match its sha256, so it was changed or damaged")
     return rest
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +11,7 @@ from annotated_types import Ge, Le
 
 from gumption.data import InputError
 from gumption.data.settings import Count, InnerShare, Seed, Whole
-from gumption.scripts.apps import App
+from gumption.scripts.apps import App, pair
 
 from .output import Json, count, print_json, print_table, working
 from .sources import READ, Source, binary_graphs, nary_relations, node_endings, open_graph
@@ -284,6 +282,7 @@ def leaks(
 
     from gumption.envs import worlds
     from gumption.kg.checkpoint import has_checkpoint
+    from gumption.kg.vocabulary import unknown_label
 
     asked = worlds.find(world)
     facts = asked.get("facts")
@@ -295,7 +294,10 @@ def leaks(
     if unknown := [name for name in given if name not in known]:
         option = unknown[0].replace("_", "-")
         raise InputError(f"the facts of {world!r} are not split in such a way: leave out --{option}")
-    given |= dict(_setting(text, known) for text in setting or ())
+    for name, value in map(pair, setting or ()):
+        if name not in known:
+            raise InputError(f"--setting: {unknown_label('setting', name, known)} (there are: {', '.join(known)})")
+        given[name] = value
     if has_checkpoint(Path(source)):
         digest, counts = _of_predictor(source, asked, given)
     else:
@@ -311,20 +313,6 @@ def leaks(
     told = counts["test"].stated
     verdict = f"it tells {told} answers of the test" if told else "nothing of the test is in it"
     print_table(["facts of", "stated", "of"], rows, f"{source} (sha256 {digest[:12]}): {verdict}")
-
-
-def _setting(text: str, known: list[str]) -> tuple[str, Any]:
-    """The name and the value of a setting of a world's facts, a number where it is one."""
-    from gumption.kg.vocabulary import unknown_label
-
-    name, mark, value = text.partition("=")
-    if not mark:
-        raise InputError(f"--setting {text!r}: expected NAME=VALUE, such as {known[0]}=...")
-    if name not in known:
-        raise InputError(f"--setting: {unknown_label('setting', name, known)} (there are: {', '.join(known)})")
-    with suppress(ValueError):
-        return name, json.loads(value)
-    return name, value
 
 
 def _of_predictor(source: str, world: World, given: dict[str, Any]) -> tuple[str, dict[str, Leaks]]:

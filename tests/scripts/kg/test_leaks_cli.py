@@ -185,7 +185,7 @@ def test_a_book_of_ones_own(gumption, tmp_path):
     assert json.loads(gumption.ok("leaks", "kg.nq", *WORLD, "--json"))["test"]["stated"] == 0
     for setting, message in (
         ("recipe_bok=x", "--setting: unknown setting 'recipe_bok': did you mean 'recipe_book'"),
-        ("recipe_book", "--setting 'recipe_book': expected NAME=VALUE"),
+        ("recipe_book", "'recipe_book' is not NAME=VALUE"),
         ("partition=test", "--setting: unknown setting 'partition'"),
     ):
         code, _, err = gumption("leaks", "kg.nq", *WORLD, "--setting", setting)
