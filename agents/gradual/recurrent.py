@@ -114,7 +114,7 @@ class RecurrentLearner:
         torch.manual_seed(config.seed)
         self.network = RecurrentNetwork(config.hidden_size).to(self.torch_device)
         self.optimiser = torch.optim.Adam(self.network.parameters(), lr=config.learning_rate)
-        self.memory = self.network.first_state(config.batch_size)
+        self.lstm_state = self.network.first_state(config.batch_size)
         self.seen = self._seen(np.zeros(config.batch_size), np.full(config.batch_size, ord(" ")))
         self.counts = _Done()
         self.frames = config.batch_size * config.unroll_length
@@ -129,11 +129,11 @@ class RecurrentLearner:
 
     def learn(self, bar: Bar) -> None:
         """Play `unroll_length` bytes, and update once."""
-        config, before = self.config, tuple(part.clone() for part in self.memory)
+        config, before = self.config, tuple(part.clone() for part in self.lstm_state)
         seen, actions, behaviour, rewards, ended = self._act()
         logits, values, _ = self.network(seen, before)
         with torch.no_grad():
-            bootstrap = self.network(self.seen[None], self.memory)[1][0]
+            bootstrap = self.network(self.seen[None], self.lstm_state)[1][0]
         log_policy = logits.log_softmax(-1)
         log_pi = log_policy.gather(-1, actions[..., None])[..., 0]
         ratios = (log_pi.detach() - behaviour).exp()
@@ -156,7 +156,7 @@ class RecurrentLearner:
         """Play `unroll_length` bytes: inputs (T, B, 3); bytes said, log mu(a|x), rewards and ends (T, B)."""
         seen, actions, behaviour, rewards, ended = [], [], [], [], []
         for _ in range(self.config.unroll_length):
-            logits, _, self.memory = self.network(self.seen[None], self.memory)
+            logits, _, self.lstm_state = self.network(self.seen[None], self.lstm_state)
             log_policy = logits[0].log_softmax(-1)
             action = (log_policy - torch.empty_like(log_policy).exponential_().log()).argmax(-1)
             said = action.cpu().numpy()
@@ -167,8 +167,8 @@ class RecurrentLearner:
             rewards.append(torch.from_numpy(reward).to(self.torch_device))
             ended.append(torch.from_numpy(over).to(self.torch_device))
             if over.any():  # another stream begins, with an empty state
-                kept = (~ended[-1]).to(self.memory[0].dtype)[None, :, None]
-                self.memory = self.memory[0] * kept, self.memory[1] * kept
+                kept = (~ended[-1]).to(self.lstm_state[0].dtype)[None, :, None]
+                self.lstm_state = self.lstm_state[0] * kept, self.lstm_state[1] * kept
             self.seen = self._seen(np.where(over, 0, reward), said)
             self.counts.reward += float(reward.sum())
             self.counts.right += int((reward > 0).sum())
@@ -199,14 +199,14 @@ class RecurrentLearner:
 
     def state(self) -> tuple[Tensors, dict[str, Any]]:
         tensors, meta = training_state(self.network, self.optimiser, self.env, vars(self.counts))
-        remembered = zip(REMEMBERED, (*self.memory, self.seen), strict=True)
+        remembered = zip(REMEMBERED, (*self.lstm_state, self.seen), strict=True)
         return tensors | {f"env.agent_{name}": part for name, part in remembered}, meta
 
     def put_state(self, tensors: Tensors, meta: dict[str, Any], where: Path) -> None:
         put_training_state(tensors, meta, self.network, self.optimiser, self.env, where)
         self.counts = _Done(**meta["progress"])
         hidden, cell, self.seen = (tensors[f"env.agent_{name}"].to(self.torch_device) for name in REMEMBERED)
-        self.memory = hidden, cell
+        self.lstm_state = hidden, cell
 
     def manifest(self) -> dict[str, Any]:
         return {"seed": self.config.seed, "curriculum": self.curriculum.name}

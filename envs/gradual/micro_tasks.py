@@ -17,7 +17,6 @@ from .task import (
     STOP,
     Deal,
     Hidden,
-    Instances,
     OptionsLeft,
     Presumption,
     Questions,
@@ -358,7 +357,7 @@ def logic_tasks(words: Sequence[str], filtered: Sequence[str], rules: Rules) -> 
 
     :param filtered: the words that hold none of SYNONYMS.
     """
-    asked, solve = repeated(_two_letters), partial(_two_letters_said, rules)
+    asked, solve = repeated(_two_letters), solving(r" ?say: ([^.]+)\.", partial(_two_letters_said, rules))
     kinds: dict[str, tuple[Questions, Solve]] = {
         "micro9.2": (spelling(words), spelled),
         "micro10": (several(words), said_one_by_one),
@@ -375,8 +374,8 @@ def logic_tasks(words: Sequence[str], filtered: Sequence[str], rules: Rules) -> 
     return [
         stateless_task("micro13.1", "and, or, not with letters", asked, solve, "micro12"),
         stateless_task(
-            "micro13.2", "and, or with several words", repeated(_several_parts), partial(_parts_said, rules),
-            "micro13.1",
+            "micro13.2", "and, or with several words", repeated(_several_parts),
+            solving(r"say: (\w+(?: and \w+)+|\w+(?: or \w+)+)\.", partial(_parts_said, rules)), "micro13.1",
         ),
         stateless_task("micro14", "the order of letters", _letters_before, _next_letter, "micro7.1"),
         Task(
@@ -385,15 +384,16 @@ def logic_tasks(words: Sequence[str], filtered: Sequence[str], rules: Rules) -> 
             requires=("micro6", "micro14"),
         ),
         Task(
-            "micro16", "questions tell what is to be done", _dealt(contexts) if rules.upstream_quirks else stateless,
-            partial(_asking, contexts), partial(_solving, contexts), requires=before,
+            "micro16", "questions tell what is to be done",
+            partial(_dealt, contexts) if rules.upstream_quirks else stateless, partial(_asking, contexts),
+            partial(_solving, contexts), requires=before,
         ),
         Task(
-            "micro19", "commands have synonyms", _dealt(renamed), partial(_asking_by_synonym, renamed),
+            "micro19", "commands have synonyms", partial(_dealt, renamed), partial(_asking_by_synonym, renamed),
             partial(_solving_synonyms, renamed), tolerance=2, requires=(*before[1:], "micro14", "micro16"),
         ),
         Task(
-            "micro20", "commands get new names", _named(renamed, filtered[200:400]),
+            "micro20", "commands get new names", partial(_named, renamed, filtered[200:400]),
             partial(_asking_by_name, renamed, filtered), partial(_solving_names, renamed), tolerance=2,
             requires=("micro19",),
         ),
@@ -417,8 +417,7 @@ def _two_letters(draw: Random) -> str:
     return f" say: {first} or {second} but not {not_this}{STOP}"
 
 
-def _two_letters_said(rules: Rules, question: str, hidden: Hidden) -> Solution:
-    asked = matched(r" ?say: ([^.]+)\.", question)[1]
+def _two_letters_said(rules: Rules, asked: str) -> Solution:
     if found := re.fullmatch(r"(\w) and (\w)", asked):
         answer = found[1] + found[2] + STOP
         return short(answer, accepts=answer.endswith if rules.upstream_quirks else None)
@@ -446,8 +445,7 @@ def _several_parts(draw: Random) -> str:
     return f"say: {operator.join(words)}{STOP}"
 
 
-def _parts_said(rules: Rules, question: str, hidden: Hidden) -> Solution:
-    asked = matched(r"say: (\w+(?: and \w+)+|\w+(?: or \w+)+)\.", question)[1]
+def _parts_said(rules: Rules, asked: str) -> Solution:
     if " and " in asked:
         return short(asked.replace(" and ", "") + STOP)
     words = asked.split(" or ")
@@ -468,7 +466,6 @@ def joined_from(words: Sequence[str], answer: str) -> bool:
 
 # ---- 14 and 15: sequences
 
-
 _letters_before = repeated(lambda draw: f"after {draw.choice(LETTERS[:-1])} comes what:{STOP}")
 _next_letter = solving(r"after ([a-y]) comes what:\.", lambda letter: short(LETTERS[LETTERS.index(letter) + 1] + STOP))
 
@@ -487,19 +484,14 @@ def _next_word(question: str, hidden: Hidden) -> Solution:
 
 # ---- 16, 19 and 20: several kinds of questions
 
-
 Kinds = dict[str, tuple[Questions, Solve]]
 
 
-def _dealt(kinds: Kinds) -> Instances:
+def _dealt(kinds: Kinds, draw: Random) -> Iterator[Hidden]:
     """Each instance has one kind of questions; the kinds are dealt without repetition, then dealt again."""
-
-    def instances(draw: Random) -> Iterator[Hidden]:
-        while True:
-            for name in draw.sample(list(kinds), len(kinds)):
-                yield {"task": name}
-
-    return instances
+    while True:
+        for name in draw.sample(list(kinds), len(kinds)):
+            yield {"task": name}
 
 
 def _asking(kinds: Kinds, hidden: Hidden, draw: Random) -> Iterator[str]:
@@ -537,12 +529,9 @@ def _solving_synonyms(kinds: Kinds, question: str, hidden: Hidden) -> Solution:
     return _solving(kinds, _KNOWN.sub(lambda found: _MEANING[found[0]], question), hidden)
 
 
-def _named(kinds: Kinds, names: Sequence[str]) -> Instances:
-    def instances(draw: Random) -> Iterator[Hidden]:
-        for hidden in _dealt(kinds)(draw):
-            yield {**hidden, "names": dict(zip(SYNONYMS, draw.sample(names, len(SYNONYMS)), strict=True))}
-
-    return instances
+def _named(kinds: Kinds, names: Sequence[str], draw: Random) -> Iterator[Hidden]:
+    for hidden in _dealt(kinds, draw):
+        yield {**hidden, "names": dict(zip(SYNONYMS, draw.sample(names, len(SYNONYMS)), strict=True))}
 
 
 def _asking_by_name(kinds: Kinds, filtered: Sequence[str], hidden: Hidden, draw: Random) -> Iterator[str]:

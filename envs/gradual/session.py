@@ -71,7 +71,7 @@ class MemoryWriter(TransitionWriter):
         super().__init__(folder, layout(tasks), keep=keep)
 
 
-class Recorder:
+class StepRecorder:
     """Gathers the steps of an instance, one entry of `sent`, `said` and `reward` each, and appends them to a memory."""
 
     def __init__(self, writer: MemoryWriter, life: Life) -> None:
@@ -164,7 +164,7 @@ class Session:
             raise InputError("a session has at least one task")
         self._agent, self._max_steps, self._max_seconds, self._watch = agent, max_steps, max_seconds, watch
         self.stream = Stream(Life(tasks, success_threshold, seed))
-        self._recorder = None if memory is None else Recorder(memory, self.stream.life)
+        self._recorder = None if memory is None else StepRecorder(memory, self.stream.life)
 
     def run(self) -> Result:
         """Play to the end. An agent that says no byte, or raises an InputError, ends it."""

@@ -118,6 +118,12 @@ def test_a_template(load: Load) -> None:
         task.solve("twice: abcd in {x}.", {})
 
 
+def test_a_variable_may_be_called_as_the_answer_is_in_feedback(load: Load) -> None:
+    text = 'question = "say {answer}."\nanswer = "{answer}{answer}."\ndraw = {answer = "letters"}'
+    (task,) = load(TASK + text).tasks
+    assert task.solve("say b.", {}).wrong == ("wrong! bb.;",)
+
+
 def test_a_hidden_mapping(load: Load) -> None:
     (task,) = load(CODE).tasks
     found = dict(asked(task))
