@@ -25,7 +25,7 @@ import numpy as np
 from gumption.data.settings import Seed, checked
 
 from .generator import grow_branches, rank_of_path, sample_maze
-from .maze import DIRECTIONS, SIDE, STEPS, Cell, Edge, Maze, TestMazes, oracle_trials, panel_row
+from .maze import DIRECTIONS, SIDE, STEPS, Cell, Edge, Maze, TestMazes, oracle_trials, panel_row, place_codes
 
 if TYPE_CHECKING:
     from .knowledge_base import KnowledgeBases
@@ -239,18 +239,13 @@ class PanelCounts:
 
     def __init__(self, panels: np.ndarray, counts: np.ndarray) -> None:
         """:param panels: (n, 11) int8 rows. :param counts: (n,) how often each was met."""
-        self._keys, which = np.unique(_keys(panels), return_inverse=True)
+        self._keys, which = np.unique(place_codes(panels[:, :10]), return_inverse=True)
         self._counts = np.bincount(which, weights=counts, minlength=len(self._keys)).astype(np.int64)
 
     def count(self, row: np.ndarray) -> int:
-        key = _keys(row[None])
+        key = place_codes(row[None, :10])
         at = int(np.searchsorted(self._keys, key)[0])
         return int(self._counts[at]) if at < len(self._keys) and self._keys[at] == key[0] else 0
-
-
-def _keys(rows: np.ndarray) -> np.ndarray:
-    """(n,) int64: the ten digits of each row, from -9 to 9, as one number."""
-    return (rows[:, :10].astype(np.int64) + 9) @ (19 ** np.arange(10, dtype=np.int64))
 
 
 @checked
