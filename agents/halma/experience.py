@@ -75,8 +75,9 @@ class OptionBags:
 
     def __init__(self, max_opt_len: int) -> None:
         self.max_opt_len = max_opt_len
-        sizes = range(max_opt_len + 1)
-        self.bags = [bag for size in sizes for bag in combinations_with_replacement((1, 2, 3), size)]
+        self.bags: list[tuple[int, ...]] = []
+        for size in range(max_opt_len + 1):
+            self.bags += combinations_with_replacement((1, 2, 3), size)
         self.names = [self.name(bag) for bag in self.bags]
         base = max_opt_len + 1
         self._weights = np.array([0, 1, base, base * base])

@@ -88,7 +88,7 @@ def definitions(knowledge: KnowledgeBases) -> dict[str, np.ndarray]:
         "AfT-1": unseen & c,
         "AfT-2": unseen & a,
         "AfT-3": unseen & ~c & c.any(2, keepdims=True),
-        "AfT-4": unseen & ~a & knowledge.a.any((1, 3))[:, :, None],
+        "AfT-4": unseen & ~a & np.any(knowledge.a, axis=(1, 3))[:, :, None],
         "AnT": np.repeat((_transitive(known_pairs(knowledge)) & ~shown_pairs(knowledge))[:, :, None], 4, axis=2),
     }
 
@@ -104,7 +104,7 @@ def known_pairs(knowledge: KnowledgeBases) -> np.ndarray:
     The paper's KB_ST holds the pairs of ST-2, so none that is in KB_S with all four types. Decision: for AnT such a
     pair is known all the same. Otherwise AnT would ask for exactly those pairs that were seen most.
     """
-    return knowledge.s.any(2) | knowledge.c.any(2) | knowledge.a.any((1, 3))
+    return knowledge.s.any(2) | knowledge.c.any(2) | np.any(knowledge.a, axis=(1, 3))
 
 
 def _transitive(known: np.ndarray) -> np.ndarray:
@@ -140,7 +140,7 @@ def _why_none(test: str, knowledge: KnowledgeBases, met: int, owners: list[str])
     if met:
         return f"{begin}{met} (counted with types) would do, but they belong to {' and '.join(owners)}"
     causal = test in ("AfT-1", "AfT-3")
-    name, pairs = ("KB_C", knowledge.c.any(2)) if causal else ("KB_A", knowledge.a.any((1, 3)))
+    name, pairs = ("KB_C", knowledge.c.any(2)) if causal else ("KB_A", np.any(knowledge.a, axis=(1, 3)))
     inside = int((pairs & unseen).sum())
     if not inside:
         return f"{begin}none is in {name}"
