@@ -281,7 +281,8 @@ class SpaceConfig:
             raise InputError(f"these are not the settings of a SPACE model: {wrong} missing or unknown")
         anneals = ("presence_prior", "temperature", "scale_mean")
         try:
-            return cls(**{name: Anneal(*one) if name in anneals else one for name, one in value.items()})
+            made: dict[str, Any] = {name: Anneal(*one) if name in anneals else one for name, one in value.items()}
+            return cls(**made)
         except TypeError as error:
             raise InputError(f"the settings of a SPACE model are of the wrong type ({error})") from None
 

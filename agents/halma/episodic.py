@@ -8,7 +8,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from .experience import place_codes
+from gumption.envs.halma.maze import place_codes
+
 from .knowledge import HALMAKnowledge
 
 PLACES = 100  # a maze has no more cells

@@ -48,7 +48,7 @@ from gumption.envs.halma.knowledge_base import (
     Triple,
     digit_label,
 )
-from gumption.envs.halma.maze import ALL_COLOURS, DIRECTIONS, SHAPES, goal_distances
+from gumption.envs.halma.maze import ALL_COLOURS, DIRECTIONS, SHAPES, goal_distances, place_codes
 from gumption.envs.halma.memory import REACHED, Memory
 
 LAW = 30  # cases that a generalisation takes
@@ -63,7 +63,6 @@ SHOWS, LESSER, HINT = "shows", "lesser digit", "hint"
 ENDS_AS, STOPPED = "endsAs", "stopped"
 
 _DIGITS = 10
-_SIGNED = 19  # values -9 to 9 of a place in a row
 
 
 class OptionBags:
@@ -76,8 +75,9 @@ class OptionBags:
 
     def __init__(self, max_opt_len: int) -> None:
         self.max_opt_len = max_opt_len
-        sizes = range(max_opt_len + 1)
-        self.bags = [bag for size in sizes for bag in combinations_with_replacement((1, 2, 3), size)]
+        self.bags: list[tuple[int, ...]] = []
+        for size in range(max_opt_len + 1):
+            self.bags += combinations_with_replacement((1, 2, 3), size)
         self.names = [self.name(bag) for bag in self.bags]
         base = max_opt_len + 1
         self._weights = np.array([0, 1, base, base * base])
@@ -106,12 +106,6 @@ class OptionBags:
     def of(self, primitives: np.ndarray) -> np.ndarray:
         """(..., t) primitives 0 to 3, t <= max_opt_len -> (...) int64 index of their bag."""
         return self._index[self._weights[primitives].sum(-1)]
-
-
-def place_codes(rows: np.ndarray) -> np.ndarray:
-    """(..., 11) panel rows -> (...) int64, equal where the panels are: by this an agent recognises a place."""
-    weights = _SIGNED ** np.arange(rows.shape[-1], dtype=np.int64)
-    return (rows.astype(np.int64) + _DIGITS - 1) @ weights
 
 
 def shown_digits(rows: np.ndarray) -> np.ndarray:

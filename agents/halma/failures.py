@@ -119,13 +119,14 @@ def find_failures(
         for rank, i in enumerate(np.argsort(-counts, kind="stable").tolist()):
             row = distinct[i]
             cell = mazes[m].goal[0] - int(row[8]), mazes[m].goal[1] - int(row[9])
-            visits.append((cell, _share(int(counts[i]), count)))
+            share = _share(int(counts[i]), count)
+            visits.append((cell, share))
             if rank < HAUNTS:
                 tried, times = np.unique(move[own][which.reshape(-1) == i], axis=0, return_counts=True)
                 most = int(times.argmax())
                 justified = tuple(_move(*one) for one in justified_moves(row))
                 often = _share(int(times[most]), int(counts[i]))
-                haunts.append(Haunt(*visits[-1], _move(*tried[most]), often, justified, familiarity(row)))
+                haunts.append(Haunt(cell, share, _move(*tried[most]), often, justified, familiarity(row)))
         astray = round(sum(share for cell, share in visits if cell not in mazes[m].optimal_path), 4)
         trials, invalid_share = len(seeds) * env.settings.trials, _share(invalid, count)
         return MazeFailures(m, trials, int(reached[m]), count, invalid_share, astray, tuple(visits), tuple(haunts))

@@ -85,15 +85,9 @@ def train_td3(
 
         def make() -> Training:
             same = (
-                "num_mazes",
-                "maze_seed",
-                "mean_depth",
-                "mean_branches",
-                "observation",
-                "panels",
-                "images",
-                "max_opt_len",
-            )
+                "num_mazes", "maze_seed", "mean_depth", "mean_branches",
+                "observation", "panels", "images", "max_opt_len",
+            )  # fmt: skip
             env = HALMAVectorEnv(config.learner.num_envs, **{name: getattr(config, name) for name in same})
             training = Training(config, env, where)
             stack.callback(training.close)

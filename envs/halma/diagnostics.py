@@ -25,7 +25,7 @@ import numpy as np
 from gumption.data.settings import Seed, checked
 
 from .generator import grow_branches, rank_of_path, sample_maze
-from .maze import DIRECTIONS, SIDE, STEPS, Cell, Edge, Maze, TestMazes, oracle_trials, panel_row
+from .maze import DIRECTIONS, SIDE, STEPS, Cell, Edge, Maze, TestMazes, oracle_trials, panel_row, place_codes
 
 if TYPE_CHECKING:
     from .knowledge_base import KnowledgeBases
@@ -88,7 +88,7 @@ def definitions(knowledge: KnowledgeBases) -> dict[str, np.ndarray]:
         "AfT-1": unseen & c,
         "AfT-2": unseen & a,
         "AfT-3": unseen & ~c & c.any(2, keepdims=True),
-        "AfT-4": unseen & ~a & knowledge.a.any((1, 3))[:, :, None],
+        "AfT-4": unseen & ~a & np.any(knowledge.a, axis=(1, 3))[:, :, None],
         "AnT": np.repeat((_transitive(known_pairs(knowledge)) & ~shown_pairs(knowledge))[:, :, None], 4, axis=2),
     }
 
@@ -104,7 +104,7 @@ def known_pairs(knowledge: KnowledgeBases) -> np.ndarray:
     The paper's KB_ST holds the pairs of ST-2, so none that is in KB_S with all four types. Decision: for AnT such a
     pair is known all the same. Otherwise AnT would ask for exactly those pairs that were seen most.
     """
-    return knowledge.s.any(2) | knowledge.c.any(2) | knowledge.a.any((1, 3))
+    return knowledge.s.any(2) | knowledge.c.any(2) | np.any(knowledge.a, axis=(1, 3))
 
 
 def _transitive(known: np.ndarray) -> np.ndarray:
@@ -140,7 +140,7 @@ def _why_none(test: str, knowledge: KnowledgeBases, met: int, owners: list[str])
     if met:
         return f"{begin}{met} (counted with types) would do, but they belong to {' and '.join(owners)}"
     causal = test in ("AfT-1", "AfT-3")
-    name, pairs = ("KB_C", knowledge.c.any(2)) if causal else ("KB_A", knowledge.a.any((1, 3)))
+    name, pairs = ("KB_C", knowledge.c.any(2)) if causal else ("KB_A", np.any(knowledge.a, axis=(1, 3)))
     inside = int((pairs & unseen).sum())
     if not inside:
         return f"{begin}none is in {name}"
@@ -239,18 +239,13 @@ class PanelCounts:
 
     def __init__(self, panels: np.ndarray, counts: np.ndarray) -> None:
         """:param panels: (n, 11) int8 rows. :param counts: (n,) how often each was met."""
-        self._keys, which = np.unique(_keys(panels), return_inverse=True)
+        self._keys, which = np.unique(place_codes(panels[:, :10]), return_inverse=True)
         self._counts = np.bincount(which, weights=counts, minlength=len(self._keys)).astype(np.int64)
 
     def count(self, row: np.ndarray) -> int:
-        key = _keys(row[None])
+        key = place_codes(row[None, :10])
         at = int(np.searchsorted(self._keys, key)[0])
         return int(self._counts[at]) if at < len(self._keys) and self._keys[at] == key[0] else 0
-
-
-def _keys(rows: np.ndarray) -> np.ndarray:
-    """(n,) int64: the ten digits of each row, from -9 to 9, as one number."""
-    return (rows[:, :10].astype(np.int64) + 9) @ (19 ** np.arange(10, dtype=np.int64))
 
 
 @checked

@@ -171,8 +171,9 @@ class HALMAVectorEnv(NativeVectorEnv):
         self._trail: list[list[int]] = [[] for _ in range(num_envs)]  # of the trial, for `render`
 
     def _fix_panels(self) -> FixedPanels | None:
-        fixed = self.painter is not None and self.settings.panels == "fixed"
-        return FixedPanels(self.mazes, self.painter) if fixed else None
+        if self.painter is None or self.settings.panels != "fixed":
+            return None
+        return FixedPanels(self.mazes, self.painter)
 
     # ---- the state
 

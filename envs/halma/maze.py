@@ -262,6 +262,11 @@ def goal_distances(rows: np.ndarray) -> np.ndarray:
     return np.stack([-dx, dy, dx, -dy], axis=-1).clip(min=0)
 
 
+def place_codes(rows: np.ndarray) -> np.ndarray:
+    """(..., n) the first n numbers of panel rows -> (...) int64, equal where these are: so a place is recognised."""
+    return (rows.astype(np.int64) + 9) @ 19 ** np.arange(rows.shape[-1], dtype=np.int64)
+
+
 @checked
 def panel_digits(maze: Maze, cell: Cell) -> list[Digit]:
     """The digits that are shown at a cell: of at most four crossings, four walls and two of the goal (3.1, B.2).

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gumption.agents.halma.acting import RandomActor
-from gumption.agents.halma.experience import OptionBags, experience_facts, place_codes, shown_digits
+from gumption.agents.halma.experience import OptionBags, experience_facts, shown_digits
 from gumption.agents.halma.knowledge import HALMAKnowledge
 from gumption.envs.halma import HALMAVectorEnv
-from gumption.envs.halma.maze import DIRECTIONS, GOAL_COLOURS, SHAPES
+from gumption.envs.halma.maze import DIRECTIONS, GOAL_COLOURS, SHAPES, place_codes
 from gumption.envs.halma.memory import REACHED, TRIAL_OVER, VALID, Memory
 
 from .conftest import live
