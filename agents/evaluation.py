@@ -52,8 +52,7 @@ class Measure(Protocol):
 
 def steps(player: Player, env: Any, episodes: int | None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Play the episode that each environment has begun, or `episodes` in all, of which each environment plays its
-    share,
-    so that short episodes are not preferred.
+    share, so that short episodes are not preferred.
 
     The next episode begins as the environment's autoreset_mode says: in the same step, in the next one, or not at all.
     `env.results()` and the environment's infos are those of the step just made.

@@ -385,7 +385,7 @@ def _part(name: str, space: spaces.Space[Any]) -> str:
     return "ids" if ids else "features"
 
 
-def _replaced(observation: Any, finals: Sequence[Any], columns: np.ndarray) -> Any:
+def _replaced(observation: Any, finals: Sequence[Any] | np.ndarray, columns: np.ndarray) -> Any:
     """The batch of observations with the rows `columns` taken from `finals`."""
     if isinstance(observation, dict):
         return {

@@ -30,9 +30,13 @@ class SplitFormat:
     ensure_ascii: bool = True
     indent: int | None = None
 
+    def line(self, content: Mapping[str, Any]) -> str:
+        """The content as one line of JSON."""
+        return self._text(content, None)
+
     def sha256(self, content: Mapping[str, Any]) -> str:
-        """sha256 (hex) of the content as one line of JSON."""
-        return hashlib.sha256(self._text(content, None).encode()).hexdigest()
+        """sha256 (hex) of the content as one line."""
+        return hashlib.sha256(self.line(content).encode()).hexdigest()
 
     def seal(self, content: Mapping[str, Any]) -> bytes:
         """The bytes of a file: schema, content, and sha256 at the end (or in the order of the keys)."""

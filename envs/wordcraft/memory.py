@@ -127,8 +127,7 @@ def memory_evidence(memory: Memory, run: str) -> list[Triple]:
 @checked
 def add_memory(graph: KnowledgeGraph, memory: Memory, run: str) -> dict[str, int]:
     """Put the recipes that an agent saw into a graph, in place of those there: wordcraft/RUN, wordcraft/RUN/recipes
-    (the
-    nodes) and wordcraft/RUN/evidence.
+    (the nodes) and wordcraft/RUN/evidence.
 
     :returns: name of each graph -> number of facts.
     """
