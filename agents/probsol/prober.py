@@ -223,13 +223,14 @@ class Prober:
 
     def alive(self) -> np.ndarray:
         """(H,) bool: the answers that the fewest facts contradict: no fact, unless facts contradict one another."""
-        if self._alive is None:
+        alive = self._alive
+        if alive is None:
             known = self._closure(self.probably_follows)
             like, unlike = (np.triu(known[name] | known[name].T, 1) for name in (IS_LIKE, DIFFERS_FROM))
             against = (self.differs & like).sum(axis=(1, 2)) + (self.same & unlike).sum(axis=(1, 2))
             against[self.wrong] = np.iinfo(np.int64).max
-            self._alive = against == against.min()
-        return self._alive
+            self._alive = alive = against == against.min()
+        return alive
 
     def answer(self) -> tuple[int, ...]:
         """The discs of the first possible answer."""

@@ -136,7 +136,7 @@ class _Search:
         serves = np.full((self.discs, len(self.blocks)), False)
         for disc in there.tolist():
             for k, block in enumerate(self.blocks):
-                serves[disc, k] = area_distance(*place[disc], block, len(block)) == 0.0
+                serves[disc, k] = area_distance(place[disc, 0], place[disc, 1], block, len(block)) == 0.0
         idle = [disc for disc in tools if not serves[disc].any()]
         missing = np.flatnonzero(~serves.any(axis=0)).tolist() or list(range(len(self.blocks)))
         found = []

@@ -227,11 +227,11 @@ class _Discs:
         ids = [""] * len(order)
         objects, cells = [], count()
         for k, number in enumerate(order.tolist()):
-            kind, at = self.drawn[number]
+            (mass, magnetism, polarity), at = self.drawn[number]
             ids[number] = _IDS[k]
-            boundary = int(boundaries[k]) if kind[2] == "dipole" else 0
+            boundary = int(boundaries[k]) if polarity == "dipole" else 0
             stored = next(cells) if at is None else None
-            objects.append(DiscData(_IDS[k], COLORS[colors[k]], *kind, boundary, at, stored))
+            objects.append(DiscData(_IDS[k], COLORS[colors[k]], mass, magnetism, polarity, boundary, at, stored))
         return tuple(objects), ids
 
 
@@ -370,8 +370,9 @@ def _tool_use(
     turns = int(rng.integers(4))
     objects, ids = discs.finish()
     objects = tuple(disc if disc.at is None else replace(disc, at=_turned_point(disc.at, turns)) for disc in objects)
-    areas = {"inaccessible": _turned(dark, turns), "targets": _turned(targets, turns), "walls": _turned(walls, turns)}
-    return Task(name, family, objects, **areas, goal=tuple(sorted(ids[number] for number in golden)))
+    dark, targets, walls = (_turned(areas, turns) for areas in (dark, targets, walls))
+    goal = tuple(sorted(ids[number] for number in golden))
+    return Task(name, family, objects, inaccessible=dark, targets=targets, walls=walls, goal=goal)
 
 
 def _discovery(name: str, family: str, rng: np.random.Generator) -> Task:
