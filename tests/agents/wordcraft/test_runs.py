@@ -15,7 +15,7 @@ from gumption.agents import TrainConfig, evaluate, train_impala
 from gumption.agents.run import RunResult
 from gumption.agents.run_folder import load_policy, read_config, read_final, read_metrics
 from gumption.data import InputError
-from gumption.data.sealed import read_sealed, write_sealed
+from gumption.data.sealed import read_sealed, sealed, write_sealed
 from gumption.envs.wordcraft import RecipeBook, make_split
 
 SMALL: dict[str, Any] = {"total_steps": 512, "eval_interval": 256}
@@ -133,7 +133,9 @@ def test_a_folder_of_something_else_is_refused(configure, tmp_path: Path) -> Non
         train(configure(**SMALL), resume=True)
 
 
-@pytest.mark.parametrize("content", ["{", "[]", "7", "null", "{}", '{"seed": 0, "colour": 1}'])
+@pytest.mark.parametrize(
+    "content", ["{", "[]", "7", "null", *(json.dumps(sealed(one)) for one in ({}, {"seed": 0, "colour": 1}))]
+)
 def test_a_config_that_is_none_is_told(configure, tmp_path: Path, content: str) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "config.json").write_text(content)
