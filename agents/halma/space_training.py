@@ -24,6 +24,7 @@ from gumption.agents.settings import CONFIG
 from gumption.data import InputError
 from gumption.data.progress import Bar
 from gumption.data.sealed import write_sealed
+from gumption.data.settings import checked
 from gumption.data.writing import whole_file
 from gumption.envs.halma import Mazes, sample_mazes
 from gumption.envs.halma.visual import PanelPainter
@@ -37,6 +38,7 @@ MEASURES = ("loss", "log_likelihood", "kl_foreground", "kl_background", "boundar
 SHOWN = 8  # panels in the pictures of a run
 
 
+@checked
 def pretrain_space(
     config: PretrainingConfig, run_dir: str | Path, *, resume: bool = False, progress: bool = True
 ) -> SpaceEncoder:
@@ -44,14 +46,14 @@ def pretrain_space(
 
     On a CPU the same config gives the same bits, also after a stop and a resume.
 
-    :param resume: go on from the run's checkpoint; `steps` may be more than before.
+    :param resume: go on from the run's checkpoint; `steps` may be more than before, and `device` another.
     :param progress: report the progress on stderr, on a terminal by a bar.
     :raises InputError: a run directory that is in use or was begun with another config; a loss that is not a number.
     """
-    run_dir, begun = Path(run_dir), config.steps
+    run_dir, begun = Path(run_dir), config
     if resume and (run_dir / CONFIG).is_file():
-        begun = read_config(run_dir, PretrainingConfig).steps
-    folder = RunFolder.of(run_dir, replace(config, steps=begun))
+        begun = read_config(run_dir, PretrainingConfig)
+    folder = RunFolder.of(run_dir, replace(config, steps=begun.steps, device=begun.device))
     folder.check(resume)
     learner, _, _ = run_learner(
         folder, lambda: _Pretraining(folder.path, config), title="pretraining SPACE", progress=progress

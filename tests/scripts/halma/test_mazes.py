@@ -177,5 +177,5 @@ def test_a_pretraining_goes_on_by_resume_alone(tmp_path: Path, monkeypatch: pyte
     assert all(torch.equal(tensors[0][name], tensors[1][name]) for name in tensors[1])
     with pytest.raises(InputError, match="was begun with another seed; choose another name"):
         run("pretrain", "--run", tmp_path / "moved", "--resume", "--seed", "3")
-    run("pretrain", "--run", tmp_path / "moved", "--resume", "--steps", "6")
+    run("pretrain", "--run", tmp_path / "moved", "--resume", "--steps", "6", "--device", "auto")
     assert len(without_clock(tmp_path / "moved")) == 6
