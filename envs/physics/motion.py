@@ -63,7 +63,7 @@ class OwnValues:
             if d < 0:
                 continue
             value: Any = values[d, k, i].item()
-            problem = f" of {value}; it {factor.problem(value)}" if np.isfinite(value) else " that is not finite"
+            problem = f" of {value}; it {factor.requirement(value)}" if np.isfinite(value) else " that is not finite"
             raise InputError(
                 f"scene {i}: a rule gives {state.name(slots.start + k, i)} a {factor.__name__}{problem}; "
                 f"{factor.__name__} is changed by {', '.join(self._changed[factor.root])}"

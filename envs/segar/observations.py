@@ -163,7 +163,7 @@ class ManyStates(Observation):
         chosen = np.argsort(~fitting, axis=0, kind="stable")[: self._count - len(self._ids)]
         there = np.take_along_axis(fitting, chosen, axis=0)
         others = self._rows.read(state, np.take_along_axis(state.sequence, chosen, axis=0).T)
-        found = np.zeros((state.num_envs, *self.space.shape), dtype=np.float32)
+        found = np.zeros((state.num_envs, self._count, self._rows.width), dtype=np.float32)
         found[:, : len(self._ids)] = self._rows.read(state, self._slots)
         found[:, len(self._ids) : len(self._ids) + others.shape[1]] = np.where(there.T[:, :, None], others, 0.0)
         return found
