@@ -196,7 +196,7 @@ def _judge(
 
 
 @njit(cache=True)
-def _below(column: Any, number: int) -> Any:
+def _below(column: Any, number: Any) -> Any:
     column.state = column.state * _FACTOR + _INCREMENT
     return np.int64(((column.state >> np.uint64(32)) * np.uint64(number)) >> np.uint64(32))
 
