@@ -417,7 +417,7 @@ def _relation(name: str, relations: Sequence[Relation]) -> Relation:
 
 
 # Raised when the code fits other predictors to the same facts: fits of an older version are not read.
-FIT_VERSION = 2
+FIT_VERSION = 3
 
 
 @settings
