@@ -18,8 +18,8 @@ import typer
 
 from gumption.data import InputError
 from gumption.data.provenance import without_folders
+from gumption.data.sealed import write_sealed
 from gumption.data.settings import settings
-from gumption.data.writing import write_json
 from gumption.scripts.kg import experiments as of_graphs
 from gumption.scripts.kg.experiments import PLACES, LinkPredictionRuns
 from gumption.scripts.kg.fit import read_settings, read_training_facts
@@ -92,7 +92,7 @@ class ComparisonRuns(LinkPredictionRuns):
             "wall_s": round(perf_counter() - started, 1),
             "cpu_s": curve.rows[-1]["cpu_s"],
         }
-        write_json(job.directory / FINAL, final)
+        write_sealed(job.directory / FINAL, final)
 
     def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
         """The curves over CPU time, those of validation facts and of test facts side by side."""

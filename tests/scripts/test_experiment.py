@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from gumption.data import InputError
 from gumption.data.provenance import command_line
+from gumption.data.sealed import write_sealed
 from gumption.scripts import experiment as command
 from gumption.scripts.experiment import find_experiment, make_jobs, run_jobs
 from gumption.scripts.results import Job, gather, slug, write_report
@@ -36,7 +37,7 @@ def stand_in(job: Job, progress: bool) -> None:
         lines = [{"step": step, "loss": 0.5, "test_success": success * step / steps[-1]} for step in steps]
         (job.directory / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     final = {"test_success": success, "train_success": success, "test_success_alternatives": success, "wall_s": 2.0}
-    (job.directory / "final.json").write_text(json.dumps(final))
+    write_sealed(job.directory / "final.json", final)
 
 
 @pytest.fixture
@@ -304,7 +305,7 @@ def test_broken_files_of_a_run_are_named(run, tmp_path, book):
     with pytest.raises(InputError, match=r"metrics\.jsonl:1: not valid JSON"):
         gather(tmp_path / "there", EXPERIMENTS["wordcraft-fig2"])
     metrics.unlink()
-    (metrics.parent / "final.json").write_text("{}")
+    write_sealed(metrics.parent / "final.json", {})
     with pytest.raises(InputError, match="no test_success"):
         gather(tmp_path / "there", EXPERIMENTS["wordcraft-fig2"])
 

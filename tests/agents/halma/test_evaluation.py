@@ -22,6 +22,7 @@ from gumption.agents.halma.evaluation import (
     save_evaluation,
 )
 from gumption.data import InputError
+from gumption.data.sealed import write_sealed
 from gumption.envs.halma import HALMAVectorEnv, Mazes, sample_mazes
 from gumption.envs.halma.diagnostics import SPLITS, Record
 from gumption.envs.halma.maze import justified_moves
@@ -286,7 +287,9 @@ def test_an_evaluation_from_before_fixed_panels_stands_beside_newer_ones(tmp_pat
     ],
 )
 def test_files_that_are_none(tmp_path, content, message):
-    if content is not None:
+    if content is not None and content.startswith('{"'):
+        write_sealed(tmp_path / "evaluation.json", json.loads(content))
+    elif content is not None:
         (tmp_path / "evaluation.json").write_text(content)
     with pytest.raises(InputError, match=message):
         load_evaluation(tmp_path / "evaluation.json")

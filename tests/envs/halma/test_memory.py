@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gumption.data import InputError
+from gumption.data.sealed import write_sealed
 from gumption.envs.halma.memory import HEADER, REACHED, RECORDS, TRIAL_OVER, VALID, Memory, MemoryWriter
 
 SIZE = 43  # bytes of a record with max_opt_len 5: 11 + 6 + 11 + 4 + 2 + 4 + 1 and a checksum of 4
@@ -262,7 +263,10 @@ def test_a_run_without_memory_is_told_what_to_do(tmp_path):
     ],
 )
 def test_a_header_that_is_wrong(three, header, message):
-    (three / HEADER).write_text(header)
+    if header.startswith('{"'):
+        write_sealed(three / HEADER, json.loads(header))
+    else:
+        (three / HEADER).write_text(header)
     with pytest.raises(InputError, match=message):
         Memory.load(three)
 

@@ -48,7 +48,7 @@ def run(monkeypatch, experiment):
 def no_pictures(monkeypatch):
     """Plots are drawn into empty files: drawing them is most of the work here."""
 
-    def empty(draw, size, stem: Path) -> tuple[Path, Path]:
+    def empty(draw, size, stem: Path, title: str = "") -> tuple[Path, Path]:
         paths = stem.with_suffix(".png"), stem.with_suffix(".svg")
         for path in paths:
             path.write_bytes(b"")
