@@ -171,7 +171,12 @@ def processor() -> str:
     return f"{name}, {torch.backends.cpu.get_cpu_capability()}, torch {torch.__version__}"
 
 
-@pytest.mark.parametrize("name", RUNS)
+SLOW = "TD3 on HALMA, with knowledge"
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name == SLOW else name for name in RUNS]
+)
 def test_a_small_run_comes_out_as_it_is_kept(name: str, tmp_path: Path) -> None:
     found, kept = ran(name, tmp_path), json.loads(KEPT.read_text())
     if name in kept.get(processor(), {}):

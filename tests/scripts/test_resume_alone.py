@@ -77,9 +77,11 @@ def figures(run: Path) -> list[dict[str, Any]]:
     return [{name: line[name] for name in line if name not in (*TIMES, "metrics.jsonl", "sha256")} for line in lines]
 
 
+SLOW = ("gradual", "halma")
+
+
 @pytest.mark.parametrize(
-    "case",
-    [pytest.param(case, marks=pytest.mark.slow) if case == "gradual" else case for case in RUNS],  # half a minute
+    "case", [pytest.param(case, marks=pytest.mark.slow) if case in SLOW else case for case in RUNS]
 )
 def test_a_run_that_was_moved_goes_on_by_resume_alone(
     gumption: Callable[..., str], monkeypatch: pytest.MonkeyPatch, case: str
