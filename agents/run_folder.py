@@ -1,4 +1,4 @@
-"""A run's folder: what is in it, who may write there, and how a run is found again.
+"""A run's folder: its files, the one process that may write there, and reading a run again.
 
 config.json (with "world"), manifest.json (versions, hardware, hashes of all that the run depends on), metrics.jsonl (a
 line per evaluation), a TensorBoard event file, checkpoint/ (safetensors and JSON), files/ (copies of the files that its
@@ -38,7 +38,7 @@ from .settings import CONFIG, OWN, RunConfig, replaced
 
 METRICS, FINAL, MANIFEST = "metrics.jsonl", "final.json", "manifest.json"
 CHECKPOINT, KNOWLEDGE, FILES = "checkpoint", "knowledge", "files"
-NO_RUN = "not a complete run"  # what is said where one of these files is missing
+NO_RUN = "not a complete run"  # the message where one of these files is missing
 #: Bytes of a file or folder that a run copies at most; of a larger one it keeps the hash.
 LARGEST_COPY = 64 << 20
 
@@ -46,12 +46,11 @@ LARGEST_COPY = 64 << 20
 class RunFolder:
     """The folder of a run; every world's runs are kept by this class.
 
-    :ivar path: where it is.
     :ivar settings: the content of config.json.
     """
 
     def __init__(self, path: str | Path, settings: Mapping[str, Any], config: RunConfig | None = None) -> None:
-        """:param config: what the settings are those of, where it names files."""
+        """:param config: the config that the settings are of; the files that it names are copied."""
         self.path, self.settings, self.config = Path(path), dict(settings), config
         self._seal = ""  # of the last line of the metrics
 
@@ -102,7 +101,7 @@ class RunFolder:
         release(self.path)
 
     def begin(self, manifest: Mapping[str, Any]) -> None:
-        """Claim the folder, and write what it has before the first metrics.
+        """Claim the folder, and write config.json, manifest.json and files/.
 
         :raises InputError: a run that is resumed with other knowledge than it was begun with, or that another process
             writes.
@@ -112,7 +111,7 @@ class RunFolder:
         about = self.manifest() if (self.path / MANIFEST).is_file() else {}
         before, now = about.get("knowledge"), manifest.get("knowledge") or {}
         if before is not None:
-            # Not where it was found: a graph that was moved is the same graph.
+            # The source may differ: a graph that was moved is the same graph.
             changed = [key for key in {**before, **now} if key != "source" and before.get(key) != now.get(key)]
             if changed:
                 raise InputError(f"{self.path} was begun with other knowledge (another {', '.join(changed)})")
@@ -237,7 +236,7 @@ def _hashes(config: RunConfig) -> dict[str, dict[str, str]]:
 def _by_content(
     kind: type[RunConfig], settings: Mapping[str, Any], hashes: Mapping[str, Mapping[str, str]]
 ) -> dict[str, Any]:
-    """Settings as two runs of the same content have them alike: a file by its hash; of a graph the manifest tells."""
+    """Settings that are equal for two runs of the same content: a file by its hash. The manifest compares graphs."""
     value = replaced(settings, kind.FILES, lambda field, text: hashes.get(field, {}).get(text, text))
     given = {name: "given" for name in kind.PLACES if value[name] not in (None, "none", *OWN)}
     return {**value, **given}
@@ -264,7 +263,7 @@ def read_config(run_dir: Path, kind: type[Any], **changes: Any) -> Any:
 
 
 def resumed_config(run_dir: Path, kind: type[Any], typed: Mapping[str, Any]) -> Any:
-    """The config with which a run goes on: its own, but for what was typed.
+    """The config with which a run goes on: its own, with the options that were typed.
 
     :returns: None for a run of another kind of config, or one that has not begun.
     """
@@ -296,7 +295,7 @@ def _parts(path: Path) -> Sequence[Path]:
 
 
 def load_policy(run_dir: str | Path, **places: Any) -> tuple[Any, Any]:
-    """The config and the policy of a run's last checkpoint, ready to act, of whatever world.
+    """The config and the policy of a run's last checkpoint, ready to act, of any world.
 
     :param places: where things are that the run names by hash only, and the device; see the world's own function.
     :raises InputError: no run there, or one that does not fit what is given.
@@ -329,7 +328,7 @@ def evaluation_of(world: worlds.World) -> Any:
 
 
 def _of_world(world: worlds.World, offer: str, general: str) -> Any:
-    """What a world offers of its runs, or the general learner's function where it has no config of its own, else
+    """The function of a world for its runs, or the general learner's where the world has no config of its own; else
     None."""
     found = world.get(offer)
     if found is None and "config" not in world.offers:

@@ -48,12 +48,12 @@ FLAGS = {
     "overrides": "set",
     "total_steps": "steps",
 }
-# What a docstring says of the fields of a class, or of the parameters of a function.
+# The fields of a class, or the parameters of a function, in a docstring.
 _TOLD = {
     name: re.compile(rf"^ *:{name} ([\w, ]+): (.*(?:\n(?! *:\w| *$).*)*)\n?", re.MULTILINE)
     for name in ("ivar", "param")
 }
-_TYPED = "COMMANDLINE"  # the name, as typer brings a click of its own or not, by its version
+_TYPED = "COMMANDLINE"  # compared by name: some versions of typer bring a click of their own
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,8 @@ def _checked_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _marked(one: Parameter, told: Mapping[str, str]) -> Parameter:
-    """A parameter with typer's mark: of its own, or by its place in the signature; its help may be the docstring's."""
+    """The parameter with a mark of typer: its own, else an argument or an option by its place in the signature. The
+    docstring gives the help where the mark has none."""
     kind, *marks = get_args(one.annotation) if get_origin(one.annotation) is Annotated else (one.annotation,)
     if kind is typer.Context:
         return one
@@ -132,7 +133,7 @@ def _dashed(name: str) -> str:
 
 
 def _flag(one: Parameter) -> str:
-    """What the command line calls a parameter."""
+    """The name of a parameter on the command line."""
     mark = get_args(one.annotation)[-1]
     if isinstance(mark, ArgumentInfo):
         return (mark.metavar or one.name).upper()
@@ -140,7 +141,7 @@ def _flag(one: Parameter) -> str:
 
 
 def _said(doc: str, what: str) -> dict[str, str]:
-    """Name -> what a docstring says of it, as one sentence."""
+    """Name -> its description in a docstring, as one sentence."""
     told = {}
     for match in _TOLD[what].finditer(doc):
         text = " ".join(match[2].split())
@@ -156,7 +157,7 @@ def _take(run: Any, parameters: Sequence[Parameter]) -> None:
 
 
 def bare(hint: Any) -> Any:
-    """The annotation as typer is to read it: without choices and ranges, which are checked afterwards."""
+    """The annotation for typer: without choices and ranges, which `check_option` checks."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         marks = [mark for mark in parts[1:] if isinstance(mark, ParameterInfo)]
@@ -171,7 +172,7 @@ def bare(hint: Any) -> Any:
 
 
 def _marks(hint: Any) -> list[Any]:
-    """What an annotation says beside types, at any depth."""
+    """The marks of an annotation, at any depth."""
     return [mark for part in get_args(hint) for mark in (part, *_marks(part))]
 
 
@@ -186,7 +187,7 @@ def _reading_paths(mark: ParameterInfo) -> ParameterInfo:
 
 
 def path(text: str | Path) -> Path:
-    """The path that an option names. Python takes an empty text for the working folder, which nobody means.
+    """The path that an option names. `Path("")` would be the working folder.
 
     :raises BadParameter: an empty text.
     """
@@ -196,9 +197,9 @@ def path(text: str | Path) -> Path:
 
 
 def check_option(flag: str, value: Any, hint: Any) -> Any:
-    """The value of an option; None where it was not given.
+    """The checked value of an option; None where it was not given.
 
-    :raises InputError: it is not what the annotation says.
+    :raises InputError: a value that the annotation does not allow.
     """
     return None if value is None else check(flag, value, _given(hint))
 
@@ -217,7 +218,7 @@ def _given(hint: Any) -> Any:
 
 
 def field_help(kind: type[Any]) -> dict[str, str]:
-    """What the docstrings of a config, and of the classes that it extends, say of each field, as one sentence."""
+    """Field -> its description in the docstrings of a config and of the classes that it extends, as one sentence."""
     return _said("\n\n".join(each.__doc__ or "" for each in reversed(kind.__mro__)), "ivar")
 
 
@@ -231,7 +232,7 @@ def from_config(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A command that takes a config -> one with an option for each of the config's fields, before its own options.
 
-    :param kind: a dataclass whose docstring tells of its fields.
+    :param kind: a dataclass whose docstring describes its fields.
     :param flags: field -> the name of its option where that is another, beside `FLAGS`.
     :param skip: fields without an option.
     :param make: makes the config of the options' values; `kind` where it is not given.
@@ -301,7 +302,7 @@ def _check_begun(context: typer.Context, run: Path) -> None:
 
 
 def _option(hint: Any, default: Any, flag: str) -> tuple[Any, Any, Callable[[Any], Any]]:
-    """Type and default of the option of a field, and how its value becomes the field's."""
+    """Type and default of the option of a field, and a function from its value to the field's."""
     if flag.startswith("!"):
         return bool, not default, lambda value: not value
     if get_origin(hint) is tuple:
@@ -326,14 +327,14 @@ def pair(text: str) -> tuple[str, Any]:
         return name.strip(), value
 
 
-# ---- Commands that serve several kinds of things: each brings options of its own; one that is of no use is refused.
+# ---- Commands for several kinds of things: each kind brings options, and those of another kind are refused.
 
 
 def refuse_foreign(context: typer.Context, owners: Mapping[str, str], kind: str, what: str) -> None:
-    """Refuse options that were given and are of no use.
+    """Refuse options that belong to another kind of thing.
 
-    :param owners: parameters that belong to one kind of thing only, and to which.
-    :param kind: the kind that is asked for; `what` it is.
+    :param owners: parameter -> the kind that it belongs to.
+    :param kind: the kind in use; `what` names it in the message.
     :raises InputError: one of them belongs to another kind.
     """
     for name, owner in owners.items():

@@ -1,4 +1,4 @@
-"""The documentation as a site, built from a checkout: the pages of README.md and the rooms, and what docstrings say.
+"""The documentation as a site, built from a checkout: the pages of the rooms, and a reference from the docstrings.
 
 python -m gumption.scripts.docs             builds the site (`make docs`)
 python -m gumption.scripts.docs --worlds    writes the table of the worlds into README.md
@@ -18,7 +18,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 ROOMS = ("data", "kg", "envs", "agents", "scripts")
 PACKAGES = ("gumption.data", "gumption.kg", "gumption.envs.worlds", "gumption.envs.kg_wrapper", "gumption.agents")
 PAGE = "README.md"
-# The head of a page of the reference: what the module's own docstring says.
+# The head of a page of the reference: the docstring of the module.
 REFERENCE = """# {module}
 
 ::: {module}
@@ -27,7 +27,7 @@ REFERENCE = """# {module}
       show_root_heading: false
       show_root_toc_entry: false
 """
-UNSEEN = ("config", "load", "evaluate_policy", "read_splits")  # of what a world offers: for commands, not for people
+UNSEEN = ("config", "load", "evaluate_policy", "read_splits")  # offers of a world that only commands use
 WIDE = ".md-grid { max-width: 80rem; }\n"  # the pages' code has lines of up to 120 characters
 WORLDS_TABLE = re.compile(r"(<!-- worlds -->\n).*?(<!-- end -->)", re.DOTALL)
 # Of a docstring: indentation, kind, names and text of a field that describes several names at once.

@@ -1,7 +1,7 @@
 """`gumption evaluate RUN...`: how well trained agents do; `--policy MODULE:NAME`: how well an agent of your own does.
 
-The options of a world are the parameters of its Python function (`evaluate` and `evaluate_policy` of its entry), and
-their help is what its docstring says of them.
+The options of a world are the parameters of its Python function (`evaluate` and `evaluate_policy` of its entry), with
+the help of its docstring.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gumption.scripts.apps import App, pair
 
 from .worlds import command_of
 
-HELP = """Play with trained agents, and tell how well they did.
+HELP = """Play with trained agents, and print their success.
 
 Options are those of the world of the run: `gumption evaluate RUN --help` lists them, or `gumption evaluate WORLD
 --help`. An agent that is not ours, a function, plays with --policy MODULE:NAME in place of a run: `gumption evaluate
@@ -212,7 +212,7 @@ def _in_world(measure: Callable[..., Any], world: str) -> Callable[..., Any]:
 
 @contextmanager
 def kept_rows(out: Path | None, about: Mapping[str, Any]) -> Iterator[Callable[[Mapping[str, Any]], None] | None]:
-    """Writes what it is called with, a line of JSON each, into a new file; the first line says what is played.
+    """Gives a function that writes rows into a new file, a line of JSON each; the first line has the settings.
 
     :raises InputError: a file that is there, or cannot be written.
     """

@@ -140,7 +140,7 @@ def run_experiment(
     labels: Any = (),
     options: Any = None,
 ) -> None:
-    """Run what is not complete of an experiment, and tell how each run ended.
+    """Run the jobs of an experiment that are not complete, and print the figures of each.
 
     :param common: settings of all conditions, beside the experiment's own.
     :param labels: the conditions that are wanted; without any, all.
@@ -252,8 +252,8 @@ def write_plan(
 
     Conditions that the experiment did not have when the folder was begun are added.
 
-    :param header: what is told about the runs (command, versions, hardware, hashes); it is replaced by the newest, and
-        kept as "made" for the conditions that are run now.
+    :param header: command, versions, hardware and hashes of these runs; it replaces the one that is there, and stands
+        as "made" beside the conditions that are run now.
     :param asked: the conditions that are run now.
     """
     settings = {label: _portable(_settings(experiment, label, common)) for label in experiment.conditions}
@@ -309,7 +309,7 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
 
     threads = max(1, usable_cores() // workers)
     try:
-        # Spawned, not forked: a forked child inherits torch's thread pools in whatever state they are.
+        # Spawned, not forked: a forked child inherits torch's thread pools in the middle of their work.
         with ProcessPoolExecutor(workers, get_context("spawn"), _begin_worker, (threads,)) as pool:
             yield pool
     except BrokenProcessPool:

@@ -1,4 +1,4 @@
-"""What a bench case yields, what it is told, how rates are taken and figures are shown, and the yardstick CartPole."""
+"""Cases of `gumption bench`: settings, measurements, how rates are timed and shown, and CartPole as a yardstick."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from gumption.data.settings import Count, settings
 
 @settings
 class BenchSettings:
-    """What every case runs on; a case with options of its own has them in a subclass, annotated as typer's are.
+    """Settings of every case; a case with further options has a subclass, whose fields are annotated as for typer.
 
     :ivar repeats: how often each short timing is taken, ours and the yardstick's in turn.
-    :ivar tell: is told what is being measured.
+    :ivar tell: called with the name of each measurement as it begins.
     """
 
     device: str = "cpu"
@@ -52,11 +52,11 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Case:
-    """Something that `gumption bench` measures.
+    """A part of `gumption bench`.
 
     :ivar measure: yields the measurements, given an instance of `settings`.
     :ivar settings: BenchSettings, or a subclass with the options of the case.
-    :ivar title: whose options these are: a heading of the help.
+    :ivar title: the heading of its options in the help.
     """
 
     measure: Callable[[Any], Iterator[Measurement]]

@@ -23,7 +23,7 @@ _PYKEENS = {"train": "training", "valid": "validation", "test": "testing"}
 
 
 def check_parts(folder: Path, wanted: str = FOLDER) -> dict[str, Path]:
-    """The file of each part; InputError, which says what folder is wanted, where one of the files is missing."""
+    """The file of each part; InputError where one of the files is missing."""
     found = {part: _part(folder, part) for part in PARTS}
     for part, file in found.items():
         if file is None:
@@ -40,7 +40,7 @@ def read_parts(folder: Path) -> tuple[Vocabulary, dict[str, np.ndarray]]:
 
 
 def read_dataset(place: str) -> tuple[Vocabulary, dict[str, np.ndarray]]:
-    """What `read_parts` gives, of a folder, or of a data set that PyKEEN has by this name or downloads.
+    """As `read_parts`, of a folder or of a data set of PyKEEN, which may download it.
 
     :raises InputError: a folder without one of the files; a name that PyKEEN does not know, or cannot download.
     """
@@ -72,7 +72,7 @@ def read_dataset(place: str) -> tuple[Vocabulary, dict[str, np.ndarray]]:
 
 
 def is_folder(place: str) -> bool:
-    """Whether a data set is meant as a folder, not by its name."""
+    """Whether this is a folder rather than the name of a data set."""
     return os.sep in place or _part(Path(place), "train") is not None
 
 

@@ -73,7 +73,8 @@ def general(world: Any) -> typer.Typer:
 def play_episode(env: Any, face: Any = None) -> float | None:
     """Play the episode that was begun in a single environment; its reward, or None where the player stops.
 
-    :param face: the world in words, as the entry of a world offers it; by default actions are numbers and names.
+    :param face: rules, observations and actions in words (`text` of a world's entry); by default actions are
+        numbers and names.
     :raises InputError: the input ends before the episode does, or actions that nobody can type.
     """
     face = face or Numbers()
@@ -104,7 +105,7 @@ def play_episode(env: Any, face: Any = None) -> float | None:
 
 
 class Numbers:
-    """Any environment in words: an action is its number, or the name that the facts about it give."""
+    """Any environment in words: an action is a number, or the name of its candidate in `action_facts`."""
 
     def rules(self, env: Any) -> str:
         return ""
@@ -125,7 +126,7 @@ class Numbers:
 
 
 def candidates(env: Any) -> list[str] | None:
-    """Names of the actions, by the facts about them, else numbers; None where an action is no single number."""
+    """Names of the actions: their candidates in `action_facts`, else numbers; None for other spaces than Discrete."""
     from gymnasium.spaces import Discrete
 
     if not isinstance(env.action_space, Discrete):
@@ -143,7 +144,7 @@ def open_actions(env: Any) -> Any:
 
 
 def parse_action(typed: str, env: Any, names: list[str] | None, mask: Any) -> Any:
-    """The action that was typed: a number or a name, or as many numbers as an action has.
+    """The typed action: a number or a name, or the numbers of a vector.
 
     :raises InputError: it is no action, or one that is not open now.
     """
@@ -176,9 +177,9 @@ def parse_action(typed: str, env: Any, names: list[str] | None, mask: Any) -> An
 
 
 class Session:
-    """Plays a game record by record and keeps the file up to date, so that an interrupted game goes on later.
+    """Plays a game record by record and writes each to the file, so that an interrupted game goes on later.
 
-    :ivar records: what was played so far.
+    :ivar records: those played so far.
     """
 
     def __init__(
@@ -189,8 +190,8 @@ class Session:
         unit: str,
         summary: Callable[[list[Record]], dict[str, float | None]],
     ) -> None:
-        """:param game: what makes this game this one: schema, world, settings, seed; it stands in the result.
-        :param total: records of a finished game; `unit` is what one of them is called.
+        """:param game: schema, world, settings and seed, which identify the game in its file.
+        :param total: records of a finished game; `unit` is the word for one of them.
         :param summary: results by name, of the records so far; the first is the one that counts.
         :raises InputError: the file holds another game, or a finished one.
         """
@@ -204,7 +205,7 @@ class Session:
         return self.result["records"]
 
     def play(self, introduction: str, play_one: Callable[[int], Record | None]) -> bool:
-        """Play what is left; true when the game is finished then.
+        """Play the remaining records; returns whether the game is finished.
 
         :param play_one: given the number of a record, plays it; None where the player stops.
         :raises InputError: the input ended before the game did.
@@ -252,11 +253,11 @@ class Session:
         self.result["records"] = records
 
 
-# ---- What is typed.
+# ---- The prompt.
 
 
 def ask(parse: Callable[[str], Choice]) -> Choice | None:
-    """What the player types at a prompt; asked again where that cannot be read. None to stop.
+    """The answer of the player at a prompt, which is repeated after an error; None to stop.
 
     :param parse: reads what was typed; InputError says why it cannot.
     :raises EOFError: the input has ended.

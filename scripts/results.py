@@ -1,4 +1,4 @@
-"""What an experiment is, and the way from its runs to results.json, table.md and the plots.
+"""Experiments as data, and the way from their runs to results.json, table.md and the plots.
 
 An experiment is data: its conditions, and its kind, which says how a condition becomes a run, which figures a run has
 and which columns a table shows. A world offers its experiments as "experiments" in its entry of envs/worlds.py:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from gumption.agents.statistics import Estimate
 
-FINAL = "final.json"  # of a run, written last, unless its kind names another file
+FINAL = "final.json"  # the last file of a run, unless its kind names another one
 PLAN, RESULTS, TABLE = "plan.json", "results.json", "table.md"
 HEADER = ("command", "versions", "hardware", "workers", "formats")  # of a plan, at least: what runs were made with
 
@@ -93,7 +93,7 @@ class NoOptions:
 
 
 class Kind:
-    """What is particular to the experiments of one world, or to another kind of experiment.
+    """The experiments of one world, or another kind of experiment: settings, figures and columns of the table.
 
     :cvar title: whose they are, in messages: "WordCraft's experiments".
     :cvar options: a dataclass of the command line's options that these experiments alone read.
@@ -169,7 +169,7 @@ class Kind:
         return []
 
     def more(self, rows: Sequence[Row], directory: Path | None, saved: Mapping[str, Any]) -> dict[str, Any]:
-        """What results.json has beside its rows.
+        """Entries of results.json beside its rows.
 
         :param directory: of the runs; None where rows of these and of `saved` results stand together.
         """

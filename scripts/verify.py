@@ -1,4 +1,4 @@
-"""`gumption verify PATH`: whether files are what was written, and what a run depends on and can still do."""
+"""`gumption verify PATH`: check files against their hashes; print the versions of a run and whether it can go on."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _SCHEMA = re.compile(r"gumption/([a-z]+)-splits?/\d+")
 
 
 class Verdict(NamedTuple):
-    """What is known of one file, or of a folder that is written as one.
+    """The state of one file, or of a folder that is written as one.
 
     :ivar state: WHOLE, CHANGED, MISSING, or UNSEALED for what carries no hash and can be read.
-    :ivar told: what it is, or what is wrong with it.
+    :ivar told: its kind, or what is wrong with it.
     """
 
     place: str
@@ -106,7 +106,7 @@ def _parts(folder: Path) -> Iterator[Path]:
 
 
 def _whole_folder(folder: Path) -> tuple[Read, tuple[str, ...]] | None:
-    """What reads a folder that is written as one, and the names of its files, () where all are; None for any other."""
+    """The reader of a folder that is written as one, and the names of its files, () for all; None for other folders."""
     from gumption.envs.memory import HEADER, RECORDS
     from gumption.kg.checkpoint import META, TENSORS, has_checkpoint
 
@@ -126,14 +126,14 @@ def _verdict(path: Path, name: str) -> Verdict:
 
 
 def _judged(name: str, read: Read) -> Verdict:
-    """What reading it gives: a state and what it is, or an error."""
+    """The verdict of a reader: a state and a kind, or an error."""
     try:
         return Verdict(name, *read())
     except InputError as error:
         return Verdict(name, CHANGED, str(error))
 
 
-# ---- what reads each kind of file
+# ---- Readers of each kind of file
 
 
 def _checkpoint(folder: Path) -> tuple[str, str]:
@@ -206,7 +206,7 @@ def _lines(path: Path) -> tuple[str, str]:
     return WHOLE if seal else UNSEALED, f"{len(lines):,} lines"
 
 
-# ---- runs
+# ---- Runs
 
 
 def _is_run(path: Path) -> bool:
@@ -217,7 +217,7 @@ def _is_run(path: Path) -> bool:
 
 
 def _parts_of_run(run: Path) -> dict[str, Verdict]:
-    """Place -> verdict of what is missing, and of what another file of the run has the hash of."""
+    """Place -> verdict of each missing file, and of each file whose hash another file of the run has."""
     from gumption.agents.knowledge import GRAPH, SCORES
     from gumption.agents.run_folder import CHECKPOINT, FILES, FINAL, KNOWLEDGE, MANIFEST, METRICS, content_of
     from gumption.kg import KnowledgeGraph
@@ -256,7 +256,7 @@ def _parts_of_run(run: Path) -> dict[str, Verdict]:
 
 
 def _sealed(path: Path) -> Mapping[str, Any]:
-    """The content; nothing where it is not there or is changed, which its own verdict tells."""
+    """The content; empty where the file is missing or changed, which its own verdict says."""
     from gumption.data.sealed import read_sealed
 
     try:
@@ -267,7 +267,7 @@ def _sealed(path: Path) -> Mapping[str, Any]:
 
 
 def about_run(run: Path, verdicts: list[Verdict]) -> dict[str, str]:
-    """What made a run, what it depends on, and what it can still do, in sentences."""
+    """Name -> sentence: the versions and the knowledge of a run, whether it can be evaluated, whether it can go on."""
     from gumption.agents.run_folder import CHECKPOINT, FINAL, MANIFEST, load_policy
     from gumption.data.provenance import versions
     from gumption.kg.checkpoint import has_checkpoint

@@ -30,7 +30,7 @@ EPILOG = """Example: gumption watch runs/guided --out episode.html
 ENDINGS = (".gif", ".html")
 
 
-# The world's own options are not known before RUN is read: all that is unknown here, and --help, is kept for it.
+# The world's own options are not known before RUN is read: unknown options, and --help, are passed on to it.
 @app.command(
     epilog=EPILOG,
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []},

@@ -85,7 +85,7 @@ def command_of(world: Any, offer: str, general: General | None = None) -> Any:
     return command
 
 
-# ---- What serves a world that offers no command of its own: its environments, facts and contract are enough.
+# ---- The command for worlds that offer none: it needs only their environments and facts.
 
 
 def general_train(world: Any) -> typer.Typer:
@@ -103,7 +103,7 @@ def general_train(world: Any) -> typer.Typer:
 
 
 def train_and_tell(config: Any, run: Path, resume: bool) -> None:
-    """Train by a `WorldConfig`, and say what came of it."""
+    """Train by a `WorldConfig`, and print the final figures."""
     from gumption.agents.learners.impala import train_impala
     from gumption.envs import worlds
 
