@@ -17,7 +17,7 @@ import typer
 
 from gumption.data import InputError
 from gumption.data.settings import settings
-from gumption.scripts.parts import check_parts, rank_part, read_parts
+from gumption.scripts.kg.parts import check_parts, rank_part, read_parts
 from gumption.scripts.results import Condition, Experiment, Job, Kind, made_lines, number, table
 
 if TYPE_CHECKING:

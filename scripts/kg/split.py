@@ -14,7 +14,7 @@ from gumption.data.manifest import file_sha256
 from gumption.data.provenance import versions
 from gumption.data.writing import whole_folder, write_json, write_text
 from gumption.kg.leaks import Likeness, alike, families, following
-from gumption.scripts.parts import PARTS
+from gumption.scripts.kg.parts import PARTS
 
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph, Vocabulary

@@ -23,7 +23,7 @@ from gumption.data.settings import settings
 from gumption.scripts.kg import experiments as of_graphs
 from gumption.scripts.kg.experiments import PLACES, LinkPredictionRuns
 from gumption.scripts.kg.fit import read_settings, read_training_facts
-from gumption.scripts.parts import rank_part, read_dataset
+from gumption.scripts.kg.parts import rank_part, read_dataset
 from gumption.scripts.results import FINAL, Condition, Experiment, Job
 
 if TYPE_CHECKING:

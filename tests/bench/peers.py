@@ -18,8 +18,8 @@ from gumption.envs.wordcraft import facts
 from gumption.kg import ComplEx, Vocabulary, evaluate_ranking
 from gumption.scripts.apps import App
 from gumption.scripts.bench import measure_cases
+from gumption.scripts.kg.parts import read_parts
 from gumption.scripts.measurement import BenchSettings, Case, Measurement, compared
-from gumption.scripts.parts import read_parts
 
 from .large import FULL, large_rows
 from .pykeen_peer import train_pykeen

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from gumption.kg import Vocabulary, evaluate_ranking
+from gumption.scripts.kg.parts import PARTS
 from gumption.scripts.measurement import BenchSettings, Measurement
-from gumption.scripts.parts import PARTS
 
 from .pykeen_peer import OurScores, as_ours, frozen_garbage, pykeen_mrr, random_pykeen
 

@@ -10,7 +10,7 @@ import pytest
 
 from gumption.data import InputError
 from gumption.kg import ComplEx, evaluate_ranking
-from gumption.scripts.parts import read_dataset
+from gumption.scripts.kg.parts import read_dataset
 from tests.bench.comparison import EXPERIMENTS, Options
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -18,8 +18,8 @@ from gumption.kg.links.complex import ComplExTraining
 from gumption.kg.links.predictor import LinkPredictor
 from gumption.kg.links.training_settings import Precision, TrainingSettings, Weighting
 from gumption.kg.vocabulary import Triple
+from gumption.scripts.kg.parts import read_dataset
 from gumption.scripts.measurement import BenchSettings, Measurement, compared
-from gumption.scripts.parts import read_dataset
 
 from .pykeen_peer import frozen_garbage, train_pykeen
 

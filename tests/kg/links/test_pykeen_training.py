@@ -10,7 +10,7 @@ from pykeen.models import model_resolver
 from gumption.data import InputError
 from gumption.kg import Vocabulary, evaluate_ranking, fit_pykeen, load_predictor
 from gumption.kg.links.pykeen_training import trainable_models
-from gumption.scripts.parts import read_dataset
+from gumption.scripts.kg.parts import read_dataset
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 CYCLE = [(f"e{i}", "next", f"e{(i + 1) % 12}") for i in range(12)]

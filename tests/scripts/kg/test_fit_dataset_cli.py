@@ -11,7 +11,7 @@ import pytest
 
 from gumption.data import InputError
 from gumption.kg import ComplEx, KnowledgeGraph, evaluate_ranking, filtered_ranks, load_predictor
-from gumption.scripts.parts import read_dataset, read_parts
+from gumption.scripts.kg.parts import read_dataset, read_parts
 
 FIT = ("fit", "--epochs", "4", "--device", "cpu")
 
@@ -86,7 +86,7 @@ def test_facts_of_entities_that_train_lacks_are_kept(shared_data: Path, tmp_path
 
 def test_a_set_that_pykeen_only_gives_as_triples_is_read_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     vocabulary, ids = read_dataset("nations")
-    monkeypatch.setattr("gumption.scripts.parts.ENDINGS", ())  # as for sets that PyKEEN reads out of an archive
+    monkeypatch.setattr("gumption.scripts.kg.parts.ENDINGS", ())  # as for sets that PyKEEN reads out of an archive
     other, theirs = read_dataset("nations")
     assert other == vocabulary
     for part, rows in ids.items():
@@ -95,7 +95,7 @@ def test_a_set_that_pykeen_only_gives_as_triples_is_read_the_same(monkeypatch: p
 
 def test_without_a_network_the_folder_way_is_told(tmp_path: Path) -> None:
     program = (
-        "from gumption.data import InputError\nfrom gumption.scripts.parts import read_dataset\n"
+        "from gumption.data import InputError\nfrom gumption.scripts.kg.parts import read_dataset\n"
         "try: read_dataset('fb15k237')\nexcept InputError as error: print('refused:', error)"
     )
     nowhere = {"https_proxy": "http://127.0.0.1:9", "http_proxy": "http://127.0.0.1:9", "PYSTOW_HOME": str(tmp_path)}

@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from gumption.kg import KnowledgeGraph
-from gumption.scripts.parts import read_parts
+from gumption.scripts.kg.parts import read_parts
 
 FACTS = [(f"thing {i}", f"r{i % 3}", f"thing {i * 7 % 50}") for i in range(50)]
 FACTS += [(f"thing {i}", "r0", f"thing {(i + 1) % 50}") for i in range(50)] + [("thing 1", "says", '"5, \\"x\\""@en')]
