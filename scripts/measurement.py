@@ -47,7 +47,7 @@ class Measurement:
 
     def as_json(self) -> dict[str, Any]:
         """The measurement as plain JSON, figures to six digits."""
-        return {key: _six_digits(value) for key, value in asdict(self).items()}
+        return {key: six_digits(value) for key, value in asdict(self).items()}
 
 
 @dataclass(frozen=True)
@@ -172,9 +172,10 @@ def verdict(one: Measurement) -> str:
     return {True: "yes", False: "no", None: "-"}[one.met]
 
 
-def _six_digits(value: Any) -> Any:
+def six_digits(value: Any) -> Any:
+    """JSON whose numbers have six significant digits."""
     if isinstance(value, Mapping):
-        return {key: _six_digits(inner) for key, inner in value.items()}
+        return {key: six_digits(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_six_digits(inner) for inner in value]
+        return [six_digits(inner) for inner in value]
     return float(f"{value:.6g}") if isinstance(value, float) else value

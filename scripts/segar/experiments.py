@@ -20,6 +20,7 @@ import typer
 
 from gumption.data import InputError
 from gumption.data.settings import settings
+from gumption.scripts.measurement import six_digits
 from gumption.scripts.results import (
     Cell,
     Condition,
@@ -144,7 +145,7 @@ def correlations(relations: Sequence[Relation]) -> list[dict[str, Any]]:
     found = []
     for one in relations:
         told = correlation(*one.columns)
-        figures = {} if told is None else _rounded(told.figures())
+        figures = {} if told is None else six_digits(told.figures())
         found.append({"levels": one.where, "part": one.part, "x": one.x, **figures})
     return found
 
@@ -160,15 +161,6 @@ def _grouped(points: Iterable[tuple[str, tuple[float, float]]]) -> dict[str, lis
     for label, point in points:
         found.setdefault(label, []).append(point)
     return found
-
-
-def _rounded(found: Any) -> Any:
-    """Numbers with six significant digits."""
-    if isinstance(found, Mapping):
-        return {name: _rounded(value) for name, value in found.items()}
-    if isinstance(found, list):
-        return [_rounded(one) for one in found]
-    return float(f"{found:.6g}") if isinstance(found, float) else found
 
 
 def _mean(*path: str, form: str = ".2f") -> Cell:
@@ -250,7 +242,7 @@ class GapRuns(Kind):
         return f"return {train['return']:.2f}, on test levels {test['return']:.2f}, gap {found['test']['gap']:.3f}"
 
     def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
-        return {"panels": list(condition.panels), "runs": _rounded(found)}
+        return {"panels": list(condition.panels), "runs": six_digits(found)}
 
     def more(self, rows: Sequence[Row], directory: Path | None, saved: Mapping[str, Any]) -> dict[str, Any]:
         return {"correlations": correlations(self.relations(rows))}
@@ -316,7 +308,7 @@ class CurveRuns(GapRuns):
 
         lines = [read_metrics(run) for run in runs.values()]
         names = ("step", "train_return", "train_success", "test_return", "test_success")
-        curve = {name: [[_rounded(line[name]) for line in run] for run in lines] for name in names}
+        curve = {name: [[six_digits(line[name]) for line in run] for run in lines] for name in names}
         return {**super().row(condition, runs), "curve": curve}
 
     def relations(self, rows: Sequence[Row]) -> list[Relation]:
