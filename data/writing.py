@@ -105,6 +105,12 @@ def check_name(path: Path) -> None:
             raise InputError(
                 f"{str(path)!r} holds a character that no name of a file can have; choose another name"
             ) from None
+    with write_errors(path):  # the system looks at a name only where the folder is there
+        whole = path.absolute()
+        there = next(folder for folder in (whole, *whole.parents) if folder.exists())
+        for name in whole.relative_to(there).parts:
+            with suppress(FileNotFoundError):
+                os.lstat(there / name)
 
 
 def can_be_named(path: str | os.PathLike[str]) -> bool:

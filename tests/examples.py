@@ -353,6 +353,9 @@ class Examples:
             "envs.halma.HALMAVectorEnv.move": {"options": lambda: np.zeros((2, 6), dtype=np.int64)},
             "envs.halma.HALMAVectorEnv.step": {"actions": lambda: np.zeros((2, 6), dtype=np.int64)},
             "envs.halma.HALMAVectorEnv.step_arrays": {"actions": lambda: np.zeros((2, 6), dtype=np.int64)},
+            "envs.halma.HALMAVectorEnv.outcome": {
+                "before": lambda: (np.zeros((2, 11), dtype=np.int8), np.zeros(2, dtype=int), np.zeros(2, dtype=int))
+            },
             "envs.halma.HALMAVectorEnv.set_up": {"options": lambda: {"maze": 0}},
             "envs.halma.HALMAVectorEnv.load_state_dict": {
                 "state": lambda: self.objects[halma.HALMAVectorEnv]().state_dict()

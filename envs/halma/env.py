@@ -232,7 +232,7 @@ class HALMAVectorEnv(NativeVectorEnv):
             self.renew(np.flatnonzero(outcome.done), self.np_random)
         return outcome
 
-    def outcome(self, before: tuple[np.ndarray, ...]) -> Outcome:
+    def outcome(self, before: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Outcome:
         """The outcome of the latest move; `before` is what `memory_before` gave before it."""
         rows, maze, trial = before
         latest = (self.landed, self._reward, self.valid, self.reached, self.trial_over)
@@ -348,7 +348,7 @@ class HALMAVectorEnv(NativeVectorEnv):
     def episode_begins(self) -> np.ndarray:
         return self.steps == 0
 
-    def memory_before(self) -> tuple[np.ndarray, ...]:
+    def memory_before(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return self.rows, self.maze_index.copy(), self.trial.copy()
 
     def memory_fields(

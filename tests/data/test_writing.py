@@ -115,6 +115,13 @@ def test_a_name_that_is_none_is_told(
     assert Path("file").read_text() == "old"
 
 
+def test_a_name_that_is_too_long_is_told_before_its_folder_is_made(tmp_path: Path) -> None:
+    for place in (tmp_path / "new" / ("n" * 256), tmp_path / ("n" * 256) / "file"):
+        with pytest.raises(InputError, match=r"cannot write .*: File name too long"):
+            check_writable(place)
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_longest_names_are_written(tmp_path: Path) -> None:
     write_text(tmp_path / ("ö" * 127), "x")
     assert [path.read_text() for path in tmp_path.iterdir()] == ["x"]
