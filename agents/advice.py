@@ -23,10 +23,9 @@ from gumption.kg import KnowledgeGraph, NaryPredictor, NaryRelation, Vocabulary
 from gumption.kg.checkpoint import pick_device
 from gumption.kg.facts import distinct, nary_rows, relation_labels, relation_name
 from gumption.kg.links.predictor import LinkPredictor
-from gumption.kg.rules.fixpoint import PROVENANCE
 from gumption.kg.scores import BinaryTable, RelationScores, binary_scorer, known_scores, pair_scorer
 from gumption.kg.sources.weights import WEIGHTS
-from gumption.kg.vocabulary import nearest_labels, unknown_label
+from gumption.kg.vocabulary import PROVENANCE, nearest_labels, unknown_label
 
 Relation = str | NaryRelation
 Source = KnowledgeGraph | LinkPredictor | RelationScores

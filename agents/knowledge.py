@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pooch
@@ -26,15 +26,12 @@ from gumption.data.sealed import damaged, read_sealed, write_sealed
 from gumption.data.settings import Count, NonNegative, Seed, Size, settings
 from gumption.envs.worlds import World
 from gumption.kg import (
-    ComplEx,
     KnowledgeGraph,
     NaryPredictor,
     NaryRelation,
     Vocabulary,
     WordVectors,
-    infer,
     load_predictor,
-    read_rules,
 )
 from gumption.kg.checkpoint import checkpoint_hash, has_checkpoint
 from gumption.kg.facts import relation_labels, relation_name
@@ -42,13 +39,14 @@ from gumption.kg.graph import open_graph
 from gumption.kg.leaks import Fact, Leaks, count_leaks, count_marked
 from gumption.kg.links.nary_predictor import NarySettings
 from gumption.kg.links.predictor import LinkPredictor
-from gumption.kg.rules.horn import rules_to_json
-from gumption.kg.rules.mining import mined_from
 from gumption.kg.scores import VERSION, RelationScores
 from gumption.kg.vocabulary import unknown_label
 
 from .advice import BINARY, INVERSE, Advice, Relation, StatedFacts, lacking, predictor_scores, scored_relations
 from .settings import OWN, KnowledgeConfig, place_name
+
+if TYPE_CHECKING:
+    from gumption.kg import ComplEx
 
 GRAPH, SCORES = "graph.nq", "scores.json"
 #: The count of leaks where a predictor or rules do not say what they were trained on.
@@ -127,6 +125,10 @@ class Knowledge:
                 about["test_facts"] = leaks._asdict()
                 warn_of_leaks(source, leaks)
             if rules_file is not None:
+                from gumption.kg import infer, read_rules
+                from gumption.kg.rules.horn import rules_to_json
+                from gumption.kg.rules.mining import mined_from
+
                 graph, name = _copied(graph, name), None
                 rules = read_rules(rules_file)
                 entailed = infer(graph, rules, None, "entailed").entailed
@@ -453,8 +455,10 @@ class Fits:
         report.warn()
         return vectors, report.drawn
 
-    def complex(self, ids: np.ndarray | None = None) -> ComplEx:
+    def complex(self, ids: np.ndarray | None = None) -> "ComplEx":
         """ComplEx on the facts of two parties, or on some of them."""
+        from gumption.kg import ComplEx
+
         settings, vocabulary = self.settings, self.stated.vocabulary
         facts = self.stated.ids if ids is None else ids
         parameters: dict[str, Any] = {"rank": settings.rank, "epochs": settings.epochs, "n3": settings.n3}
@@ -512,7 +516,7 @@ class Fits:
         return cache / "knowledge" / f"{name}-{key}"
 
 
-def _keep(fitted: ComplEx | NaryPredictor, where: Path) -> None:
+def _keep(fitted: "ComplEx | NaryPredictor", where: Path) -> None:
     """Put a fit in the cache, unless another process that needed the same one was faster."""
     if not has_checkpoint(where):
         fitted.save(where)

@@ -38,6 +38,7 @@ ABOUT = "urn:gumption:about"
 # A blank node of a file is such an IRI in a store (a Skolem IRI, RDF 1.1 Concepts, section 3.5): patterns can name it.
 BLANK = "urn:gumption:blank:"
 RESERVED = frozenset((LABELS, ABOUT))
+PROVENANCE = "/provenance"  # ends the name of the graph with the derivations of entailed facts
 DEFAULT_GRAPH = "default"  # the name of the graph of facts that are put in none
 RDFS_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 PREFIXES = {

@@ -121,7 +121,7 @@ def print_players(found: Mapping[str, Any]) -> None:
     :param found: "players", name -> figures, or name -> part -> figures, where "parts" says what a part is; "about",
         what was played. A figure is a number or a mean with its interval; "low" and "high" are that of the first one.
     """
-    from gumption.scripts.kg.output import print_table
+    from gumption.scripts.output import print_table
 
     rows = []
     for name, told in found["players"].items():

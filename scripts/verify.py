@@ -46,7 +46,7 @@ def verify(paths: Annotated[list[Path], typer.Argument(metavar="PATH...")], *, j
     :param paths: Files and folders.
     :param json_: Print JSON instead of tables.
     """
-    from .kg.output import print_json, print_table, working
+    from .output import print_json, print_table, working
 
     reports = {}
     for path in paths:

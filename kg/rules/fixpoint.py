@@ -16,7 +16,7 @@ import pyoxigraph as ox
 from gumption.data import InputError
 from gumption.kg.facts import label_numbers
 from gumption.kg.graph import KnowledgeGraph
-from gumption.kg.vocabulary import Vocabulary, object_to_term, unknown_label
+from gumption.kg.vocabulary import PROVENANCE, Vocabulary, object_to_term, unknown_label
 
 from .horn import Atom, Rule
 
@@ -379,8 +379,6 @@ def _is_transitive(rule: Rule) -> bool:
 
 
 # ---- The facts of several named graphs as arrays over one vocabulary, and a hash of each fact.
-
-PROVENANCE = "/provenance"  # ends the name of the graph with the derivations of entailed facts
 
 
 def default_into(source: str | None) -> str:

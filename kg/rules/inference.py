@@ -26,9 +26,9 @@ from gumption.data import InputError
 from gumption.data.reading import parse_json
 from gumption.data.settings import checked
 from gumption.kg.graph import KnowledgeGraph
-from gumption.kg.vocabulary import PREFIXES, RELATION, Triple, label_to_iri
+from gumption.kg.vocabulary import PREFIXES, PROVENANCE, RELATION, Triple, label_to_iri
 
-from .fixpoint import NONE, PROVENANCE, Entailed, FactArrays, Fixpoint, default_into, sources_of
+from .fixpoint import NONE, Entailed, FactArrays, Fixpoint, default_into, sources_of
 from .horn import Rule, check_relations, rules_to_json
 
 STATE = "inferenceState"

@@ -16,7 +16,7 @@ from gumption.envs.gradual.render import WIDTH, rows_of_text
 from gumption.envs.gradual.session import Result, Session
 from gumption.envs.gradual.settings import SessionSettings
 from gumption.scripts.apps import App, from_config
-from gumption.scripts.kg.output import print_table
+from gumption.scripts.output import print_table
 from gumption.scripts.play import read_line
 
 if TYPE_CHECKING:

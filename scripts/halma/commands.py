@@ -16,8 +16,8 @@ from gumption.data.settings import Count, Seed, Share
 from gumption.data.writing import check_writable, whole_file
 from gumption.envs.halma.maze import ALL_COLOURS, DIRECTIONS, MeanBranches, MeanDepth, Move, NumMazes, OptLen
 from gumption.scripts.apps import App, from_config, refuse_foreign
-from gumption.scripts.kg.output import Json, print_json, print_table, working
 from gumption.scripts.kg.sources import PLACE, Update, changed_graph, check_place
+from gumption.scripts.output import Json, print_json, print_table, working
 from gumption.scripts.worlds import Resume, Run
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from annotated_types import Ge, Le
 from gumption.data import InputError
 from gumption.data.settings import Count, InnerShare, Seed, Whole
 from gumption.scripts.apps import App, pair
+from gumption.scripts.output import Json, count, print_json, print_table, working
 
-from .output import Json, count, print_json, print_table, working
 from .sources import READ, Source, binary_graphs, nary_relations, node_endings, open_graph
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from annotated_types import Ge, Le
 from gumption.data import InputError
 from gumption.data.settings import NonNegative, Whole
 from gumption.scripts.apps import App
+from gumption.scripts.output import Json, count, print_json, print_table, working
 
-from .output import Json, count, print_json, print_table, working
 from .sources import FILES, Update, binary_graphs, changed_graph, new_folder, open_graph, read_facts
 
 if TYPE_CHECKING:

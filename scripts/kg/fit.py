@@ -23,9 +23,9 @@ from gumption.data.reading import read_json
 from gumption.data.settings import Count, NonNegative, Positive, Seed, Size, check
 from gumption.data.writing import check_writable, sole_writer, write_json, write_text
 from gumption.scripts.apps import App, refuse_foreign, was_typed
-from gumption.scripts.kg.parts import rank_part, read_dataset
+from gumption.scripts.kg.parts import rank_part, read_dataset, side_rows
+from gumption.scripts.output import count, print_table, working
 
-from .output import count, print_table, side_rows, working
 from .sources import READ, new_folder, only_graph, open_graph, read_facts
 
 if TYPE_CHECKING:

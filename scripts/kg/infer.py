@@ -9,8 +9,8 @@ import typer
 from gumption.data import InputError
 from gumption.data.settings import Count, Share, Whole
 from gumption.scripts.apps import App
+from gumption.scripts.output import Json, print_json, print_table, working
 
-from .output import Json, print_json, print_table, working
 from .sources import Source, Update, check_place, only_graph, open_graph
 
 Order = Literal["confidence", "pca-confidence", "contradiction-confidence", "support", "head-coverage"]

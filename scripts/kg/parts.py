@@ -86,6 +86,14 @@ def rank_part(
     return filtered_ranks(predictor, (vocabulary, ids[part]), known, progress=True)
 
 
+def side_rows(ranks: Ranks) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Columns and rows of the figures of ranks, of both sides together and of each."""
+    overall, sides = ranks.figures(), ranks.by_side()
+    parts = {"both": overall, "objects": sides["object"], "subjects": sides["subject"]}
+    rows = [(name, *(f"{part[figure]:.4f}" for figure in overall)) for name, part in parts.items()]
+    return ["asked for", *overall], rows
+
+
 def _part(folder: Path, part: str) -> Path | None:
     return next((file for ending in ENDINGS if (file := folder / f"{part}{ending}").is_file()), None)
 

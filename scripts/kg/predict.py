@@ -8,8 +8,9 @@ import typer
 from gumption.data import InputError
 from gumption.data.settings import Count
 from gumption.scripts.apps import App
+from gumption.scripts.kg.parts import side_rows
+from gumption.scripts.output import Json, count, print_json, print_table
 
-from .output import Json, count, print_json, print_table, side_rows
 from .sources import read_facts
 
 if TYPE_CHECKING:

@@ -12,9 +12,8 @@ import typer
 from gumption.data import InputError
 from gumption.data.settings import Seconds
 from gumption.scripts.apps import App
+from gumption.scripts.output import Json, print_json, print_table, working
 from gumption.scripts.worlds import world_group
-
-from .output import Json, print_json, print_table, working
 
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph, NaryRelation
@@ -88,8 +87,8 @@ def read_facts(source: str, only: bool) -> list[tuple[str, str, str]]:
 
 def binary_graphs(graph: "KnowledgeGraph") -> list[str]:
     """The graphs that link predictors are trained on: none that describes the facts of another one."""
-    from gumption.kg.rules.fixpoint import PROVENANCE
     from gumption.kg.sources.weights import WEIGHTS
+    from gumption.kg.vocabulary import PROVENANCE
 
     return [name for name in graph.graphs() if not name.endswith((WEIGHTS, PROVENANCE, *node_endings()))]
 

@@ -11,8 +11,8 @@ from gumption.data import InputError, Note
 from gumption.data.errors import extra
 from gumption.data.settings import Count, Megabytes, Seconds, Seed, SmallShare, Whole
 from gumption.scripts.apps import App
+from gumption.scripts.output import Json, count, print_json, print_table, working
 
-from .output import Json, count, print_json, print_table, working
 from .sources import FILES, READ, Source, Timeout, Update, changed_graph, only_graph, open_graph
 
 app = App()

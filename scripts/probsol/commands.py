@@ -13,8 +13,8 @@ from gumption.agents.probsol.config import ProbSolConfig
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, Size, Whole
 from gumption.scripts.apps import App, NewFile, NewFolder, from_config
-from gumption.scripts.kg.output import Json, print_table, working
 from gumption.scripts.kg.sources import PLACE, MemoryFolder, Update, build_of_memory, changed_graph, tell_built
+from gumption.scripts.output import Json, print_table, working
 from gumption.scripts.worlds import Resume, Run
 
 from . import pictures

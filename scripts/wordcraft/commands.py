@@ -16,7 +16,6 @@ from gumption.data.settings import Seed, SmallShare
 from gumption.envs.wordcraft.splits import Mode, TrainRatio
 from gumption.envs.wordcraft.tasks import Depth
 from gumption.scripts.apps import App, from_config, refuse_foreign
-from gumption.scripts.kg.output import Json, print_table, working
 from gumption.scripts.kg.sources import (
     PLACE,
     MemoryFolder,
@@ -26,6 +25,7 @@ from gumption.scripts.kg.sources import (
     check_place,
     tell_built,
 )
+from gumption.scripts.output import Json, print_table, working
 from gumption.scripts.worlds import Resume, Run
 
 if TYPE_CHECKING:

@@ -5,12 +5,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-
-if TYPE_CHECKING:
-    from gumption.kg.links.ranking import Ranks
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
@@ -35,14 +32,6 @@ def print_table(columns: list[str], rows: list[Any], caption: str | None = None)
         # Text, because a label may look like rich's markup.
         table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
     Console().print(table)
-
-
-def side_rows(ranks: "Ranks") -> tuple[list[str], list[tuple[str, ...]]]:
-    """Columns and rows of the figures of ranks, of both sides together and of each."""
-    overall, sides = ranks.figures(), ranks.by_side()
-    parts = {"both": overall, "objects": sides["object"], "subjects": sides["subject"]}
-    rows = [(name, *(f"{part[figure]:.4f}" for figure in overall)) for name, part in parts.items()]
-    return ["asked for", *overall], rows
 
 
 @contextmanager
