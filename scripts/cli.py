@@ -25,7 +25,7 @@ from gumption.data.progress import print_notes
 COMMANDS = {
     "demo": ("demo", "The main job in minutes: from recipes to agents that solve unseen ones."),
     "data": ("data", "List the data that ships and fetch the full sets by name."),
-    "kg": ("kg", "Build, query, link and draw graphs; fit link predictors and ask them."),
+    "kg": ("kg.commands", "Build, query, link and draw graphs; fit link predictors and ask them."),
     "train": ("worlds:train", "Train an agent on a world."),
     "splits": ("worlds:splits", "Make the tests that fit what a trained agent has seen, or check them."),
     "evaluate": ("evaluate", "Evaluate a trained run on its world."),

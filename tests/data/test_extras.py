@@ -14,7 +14,7 @@ from gumption.data.errors import extra
 from gumption.kg import Vocabulary
 from gumption.kg.views.analysis import neighbourhood
 from gumption.kg.views.pictures import draw_neighbourhood
-from gumption.scripts.kg import app
+from gumption.scripts.kg.commands import app
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
