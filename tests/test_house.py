@@ -3,7 +3,9 @@
 import ast
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,10 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 FILES = sorted(path.relative_to(REPOSITORY) for room in ROOMS for path in (REPOSITORY / room).rglob("*.py"))
 MODULES = {".".join(["gumption", *path.with_suffix("").parts]).removesuffix(".__init__"): path for path in FILES}
 TESTS = sorted(path.relative_to(REPOSITORY) for path in (REPOSITORY / "tests").rglob("*.py"))
+PAGES = [
+    Path("README.md"),
+    *(p.relative_to(REPOSITORY) for room in ROOMS for p in (REPOSITORY / room).rglob("README.md")),
+]
 LONGEST = 800
 # The list of worlds names them; the demo is one world's story; public names and the help name some.
 MAY_NAME_WORLDS = {"envs/worlds.py", "scripts/demo.py", "agents/__init__.py", "scripts/cli.py"}
@@ -136,6 +142,40 @@ def test_a_named_world_is_seen() -> None:
 @pytest.mark.parametrize("path", [*FILES, *TESTS], ids=str)
 def test_a_file_can_be_read_in_a_sitting(path: Path) -> None:
     assert len((REPOSITORY / path).read_text(encoding="utf-8").splitlines()) <= LONGEST
+
+
+def named_in(text: str) -> set[str]:
+    """The dotted names of the package in a text: `gumption.kg.ComplEx`; IRIs and files are none."""
+    return {name.rstrip(".") for name in re.findall(r"(?<![\w:/.-])gumption(?:\.[A-Za-z_]\w*)+", text)}
+
+
+def exists(name: str) -> bool:
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        module = ".".join(parts[:end])
+        if module in MODULES or module == "gumption":
+            found: Any = import_module(module)
+            try:
+                for attribute in parts[end:]:
+                    found = getattr(found, attribute)
+            except AttributeError:
+                return False
+            return True
+    return False
+
+
+@pytest.mark.parametrize("path", [*FILES, *PAGES], ids=str)
+def test_what_a_page_or_a_docstring_names_exists(path: Path) -> None:
+    """A module that was merged or renamed leaves no name behind."""
+    names = named_in((REPOSITORY / path).read_text(encoding="utf-8"))
+    assert {name for name in names if not exists(name)} == set()
+
+
+def test_a_name_that_is_not_there_is_seen() -> None:
+    assert named_in("see gumption.kg.ComplEx.fit. urn:gumption.x") == {"gumption.kg.ComplEx.fit"}
+    assert exists("gumption.kg.ComplEx.fit")
+    assert not exists("gumption.kg.Complex")
+    assert not exists("gumption.kg.store.reading")
 
 
 def grown(figures: dict[str, int]) -> dict[str, int]:
