@@ -315,10 +315,16 @@ def put_network(network: torch.nn.Module, saved: SavedNetwork, where: Path) -> N
     """
     here = classes(network)
     for name, there in saved.classes.items():
-        if here.get(name) != there:
+        if _without_module(here.get(name, "")) != _without_module(there):
             part = f"{name} of the network" if name else "the network"
             raise InputError(
                 f"{where} was trained with {there} as {part}, and here that is {here.get(name)}; give the one that it "
                 "was trained with: network=, or mixing=MODULE:NAME"
             )
     put_weights(network, saved.weights, where)
+
+
+def _without_module(kind: str) -> str:
+    """A class of gumption without its module, which differs between versions; another class as it is."""
+    module, _, name = kind.partition(":")
+    return f"gumption:{name}" if module.startswith("gumption.") else kind
