@@ -9,19 +9,25 @@ VENV := .venv
 BIN := $(VENV)/bin
 TYPECHECK := build/typecheck
 
-.PHONY: bench demo docs test test-all
+.PHONY: bench demo docs test test-all tests types
 
 demo: $(VENV)/installed
 	$(BIN)/gumption demo
 
-# The type checker does not see through the mapping of folders to gumption.*, so it reads an installed copy.
-# Older build results go first: setuptools would copy modules that no longer exist.
+# Types and tests run side by side: the type checker has one thread.
 test: $(VENV)/installed-dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(MAKE) --no-print-directory --jobs 2 types tests
+
+# The type checker does not see through the mapping of folders to gumption.*, so it reads an installed copy.
+# Older build results go first: setuptools would copy modules that no longer exist.
+types: $(VENV)/installed-dev
 	rm -rf build
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --target $(TYPECHECK) .
 	$(BIN)/basedpyright --pythonpath $(BIN)/python $(TYPECHECK)/gumption
+
+tests: $(VENV)/installed-dev
 	$(BIN)/pytest -n 2 -m "not slow"
 
 test-all: $(VENV)/installed-dev
