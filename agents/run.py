@@ -5,10 +5,9 @@ its last, the same way in every world. Metrics (metrics.jsonl, one line for each
 learning and measuring since the start; steps_per_s of learning; then the learner's own figures.
 """
 
-import os
 import random
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -20,7 +19,7 @@ import torch
 from gumption.data import InputError
 from gumption.data.progress import Bar
 from gumption.data.provenance import hardware, versions
-from gumption.kg.checkpoint import optimiser_tensors, put_weights, restore_optimiser, under
+from gumption.kg.checkpoint import optimiser_tensors, put_weights, restore_optimiser, torch_threads, under
 
 from .run_folder import Board, RunFolder, read_metrics
 
@@ -134,21 +133,10 @@ def run_learner(
             folder.release()
 
 
-@contextmanager
-def paying_threads(learner: Learner, folder: RunFolder | None) -> Iterator[None]:
-    """Within it torch has the learner's number of threads, or that with which the run was begun.
-
-    The order of sums, and with it the last bits of weights, depends on that number, so it does not depend on the load
-    of the machine. OMP_NUM_THREADS takes precedence over the learner's.
-    """
-    before = torch.get_num_threads()
+def paying_threads(learner: Learner, folder: RunFolder | None) -> AbstractContextManager[None]:
+    """Within it torch has the learner's number of threads, or that with which the run was begun."""
     begun = folder.manifest().get("threads") if folder is not None and folder.has_checkpoint else None
-    asked = before if "OMP_NUM_THREADS" in os.environ else learner.threads
-    torch.set_num_threads(begun or asked or before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+    return torch_threads(learner.threads, begun)
 
 
 def _run(folder: RunFolder | None, learner: Learner, title: str, progress: bool) -> tuple[list[Line], Line]:

@@ -3,7 +3,8 @@
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,23 @@ def pick_device(device: str | torch.device) -> torch.device:
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"device {device!r} cannot be used ({reason}); take auto, cpu or cuda") from None
+
+
+@contextmanager
+def torch_threads(asked: int | None, begun: int | None = None) -> Iterator[None]:
+    """Within it torch has `asked` threads; None leaves its own number. OMP_NUM_THREADS takes precedence.
+
+    The order of sums, and with it the last bits of weights, depends on that number, so it does not depend on the load
+    of the machine.
+
+    :param begun: the number with which a training began that goes on now; it takes precedence over all.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(begun or (None if "OMP_NUM_THREADS" in os.environ else asked) or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def under(tensors: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:

@@ -19,7 +19,7 @@ from gumption.data import InputError
 from gumption.data.progress import Bar
 from gumption.data.provenance import versions
 from gumption.data.settings import NonNegative, check, checked_methods
-from gumption.kg.checkpoint import has_checkpoint, load_checkpoint, save_checkpoint
+from gumption.kg.checkpoint import has_checkpoint, load_checkpoint, save_checkpoint, torch_threads
 from gumption.kg.facts import Facts, is_pair, marks_of, to_ids
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import Triple, Vocabulary, checked_triples
@@ -478,7 +478,7 @@ class Run(Generic[Fitted]):
         training, epochs = self.training, self.training.settings.epochs
         if folder is not None and training.slice.agreed(float(has_checkpoint(folder))):
             self._restore(folder)
-        with _threads(training.threads), Bar(epochs, "fitting", progress) as bar:
+        with torch_threads(training.threads), Bar(epochs, "fitting", progress) as bar:
             saved = monotonic()
             while not self._finished():
                 self._epoch()
@@ -570,17 +570,6 @@ class Run(Generic[Fitted]):
         same = {name: value for name, value in self.training.told.items() if name not in ("epochs", "patience")}
         valid, known = self.facts.valid, self.facts.known
         return {**same, "valid": None if valid is None else _hash(valid), "known": _hash(known) if len(known) else None}
-
-
-@contextmanager
-def _threads(number: int | None) -> Iterator[None]:
-    """Within it torch has so many threads, unless that is None or the environment sets OMP_NUM_THREADS."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(before if number is None or "OMP_NUM_THREADS" in os.environ else number)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _hash(ids: np.ndarray) -> str:
