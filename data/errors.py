@@ -1,6 +1,6 @@
-"""The error that a person causes and can mend, and the warning for people to read."""
+"""The error that a person causes and can mend, the near name that it suggests, and the warning for people to read."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 
@@ -10,6 +10,23 @@ class InputError(ValueError):
 
 class Note(UserWarning):
     """Something worth knowing that is no error. The command line prints it as a line `note: ...`."""
+
+
+def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:
+    """The known names whose spelling is near. Among many labels of a graph `gumption.kg.vocabulary.nearest_labels` is
+    faster."""
+    from difflib import get_close_matches  # only an error needs it
+
+    return get_close_matches(name, list(known), most)
+
+
+def did_you_mean(name: object, known: Iterable[str], otherwise: str = "") -> str:
+    """The hint of an error about an unknown name.
+
+    :param otherwise: the hint where no known name is near.
+    """
+    near = nearest(str(name), known)
+    return f"did you mean {near[0]!r}?" if near else otherwise
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """The data that ships with gumption and the sets that can be fetched, from manifest.json."""
 
-import difflib
 import hashlib
 import json
 from collections.abc import Iterable
@@ -8,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .errors import InputError
+from .errors import InputError, nearest
 from .settings import checked
 
 ROOT = Path(__file__).parent
@@ -75,7 +74,7 @@ def path(name: str) -> Path:
 def near(name: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name: near names, else all names."""
     names = list(known)
-    close = difflib.get_close_matches(name, names)
+    close = nearest(name, names, 3)
     return f"; did you mean {' or '.join(close)}?" if close else f"; there is {', '.join(names)}"
 
 

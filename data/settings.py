@@ -16,7 +16,6 @@ import sys
 from collections import ChainMap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import MISSING, dataclass, field, fields
-from difflib import get_close_matches
 from functools import cache, partial, wraps
 from itertools import chain, repeat
 from math import isfinite
@@ -39,7 +38,7 @@ from typing import (
 
 from annotated_types import Ge, Gt, Le, Lt, MultipleOf
 
-from .errors import InputError
+from .errors import InputError, did_you_mean
 from .writing import can_be_named
 
 if TYPE_CHECKING:
@@ -170,8 +169,8 @@ def check(name: str, value: Any, hint: Any) -> Any:
 def unknown(owner: str, name: Any, known: Iterable[str]) -> str:
     """The message for an unknown name: it suggests the known name nearest to it, or lists all."""
     names = sorted(known)
-    near = get_close_matches(str(name), names, 1)
-    return f"{owner} has no {shown(name)}; " + (f"did you mean {near[0]!r}?" if near else f"it has {', '.join(names)}")
+    hint = did_you_mean(name, names, "it has " + ", ".join(names))
+    return f"{owner} has no {shown(name)}; {hint}"
 
 
 def whole_numbers(name: str, value: Any, *shape: int | None) -> "np.ndarray":

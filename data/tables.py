@@ -1,14 +1,13 @@
 """Tables in TSV and CSV files: whether the first line is a header, and which columns hold the wanted parts."""
 
 import csv
-import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
-from .errors import InputError
+from .errors import InputError, did_you_mean
 
 Row = tuple[int, list[str]]  # the number of its first line, and its cells
 Bad = Callable[[int, str], None]  # is called with the line of a bad row and the reason
@@ -160,9 +159,10 @@ class TableLayout:
         if names.count(column) > 1:
             raise InputError(f"{path}:{number}: {names.count(column)} columns are called {column!r}: give its number")
         if column not in names:
-            near = difflib.get_close_matches(column, names, n=1)
-            hint = f" (did you mean {near[0]!r}?)" if near else ""
-            raise InputError(f"{path}:{number}: there is no column {column!r}{hint}: there are {', '.join(names)}")
+            hint = did_you_mean(column, names)
+            raise InputError(
+                f"{path}:{number}: there is no column {column!r}{hint and f' ({hint})'}: there are {', '.join(names)}"
+            )
         return names.index(column)
 
     def _plain(self, rows: Iterable[Row], bad: Bad) -> Iterator[Row]:

@@ -8,7 +8,6 @@ for a world that has its environments and `facts` alone.
 A person's own world is added by `add(World(...))` in a module that GUMPTION_WORLDS names (commas between several).
 """
 
-import difflib
 import inspect
 import os
 import sys
@@ -19,6 +18,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from gumption.data import InputError
+from gumption.data.errors import did_you_mean
 
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph
@@ -103,8 +103,7 @@ class World:
             raise InputError(f"the world {self.name!r} has no environment: its entry names one at least")
         for offer in self.offers:
             if offer not in OFFERS:
-                near = difflib.get_close_matches(offer, OFFERS, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(OFFERS)}"
+                hint = did_you_mean(offer, OFFERS, f"there are {', '.join(OFFERS)}")
                 raise InputError(f"the world {self.name!r} offers {offer!r}, which nothing asks for; {hint}")
 
     def get(self, offer: str) -> Any:
@@ -405,8 +404,7 @@ def find(name: str) -> World:
     """The world of a name; InputError with the nearest names where there is none."""
     worlds = known()
     if name not in worlds:
-        near = difflib.get_close_matches(name, worlds, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(worlds)}"
+        hint = did_you_mean(name, worlds, f"there are {', '.join(worlds)}")
         raise InputError(f"unknown world {name!r}: {hint} (modules named by GUMPTION_WORLDS add others)")
     return worlds[name]
 

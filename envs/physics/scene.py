@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from difflib import get_close_matches
 from functools import cache
 from typing import Annotated, Any, Literal
 
 from annotated_types import Gt
 
 from gumption.data import InputError
+from gumption.data.errors import did_you_mean
 from gumption.data.settings import check, settings, shown
 
 from .entities import TYPES, Entity, Thing
@@ -252,6 +252,6 @@ def _tie_size(values: dict[type[Factor], Any], given: Mapping[type[Factor], Any]
 
 def no_such(what: str, name: Any, known: Mapping[str, Any]) -> str:
     """The message that a name is none of the known ones, with the nearest one or all of them."""
-    near = get_close_matches(name, known, n=1) if isinstance(name, str) else []
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(known))}"
+    named = f"there are {', '.join(sorted(known))}"
+    hint = did_you_mean(name, known, named) if isinstance(name, str) else named
     return f"there is no {what} {shown(name)}; {hint}"

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.errors import did_you_mean
 from gumption.data.settings import Count, NonNegative, Positive, Size, Whole, check, checked, shown
 from gumption.data.writing import write_text
 
@@ -398,8 +398,8 @@ class Simulator:
         for k in chosen:
             slot = state.slot_of[k].get(name) if k < state.num_envs else None
             if slot is None:
-                near = get_close_matches(name, state.slot_of[0], n=1)
-                raise InputError(f"scene {k} has no entity {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+                hint = did_you_mean(name, state.slot_of[0])
+                raise InputError(f"scene {k} has no entity {name!r}{hint and f'; {hint}'}")
             if slot not in owners:
                 raise InputError(f"{name!r} has no {factor.__name__} and Velocity: it cannot be pushed")
             found.append((k, slot, push if push.ndim == 1 else push[k]))

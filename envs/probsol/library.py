@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.errors import did_you_mean
 from gumption.data.packed import open_packed
 from gumption.data.sealed import damaged
 from gumption.data.settings import shown
@@ -24,7 +25,6 @@ from gumption.data.writing import can_be_named, write_bytes
 
 from .certification import OUTCOMES, Solution
 from .generators import Decision, finish
-from .quiz import nearest
 from .tasks import FAMILIES, Task, read_task
 
 SCHEMA = "gumption/probsol-certified/1"
@@ -81,7 +81,7 @@ def find_tasks(given: Any, partition: str = "all", fold: int = 0) -> tuple[Task,
     if path.is_file() or path.suffix == ".json":
         return (read_task(path),)
     names = [name for family in FAMILIES for name in (*(task.name for task in designed(family)), family.lower())]
-    hint = nearest(given, names, "tasks are fishing/0, fishing, fishing/generated, or a file")
+    hint = did_you_mean(given, names, "tasks are fishing/0, fishing, fishing/generated, or a file")
     raise InputError(f"there is no task {str(given)!r}, nor such a file; {hint}")
 
 

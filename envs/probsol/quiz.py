@@ -5,13 +5,13 @@ A question asks for discs with a property, {"ask": "mass", "which": "largest"}, 
 at the CHECK that opened the quiz. `tasks` imports this module, so a task is Any here.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import permutations
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gumption.data import InputError
+from gumption.data.errors import did_you_mean
 from gumption.data.settings import shown
 from gumption.envs.memory import Triple
 
@@ -157,15 +157,9 @@ def read_question(given: Any, task: Any, where: str) -> Mapping[str, str]:
 def choice(where: str, value: Any, choices: Sequence[str]) -> str:
     """The value, if it is one of some texts; else InputError with the nearest of them."""
     if not isinstance(value, str) or value not in choices:
-        hint = nearest(value, choices, f"it can be {', '.join(choices)}")
+        hint = did_you_mean(value, choices, f"it can be {', '.join(choices)}")
         raise InputError(f"{where}: is {shown(value)}; {hint}")
     return value
-
-
-def nearest(value: Any, known: Iterable[str], otherwise: str) -> str:
-    """ "did you mean 'X'?" with the known text nearest to a value; `otherwise` where none is near."""
-    near = get_close_matches(str(value), known, n=1)
-    return f"did you mean {near[0]!r}?" if near else otherwise
 
 
 def questions(task: Any) -> list[dict[str, Any]]:

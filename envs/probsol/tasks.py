@@ -13,11 +13,12 @@ from typing import Annotated, Any, Literal, NoReturn, get_args
 from annotated_types import Ge, Le
 
 from gumption.data import InputError
+from gumption.data.errors import did_you_mean
 from gumption.data.reading import read_json
 from gumption.data.settings import NonNegative, Size, check, shown
 
 from .magnets import BOUNDARIES, RADIUS, TABLE
-from .quiz import choice, nearest, read_question
+from .quiz import choice, read_question
 
 SCHEMA = 1
 FAMILIES = ("Fishing", "Curling", "FindTheDiff", "FindTheSame", "Building", "Modifying")
@@ -187,7 +188,7 @@ class _Reader:
         known = (*_COMMON, *_FIELDS[family])
         for name in self.given:
             if name not in known:
-                hint = nearest(name, known, f"a {family} task has {', '.join(known)}")
+                hint = did_you_mean(name, known, f"a {family} task has {', '.join(known)}")
                 self.fail(str(name), f"is no field of a {family} task; {hint}")
         classes = self.mapping("classes", self.given.get("classes", {}), ("mass", "magnetism"))
         task = Task(
@@ -239,7 +240,7 @@ class _Reader:
             self.fail(name, f"is {shown(value)}; it is an object with some of {', '.join(known)}")
         for key in value:
             if key not in known:
-                self.fail(name, f"has no {shown(key)}; {nearest(key, known, ', '.join(known))}")
+                self.fail(name, f"has no {shown(key)}; {did_you_mean(key, known, ', '.join(known))}")
         return value
 
     def classes(self, name: str, given: Any, default: Mapping[str, float]) -> Mapping[str, float]:
@@ -329,7 +330,7 @@ class _Reader:
         try:
             ImageColor.getrgb(self.text(name, value))
         except ValueError:
-            hint = nearest(value, ImageColor.colormap, "it is one of CSS's names, or #rrggbb")
+            hint = did_you_mean(value, ImageColor.colormap, "it is one of CSS's names, or #rrggbb")
             self.fail(name, f"is {shown(value)}, which is no colour; {hint}")
         return value
 

@@ -1,6 +1,5 @@
 """Recipe books: the products of each pair of ingredients, read once into arrays that environments gather from."""
 
-import difflib
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
@@ -12,6 +11,7 @@ import numpy as np
 
 from gumption import data
 from gumption.data import InputError
+from gumption.data.errors import did_you_mean, nearest
 from gumption.data.reading import parse_json
 from gumption.data.settings import check, checked
 
@@ -75,7 +75,7 @@ class RecipeBook:
         if path.suffix.lower() not in _READERS:
             name = str(source)
             if name not in NAMES:
-                near = difflib.get_close_matches(name, NAMES)
+                near = nearest(name, NAMES)
                 hint = f"did you mean {near[0]}?" if near else f"known books: {', '.join(NAMES)}"
                 raise InputError(f"no recipe book is called {name!r}; {hint} A file ends in .tsv, .csv or .json.")
             path = data.path(name) if name == "commonsense" else data.fetch(name)
@@ -118,7 +118,7 @@ class RecipeBook:
         try:
             return self._ids[label]
         except (KeyError, TypeError):
-            near = difflib.get_close_matches(str(label), self.entities)
+            near = nearest(str(label), self.entities, 3)
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
             raise InputError(f"recipe book {self.name} has no entity {label!r}{hint}") from None
 
@@ -304,8 +304,7 @@ def _read_json(path: Path) -> tuple[list[str], list[Row]]:
                 raise InputError(f"{place}: a recipe is a list of two names, found {recipe!r:.60}")
             for ingredient in recipe:
                 if ingredient not in entries:
-                    near = difflib.get_close_matches(ingredient, entries)
-                    hint = f"did you mean {near[0]!r}?" if near else "add it to the entities"
+                    hint = did_you_mean(ingredient, entries, "add it to the entities")
                     raise InputError(f"{place}: unknown ingredient {ingredient!r}; {hint}")
             rows.append((product, recipe[0], recipe[1]))
     return list(entries), rows
