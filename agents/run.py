@@ -44,13 +44,10 @@ class Learner(Protocol):
 
     kind: str = KIND
     device: str = "cpu"
+    threads: int | None = None
     total: int
     measured_every: int
     kept_every: int
-
-    @property
-    def threads(self) -> int | None:
-        return None
 
     @property
     def step(self) -> int: ...

@@ -17,7 +17,7 @@ from torch import nn
 from gumption.agents import setup
 from gumption.agents.learners.impala import vtrace
 from gumption.agents.run import (
-    KIND,
+    Learner,
     Line,
     Tensors,
     opened,
@@ -99,10 +99,8 @@ class _Done:
     entropy: float = 0.0
 
 
-class RecurrentLearner:
-    """See `gumption.agents.run.Learner`."""
-
-    kind, threads = KIND, 1
+class RecurrentLearner(Learner):
+    threads = 1
 
     def __init__(self, config: RecurrentConfig) -> None:
         self.config, self.torch_device = config, pick_device(config.device)
@@ -124,8 +122,6 @@ class RecurrentLearner:
     @property
     def step(self) -> int:
         return self.counts.step
-
-    done = step
 
     def learn(self, bar: Bar) -> None:
         """Play `unroll_length` bytes, and update once."""
@@ -193,9 +189,6 @@ class RecurrentLearner:
 
     def words(self, line: Line) -> str:
         return f"{line['tasks']:.1f} tasks passed"
-
-    def final(self, curve: list[Line]) -> Line:
-        return dict(curve[-1])
 
     def state(self) -> tuple[Tensors, dict[str, Any]]:
         tensors, meta = training_state(self.network, self.optimiser, self.env, vars(self.counts))

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gumption.agents.run import Line, Tensors, run_learner
+from gumption.agents.run import Learner, Line, Tensors, run_learner
 from gumption.agents.run_folder import RunFolder, read_config
 from gumption.agents.settings import CONFIG
 from gumption.data import InputError
@@ -61,16 +61,16 @@ def pretrain_space(
     return SpaceEncoder(learner.model)
 
 
-class _Pretraining:
-    """See `gumption.agents.run.Learner`; it has no final figures, since a run may go on with more steps."""
+class _Pretraining(Learner):
+    """It has no final figures, since a run may go on with more steps."""
 
-    kind, threads = KIND, None
+    kind = KIND
 
     def __init__(self, path: Path, config: PretrainingConfig) -> None:
         self.path, self.config = path, config
         self.torch_device = pick_device(config.device)
         self.device = str(self.torch_device)
-        self.step, self.total = 0, config.steps
+        self.updates, self.total = 0, config.steps
         self.measured_every, self.kept_every = config.log_interval, config.checkpoint_interval
         mazes = Mazes(sample_mazes(config.num_mazes, config.maze_seed, config.mean_depth, config.mean_branches))
         self.rows = mazes.rows[mazes.inside]
@@ -88,8 +88,8 @@ class _Pretraining:
         self.batches = self._batches()
 
     @property
-    def done(self) -> int:
-        return self.step
+    def step(self) -> int:
+        return self.updates
 
     def learn(self, bar: Bar) -> None:
         pictures = next(self.batches)
@@ -102,7 +102,7 @@ class _Pretraining:
             optimiser.step()
             optimiser.zero_grad(set_to_none=True)
         self.sums += _measures(output, inputs)  # stays on the device: nothing here waits for it
-        self.step += 1
+        self.updates += 1
 
     def _batches(self) -> Iterator[Tensor]:
         """The pictures of each remaining step, uint8 on the device; the next are drawn while a step is computed.
@@ -142,7 +142,7 @@ class _Pretraining:
         return tensors, {"step": self.step, "model": self.config.model.to_json()}
 
     def put_state(self, tensors: Tensors, meta: dict[str, Any], where: Path) -> None:
-        self.step = meta["step"]
+        self.updates = meta["step"]
         self.model.load_state_dict(model_of(tensors, meta["model"], where).state_dict())
         for name, optimiser in self.optimisers.items():
             restore_optimiser(optimiser, tensors, name)

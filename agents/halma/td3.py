@@ -36,7 +36,7 @@ import torch
 from torch import nn
 
 from gumption.agents.knowledge import Knowledge
-from gumption.agents.run import Line, Tensors
+from gumption.agents.run import Learner, Line, Tensors
 from gumption.agents.run_folder import KNOWLEDGE
 from gumption.data.progress import Bar
 from gumption.envs import worlds
@@ -321,14 +321,10 @@ class Log:
         self.episodes = state["episodes"]
 
 
-class Training:
-    """See `gumption.agents.run.Learner`: a step of learning is one move of every environment and one update."""
+class Training(Learner):
+    """A step of learning is one move of every environment and one update."""
 
     kind = KIND
-
-    @property
-    def threads(self) -> int | None:
-        return None if self.config.observation == "visual" else 1
 
     def __init__(self, config: HALMAConfig, env: HALMAVectorEnv, folder: Path) -> None:
         """
@@ -337,6 +333,7 @@ class Training:
         """
         settings, device = config.learner, pick_device(config.device)
         self.config, self.folder, self.device = config, folder, str(device)
+        self.threads = None if config.observation == "visual" else 1
         self.knowledge: Knowledge | None = None
         if config.kg != "none":
             vocabulary, world = HALMAFacts(config.max_opt_len).vocabulary, worlds.find(config.world)

@@ -22,7 +22,7 @@ from torch import nn
 from gumption.agents.advice import Advice
 from gumption.agents.policy import PolicyInput
 from gumption.agents.run import (
-    KIND,
+    Learner,
     Line,
     RunResult,
     Tensors,
@@ -128,10 +128,8 @@ class Counts:
     mixture: list[float] = field(default_factory=list)
 
 
-class ImpalaLearner:
-    """See `gumption.agents.run.Learner`."""
-
-    kind, threads = KIND, 1
+class ImpalaLearner(Learner):
+    threads = 1
 
     def __init__(self, config: Config, setup: Setup) -> None:
         self.config, self.setup, self.learner = config, setup, config.learner
@@ -156,8 +154,6 @@ class ImpalaLearner:
     @property
     def step(self) -> int:
         return self.counts.step
-
-    done = step
 
     def learn(self, bar: Bar) -> None:
         """Play `unroll_length` steps, and update once; the learning rate falls linearly to 0 at the end."""

@@ -21,7 +21,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
-from gumption.agents.run import Line, Tensors
+from gumption.agents.run import Learner, Line, Tensors
 from gumption.agents.run_folder import RunFolder
 from gumption.data.progress import Bar
 from gumption.kg.checkpoint import optimiser_tensors, put_weights, restore_optimiser, under
@@ -44,8 +44,8 @@ class Config(Protocol):
     def eval_interval(self) -> int: ...
 
 
-class SB3Learner:
-    """See `gumption.agents.run.Learner`; a step of learning is a leg.
+class SB3Learner(Learner):
+    """Its step of learning is a leg.
 
     :ivar model: of Stable-Baselines3.
     """
@@ -79,8 +79,6 @@ class SB3Learner:
     def step(self) -> int:
         return self.model.num_timesteps
 
-    done = step
-
     def learn(self, bar: Bar) -> None:
         """A leg; beside the learner's state it depends on the number of its first step alone."""
         model, begun = self.model, self.model.num_timesteps
@@ -100,9 +98,6 @@ class SB3Learner:
 
     def keep(self, path: Path) -> None:
         self._keep(path)
-
-    def final(self, curve: list[Line]) -> Line:
-        return dict(curve[-1])
 
     def manifest(self) -> dict[str, Any]:
         return self._manifest
