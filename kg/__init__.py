@@ -3,11 +3,9 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .graph import KnowledgeGraph
-from .vocabulary import Vocabulary
-
 if TYPE_CHECKING:
     from .facts import NaryRelation
+    from .graph import KnowledgeGraph
     from .links.calibration import Calibration
     from .links.complex import ComplEx
     from .links.distmult import DistMult
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
     from .sources.weights import add_weighted, fact_weights
     from .sources.wordnet import import_wordnet
     from .sources.words import WordVectors
+    from .vocabulary import Vocabulary
 
 __all__ = [
     "F2",
@@ -63,11 +62,12 @@ __all__ = [
     "why",
 ]
 
-# Imported when they are first asked for: most import torch or gensim, which the graph alone does not need.
+# Imported when they are first asked for: the graph needs neither torch nor gensim, and a --help not even the graph.
 _LAZY = {
     name: module
     for module, names in {
         "facts": "NaryRelation",
+        "graph": "KnowledgeGraph",
         "links.calibration": "Calibration",
         "links.complex": "ComplEx",
         "links.distmult": "DistMult",
@@ -87,6 +87,7 @@ _LAZY = {
         "sources.weights": "add_weighted fact_weights",
         "sources.wordnet": "import_wordnet",
         "sources.words": "WordVectors",
+        "vocabulary": "Vocabulary",
     }.items()
     for name in names.split()
 }

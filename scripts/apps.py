@@ -262,7 +262,7 @@ def from_config(
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         own = inspect.signature(command, eval_str=True).parameters
         rest = [one.replace(kind=Parameter.KEYWORD_ONLY) for name, one in own.items() if name != into]
-        resumes = "resume" in own
+        resumes = {"run", "resume"} <= own.keys()
         if resumes and "context" not in own:
             rest.append(Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context))
 

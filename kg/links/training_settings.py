@@ -11,8 +11,22 @@ WordMode = Literal["add", "gate"]
 
 @settings
 class TrainingSettings:
-    """What `ComplEx.fit` is told; see there.
+    """The settings of a training of links; `ComplEx.fit` says more of each.
 
+    :ivar rank: complex dimensions of an embedding.
+    :ivar epochs: passes over the facts.
+    :ivar batch_size: queries in a batch.
+    :ivar learning_rate: step size of Adagrad.
+    :ivar n3: weight of the nuclear 3-norm.
+    :ivar reciprocal: learn each relation in both directions.
+    :ivar relation_weight: weight of predicting the relation beside the entity.
+    :ivar weighting: what weighs the same: each "fact", or each "query".
+    :ivar precision: numbers of the products: float32, tf32 or bfloat16.
+    :ivar valid_every: epochs between two looks at the validation facts.
+    :ivar patience: stop after so many looks without a better MRR.
+    :ivar word_mode: how a word's projection is used: "add" it, or "gate" it.
+    :ivar word_dropout: share of the entities that learn from their words alone in a step.
+    :ivar seed: fixes the first embeddings and the batches.
     :raises InputError: a setting out of range.
     """
 

@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,9 +20,10 @@ import typer
 from gumption.data import InputError
 from gumption.data.progress import Bar
 from gumption.data.reading import read_json
-from gumption.data.settings import Count, NonNegative, Positive, Seed, Size, check
+from gumption.data.settings import Count, Seed, Size, check
 from gumption.data.writing import check_writable, sole_writer, write_json, write_text
-from gumption.scripts.apps import App, refuse_foreign, was_typed
+from gumption.kg.links.training_settings import TrainingSettings
+from gumption.scripts.apps import App, from_config, refuse_foreign, was_typed
 from gumption.scripts.kg.parts import rank_part, read_dataset, side_rows
 from gumption.scripts.output import count, print_table, working
 
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
     from gumption.kg import ComplEx, PyKEENPredictor, Vocabulary
     from gumption.kg.links.predictor import LinkPredictor
-    from gumption.kg.links.training_settings import TrainingSettings
     from gumption.kg.vocabulary import Triple
 
 OptionalSource = Annotated[
@@ -120,14 +120,10 @@ def read_training_facts(
     return TrainingInput(name, vocabulary.extended([*(held_out or ()), *others]), ids, held_out, true)
 
 
-def _chosen_settings(context: typer.Context, file: Path | None) -> TrainingSettings:
-    """The settings of the file; options count where they were typed or the file lacks them."""
-    from gumption.kg.links.training_settings import TrainingSettings
-
-    names = [field.name for field in fields(TrainingSettings) if field.name in context.params]
+def _with_file(chosen: TrainingSettings, context: typer.Context, file: Path | None) -> TrainingSettings:
+    """The settings of the file, where it has them and their options were not typed."""
     given = {} if file is None else read_settings(file)
-    kept = [name for name in names if name not in given or was_typed(context, name)]
-    return TrainingSettings(**{**given, **{name: context.params[name] for name in kept}})
+    return replace(chosen, **{name: value for name, value in given.items() if not was_typed(context, name)})
 
 
 def read_settings(file: Path) -> dict[str, Any]:
@@ -135,8 +131,6 @@ def read_settings(file: Path) -> dict[str, Any]:
 
     :raises InputError: a file that is not one, a setting that is unknown or out of range.
     """
-    from gumption.kg.links.training_settings import TrainingSettings
-
     given = read_json(file, advice="write names and values of settings")
     if not isinstance(given, dict):
         raise InputError(f'{file}: expected an object of settings, such as {{"rank": 100}}')
@@ -151,7 +145,8 @@ app = App()
 
 OURS = "complex"
 _OURS_ALONE = (
-    "n3", "reciprocal", "relation_weight", "weighting", "words", "word_mode", "precision", "settings", "resume",
+    "n3", "reciprocal", "relation_weight", "weighting", "words", "word_mode", "word_dropout", "precision", "settings",
+    "resume",
 )  # fmt: skip
 
 
@@ -160,13 +155,12 @@ _OURS_ALONE = (
     "gumption kg fit --dataset umls --model rotate --out runs/rotate; "
     "torchrun --nproc-per-node 2 -m gumption.scripts.cli kg fit runs/kg.nq#wordcraft/train --out runs/complex"
 )
+@from_config(TrainingSettings, flags={"reciprocal": "reciprocal/--no-reciprocal"}, into="chosen")
 def fit(
-    context: typer.Context, source: OptionalSource = None, *, out: Path, dataset: DataSet = None, model: str = OURS,
-    settings: Path | None = None, rank: Size = 128, epochs: Count = 50, batch_size: Count = 512,
-    learning_rate: Positive = 0.1, n3: NonNegative = 1e-2, reciprocal: bool = True,
-    relation_weight: NonNegative = 0.0, weighting: str = "fact", valid: Valid = None, valid_every: Count = 10,
-    patience: Count | None = None, known: Known = None, entities: list[str] | None = None, words: str | None = None,
-    word_mode: str = "add", precision: str = "float32", seed: Seed = 0, device: str = "auto", resume: bool = False,
+    context: typer.Context, source: OptionalSource = None, *, chosen: TrainingSettings, out: Path,
+    dataset: DataSet = None, model: str = OURS, settings: Path | None = None, valid: Valid = None,
+    known: Known = None, entities: list[str] | None = None, words: str | None = None, device: str = "auto",
+    resume: bool = False,
 ) -> None:  # fmt: skip
     """Fit a link predictor on one named graph, or on a data set. Without #NAME it is the only one, recipe nodes apart.
 
@@ -181,28 +175,15 @@ def fit(
     :param out: A new folder for the model.
     :param model: The model: complex is our own; else a model of PyKEEN's, such as rotate.
     :param settings: JSON of settings, as best.json of `kg tune`; options typed beside it win.
-    :param rank: Complex dimensions of an embedding.
-    :param epochs: Passes over the facts.
-    :param batch_size: Queries in a batch.
-    :param learning_rate: Step size of Adagrad.
-    :param n3: Weight of the nuclear 3-norm.
-    :param reciprocal: Learn each relation in both directions.
-    :param relation_weight: Weight of predicting the relation beside the entity.
-    :param weighting: What weighs the same: each fact, or each query.
-    :param valid_every: Epochs between two looks at the validation facts.
-    :param patience: Stop after so many looks without a better MRR.
     :param entities: GRAPH whose labels it shall know too, such as test facts. Repeatable.
     :param words: Read word vectors: a file, or `shipped`. Entities without facts get a score.
-    :param word_mode: How a word's projection is used: add it, or gate it.
-    :param precision: Numbers of the products: float32, tf32 or bfloat16.
-    :param seed: Seed of the first embeddings and the batches.
     :param device: Where to compute: auto, cpu or cuda.
     :param resume: Go on where a stopped fit into this folder was.
     """
     check_source(context, source, dataset)
     kind = OURS if model.lower() == OURS else model
     refuse_foreign(context, dict.fromkeys(_OURS_ALONE, OURS), kind, model)
-    chosen = _chosen_settings(context, settings)
+    chosen = _with_file(chosen, context, settings)
     check_writable(out)
     if os.environ.get("RANK", "0") == "0":  # the other processes of torchrun work for the first one
         context.with_resource(sole_writer(out, wait=False))
@@ -375,7 +356,6 @@ def tune(
     :param device: Where to compute: auto, cpu or cuda.
     """
     from gumption.kg.checkpoint import pick_device
-    from gumption.kg.links.training_settings import TrainingSettings
 
     ranks = tuple(dict.fromkeys(check("--rank", one, Size) for one in rank or [TrainingSettings().rank]))
     check_source(context, source, dataset)

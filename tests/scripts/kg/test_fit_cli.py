@@ -150,7 +150,7 @@ def test_a_bad_setting_is_refused_before_anything_heavy_is_imported_or_read() ->
         "except SystemExit as ended: print(ended.code, 'torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stderr == "error: weighting is 'facts'; it can be fact, query\n"
+    assert done.stderr == "error: --weighting is 'facts'; it can be fact, query\n"
     assert done.stdout == "2 False\n"
 
 
