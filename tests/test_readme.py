@@ -184,6 +184,8 @@ def test_every_headline_is_shown_once() -> None:
     assert shown == sorted(
         [
             *benches,
+            *(("age", name) for name in ("halma-options", "halma-volume")),
+            ("times", "halma-table1"),
             *headlines,
             ("link prediction", "link-prediction"),
             ("link prediction", "wn18rr"),

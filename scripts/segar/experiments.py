@@ -220,6 +220,8 @@ class GapRuns(Kind):
     title = "SEGAR's experiments"
     options = Options
     last = "study.json"
+    code = ("envs/segar", "envs/physics", "agents/segar", "agents/learners/sb3.py")
+    kept = ("PPO on SEGAR", "SAC on SEGAR")
 
     def settings(self, options: Options, device: str) -> dict[str, Any]:
         """The device, and the paper's size where it is asked for."""
@@ -362,6 +364,16 @@ class KnowledgeRuns(Kind):
         "s a run": figure("wall_s", ".0f"),
     }
     rests_on: ClassVar = {"scores": "gumption.kg.scores:VERSION"}
+    code = (
+        "envs/segar",
+        "envs/physics",
+        "agents/segar",
+        "agents/advice.py",
+        "agents/policy.py",
+        "agents/learners/impala.py",
+        "kg/scores.py",
+    )
+    kept = ("V-trace on SEGAR, with knowledge", "PPO on SEGAR")
     shown = ("success", "return", "destroyed", "in a hole")
     drawn = ("test_success", "success", "share of test levels whose goal is reached")
 
