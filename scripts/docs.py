@@ -1,8 +1,8 @@
 """The documentation as a site, built from a checkout: the pages of the rooms, and a reference from the docstrings.
 
 python -m gumption.scripts.docs             builds the site (`make docs`)
-python -m gumption.scripts.docs --worlds    writes the table of the worlds into README.md, and onto the page of each world
-                                            with an items.toml the table of what its document tells and where that is here
+python -m gumption.scripts.docs --worlds    writes the table of the worlds into README.md, and onto the page of each
+                                            world what its document tells and where that is here (items.toml)
 """
 
 import logging

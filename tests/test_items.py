@@ -56,7 +56,7 @@ def faults(item: docs.Item) -> list[str]:
 
 
 def test_each_world_with_a_document_has_its_items() -> None:
-    assert WITH_ITEMS == list(WORLDS)
+    assert list(WORLDS) == WITH_ITEMS
 
 
 @pytest.mark.parametrize("world", WITH_ITEMS)
