@@ -5,13 +5,17 @@ Convention: a comment after a paragraph says where its figures are from, in thei
     <!-- figures
     67 % = saved("segar-knowledge", "trained with knowledge, tilesx3, medium", "test_success")
     0.73 = "paper: Figure 3"
+    five seeds = seeds("segar-knowledge") == {5}
     -->
 
-The right side is Python. `saved(NAME, ROW, PATH)` is a figure of a row of scripts/results/NAME, `results(NAME)` the
-whole file, and expressions combine them; a comparison that is true stands behind "above 90 %". A text in quotes says
-what no saved result has, and begins with one of `ELSEWHERE`. A comment covers the text since the comment before it, or
-since its heading. Where a section is called Results, shows a saved table or has such a comment, each figure with a "%"
-or a decimal point needs a source. Generated tables and code have none: other tests compare and run them.
+The right side is Python. `saved(NAME, ROW, PATH)` is a figure of a row of scripts/results/NAME, `rows(NAME, WORDS)` the
+rows whose names have these words, `seeds` how many runs they have, `results(NAME)` the whole file; expressions combine
+them. A comparison that is true stands behind "above 90 %", and behind words of the text. A text in quotes says what no
+saved result has, and begins with one of `ELSEWHERE`. An indented line goes on with the one above it.
+
+A comment covers the text since the comment before it, or since its heading. Where a section is called Results, shows a
+saved table or has such a comment, each figure with a "%" or a decimal point needs a source. Generated tables and code
+have none: other tests compare and run them.
 """
 
 import json
@@ -65,10 +69,19 @@ def saved(name: str, row: str, path: str) -> Any:
     return found.get("mean", found.get("iqm", found)) if isinstance(found, dict) else found
 
 
+def rows(name: str, words: str = "") -> list[Any]:
+    """The rows whose condition has these words."""
+    return [row for row in results(name)["rows"] if words in row["condition"]]
+
+
+def seeds(name: str, words: str = "") -> set[int]:
+    """How many runs these rows have."""
+    return {len(row["seeds"]) for row in rows(name, words)}
+
+
 NAMES = {
-    "saved": saved,
-    "results": results,
-    **{one.__name__: one for one in (abs, all, any, len, max, mean, median, min, sorted, sum)},
+    **{one.__name__: one for one in (saved, results, rows, seeds)},
+    **{one.__name__: one for one in (abs, all, any, len, max, mean, median, min, set, sorted, sum, zip)},
 }
 
 
@@ -89,7 +102,8 @@ def told(text: str) -> list[tuple[str, list[Source]]]:
 
 
 def _sources(given: str) -> list[Source]:
-    lines = [line.strip() for line in re.split(r"\n|;", given) if line.strip()]
+    whole = re.sub(r"\n[ \t]+", " ", given)
+    lines = [line.strip() for line in re.split(r"\n|;", whole) if line.strip()]
     return [Source(*map(str.strip, line.split("=", 1))) for line in lines]
 
 
@@ -102,7 +116,12 @@ def faults(prose: str, sources: list[Source], required: bool = True) -> list[str
     prose = COMPARED.sub(_blank, prose)
     found, at, wrong = list(FIGURE.finditer(prose)), 0, []
     covered = set()
+    words = " ".join(prose.split())
     for figure, source in sources:
+        if not FIGURE.fullmatch(figure):
+            wrong += [] if figure in words else [f"{figure} = {source}: the page does not tell {figure!r}"]
+            wrong += [f"{figure} = {source}: {fault}" for fault in fault_of_words(source)]
+            continue
         place = next((k for k in range(at, len(found)) if found[k][0] == figure), None)
         if place is None:
             wrong.append(f"{figure} = {source}: the page does not tell {figure}, or not in this place")
@@ -122,7 +141,7 @@ def fault_of(figure: str, source: str, prose: str) -> list[str]:
             return [f"a text in quotes begins with one of {ELSEWHERE}"]
         return ["the page does not say that it is not saved"] if "once: " in source and NOT_SAVED not in prose else []
     try:
-        value = eval(source, {"__builtins__": {}, **NAMES})
+        value = worked_out(source)
     except Exception as error:  # whatever a mistaken expression raises
         return [f"it cannot be worked out: {type(error).__name__}: {error}"]
     if isinstance(value, bool):
@@ -132,6 +151,17 @@ def fault_of(figure: str, source: str, prose: str) -> list[str]:
     if abs(float(digits) - scale * value) <= 0.5 * 10**-places + 1e-9:
         return []
     return [f"the saved result has {scale * value:.{places + 2}f}"]
+
+
+def fault_of_words(source: str) -> list[str]:
+    try:
+        return [] if worked_out(source) is True else ["the saved result says otherwise"]
+    except Exception as error:  # whatever a mistaken expression raises
+        return [f"it cannot be worked out: {type(error).__name__}: {error}"]
+
+
+def worked_out(source: str) -> Any:
+    return eval(source, {"__builtins__": {}, **NAMES})
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -167,6 +197,11 @@ def test_a_wrong_missing_or_unsaved_figure_is_told(monkeypatch: pytest.MonkeyPat
     assert gone.endswith("the page does not tell 66.8 %, or not in this place")
     assert fault_of("0.7", 'saved("x", "b", "success")', "")[0].startswith("it cannot be worked out: ValueError")
     assert fault_of("60 %", 'saved("x", "a", "success") > .6', "above 60 %") == []
+    claims = [Source("at least half", "rows('x')[0]['success']['iqm'] > .5"), Source("most", "1 > 2")]
+    assert [fault.split(": ")[1] for fault in faults("It solves at least half.", claims)] == [
+        "the page does not tell 'most'",
+        "the saved result says otherwise",
+    ]
     assert fault_of("70 %", 'saved("x", "a", "success") > .7', "above 70 %") == ["the saved result says otherwise"]
 
 
