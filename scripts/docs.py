@@ -96,7 +96,7 @@ class Item(NamedTuple):
     """A mechanism, task, figure, table, equation or appendix of a world's document.
 
     :ivar place: where the document tells it.
-    :ivar where: where it is here: public names ("gumption.envs.segar.Task"), commands ("gumption play segar") and saved
+    :ivar where: where it is here: public names ("gumption.kg.ComplEx"), commands ("gumption kg fit") and saved
         results ("segar-gap"), parted by commas.
     :ivar state: whether it works as told, differs, or is not there.
     :ivar why: it differs, or is not there.

@@ -217,14 +217,18 @@ def _list_experiments(console: Console) -> None:
 
 def list_stale(folder: Path) -> None:
     """Print each saved result with its age: what is older than what it rests on, why, and what it costs again."""
-    known, lines = known_experiments(), []
+    from gumption.data.provenance import versions
+
+    known, lines, now = known_experiments(), [], versions()["gumption"]
     for path in saved_files(folder):
         saved, name = read_json(path), path.parent.name
         if saved.get("experiment") in known:
             lines += _ages(known[saved["experiment"]].kind, name, saved)
         else:
+            made = saved["versions"]["gumption"]
+            older = f"an older version of gumption ({made}, now {now})" if made != now else ""
             cost = f"{duration(saved['cpu_seconds'])} of one core" if "cpu_seconds" in saved else "not kept"
-            lines.append([name, "all", "not known", NOT_KEPT, cost])
+            lines.append([name, "all", "older" if older else "not known", older or NOT_KEPT, cost])
     if not lines:
         raise InputError(f"{folder}: no saved result there")
     print_table(
@@ -244,9 +248,12 @@ def _ages(kind: Kind, name: str, saved: Mapping[str, Any]) -> Iterator[list[str]
         yield [name, f"{fresh} of {many}", "as today", "", ""]
     for told, rows in older.items():
         costs = [cost for row in rows if (cost := kind.cost(row)) is not None]
+        expected = [len(row["seeds"]) * each for row in rows if (each := kind.expected(row)) is not None]
         takes = duration(sum(costs)) if costs else "not kept"
         if costs and len(costs) < len(rows):
             takes = f"{takes} for {len(costs)} of them"
+        elif expected and not costs:
+            takes = f"about {duration(sum(expected))}"
         files = sorted({file for row in rows for file in kind.changed(row.get("made", saved).get("formats") or {})})
         why = f"{told}: {', '.join(files)}" if files else told
         yield [name, f"{len(rows)} of {many}", "not known" if told == NOT_KEPT else "older", why, takes]

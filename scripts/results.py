@@ -290,6 +290,10 @@ class Kind:
             return []
         return changed_files(made["code"], fingerprints(self.code))
 
+    def expected(self, row: Row) -> float | None:
+        """How long one run of a row takes, in seconds, by its settings: for rows whose time was not kept."""
+        return None
+
     def cost(self, row: Row) -> float | None:
         """The wall time of making a row, in seconds, one run after the other; None where it was not kept."""
         if "took_s" in row:

@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from gumption.data import InputError
+from gumption.data.provenance import versions
 from gumption.data.writing import write_json
 from gumption.scripts import freshness
 from gumption.scripts.experiment import known_experiments, run_experiment
@@ -160,13 +161,19 @@ def test_one_command_lists_what_is_older(package: Path, monkeypatch: pytest.Monk
     results["rows"][0]["took_s"] = 7200.0
     del results["rows"][1]["took_s"]
     folder_of(package, results)
-    write_json(package / "saved" / "bench" / "bench.json", {"command": "gumption bench"})
+    for folder, version in (("now", versions()["gumption"]), ("once", "0.0.1")):
+        write_json(package / "saved" / folder / "bench.json", {"command": "bench", "versions": {"gumption": version}})
     change(package, CODE.replace("6  #", "8  #"), "b")
     monkeypatch.setenv("COLUMNS", "150")
     command.list_stale(package / "saved")
     lines = [[cell.strip() for cell in line.split("│")] for line in capsys.readouterr().out.splitlines()]
     assert ["", "saved", "2 of 2", "older", "older code: dice/engine.py", "2.0 h for 1 of them", ""] in lines
-    assert any(line[1:4] == ["bench", "all", "not known"] for line in lines)
+    assert any(line[1:4] == ["now", "all", "not known"] for line in lines)
+    assert any(line[1:4] == ["once", "all", "older"] and "(0.0.1, now " in line[4] for line in lines)
+    monkeypatch.setattr(Thrown, "expected", lambda kind, row: 60.0)
+    monkeypatch.setattr(Thrown, "cost", lambda kind, row: None)
+    command.list_stale(package / "saved")
+    assert "about 4 min" in capsys.readouterr().out, "two rows of two runs"
     with pytest.raises(InputError, match="dice: no saved result there"):
         command.list_stale(package / "dice")
 
