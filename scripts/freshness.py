@@ -20,6 +20,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 RESULTS = PACKAGE / "scripts" / "results"
 KEPT = PACKAGE / "tests" / "kept_results.json"
 DATA = {".bin", ".gz", ".json", ".npz", ".safetensors", ".toml", ".tsv"}
+OF_RUNS = {"manifest.json", "plan.json"}
 NO_FIGURE = {"items.toml", "plots.py", "watch.py"}  # these files show something and decide no figure
 
 
@@ -34,14 +35,14 @@ def fingerprints(places: tuple[str, ...]) -> dict[str, str]:
 
 @cache
 def kept_runs(names: tuple[str, ...]) -> dict[str, dict[str, str]]:
-    """What small runs of tests/kept_results.json came to: name -> processor -> hash of weights and metrics; empty in
-    an installed package, which has no tests."""
+    """What small runs of tests/kept_results.json came to: name -> processor -> hash of weights, metrics and what was
+    told of their tests; empty in an installed package, which has no tests."""
     if not names or not KEPT.is_file():
         return {}
     kept = read_json(KEPT)
     return {
         name: {
-            processor: _short(json.dumps([runs[name][part] for part in ("weights", "metrics")]).encode())
+            processor: _short(json.dumps([runs[name][part] for part in ("weights", "metrics", "told")]).encode())
             for processor, runs in kept.items()
             if name in runs
         }
@@ -69,10 +70,11 @@ def duration(seconds: float) -> str:
 
 
 def saved_files(folder: Path = RESULTS) -> Iterator[Path]:
-    """The files of saved results in a folder and those below: JSON that says which command made it."""
+    """The files of saved results in a folder and those below: JSON that says which command made it, but for the plans
+    and manifests of runs."""
     for path in sorted(folder.rglob("*.json")):
-        saved = read_json(path)
-        if isinstance(saved, dict) and "command" in saved:
+        saved = read_json(path) if path.name not in OF_RUNS else None
+        if isinstance(saved, dict) and {"command", "versions"} <= saved.keys():
             yield path
 
 

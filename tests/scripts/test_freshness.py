@@ -66,7 +66,7 @@ def forget() -> None:
 
 
 def small_run(package: Path, weights: str) -> None:
-    write_json(package / "kept.json", {"a processor": {RUN: {"weights": weights, "metrics": "m"}}})
+    write_json(package / "kept.json", {"a processor": {RUN: {"weights": weights, "metrics": "m", "told": []}}})
 
 
 def saved(package: Path, *labels: str, seeds: int = 2, runs: str = "runs") -> dict[str, Any]:
@@ -170,6 +170,8 @@ def test_one_command_lists_what_is_older(package: Path, monkeypatch: pytest.Monk
     assert ["", "saved", "2 of 2", "older", "older code: dice/engine.py", "2.0 h for 1 of them", ""] in lines
     assert any(line[1:4] == ["now", "all", "not known"] for line in lines)
     assert any(line[1:4] == ["once", "all", "older"] and "(0.0.1, now " in line[4] for line in lines)
+    command.list_stale(package)
+    assert capsys.readouterr().out.count("2 of 2") == 1, "runs are no saved results"
     monkeypatch.setattr(Thrown, "expected", lambda kind, row: 60.0)
     monkeypatch.setattr(Thrown, "cost", lambda kind, row: None)
     command.list_stale(package / "saved")
