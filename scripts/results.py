@@ -299,8 +299,8 @@ class Kind:
         if "took_s" in row:
             return row["took_s"]
         runs = list(row["runs"].values()) if isinstance(row.get("runs"), dict) else []
-        each = [run.get("wall_s", run.get("cpu_s")) for run in runs if isinstance(run, dict)]
-        if each and None not in each:
+        each = [run.get("wall_s", run.get("cpu_s", 0.0)) for run in runs if isinstance(run, dict)]
+        if each and all(each):
             return sum(each)
         mean = row.get("wall_s") or 60 * row.get("minutes", 0)
         return mean * len(row["seeds"]) if mean else None
