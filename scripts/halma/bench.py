@@ -55,7 +55,7 @@ def halma_case(settings: Settings) -> Iterator[Measurement]:
     yield from _environments(settings, pole)
     yield _mazes(settings, pole)
     yield _tests(settings, pole)
-    yield from _training(settings, pole)
+    yield _training(settings, pole)
     for config in whole:
         yield _whole_training(config, settings, pole)
 
@@ -139,7 +139,7 @@ def _tests(settings: Settings, pole: Play) -> Measurement:
     )
 
 
-def _training(settings: Settings, pole: Play) -> Iterator[Measurement]:
+def _training(settings: Settings, pole: Play) -> Measurement:
     from gumption.agents.halma.config import HALMAConfig
     from gumption.agents.halma.runs import train_td3
 
@@ -148,7 +148,7 @@ def _training(settings: Settings, pole: Play) -> Iterator[Measurement]:
     final = train_td3(HALMAConfig(agent="mlp", episodes=settings.slice, device=settings.device), progress=False).final
     theirs = [before, pole(0.5)]
     what = f"HALMA training, MLP agent, a slice of {settings.slice} episodes on {settings.device}"
-    yield compared(what, "steps/s", [final["steps_per_s"]], POLE, theirs)
+    return compared(what, "steps/s", [final["steps_per_s"]], POLE, theirs)
 
 
 def _whole_training(config: HALMAConfig, settings: Settings, pole: Play) -> Measurement:
