@@ -1,16 +1,18 @@
 """The documentation as a site, built from a checkout: the pages of the rooms, and a reference from the docstrings.
 
 python -m gumption.scripts.docs             builds the site (`make docs`)
-python -m gumption.scripts.docs --worlds    writes the table of the worlds into README.md
+python -m gumption.scripts.docs --worlds    writes the table of the worlds into README.md, and onto the page of each
+                                            world what its document tells and where that is here (items.toml)
 """
 
 import logging
 import re
 import shutil
 import sys
+import tomllib
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gumption.data.writing import write_text
 
@@ -29,6 +31,9 @@ REFERENCE = """# {module}
 """
 UNSEEN = ("config", "load", "evaluate_policy", "read_splits")  # offers of a world that only commands use
 WIDE = ".md-grid { max-width: 80rem; }\n"  # the pages' code has lines of up to 120 characters
+ITEMS = "items.toml"
+STATES = ("works", "differs", "not")
+ITEMS_TABLE = re.compile(r"(<!-- items -->\n).*?(<!-- end -->)", re.DOTALL)
 WORLDS_TABLE = re.compile(r"(<!-- worlds -->\n).*?(<!-- end -->)", re.DOTALL)
 # Of a docstring: indentation, kind, names and text of a field that describes several names at once.
 SEVERAL_NAMES = re.compile(r"^( *):(param|ivar) (\w+(?:, \w+)+):(.*(?:\n\1 +\S.*)*)", re.MULTILINE)
@@ -87,10 +92,54 @@ def worlds_table() -> str:
     return "\n".join([*lines, ""])
 
 
-def write_worlds(readme: Path) -> None:
-    """Put the table of the worlds between its markers in the README."""
+class Item(NamedTuple):
+    """A mechanism, task, figure, table, equation or appendix of a world's document.
+
+    :ivar place: where the document tells it.
+    :ivar where: where it is here: public names ("gumption.kg.ComplEx"), commands ("gumption kg fit") and saved
+        results ("segar-gap"), parted by commas.
+    :ivar state: whether it works as told, differs, or is not there.
+    :ivar why: it differs, or is not there.
+    """
+
+    place: str
+    what: str
+    where: str
+    state: str
+    why: str
+
+
+def read_items(world: str) -> list[Item]:
+    """The items of the document of a world, from its items.toml; none where it has no such file."""
+    path = REPOSITORY / "envs" / world / ITEMS
+    if not path.is_file():
+        return []
+    return [Item(*row) for row in tomllib.loads(path.read_text(encoding="utf-8"))["items"]]
+
+
+def items_table(items: list[Item]) -> str:
+    """The items as Markdown, a row each: the page of their world shows it between the markers `items` and `end`."""
+    counts = ", ".join(f"{sum(one.state == state for one in items)} {state}" for state in STATES)
+    lines = [f"{len(items)} items: {counts}.", "", "| in the document | what | here | | why |"]
+    lines.append("| --- | --- | --- | --- | --- |")
+    for one in items:
+        where = ", ".join(f"`{part}`" for part in one.where.split(", ") if part)
+        lines.append(f"| {one.place} | {one.what} | {where} | {one.state} | {one.why} |")
+    return "\n".join([*lines, ""])
+
+
+def write_worlds(repository: Path) -> None:
+    """Put the table of the worlds between its markers in the README, and those of items onto the pages of worlds."""
+    from gumption.envs.worlds import WORLDS
+
+    readme = repository / PAGE
     text = readme.read_text(encoding="utf-8")
     write_text(readme, WORLDS_TABLE.sub(lambda found: found[1] + worlds_table() + found[2], text))
+    for world in WORLDS:
+        if items := read_items(world):
+            page, table = repository / "envs" / world / PAGE, items_table(items)
+            text = page.read_text(encoding="utf-8")
+            write_text(page, ITEMS_TABLE.sub(lambda found, table=table: found[1] + table + found[2], text))
 
 
 def public_names(module: str) -> list[str]:
@@ -141,6 +190,6 @@ def one_name_each(field: re.Match[str]) -> str:
 if __name__ == "__main__":
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     if sys.argv[1:] == ["--worlds"]:
-        write_worlds(REPOSITORY / PAGE)
+        write_worlds(REPOSITORY)
     else:
         print(f"open {build_site(REPOSITORY / 'build')}")

@@ -26,8 +26,10 @@ from gumption.data.writing import check_writable, is_part, write_json
 from gumption.envs.worlds import known
 
 from .apps import App, own_options, with_options
+from .freshness import RESULTS, duration, saved_files
 from .kg import experiments as of_graphs
-from .results import HEADER, PLAN, Experiment, Job, gather, read_plan, slug, with_saved, write_report
+from .output import print_table
+from .results import HEADER, NOT_KEPT, PLAN, Experiment, Job, Kind, gather, read_plan, slug, with_saved, write_report
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
@@ -81,6 +83,7 @@ def experiment(
     save: Path | None = None,
     report: Path | None = None,
     list_: bool = False,
+    stale: bool = False,
     **given: Any,
 ) -> None:
     """Run one of the papers' experiments: every condition with several seeds, then a table and plots.
@@ -97,12 +100,17 @@ def experiment(
         stays, so that an experiment may be run in parts.
     :param report: Run nothing: write results, table and plots of this folder's runs anew.
     :param list_: List the experiments and stop.
+    :param stale: List the saved results (those of the package, or of the folder --save) that are older than the code
+        that they rest on, or may be: why, and what making them again takes; and stop.
     """
     from rich.console import Console
 
     console = Console()
     if list_:
         _list_experiments(console)
+        return
+    if stale:
+        list_stale(save or RESULTS)
         return
     if name is None and report is None:
         raise InputError("name an experiment; `gumption experiment --list` names them all")
@@ -170,14 +178,15 @@ def run_experiment(
         for label, one in chosen.conditions.items()
     ]
     kind.more_rows(options or kind.options(), header, planned)  # refused now, not after hours of runs
-    write_plan(folder, chosen, common, header, list(asked.conditions))
     jobs = make_jobs(asked, common, range(seeds), folder)
+    write_plan(folder, chosen, common, header, jobs)
     done = sum(job.complete for job in jobs)
     figure = "" if chosen.figure == "-" else f" ({chosen.figure})"
     told = f"[bold]{chosen.name}[/bold]: {chosen.title}{figure}; {len(jobs)} runs, {done} complete"
     console.print(told, soft_wrap=True)
     for job, seconds in run_jobs(kind.prepare(jobs, folder), workers, kind.run):
         done += 1
+        _note_time(folder, job, seconds)
         line = f"{done:>4}/{len(jobs)}  {job.label}, seed {job.seed}: {kind.told(job)}; {seconds:.0f} s"
         console.print(line, soft_wrap=True)
     if chosen.finish is not None:
@@ -204,6 +213,50 @@ def _list_experiments(console: Console) -> None:
     for one in known_experiments().values():
         table.add_row(one.name, one.figure, one.title, str(len(one.conditions)))
     console.print(table)
+
+
+def list_stale(folder: Path) -> None:
+    """Print each saved result with its age: what is older than what it rests on, why, and what it costs again."""
+    from gumption.data.provenance import versions
+
+    known, lines, now = known_experiments(), [], versions()["gumption"]
+    for path in saved_files(folder):
+        saved, name = read_json(path), path.parent.name
+        if saved.get("experiment") in known:
+            lines += _ages(known[saved["experiment"]].kind, name, saved)
+        else:
+            made = saved["versions"]["gumption"]
+            older = f"an older version of gumption ({made}, now {now})" if made != now else ""
+            cost = f"{duration(saved['cpu_seconds'])} of one core" if "cpu_seconds" in saved else "not kept"
+            lines.append([name, "all", "older" if older else "not known", older or NOT_KEPT, cost])
+    if not lines:
+        raise InputError(f"{folder}: no saved result there")
+    print_table(
+        ["saved result", "rows", "age", "why", "making them again takes"],
+        lines,
+        "as today: nothing that the rows rest on has changed, or small runs come out the same to the bit.\n"
+        "The time is that of the runs one after another, as they took it. To make rows again: "
+        "gumption experiment RESULT --setting ROW --save FOLDER; a bench: python -m tests.bench.tables RESULT",
+    )
+
+
+def _ages(kind: Kind, name: str, saved: Mapping[str, Any]) -> Iterator[list[str]]:
+    """The lines of a saved result: rows of the same age together."""
+    many = len(saved["rows"])
+    older = kind.older(saved)
+    if fresh := many - sum(map(len, older.values())):
+        yield [name, f"{fresh} of {many}", "as today", "", ""]
+    for told, rows in older.items():
+        costs = [cost for row in rows if (cost := kind.cost(row)) is not None]
+        expected = [len(row["seeds"]) * each for row in rows if (each := kind.expected(row)) is not None]
+        takes = duration(sum(costs)) if costs else "not kept"
+        if costs and len(costs) < len(rows):
+            takes = f"{takes} for {len(costs)} of them"
+        elif expected and not costs:
+            takes = f"about {duration(sum(expected))}"
+        files = sorted({file for row in rows for file in kind.changed(row.get("made", saved).get("formats") or {})})
+        why = f"{told}: {', '.join(files)}" if files else told
+        yield [name, f"{len(rows)} of {many}", "not known" if told == NOT_KEPT else "older", why, takes]
 
 
 # ---- Jobs
@@ -246,7 +299,7 @@ def chosen_conditions(experiment: Experiment, labels: Sequence[str]) -> Experime
 
 
 def write_plan(
-    out: Path, experiment: Experiment, common: Mapping[str, Any], header: Mapping[str, Any], asked: Sequence[str]
+    out: Path, experiment: Experiment, common: Mapping[str, Any], header: Mapping[str, Any], jobs: Sequence[Job]
 ) -> None:
     """Write plan.json, or check the one that is there: InputError where its runs have other settings.
 
@@ -254,7 +307,8 @@ def write_plan(
 
     :param header: command, versions, hardware and hashes of these runs; it replaces the one that is there, and stands
         as "made" beside the conditions that are run now.
-    :param asked: the conditions that are run now.
+    :param jobs: those of the conditions that are run now. Where some runs of a condition are complete, the code of the
+        first ones is what it was made with.
     """
     settings = {label: _portable(_settings(experiment, label, common)) for label in experiment.conditions}
     plan = json.loads(json.dumps({"experiment": experiment.name, "settings": settings, **header}))
@@ -262,6 +316,7 @@ def write_plan(
     if (out / PLAN).is_file():
         before = read_json(out / PLAN)
         made = before.get("made", {})
+        plan["took_s"] = before.get("took_s", {})
         if differs := _difference(before, plan, experiment.kind.fixed):
             raise InputError(
                 f"{out} holds runs that differ in {differs}: "
@@ -270,7 +325,18 @@ def write_plan(
     elif out.is_dir() and not all(map(is_part, out.iterdir())):
         raise InputError(f"{out} is not empty and holds no experiment: give another folder with --out")
     now = {key: plan.get(key) for key in HEADER}
-    write_json(out / PLAN, {**plan, "made": {**made, **dict.fromkeys(asked, now)}})
+    first = {job.label: made[job.label].get("formats") for job in jobs if job.complete and job.label in made}
+    for label in dict.fromkeys(job.label for job in jobs):
+        made[label] = {**now, "formats": first.get(label, now["formats"])}
+    write_json(out / PLAN, {**plan, "made": made})
+
+
+def _note_time(out: Path, job: Job, seconds: float) -> None:
+    """Add the wall time of a run, or of its last part, to that of its condition."""
+    plan = read_plan(out)
+    took = plan.setdefault("took_s", {})
+    took[job.label] = round(took.get(job.label, 0) + seconds, 1)
+    write_json(out / PLAN, plan)
 
 
 def run_jobs(jobs: Sequence[Job], workers: int, run: Callable[[Job, bool], None]) -> Iterator[tuple[Job, float]]:

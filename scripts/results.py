@@ -21,6 +21,8 @@ from gumption.data.sealed import read_sealed, write_sealed
 from gumption.data.settings import settings
 from gumption.data.writing import write_json, write_text
 
+from .freshness import changed_files, fingerprints, kept_runs, same_bits
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
 FINAL = "final.json"  # the last file of a run, unless its kind names another one
 PLAN, RESULTS, TABLE = "plan.json", "results.json", "table.md"
 HEADER = ("command", "versions", "hardware", "workers", "formats")  # of a plan, at least: what runs were made with
+
+#: Of rows that were saved before fingerprints were.
+NOT_KEPT = "code whose fingerprint was not kept, so that changes since then are not known"
 
 Row = Mapping[str, Any]
 #: From a row and the rows of its panel to the text of a cell.
@@ -105,6 +110,9 @@ class Kind:
         none is named.
     :cvar rests_on: what the figures rest on, and may change its meaning -> MODULE:NAME of its version: "scores" of
         knowledge, "splits".
+    :cvar code: folders and files of code and data whose behaviour the figures depend on, from the package's folder:
+        "envs/halma"; `kept` the small runs of tests/kept_results.json that come out otherwise where a change of `code`
+        changes its behaviour.
     :cvar drawn: of the plot of final figures: the figure of a row, the stem of the files, the label of the axis.
     """
 
@@ -117,6 +125,8 @@ class Kind:
     columns: ClassVar[Mapping[str, Cell]] = {}
     shown: tuple[str, ...] = ()
     rests_on: ClassVar[Mapping[str, str]] = {}
+    code: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
     drawn: tuple[str, str, str] | None = None
 
     def settings(self, options: Any, device: str) -> dict[str, Any]:
@@ -131,8 +141,11 @@ class Kind:
         return {}
 
     def formats(self) -> dict[str, Any]:
-        """The present versions of what `rests_on` names."""
-        return {name: resolve_name(where) for name, where in self.rests_on.items()}
+        """The present versions of what `rests_on` names, fingerprints of `code`, and what the small runs come to."""
+        found = {name: resolve_name(where) for name, where in self.rests_on.items()}
+        if self.code:
+            found |= {"code": fingerprints(self.code), "kept": kept_runs(self.kept)}
+        return found
 
     def prepare(self, jobs: Sequence[Job], out: Path) -> list[Job]:
         """The jobs, once what several of them need is made in the folder `out`."""
@@ -220,34 +233,77 @@ class Kind:
             lines += [f"{'The paper: ' if of_paper else self.source}{results['expected']}", ""]
         if results["notes"]:
             lines += [results["notes"].strip(), ""]
+        return "\n".join([*lines, *self.age_lines(results), *made_lines(results)]) + "\n"
+
+    def age_lines(self, results: Mapping[str, Any]) -> list[str]:
+        """Which rows are older than what they rest on, and how they are made again."""
+        again = f"`gumption experiment {results['experiment']} --setting ROW --save FOLDER`"
+        lines = []
         for told, rows in self.older(results).items():
-            again = f"`gumption experiment {results['experiment']} --setting ROW --save FOLDER`"
             lines += [f"Made with {told}, made again by {again}: {'; '.join(row['condition'] for row in rows)}.", ""]
-        return "\n".join([*lines, *made_lines(results)]) + "\n"
+        return lines
 
     def page(self, results: Mapping[str, Any]) -> str:
-        """The headline as pages show it, and below it how many rows are older than today's scores and splits."""
-        lines = self.headline(results)
-        for told, rows in self.older(results).items():
-            count = f"{len(rows)} of {len(results['rows'])} rows"
-            lines += (
-                f"\n{count} were made with {told}; `scripts/results/{results['experiment']}/table.md` names them.\n"
-            )
-        return lines
+        """The headline as pages show it, and below it its `age`."""
+        return "".join([self.headline(results), *(f"\n{line}\n" for line in self.age(results))])
+
+    def age(self, results: Mapping[str, Any]) -> list[str]:
+        """How many rows are older than what they rest on, in sentences."""
+        where, many = f"; `scripts/results/{results['experiment']}/table.md` names them", len(results["rows"])
+        return [
+            f"{'All rows' if len(rows) == many else f'{len(rows)} of {many} rows'} were made with {told}"
+            f"{where if len(rows) < many else ''}."
+            for told, rows in self.older(results).items()
+        ]
 
     def older(self, results: Mapping[str, Any]) -> dict[str, list[Row]]:
         """What rows were made with that means something else today, in words -> these rows."""
         found: dict[str, list[Row]] = {}
         for row in results["rows"]:
-            made = row.get("made", results).get("formats") or {}
-            told = [
-                f"an older version of {name} ({made.get(name) or 'unknown'}, now {now})"
-                for name, now in self.formats().items()
-                if made.get(name) != now and (name != "scores" or row["settings"].get("kg", "none") != "none")
-            ]
-            if told:
+            if told := self.aged(row, row.get("made", results).get("formats") or {}):
                 found.setdefault(" and ".join(told), []).append(row)
         return found
+
+    def aged(self, row: Row, made: Mapping[str, Any]) -> list[str]:
+        """What a row was made with that means something else today, or may, in words.
+
+        :param made: its `formats`.
+        """
+        told = [
+            f"an older version of {name} ({made.get(name) or 'unknown'}, now {now})"
+            for name, now in self.formats().items()
+            if name in self.rests_on
+            and made.get(name) != now
+            and (name != "scores" or row["settings"].get("kg", "none") != "none")
+        ]
+        if self.changed(made):
+            told.append("older code")
+        return told or ([NOT_KEPT] if self.code and "code" not in made else [])
+
+    def changed(self, made: Mapping[str, Any]) -> list[str]:
+        """The files of `code` that are others than those that a row was made with, where the small runs do not show
+        that this changed no bit; none where it is not known.
+
+        :param made: its `formats`.
+        """
+        if "code" not in made or same_bits(made.get("kept", {}), kept_runs(self.kept)):
+            return []
+        return changed_files(made["code"], fingerprints(self.code))
+
+    def expected(self, row: Row) -> float | None:
+        """How long one run of a row takes, in seconds, by its settings: for rows whose time was not kept."""
+        return None
+
+    def cost(self, row: Row) -> float | None:
+        """The wall time of making a row, in seconds, one run after the other; None where it was not kept."""
+        if "took_s" in row:
+            return row["took_s"]
+        runs = list(row["runs"].values()) if isinstance(row.get("runs"), dict) else []
+        each = [run.get("wall_s", run.get("cpu_s", 0.0)) for run in runs if isinstance(run, dict)]
+        if each and all(each):
+            return sum(each)
+        mean = row.get("wall_s") or 60 * row.get("minutes", 0)
+        return mean * len(row["seeds"]) if mean else None
 
     def cells(self, row: Row, rows: Sequence[Row], panel: str, names: Iterable[str]) -> list[str]:
         """The line of a row in the table of a panel: its name, and the columns of these names."""
@@ -315,6 +371,8 @@ def gather(directory: Path, experiment: Experiment, options: Any = None) -> dict
         row = {"condition": label, "settings": plan["settings"][label], "seeds": list(runs)}
         if condition.panels:
             row |= {"panels": list(condition.panels), "method": condition.method, "of": condition.of}
+        if label in plan.get("took_s", {}):
+            row["took_s"] = plan["took_s"][label]
         row |= kind.row(condition, runs)
         rows.append(row if made.get(label, newest) == newest else {**row, "made": made[label]})
     if not rows:
@@ -326,7 +384,7 @@ def gather(directory: Path, experiment: Experiment, options: Any = None) -> dict
         "title": experiment.title,
         "expected": experiment.expected,
         "notes": experiment.notes,
-        **{key: value for key, value in plan.items() if key not in ("experiment", "settings", "made")},
+        **{key: value for key, value in plan.items() if key not in ("experiment", "settings", "made", "took_s")},
         "rows": rows,
         **kind.more(rows, directory, {}),
     }

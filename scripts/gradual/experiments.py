@@ -30,6 +30,7 @@ class CurriculumRuns(Kind):
     """An agent goes through the curriculum of the challenge."""
 
     title = "Gradual's curriculum"
+    code = ("envs/gradual", "agents/gradual")
 
     def settings(self, options: Any, device: str) -> dict[str, Any]:
         if device not in ("auto", "cpu"):

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from gumption.data.reading import read_json
 from gumption.data.settings import Count, settings
 from gumption.scripts.measurement import POLE, BenchSettings, Case, Measurement, cart_pole, compared, in_turn, rate
 
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from gumption.envs.halma.memory import MemoryWriter
 
 MANY_STEPS = 100_000  # of CartPole, beside durations
-SAVED = Path(__file__).parents[1] / "results" / "halma-table1" / "results.json"
 FULL_EPISODES, FULL_LIMIT = 2_000, 15 * 60  # of one training, on two cores; seconds
 Play = Callable[[float], float]
 
@@ -58,7 +55,7 @@ def halma_case(settings: Settings) -> Iterator[Measurement]:
     yield from _environments(settings, pole)
     yield _mazes(settings, pole)
     yield _tests(settings, pole)
-    yield from _training(settings, pole)
+    yield _training(settings, pole)
     for config in whole:
         yield _whole_training(config, settings, pole)
 
@@ -142,7 +139,7 @@ def _tests(settings: Settings, pole: Play) -> Measurement:
     )
 
 
-def _training(settings: Settings, pole: Play) -> Iterator[Measurement]:
+def _training(settings: Settings, pole: Play) -> Measurement:
     from gumption.agents.halma.config import HALMAConfig
     from gumption.agents.halma.runs import train_td3
 
@@ -151,9 +148,7 @@ def _training(settings: Settings, pole: Play) -> Iterator[Measurement]:
     final = train_td3(HALMAConfig(agent="mlp", episodes=settings.slice, device=settings.device), progress=False).final
     theirs = [before, pole(0.5)]
     what = f"HALMA training, MLP agent, a slice of {settings.slice} episodes on {settings.device}"
-    yield compared(what, "steps/s", [final["steps_per_s"]], POLE, theirs)
-    if SAVED.is_file():
-        yield from _saved_training(median(theirs))
+    return compared(what, "steps/s", [final["steps_per_s"]], POLE, theirs)
 
 
 def _whole_training(config: HALMAConfig, settings: Settings, pole: Play) -> Measurement:
@@ -170,23 +165,6 @@ def _whole_training(config: HALMAConfig, settings: Settings, pole: Play) -> Meas
         (before + pole(0.5)) / 2,
         FULL_LIMIT,
     )
-
-
-def _saved_training(pole: float) -> Iterator[Measurement]:
-    """Whole trainings, as long as the runs of the saved Table 1 took."""
-    results = read_json(SAVED)
-    for row in results["rows"]:
-        if row["wall_s"] is None or row["column"]["config"]["episodes"] != FULL_EPISODES:
-            continue
-        made = row.get("made", results)
-        yield _duration(
-            f"HALMA training, {row['condition']}, {FULL_EPISODES:,} episodes: mean of the {len(row['seeds'])} runs of "
-            f"{results['experiment']}, {made['workers']} at a time",
-            [row["wall_s"]],
-            pole,
-            FULL_LIMIT,
-            {"hardware": made["hardware"]},
-        )
 
 
 def _duration(

@@ -36,13 +36,8 @@ SPACE_STEPS = 3_000
 MAZES = 50  # of RT and of each diagnostic test (F.1)
 SEEDS = (0, 1, 2)  # with which each test is played (F.1)
 POINTS = 100  # of a saved learning curve, at most
-_BEFORE_EXCLUSION = (
-    "Made before AfT and AnT left out pairs that panels had shown at invalid moves, so that some of their questions "
-    "had been seen"
-)
-_BEFORE_HONESTY = (
-    "Made before a guided agent's evidence was limited to what it observed, and without those that play beside it"
-)
+_BEFORE_EXCLUSION = "tests whose AfT and AnT could ask for pairs that panels had shown at invalid moves"
+_BEFORE_HONESTY = "a guided agent whose evidence was not limited to what it observed"
 
 
 # ---- The figures of the paper (Xie et al., 2021): Table 1 and Table S4
@@ -294,6 +289,8 @@ class HALMARuns(Kind):
     options = Options
     last = EVALUATION
     rests_on: ClassVar = {"splits": "gumption.envs.halma.splits:SCHEMA"}
+    code = ("envs/halma", "agents/halma", "data/digits")
+    kept = ("TD3 on HALMA, with knowledge", "SPACE")
 
     def settings(self, options: Options, device: str) -> dict[str, Any]:
         return {"device": device} | ({} if options.episodes is None else {"episodes": options.episodes})
@@ -373,20 +370,25 @@ class HALMARuns(Kind):
             seeds = ", ".join(f"{name} {one['seed']}" for name, one in best.items())
             heading = f"The best run of each agent, as the paper reports it; best in rho_g of RT (seeds: {seeds}):"
             lines += [heading, "", *short({name: one["column"] for name, one in best.items()}), ""]
-        costs = []
-        for row in rows:
-            wall = "-" if row["wall_s"] is None else f"{row['wall_s']:,.0f} s"
-            costs.append([row["condition"], ", ".join(map(str, row["seeds"])), wall])
-        lines += [*table(["agent", "seeds", "training, mean wall time"], costs, left=2), ""]
+        lines += [*self.times(results), ""]
         if results["probe"]:
             lines += [*_probe_table(results["probe"]), ""]
-        before = [row for row in rows if "beside" not in row]
-        guided = [row for row in rows if row["column"]["agent"] == GUIDED]
-        notes = {_BEFORE_EXCLUSION: before, _BEFORE_HONESTY: [row for row in guided if "beside" not in row]}
-        for note, labels in notes.items():
-            if labels:
-                lines += [f"{note}: {', '.join(row['condition'] for row in labels)}.", ""]
+        guided = any(row["column"]["agent"] == GUIDED for row in rows)
         return [*lines, *prior.told(), ""] if guided else lines
+
+    def aged(self, row: Row, made: Mapping[str, Any]) -> list[str]:
+        """Rows without those that play beside them were made before two mends of the tests and of the guided agent."""
+        before = [_BEFORE_EXCLUSION, *([_BEFORE_HONESTY] if row["column"]["agent"] == GUIDED else [])]
+        return super().aged(row, made) if "beside" in row else before
+
+    def times(self, results: Mapping[str, Any]) -> list[str]:
+        """Lines of a table: how long the trainings took."""
+        lines = []
+        for row in results["rows"]:
+            made, wall = row.get("made", results), "-" if row["wall_s"] is None else f"{row['wall_s']:,.0f} s"
+            machine = f"{made['hardware']['cpu']}, {made['hardware']['cores']} cores, {made['workers']} at a time"
+            lines.append([row["condition"], ", ".join(map(str, row["seeds"])), machine, wall])
+        return table(["agent", "seeds", "where", "training, mean wall time"], lines, left=3)
 
     def headline(self, results: Mapping[str, Any]) -> str:
         return "\n".join(short(_columns(results["rows"]))) + "\n"

@@ -42,6 +42,7 @@ class LinkPredictionRuns(Kind):
 
     title = "link prediction"
     source = "Published: "
+    code = ("kg/links",)
     options = Options
 
     def settings(self, options: Options, device: str) -> dict[str, Any]:
@@ -244,6 +245,7 @@ class ScaleRuns(Kind):
     """A measurement of this machine, and the calculation with it."""
 
     title = "kg-scale"
+    code = ("kg/links", "kg/store")
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
         return measure(job.settings["scale"])
@@ -283,7 +285,7 @@ class ScaleRuns(Kind):
         return "\n".join(lines) + "\n"
 
     def markdown(self, experiment: Experiment, results: Mapping[str, Any]) -> str:
-        return self.headline(results)
+        return "\n".join([self.headline(results), *self.age_lines(results)])
 
 
 _COLUMNS: dict[str, Callable[[Mapping[str, Any]], str]] = {

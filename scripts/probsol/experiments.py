@@ -64,6 +64,7 @@ class FamilyRuns(Kind):
         "minutes a run": figure("minutes", ".1f"),
     }
     rests_on: ClassVar = {"scores": "gumption.kg.scores:VERSION"}
+    code = ("envs/probsol", "agents/probsol", "agents/learners/sb3.py", "kg/rules", "kg/scores.py")
     shown = tuple(heading for heading, _ in FIGURES.values())
     drawn = ("auccess", "auccess", "AUCCESS")
 
@@ -180,6 +181,7 @@ class DiscoveryRuns(Kind):
         "rules": figure("rules", "g"),
         "s a run": figure("wall_s", ".0f"),
     }
+    code = ("envs/probsol", "agents/probsol", "kg/rules")
     drawn = ("solved", "solved", "tasks solved")
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
@@ -249,6 +251,7 @@ class GoalRuns(Kind):
 
     title = "ProbSol's study of goals and constraints"
     last = "episodes.json"
+    code = FamilyRuns.code
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
         """Train, where the method says so, and play each task of the design once."""

@@ -38,6 +38,8 @@ from gumption.scripts.results import (
     table,
 )
 
+#: Seconds of one core that a run of the default size takes, with factors, and with pixels or SAC.
+FACTORS_S, OTHERS_S = 14, 120
 #: Fields of a config at the size of the paper: pixels, and the parameters of its Table 1.
 PAPER: dict[str, Any] = {
     "observation": "rgb", "resolution": 64, "total_steps": 1_000_000, "eval_interval": 100_000, "num_envs": None,
@@ -220,6 +222,8 @@ class GapRuns(Kind):
     title = "SEGAR's experiments"
     options = Options
     last = "study.json"
+    code = ("envs/segar", "envs/physics", "agents/segar", "agents/learners/sb3.py")
+    kept = ("PPO on SEGAR", "SAC on SEGAR")
 
     def settings(self, options: Options, device: str) -> dict[str, Any]:
         """The device, and the paper's size where it is asked for."""
@@ -232,6 +236,11 @@ class GapRuns(Kind):
 
         run = train_segar(SegarConfig(**job.settings), job.directory, resume=True, progress=progress)
         return self.informed(run, job, generalisation(run))
+
+    def expected(self, row: Row) -> float | None:
+        """Of the default size, on one core."""
+        settings = row["settings"]
+        return FACTORS_S if settings["observation"] == "state" and settings.get("algorithm") != "sac" else OTHERS_S
 
     def informed(self, run: Any, job: Job, found: dict[str, Any]) -> dict[str, Any]:
         """The measurement with further ones."""
@@ -362,6 +371,16 @@ class KnowledgeRuns(Kind):
         "s a run": figure("wall_s", ".0f"),
     }
     rests_on: ClassVar = {"scores": "gumption.kg.scores:VERSION"}
+    code = (
+        "envs/segar",
+        "envs/physics",
+        "agents/segar",
+        "agents/advice.py",
+        "agents/policy.py",
+        "agents/learners/impala.py",
+        "kg/scores.py",
+    )
+    kept = ("V-trace on SEGAR, with knowledge", "PPO on SEGAR")
     shown = ("success", "return", "destroyed", "in a hole")
     drawn = ("test_success", "success", "share of test levels whose goal is reached")
 

@@ -114,6 +114,16 @@ class WordCraftRuns(Kind):
         "target": _target,
     }
     rests_on: ClassVar = {"scores": "gumption.kg.scores:VERSION", "splits": "gumption.envs.wordcraft.splits:SCHEMA"}
+    code = (
+        "envs/wordcraft",
+        "agents/wordcraft",
+        "agents/advice.py",
+        "agents/policy.py",
+        "agents/learners/impala.py",
+        "kg/scores.py",
+        "kg/links",
+    )
+    kept = ("V-trace on WordCraft, with knowledge",)
     shown = ("seeds", "success (95 % interval)", "2020 code", "target")
 
     def settings(self, options: Options, device: str) -> dict[str, Any]:

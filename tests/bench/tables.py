@@ -26,7 +26,8 @@ PAGES = [
     *sorted(str(page.relative_to(REPOSITORY)) for room in ROOMS for page in (REPOSITORY / room).rglob("README.md")),
 ]
 # The kind of a table, the folder of its results, and the table, between its markers on a page.
-TABLE = re.compile(r"(<!-- (results|bench|link prediction|scale|table): ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+KINDS = "results|age|times|bench|link prediction|scale|table"
+TABLE = re.compile(rf"(<!-- ({KINDS}): ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 #: What makes the table of each folder of results. `gumption bench kg` became `python -m tests.bench recipes kg`.
 BENCHES = {
     "bench": "-m gumption bench env train help",
@@ -47,7 +48,13 @@ def saved_table(kind: str, name: str) -> str:
         return (RESULTS / name / "bench.md").read_text(encoding="utf-8")
     if kind in ("scale", "table"):
         return (RESULTS / name / "table.md").read_text(encoding="utf-8")
-    return headline(json.loads((RESULTS / name / "results.json").read_text(encoding="utf-8")))
+    results = json.loads((RESULTS / name / "results.json").read_text(encoding="utf-8"))
+    of = find_experiment(results["experiment"]).kind
+    if kind == "age":
+        return "".join(f"{name}: {line}\n" for line in of.age(results))
+    if kind == "times":
+        return "\n".join(of.times(results)) + "\n"  # pyright: ignore[reportAttributeAccessIssue]
+    return headline(results)
 
 
 def write_pages(repository: Path = REPOSITORY) -> None:
