@@ -299,7 +299,8 @@ def test_own_parameters_are_settings_that_differ() -> None:
     try:
         calm, strong = (Initialization(sim={"parameters": {"Updraft": value}}) for value in (2.0, 5.0))
         assert differences(Initialization(), calm) == []
-        assert differences(Initialization(), strong) == [Difference(("sim", "Updraft"), 3.0, 1.0)]
+        (found,) = differences(Initialization(), strong)
+        assert (found.of, found.w2, found.ks) == (("sim", "Updraft"), pytest.approx(3), 1)
         assert ks_of(calm, strong) == 1.0
     finally:
         del PARAMETERS[Updraft.__name__]
