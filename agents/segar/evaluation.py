@@ -3,35 +3,45 @@
 Players act by forces in a box, or by one of so many pushes (`directions`), as the environment is set.
 """
 
+import inspect
+from collections.abc import Callable
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
+from gymnasium import spaces
 
-from gumption.agents.evaluation import Rows, play
+from gumption.agents.evaluation import GivenPlayer, Player, Rows, play
+from gumption.data import InputError
 from gumption.data.settings import Seed, checked
 from gumption.envs.physics.entities import GoalTile, GolfBall
 from gumption.envs.physics.factors import Mass, Position, Velocity
 from gumption.envs.segar import env as environments
 from gumption.envs.segar.configurations import Levels
 from gumption.envs.segar.env import SegarVectorEnv
-from gumption.envs.segar.observations import ObservationSettings
 
+#: The environment of own tasks.
+OWN = "gumption/SEGAR-v0"
 #: The scripted player wants a velocity of this rate (1/s) times the way to the goal, by forces and by pushes.
 APPROACH, PUSHED = 4.0, 15.0
 
 
 def random_player(env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
-    """Draws forces uniformly from the box of actions, or pushes with equal probability."""
-    if env.settings.directions:
-        return env.np_random.integers(env.settings.directions + 1, size=env.num_envs)
-    bound = env.settings.action_max
-    return env.np_random.uniform(-bound, bound, (env.num_envs, 2))
+    """Draws actions uniformly: forces from the box of actions, or one of the pushes; of an own task, from its space."""
+    space, rng = env.single_action_space, env.np_random
+    if isinstance(space, spaces.Discrete):
+        return space.start + rng.integers(space.n, size=env.num_envs)
+    if isinstance(space, spaces.Box) and space.is_bounded():
+        return rng.uniform(space.low, space.high, (env.num_envs, *space.shape))
+    env.action_space.seed(int(rng.integers(2**31)))
+    return env.action_space.sample()
 
 
 def no_action(env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
-    """No force, which is the first of the pushes."""
+    """No force, which is the first of the pushes; of an own task, the action of its space that is nearest to zero."""
     space = env.single_action_space
-    return np.zeros((env.num_envs, *(space.shape or ())), dtype=space.dtype)
+    nothing = np.zeros((env.num_envs, *(space.shape or ())), dtype=space.dtype)
+    return np.clip(nothing, space.low, space.high) if isinstance(space, spaces.Box) else nothing
 
 
 def scripted(env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
@@ -49,14 +59,51 @@ def scripted(env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
     return np.clip(force, -env.settings.action_max, env.settings.action_max).T
 
 
-BASELINES = {"random": random_player, "no action": no_action, "scripted": scripted}
+BASELINES: dict[str, Player] = {"random": random_player, "no action": no_action, "scripted": scripted}
+#: The tasks that the scripted player is written for.
+SCRIPTED = ("PuttPutt", "PuttPuttNegDist", "Invisiball")
 
 
-def make_env(task: str, levels: Levels, observation: ObservationSettings, num_envs: int | None = None) -> Any:
-    """A batch of `num_envs` environments, by default one for each level, that acts by forces; the next episode begins
-    in the same step, as learners need it."""
-    kind = getattr(environments, f"{task}VectorEnv")
-    return kind(num_envs or len(levels), autoreset_mode="SameStep", levels=levels, observation=observation)
+def baselines(task: str) -> dict[str, Player]:
+    """The players of a task that learn nothing; people wrote one for PuttPutt in its three forms alone."""
+    return {name: player for name, player in BASELINES.items() if name != "scripted" or task in SCRIPTED}
+
+
+def own_player(function: Callable[..., Any], name: str, space: gym.Space[Any]) -> Player:
+    """A person's function as a player. Where its first argument is called env, it is one, (env, first) -> actions, and
+    may look at env.state; else it is a policy, (observation, info) -> action.
+
+    :param space: of one action.
+    :raises InputError: (the player) the function fails, or returns no actions.
+    """
+    try:
+        first_argument = next(iter(inspect.signature(function).parameters), "")
+    except (ValueError, TypeError):  # written in C
+        first_argument = ""
+    if first_argument != "env":
+        return GivenPlayer(function, space, name=name)
+
+    def player(env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
+        try:
+            return np.asarray(function(env, first))
+        except Exception as error:
+            raise InputError(f"the player {name} failed: {type(error).__name__}: {error}") from error
+
+    return player
+
+
+def make_env(task: str, levels: Levels | None, observation: Any, num_envs: int | None = None, **settings: Any) -> Any:
+    """A batch of `num_envs` environments, by default one for each level, that acts by forces, or as an own task says;
+    the next episode begins in the same step, as learners need it.
+
+    :param task: its name, or "module:name" of an own one. :param levels: None for those of the settings.
+    :param settings: further ones, in place of these.
+    """
+    given = {"autoreset_mode": "SameStep", "levels": levels, "observation": observation, **settings}
+    count = num_envs or len(levels or ())
+    if ":" in task:
+        return gym.make_vec(OWN, count, task=task, **given).unwrapped
+    return getattr(environments, f"{task}VectorEnv")(count, **given)
 
 
 def begin_levels(env: SegarVectorEnv, seed: int) -> None:
@@ -67,15 +114,14 @@ def begin_levels(env: SegarVectorEnv, seed: int) -> None:
 
 
 class _Ends:
-    """Records how the ball ends; see `gumption.agents.evaluation.Measure`."""
+    """Records how the ball ends, where the task tells whether it is alive; see `gumption.agents.evaluation.Measure`."""
 
     def __init__(self, size: int) -> None:
         self.destroyed, self.consumed = np.zeros((2, size), dtype=bool)
 
     def add(self, env: SegarVectorEnv, actions: np.ndarray, playing: np.ndarray) -> None:
         ended = playing & env.results()[1]
-        if ended.any():
-            alive = env.info_arrays()["alive"]
+        if ended.any() and (alive := env.info_arrays().get("alive")) is not None:
             self.destroyed |= ended & ~alive
             self.consumed |= ended & alive & ~env.success
 

@@ -47,17 +47,22 @@ class Information(NamedTuple):
 
     :ivar accuracy: the share of pairs that it classifies right, half of them joint, half marginal.
     :ivar bound: lower bound on mutual information, in nats. :ivar pairs: how many pairs of either kind.
+    :ivar encoder: what made the features, above all whether its weights were trained or are random.
     """
 
     accuracy: float
     bound: float
     pairs: int
+    encoder: str = "not told"
 
 
-def information(features: np.ndarray, factors: np.ndarray, *, settings: ProbeSettings | None = None) -> Information:
+def information(
+    features: np.ndarray, factors: np.ndarray, *, settings: ProbeSettings | None = None, encoder: str = "not told"
+) -> Information:
     """Train a critic and measure it.
 
     :param features: (n, d), the encoder's row of each observation. :param factors: (n, k).
+    :param encoder: what made the features, for the result.
     :raises InputError: other shapes, numbers that are not finite, or too few rows.
     """
     chosen = settings or ProbeSettings()
@@ -91,7 +96,7 @@ def information(features: np.ndarray, factors: np.ndarray, *, settings: ProbeSet
         joint, marginal = _scores(critic, x, z, test, rng)
         bound = _bound(joint, marginal)
         right = torch.cat([joint > 0, marginal <= 0]).float().mean()
-    return Information(float(right), float(bound), len(test))
+    return Information(float(right), float(bound), len(test), encoder)
 
 
 def _scores(

@@ -18,10 +18,10 @@ from gumption.agents.setup import load_policy, untrained
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed
 from gumption.data.settings import Size, checked
-from gumption.envs.segar.configurations import Split
+from gumption.envs.segar.configurations import Levels, Split
 
 from . import guided
-from .evaluation import BASELINES, play_levels
+from .evaluation import BASELINES, baselines, play_levels
 
 if TYPE_CHECKING:
     from gumption.agents.run import RunResult
@@ -37,20 +37,27 @@ def evaluate(
     levels: str | None = None,
     num_levels: Size | None = None,
     device: str | None = None,
+    yardstick: str | tuple[str, ...] | None = None,
 ) -> dict[str, Any]:
     """Play levels once each with a run's most probable actions, and tell mean return and success.
 
-    Beside it: the network before training, random forces, no force, and a controller that people wrote (scripted);
-    beside a run that knowledge guides, the same network with its knowledge taken away.
+    Beside it: the network before training, random actions, no action, and, of PuttPutt and Invisiball, a controller
+    that people wrote (scripted); beside a run that knowledge guides, the same network with its knowledge taken away.
 
     :param run: its folder, or the result of a training.
     :param partition: train (the run's own training levels) or test.
     :param levels: another configuration, such as objectsx2-hard.
     :param num_levels: how many; without it as many as the config says.
     :param device: other than in training, of a run in a folder: auto, cpu or cuda.
-    :returns: "levels", "partition", "num_levels", and "players": name -> "return" and "success".
-    :raises InputError: no run there, or a damaged one; no such configuration.
+    :param yardstick: also tell the gap between the run's own training levels and these, as a share of what lies between
+        random actions and this player: scripted, no action, MODULE:NAME, or the folder of another run; of several, the
+        best.
+    :returns: "levels", "partition", "num_levels", and "players": name -> "return" and "success"; with a yardstick also
+        "gap" (None where it is no better than random actions) and "yardstick", its name.
+    :raises InputError: no run there, or a damaged one; no such configuration or yardstick.
     """
+    if yardstick is not None and partition == "train":
+        raise InputError("a gap is that of other levels than those of the training: leave out yardstick, or partition")
     found: RunResult | SegarRun = run
     if not hasattr(run, "config"):
         found = read_run(Path(run), device)
@@ -59,14 +66,21 @@ def evaluate(
     if isinstance(found.config, WorldConfig):
         if found.policy is None and found.run_dir is not None:  # pyright: ignore[reportAttributeAccessIssue]
             found = read_run(found.run_dir, None)
-        told, count, figures = _play_general(found, partition, levels, num_levels)
+        told, drawn, figures = _play_general(found, partition, levels, num_levels)
     else:
-        told, count, figures = _play_forces(found, partition, levels, num_levels)  # pyright: ignore[reportArgumentType]
-    about = f"{count} {partition} levels of {told}"
-    return {"levels": told, "partition": partition, "num_levels": count, "players": figures, "about": about}
+        told, drawn, figures = _play_forces(found, partition, levels, num_levels)  # pyright: ignore[reportArgumentType]
+    about = f"{len(drawn)} {partition} levels of {told}"
+    result = {"levels": told, "partition": partition, "num_levels": len(drawn), "players": figures, "about": about}
+    if yardstick is None:
+        return result
+    from .study import told_gap
+
+    measured = told_gap(found, drawn, figures, yardstick)
+    words = measured.pop("words")
+    return result | measured | {"about": f"{about}; {words}"}
 
 
-Played = tuple[str, int, dict[str, dict[str, float]]]  # the levels, how many, and figures of each player
+Played = tuple[str, Levels, dict[str, dict[str, float]]]  # the levels' name, the levels, and figures of each player
 
 
 def _play_forces(run: SegarRun, partition: Split, levels: str | None, num_levels: int | None) -> Played:
@@ -76,8 +90,8 @@ def _play_forces(run: SegarRun, partition: Split, levels: str | None, num_levels
     count = num_levels or (config.num_levels if partition == "train" else config.test_levels)
     drawn = replace(config, num_levels=count, test_levels=count).draw(partition, levels)
     name = levels or (config.levels if partition == "train" else config.test or config.levels)
-    players = {"trained": run.player, "untrained": before_training(run), **BASELINES}
-    return name, count, played(run, drawn, players)
+    players = {"trained": run.player, "untrained": before_training(run), **baselines(config.task)}
+    return name, drawn, played(run, drawn, players)
 
 
 def load(run_dir: Path, *, device: str | None = None) -> tuple[Any, Any]:
@@ -124,4 +138,4 @@ def _play_general(run: Any, partition: Split, levels: str | None, num_levels: in
     figures = {
         name: means(play_levels(player, env), "return", "success") for name, player in {**players, **BASELINES}.items()
     }
-    return drawn.levels.name or "a distribution of its own", len(drawn.levels), figures
+    return drawn.levels.name or "a distribution of its own", drawn.levels, figures

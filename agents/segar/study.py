@@ -1,30 +1,33 @@
 """The measures of a study of generalisation: the gap between training and test levels, their distance, and the mutual
 information of features and factors."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
+import gymnasium as gym
 import numpy as np
 
-from gumption.agents.evaluation import Player, means
-from gumption.data.settings import Count, Seed, checked
+from gumption.agents.evaluation import Greedy, Player, means, name_of
+from gumption.agents.settings import CONFIG, WorldConfig, of_module
+from gumption.data import InputError
+from gumption.data.settings import Count, Seed, checked, shown, unknown
+from gumption.envs.physics.factors import WIDTHS, Position
 from gumption.envs.segar.configurations import DIFFICULTIES, Levels
-from gumption.envs.segar.measures import w2
-from gumption.envs.segar.observations import MISSING, make_observation
+from gumption.envs.segar.measures import READINGS, w2
+from gumption.envs.segar.observations import ALL_FACTORS, MISSING, make_observation
 
+from . import guided
 from .config import FIRST, THINGS, SegarConfig
-from .evaluation import begin_levels, make_env, no_action, play_levels, random_player, scripted
+from .evaluation import baselines, begin_levels, make_env, own_player, play_levels, random_player
 from .probe import Information, ProbeSettings, information
 from .training import SegarRun, untrained_model
 
-#: Wasserstein-2 distances between sets of levels: how entities are grouped, and whether the random Order counts.
-DISTANCES: dict[str, dict[str, Any]] = {
-    "factors": {"grouping": "factors", "order": False},
-    "factors, Order": {"grouping": "factors", "order": True},
-    "types": {"grouping": "type", "order": False},
-    "types, Order": {"grouping": "type", "order": True},
-}
+#: The readings of the Wasserstein-2 distance that a study tells; see `gumption.envs.segar.measures.READINGS`.
+DISTANCES = ("factors", "factors, Order", "types", "types, Order")
+#: The player whose return is one end of the gap's scale; that of the yardstick is the other.
+LOWER = "random"
 
 
 def harder(levels: str) -> str | None:
@@ -35,30 +38,165 @@ def harder(levels: str) -> str | None:
     return f"{kind}-{DIFFICULTIES[DIFFICULTIES.index(difficulty) + 1]}"
 
 
-def generalisation(run: SegarRun) -> dict[str, dict[str, Any]]:
+def generalisation(run: SegarRun, yardstick: Any = None) -> dict[str, dict[str, Any]]:
     """Evaluate a trained run on its training levels ("train"), on the test levels of its config ("test"), and, where
     these have the distribution of the training levels, on those of the next difficulty ("harder").
 
+    :param yardstick: the player whose return there is 1 on the gap's scale, where that of random actions is 0; of
+        several, the best on each set of levels. See `contenders`; without it the scripted player.
     :returns: set -> figures: the mean return and success of players; of test levels also "w2", their distances from the
-        training levels, and "gap", the training return less the return there, as a share of the difference between the
-        scripted and the random player there.
+        training levels; "yardstick", its name; and "gap", the training return less the return there, as a share of the
+        difference between the yardstick and the random player there, None where the yardstick is no better.
+    :raises InputError: no such player; an own task, which has no scripted player, and no yardstick.
     """
     config = run.config
     train = config.draw("train")
-    found: dict[str, dict[str, Any]] = {"train": played(run, train, {"trained": run.player, "scripted": scripted})}
+    given = contenders(yardstick, run)
+    found: dict[str, dict[str, Any]] = {"train": {"trained": figures_of(home(run), train)}}
+    found["train"] |= {name: figures_of(one, train) for name, one in given.items()}
     there = {"test": config.draw("test")}
     if config.test is None and (further := harder(config.levels)) is not None:
         there["harder"] = config.draw("test", further)
     for name, levels in there.items():
-        players = {"trained": run.player, "scripted": scripted, "random": random_player}
+        players: dict[str, Player] = {"trained": run.player, LOWER: random_player}
         if name == "test":
-            players |= {"no action": no_action, "untrained": before_training(run)}
+            players |= {**baselines(config.task), "untrained": before_training(run)}
         figures: dict[str, Any] = played(run, levels, players)
-        span = figures["scripted"]["return"] - figures["random"]["return"]
-        figures["gap"] = (found["train"]["trained"]["return"] - figures["trained"]["return"]) / span
-        figures["w2"] = {label: w2(train.scenes, levels.scenes, **settings) for label, settings in DISTANCES.items()}
+        figures |= {each: figures_of(one, levels) for each, one in given.items() if each not in figures}
+        figures |= gap(found["train"]["trained"]["return"], figures, list(given))
+        figures["w2"] = {label: w2(train.scenes, levels.scenes, **READINGS[label]) for label in DISTANCES}
         found[name] = figures
     return found
+
+
+# ---- The gap, and the players that it is measured by
+
+
+class Contender(NamedTuple):
+    """A player, and what makes the environments that it plays in: those of its own observation and actions.
+
+    :ivar make: levels -> a batch with an environment for each level.
+    """
+
+    player: Player
+    make: Callable[[Levels], Any]
+    task: str
+
+
+def home(run: Any) -> Contender:
+    """The player of a run, of PPO, SAC or of the general learner, in the environments of its config."""
+    config = run.config
+    if isinstance(config, WorldConfig):
+        settings = dict(config.env)
+
+        def make(levels: Levels) -> Any:
+            return gym.make_vec(guided.ID, num_envs=len(levels), **{**settings, "levels": levels})
+
+        return Contender(Greedy(run.policy), make, "PuttPutt")
+    return Contender(run.player, lambda levels: make_env(config.task, levels, config.seen()), config.task)
+
+
+def contenders(given: Any, run: Any) -> dict[str, Contender]:
+    """Yardsticks for a run's gap by their names.
+
+    :param given: one, or a list: "scripted" or another player that learns nothing; "module:name" of a function, or the
+        function: a player (env, first) -> actions, which may look at env.state, or a policy (observation, info) ->
+        action of the run's observation; or a run of the same task: its folder or the result of a training. None is the
+        scripted player.
+    :raises InputError: no such player, the random one, or a run of another task.
+    """
+    mine = home(run)
+    known = {name: player for name, player in baselines(mine.task).items() if name != LOWER}
+    if given is None:
+        if "scripted" not in known:
+            raise InputError(
+                f"the task {mine.task} has no scripted player: give a yardstick of the gap, such as a run of another "
+                "learner or my_module:player"
+            )
+        given = "scripted"
+    several = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    if not several:
+        raise InputError("yardstick is empty: give at least one player")
+    found: dict[str, Contender] = {}
+    for one in several:
+        name, player = _contender(one, run, known)
+        if player.task != mine.task:
+            raise InputError(
+                f"the yardstick {name} plays {player.task}, and the run {mine.task}: give one of that task"
+            )
+        found[name] = player
+    return found
+
+
+def _contender(given: Any, run: Any, known: Mapping[str, Player]) -> tuple[str, Contender]:
+    """The name of a yardstick, and its player."""
+    if hasattr(given, "config"):
+        return str(getattr(given, "run_dir", None) or "a run in memory"), home(given)
+    if not isinstance(given, str | Path):
+        if not callable(given):
+            raise InputError(f"a yardstick is {shown(given)}; it is a player, its name, or a run")
+        return name_of(given), home(run)._replace(player=own_player(given, name_of(given), _actions(run)))
+    name = str(given)
+    if name in known:
+        return name, home(run)._replace(player=known[name])
+    if (Path(name) / CONFIG).is_file():
+        from .runs import read_run
+
+        return name, home(read_run(Path(name), None))
+    if ":" in name:
+        return name, home(run)._replace(player=own_player(of_module(name, "the yardstick"), name, _actions(run)))
+    if name == LOWER:
+        raise InputError(f"the yardstick is the {LOWER} player, which is the other end of the scale: give a better one")
+    raise InputError(
+        f"{unknown('the list of players', name, known)}; a yardstick is also a run's folder or MODULE:NAME"
+    )
+
+
+def _actions(run: Any) -> gym.Space[Any]:
+    """The space of one action of a run."""
+    return home(run).make(training_levels(run.config)).unwrapped.single_action_space
+
+
+def figures_of(one: Contender, levels: Levels) -> dict[str, float]:
+    """Mean return and success of a player on levels, each played once."""
+    return means(play_levels(one.player, one.make(levels).unwrapped), "return", "success")
+
+
+def gap(training: float, there: Mapping[str, Mapping[str, float]], yardsticks: Sequence[str]) -> dict[str, Any]:
+    """The generalisation gap, and the player whose return there is 1 on its scale.
+
+    :param training: the return on the training levels.
+    :param there: name -> figures of the players on other levels; "trained" and "random" are among them.
+    :param yardsticks: names of players, of which the one with the highest return counts.
+    :returns: "gap", None where that player is no better than the random one; "yardstick", its name.
+    """
+    best = max(yardsticks, key=lambda name: there[name]["return"])
+    span = there[best]["return"] - there[LOWER]["return"]
+    return {"gap": (training - there["trained"]["return"]) / span if span > 0 else None, "yardstick": best}
+
+
+def told_gap(run: Any, levels: Levels, there: Mapping[str, Any], yardstick: Any) -> dict[str, Any]:
+    """The gap of a run of any learner between its own training levels and others, for an evaluation.
+
+    :param there: figures of the players on the levels. :param yardstick: see `contenders`.
+    :returns: "players", with those of the yardsticks; "gap" and "yardstick" as in `gap`; "words" for people.
+    """
+    mine, given = home(run), contenders(yardstick, run)
+    players = {**there, **{name: figures_of(one, levels) for name, one in given.items() if name not in there}}
+    found = gap(figures_of(mine, training_levels(run.config))["return"], players, list(given))
+    best = found["yardstick"] + (f" (the best of {', '.join(given)})" if len(given) > 1 else "")
+    words = f"no gap is told: {best} is no better than random actions there"
+    if found["gap"] is not None:
+        words = f"gap to the training levels {found['gap']:.3f}, where 1 is from random actions to {best}"
+    return {"players": players, **found, "words": words}
+
+
+def training_levels(config: Any) -> Levels:
+    """The levels that a run was trained on."""
+    if isinstance(config, WorldConfig):
+        env: Any = gym.make_vec(guided.ID, num_envs=1, **{**dict(config.env), "partition": "train"})
+        return env.unwrapped.levels
+    return config.draw("train")
 
 
 @checked
@@ -71,7 +209,7 @@ def seen_and_true(
     """
     config = run.config
     env = make_env(config.task, levels, config.seen())
-    truth = make_observation({"kind": "state", "n_things": THINGS, "unique_ids": FIRST})
+    truth = make_observation(truth_of(levels))
     begin_levels(env, seed)
     pictures, factors = [], []
     everyone = np.arange(env.num_envs)
@@ -85,15 +223,78 @@ def seen_and_true(
     return np.concatenate(pictures)[:observations], np.where(numbers == MISSING, 0.0, numbers)
 
 
-def informed(run: SegarRun, levels: Levels, settings: ProbeSettings, *, observations: int = 5_000) -> Information:
-    """The probe of a run's encoder, on observations of its own player on levels."""
+def truth_of(levels: Levels) -> dict[str, Any]:
+    """The observation of all factors of all things of levels, own factors too."""
+    things = max(len(scene.entities) for scene in levels.scenes)
+    everywhere = [name for name in FIRST if all(any(one.id == name for one in s.entities) for s in levels.scenes)]
+    factors = {factor.root for scene in levels.scenes for one in scene.entities for factor in one.factors}
+    own = {each.__name__ for each in factors if each.__module__ != Position.__module__ and each.base in WIDTHS}
+    names = [*(each.__name__ for each in ALL_FACTORS), *sorted(own)]
+    return {"kind": "state", "n_things": max(THINGS, things), "unique_ids": everywhere, "factors": names}
+
+
+class Encoder(NamedTuple):
+    """What makes features.
+
+    :ivar features: observations (n, ...) -> (n, d). :ivar about: what it is, and whether its weights are random.
+    """
+
+    features: Callable[[np.ndarray], np.ndarray]
+    about: str
+
+
+RANDOM_NETWORK = "a random network: the run's encoder with the weights that its training began with"
+
+
+def encoder_of(run: SegarRun, given: Any = "trained") -> Encoder:
+    """An encoder of a run's observations.
+
+    :param given: "trained", the run's own; "untrained", the same network with random weights; or "module:name" of a
+        function of observations (n, ...), as the environment gives them, or the function. Its `about`, a text, says
+        what it is, and whether its weights are random: from here that cannot be seen.
+    :raises InputError: no such encoder.
+    """
+    if given == "trained":
+        steps = max([run.model.num_timesteps, *(int(line["step"]) for line in run.curve)])
+        return Encoder(run.features, f"the run's, trained for {steps:,} steps" if steps else RANDOM_NETWORK)
+    if given == "untrained":
+        return Encoder(without_training(run).features, RANDOM_NETWORK)
+    if isinstance(given, str) and ":" not in given:
+        wrong = unknown("the list of encoders", given, ("trained", "untrained"))
+        raise InputError(f"{wrong}; one of your own is MODULE:NAME")
+    function = of_module(given, "the encoder") if isinstance(given, str) else given
+    if not callable(function):
+        raise InputError(f"an encoder is {shown(function)}; it is a function of observations, or its name")
+    name = given if isinstance(given, str) else name_of(given)
+    told = getattr(function, "about", None)
+    return Encoder(function, f"{name}: {told or 'whether its weights are random or trained is not told (about)'}")
+
+
+def informed(
+    run: SegarRun, levels: Levels, settings: ProbeSettings, *, observations: int = 5_000, encoder: Any = "trained"
+) -> Information:
+    """The probe of an encoder, on observations of a run's own player on levels.
+
+    :param encoder: see `encoder_of`.
+    """
+    chosen = encoder_of(run, encoder)
     seen, factors = seen_and_true(run, levels, observations=observations, seed=settings.seed)
-    return information(run.features(seen), factors, settings=settings)
+    try:
+        features = chosen.features(seen)
+    except Exception as error:
+        name = encoder if isinstance(encoder, str) else name_of(encoder)
+        raise InputError(f"the encoder {name} failed: {type(error).__name__}: {error}") from error
+    return information(features, factors, settings=settings, encoder=chosen.about)
+
+
+def without_training(run: SegarRun) -> SegarRun:
+    """The same learner before training."""
+    return replace(run, final={}, curve=[], run_dir=None, model=untrained_model(run.config))
 
 
 def before_training(run: SegarRun) -> Player:
     """The player of the same learner before training."""
-    return replace(run, final={}, curve=[], run_dir=None, model=untrained_model(run.config)).player
+    return without_training(run).player
 
 
 def played(run: SegarRun, levels: Levels, players: Mapping[str, Player]) -> dict[str, dict[str, float]]:

@@ -19,7 +19,7 @@ from .factors import WIDTHS, Factor, Order, Position, Shape, Size
 from .initialization import Initialization, ThingFactory, entity_id
 from .locations import PlanarNoise, Point
 from .noise import Deterministic, Noise, NumericNoise, ScalarNoise, candidates, largest_difference
-from .scene import Scene, SimSettings
+from .scene import SETTINGS, Scene, SimSettings
 from .shapes import width
 
 #: The distance of two tasks with different entity types (the paper's m).
@@ -202,10 +202,12 @@ def _by_root(noises: Mapping[type[Factor], Noise]) -> dict[type[Factor], Numeric
 
 def _settings(initialization: Initialization) -> dict[str, NumericNoise]:
     assert initialization.sim is not None
-    defaults = SimSettings()
+    given = {**initialization.sim, **initialization.sim.get("parameters", {})}
+    names = {parameter: name for name, parameter in SETTINGS.items()}
     found: dict[str, NumericNoise] = {}
-    for name in ("framerate", "friction", "wall_damping", "gravity", "min_mass", "max_velocity", "min_velocity"):
-        value = initialization.sim.get(name, getattr(defaults, name))
+    for parameter, default in SimSettings().values().items():
+        name = names.get(parameter, parameter.__name__)
+        value = given.get(name, default)
         found[name] = value if isinstance(value, NumericNoise) else Deterministic(value)
     return found
 

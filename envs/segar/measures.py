@@ -1,6 +1,7 @@
 """Distances between sets of tasks, from their initial scenes (SEGAR, appendix B.6, algorithms 1 and 2).
 
-A set of tasks is a list of scenes, which need not be of one distribution.
+A set of tasks is a list of scenes, which need not be of one distribution. The algorithms compare factors: two sets that
+differ in their rules alone have the distance 0.
 """
 
 import tomllib
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from gumption.data import InputError
 from gumption.data.settings import Count, NonNegative, Seed, checked, unknown
@@ -20,11 +22,23 @@ from gumption.envs.physics.factors import WIDTHS, Order
 from gumption.envs.physics.initialization import Initialization
 from gumption.envs.physics.initialization_measures import MISMATCH, differences, w2_of
 from gumption.envs.physics.noise import Curves, largest_difference, transport
-from gumption.envs.physics.scene import EntityData, Scene
+from gumption.envs.physics.scene import SETTINGS, EntityData, Scene
 
 from .configurations import configuration, draw_levels
 
 Grouping = Literal["type", "factors"]
+AtMismatch = Literal["2022", "printed"]
+
+#: Named readings of algorithm 1 -> arguments of `w2`.
+READINGS: dict[str, dict[str, Any]] = {
+    "types": {"grouping": "type", "order": False},
+    "types, Order": {"grouping": "type", "order": True},
+    "factors": {"grouping": "factors", "order": False},
+    "factors, Order": {"grouping": "factors", "order": True},
+    "types, unbalanced": {"grouping": "type", "order": False, "unbalanced": True},
+    "as printed": {"grouping": "type", "order": True, "at_mismatch": "printed"},
+    "code of 2022": {"grouping": "factors", "order": True, "sliced": True},
+}
 
 #: Settings of the simulation that count as factors of one more entity.
 _SETTINGS = ("friction", "wall_damping", "gravity", "min_mass", "max_velocity")
@@ -56,21 +70,32 @@ def w2(
     grouping: Grouping = "type",
     sliced: bool = False,
     mismatch: NonNegative = MISMATCH,
+    at_mismatch: AtMismatch = "2022",
+    unbalanced: bool = False,
 ) -> float:
     """The Wasserstein-2 distance between two sets of tasks (algorithm 1).
 
     Two tasks are as far apart as the sum, over groups of entities, of the squared distance between their sets of
-    states; the distance of the task sets is the square root of the earth mover's distance with these costs.
+    states; the distance of the task sets is the square root of the earth mover's distance with these costs. In it each
+    set of tasks has the weight 1, so that the numbers of levels do not count.
 
     :param order: count the factor Order, too, which is a random permutation unless a prior sets it.
     :param grouping: "type" compares entities of one type, and the settings of the simulation as one more entity, as
-        the paper says; "factors" compares entities with the same numeric factors, as the first release did.
+        the paper says; "factors" compares entities with the same numeric factors, as the code of 2022 did.
     :param sliced: instead of the exact distance between sets of states, its mean over 50 random directions, as the
-        first release did; it is smaller.
-    :param mismatch: the distance of two tasks one of which lacks a group; the squared distance is `mismatch`².
-    :raises InputError: a set without tasks.
+        code of 2022 did; it is smaller.
+    :param mismatch: the paper's m, for two tasks one of which lacks a group.
+    :param at_mismatch: "2022" adds m² to the cost of the two tasks, as the code of 2022 did. "printed" sets their cost
+        to m, as line 16 of the algorithm does: this forgets the groups before and adds those after. Groups come in the
+        order of their first entity, so that this reading depends on the order of entities and sets.
+    :param unbalanced: each entity has the weight 1, and not each set of entities of a group. Entities are matched one
+        to one; one without a partner, or with none that costs less than two such, costs what a mismatch costs.
+    :raises InputError: a set without tasks; sliced and unbalanced together.
     """
-    cost = task_costs(first, second, order=order, grouping=grouping, sliced=sliced, mismatch=mismatch)
+    cost = task_costs(
+        first, second, order=order, grouping=grouping, sliced=sliced,
+        mismatch=mismatch, at_mismatch=at_mismatch, unbalanced=unbalanced,
+    )  # fmt: skip
     return sqrt(max(0.0, transport(cost)))
 
 
@@ -83,27 +108,30 @@ def task_costs(
     grouping: Grouping = "type",
     sliced: bool = False,
     mismatch: NonNegative = MISMATCH,
+    at_mismatch: AtMismatch = "2022",
+    unbalanced: bool = False,
 ) -> np.ndarray:
     """(n, m) the squared distance of each task of one set to each of another; see `w2`."""
+    if sliced and unbalanced:
+        raise InputError("sliced and unbalanced do not go together: a direction alone does not say who has a partner")
+    alone = mismatch if at_mismatch == "printed" else mismatch**2
     theirs, others = _groups(first, order, grouping), _groups(second, order, grouping)
-    n_first, n_second = (len(next(iter(groups.values())).counts) for groups in (theirs, others))
-    cost = np.zeros((n_first, n_second))
+    none_of_these, none_of_those = (np.zeros_like(next(iter(each.values())).counts) for each in (theirs, others))
+    cost = np.zeros((len(none_of_these), len(none_of_those)))
     for key in dict.fromkeys([*theirs, *others]):
-        if key not in theirs or key not in others:
-            there = theirs.get(key) or others[key]
-            has = (there.counts > 0)[:, None] if key in theirs else (there.counts > 0)[None]
-            cost += np.where(has, mismatch**2, 0.0)
-            continue
-        mine, its = theirs[key], others[key]
-        for n in np.unique(mine.counts):
-            for m in np.unique(its.counts):
-                rows, columns = np.flatnonzero(mine.counts == n), np.flatnonzero(its.counts == m)
-                if n and m:
-                    a, b = mine.states[rows, :n], its.states[columns, :m]
-                    found = sliced_costs(a, b) if sliced else _exact(a, b)
-                else:
-                    found = mismatch**2 if n or m else 0.0
-                cost[np.ix_(rows, columns)] += found
+        mine, its = theirs.get(key), others.get(key)
+        mine_counts = none_of_these if mine is None else mine.counts
+        its_counts = none_of_those if its is None else its.counts
+        for n in np.unique(mine_counts):
+            for m in np.unique(its_counts):
+                rows, columns = np.flatnonzero(mine_counts == n), np.flatnonzero(its_counts == m)
+                pairs = np.ix_(rows, columns)
+                if n and m and mine is not None and its is not None:
+                    cost[pairs] += _between(mine.states[rows, :n], its.states[columns, :m], sliced, unbalanced, alone)
+                elif (n or m) and at_mismatch == "printed":
+                    cost[pairs] = alone
+                elif n or m:
+                    cost[pairs] += alone * (n + m if unbalanced else 1)
     return cost
 
 
@@ -151,8 +179,8 @@ def _groups(scenes: Iterable[Scene], order: bool, grouping: Grouping) -> dict[_K
         for entity in scene.entities:
             names, state = _state(entity, order)
             task.setdefault(_Key(entity.type.__name__ if grouping == "type" else "", names), []).append(state)
-        parameters = dict(scene.sim.parameters)
-        settings = {name: getattr(scene.sim, name) for name in _SETTINGS if grouping == "type"} | parameters
+        own = {each.__name__: value for each, value in scene.sim.values().items() if each not in SETTINGS.values()}
+        settings = {name: getattr(scene.sim, name) for name in _SETTINGS if grouping == "type"} | own
         task[_Key("sim", tuple(settings))] = [list(settings.values())]
         tasks.append(task)
     if not tasks:
@@ -181,16 +209,34 @@ def _state(entity: EntityData, order: bool) -> tuple[tuple[str, ...], list[float
     return tuple(names), [values[name] for name in names]
 
 
-def _exact(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """(A, B) the squared W2 distance of each set of a (A, n, d) to each of b (B, m, d)."""
+def _between(a: np.ndarray, b: np.ndarray, sliced: bool, unbalanced: bool, alone: float) -> np.ndarray:
+    """(A, B) the squared distance of each set of states of a (A, n, d) to each of b (B, m, d).
+
+    :param alone: the cost of an entity without a partner, where `unbalanced`.
+    """
+    if sliced:
+        return sliced_costs(a, b)
     n, m = a.shape[1], b.shape[1]
     squares = ((a[:, None, :, None] - b[None, :, None, :]) ** 2).sum(-1)  # (A, B, n, m)
+    if unbalanced:
+        # A pair that costs more than two without partners is two without partners.
+        fewer, more = sorted((n, m))
+        mates = np.minimum(squares, 2 * alone)
+        return fewer * _paired(mates if n <= m else mates.swapaxes(2, 3)) + (more - fewer) * alone
     if n == 1 or m == 1:
         return squares.mean((2, 3))
-    if n == m <= _MOST_PERMUTED:
-        mates = np.array(list(permutations(range(n))))
-        return squares[:, :, np.arange(n), mates].mean(-1).min(-1)
+    if n == m:
+        return _paired(squares)
     return np.array([[transport(one) for one in row] for row in squares])
+
+
+def _paired(costs: np.ndarray) -> np.ndarray:
+    """(A, B) the least mean cost of n pairs, one to one, for costs (A, B, n, m) with n <= m."""
+    n, m = costs.shape[2:]
+    if m <= _MOST_PERMUTED:
+        mates = np.array(list(permutations(range(m), n)))
+        return costs[:, :, np.arange(n), mates].mean(-1).min(-1)
+    return np.array([[one[linear_sum_assignment(one)].mean() for one in row] for row in costs])
 
 
 def sliced_costs(a: np.ndarray, b: np.ndarray) -> np.ndarray:

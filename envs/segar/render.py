@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from math import sqrt
@@ -10,7 +11,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from gumption.data import InputError
+from gumption.data import InputError, Note
 from gumption.data.settings import Count, Seed, checked, settings
 from gumption.data.settings import Size as PictureSize
 from gumption.envs.physics import entities as kinds
@@ -390,6 +391,8 @@ def make_renderer(settings: RendererSettings) -> Renderer:
             models = load_models(settings.models)
         case "features":
             given = settings.filters
+            if given is None:
+                warnings.warn(RANDOM_TEXTURES, Note, stacklevel=3)
             filters = random_filters(settings.feature_seed) if given is None else read_filters(given)
             seeds = range(settings.feature_seed, settings.feature_seed + settings.feature_models)
             models = feature_models(filters, list(seeds), "random" if given is None else given.stem)
@@ -402,6 +405,7 @@ def make_renderer(settings: RendererSettings) -> Renderer:
 # clusters in the same order (Hungarian matching), so that they can be compared cluster by cluster.
 
 RANDOM_FILTERS, RANDOM_SIDE = 64, 3
+RANDOM_TEXTURES = "the textures are those of a random network: no filters are given, so that they are random numbers"
 #: Of the pattern of an entry that is 1, before tanh.
 _CONTRAST = 0.6
 _RESTARTS = 10  # of k-means

@@ -14,6 +14,7 @@ from gumption.agents.segar.config import SegarConfig
 from gumption.agents.settings import WorldConfig
 from gumption.data.settings import Count, Seed, Size
 from gumption.scripts.apps import App, NewFile, NewFolder, from_config, refuse_foreign, was_typed
+from gumption.scripts.output import Json, print_json, print_table
 from gumption.scripts.worlds import Resume, Run, train_and_tell
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ SHARED = ("levels", "num_levels", "level_seed", "test_levels", "total_steps", "e
 #: Fields of a `WorldConfig` that have an option of `gumption train segar`.
 OTHERS = tuple(one.name for one in fields(WorldConfig) if one.name not in (*SHARED, "world", "env", "eval_episodes"))
 
-PlayerName = Literal["scripted", "random", "no action"]
-TaskName = Literal["PuttPutt", "Invisiball", "Billiards"]
 MILLISECONDS = 50  # of a frame: a step of the environment, as long as in the world
 SIDES = range(6, 21, 2)  # of the maps of codes that models of textures are trained on
 CELL_SECONDS, SLOWEST = 60.0, 100  # a cell of the stress test may take so long, and a second for each so many steps
@@ -121,6 +120,83 @@ def axes(*, levels: Size = 100, seed: Seed = 0, out: NewFile | None = None) -> N
         write_json(out, {"command": command_line(sys.argv[1:]), "versions": versions(), **found})
 
 
+@app.command(epilog="Example: gumption segar distance tilesx1-easy tilesx1-hard --levels 30")
+def distance(
+    first: Annotated[str, typer.Argument()],
+    second: Annotated[str, typer.Argument()],
+    *,
+    levels: Size = 100,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Measure how far training levels of one distribution are from test levels of another, in each named reading of
+    algorithm 1, and by the Kolmogorov-Smirnov statistic of algorithm 2.
+
+    :param first: A configuration such as tilesx1-easy, or a .json file with a distribution of your own.
+    :param second: The same, of the test levels.
+    :param levels: Levels drawn of each.
+    :param seed: Draws the training levels; test levels are those of every study.
+    """
+    from gumption.envs.segar.measures import READINGS, ks, w2
+
+    config = SegarConfig(levels=first, test=second, num_levels=levels, test_levels=levels, level_seed=seed)
+    train, test = config.draw("train").scenes, config.draw("test").scenes
+    found = {name: w2(train, test, **reading) for name, reading in READINGS.items()}
+    apart = {"KS": ks(train, test), "KS without Order": ks(train, test, order=False)}
+    if as_json:
+        print_json({"first": first, "second": second, "levels": levels, "seed": seed, "w2": found, "ks": apart})
+        return
+    rows = [[f"W2, {name}", f"{value:.3f}"] for name, value in found.items()]
+    print_table(["measure", "distance"], rows + [[name, f"{value:.3f}"] for name, value in apart.items()])
+    print(f"{levels} training levels of {first}, {levels} test levels of {second}")
+
+
+@app.command(epilog="Example: gumption segar probe runs/segar --encoder trained,untrained,my_module:encode")
+def probe(
+    run: Annotated[Path, typer.Argument(metavar="RUN")],
+    *,
+    encoder: str = "trained,untrained",
+    partition: Literal["train", "test"] = "test",
+    levels: str | None = None,
+    observations: Count = 5_000,
+    epochs: Count = 10,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Measure how much encoders of a run's observations tell of the factors behind them (section 4.5), by the accuracy
+    of a critic on held-out observations: 50 % where they tell nothing.
+
+    :param run: Folder of a run of PPO or SAC.
+    :param encoder: trained: the run's own; untrained: the same network with random weights; MODULE:NAME: a function of
+        your own, of observations (n, ...), whose `about` says whether its weights are random. Commas between several.
+    :param partition: Levels of the training or of the test.
+    :param levels: Another configuration, such as objectsx2-hard.
+    :param observations: How many, of which a fifth is held out.
+    :param epochs: Of the critic.
+    :param seed: Of the critic, and of the player's episodes.
+    """
+    from gumption.agents.segar.probe import ProbeSettings
+    from gumption.agents.segar.runs import read_run
+    from gumption.agents.segar.study import informed
+    from gumption.data import InputError
+
+    loaded = read_run(run, "cpu")
+    if isinstance(loaded.config, WorldConfig):
+        raise InputError(f"{run} is a run of the learner that knowledge guides; the probe takes those of PPO and SAC")
+    drawn, chosen = loaded.config.draw(partition, levels), ProbeSettings(epochs=epochs, seed=seed)
+    found = {
+        name: informed(loaded, drawn, chosen, observations=observations, encoder=name)
+        for name in map(str.strip, encoder.split(","))
+    }
+    if as_json:
+        print_json({name: told._asdict() for name, told in found.items()})
+        return
+    cells = [[told.encoder, f"{told.accuracy:.1%}", f"{told.bound:.3f}", told.pairs] for told in found.values()]
+    print_table(["encoder", "accuracy", "bound in nats", "pairs"], cells)
+    where = drawn.name or "a distribution of its own"
+    print(f"{observations:,} observations of {len(drawn)} {partition} levels of {where}")
+
+
 @app.command(epilog="Example: gumption segar stress --steps 100000 --out stress.json --markdown stress.md")
 def stress(
     *, steps: Count = 10_000_000, seed: Seed = 0, out: NewFile | None = None, markdown: NewFile | None = None
@@ -172,8 +248,8 @@ def stress(
 def level(
     name: Annotated[str, typer.Argument()] = "objectsx3-hard/train/0/0",
     *,
-    task: TaskName = "PuttPutt",
-    player: PlayerName = "scripted",
+    task: str = "PuttPutt",
+    player: str | None = None,
     steps: Count = 50,
     seed: Seed = 0,
     gif: NewFile | None = None,
@@ -182,28 +258,37 @@ def level(
     """Draw a level, and tell how an episode in it ends.
 
     :param name: CONFIGURATION/train|test/SEED/NUMBER.
-    :param task: What is to be done in it.
-    :param player: Who plays it, for the animation.
+    :param task: What is to be done in it: PuttPutt, PuttPuttNegDist, Invisiball, Billiards, or MODULE:NAME of your own.
+    :param player: Who plays it: scripted, random, no action, or MODULE:NAME of your own.  [default: scripted, if
+        there is such a player of the task, else random]
     :param steps: The longest that the episode may be.
     :param seed: Of a random player.
     :param gif: Save an episode as an animation.
     :param json: Save the scene, for reset options.
     """
-    from gumption.agents.segar.evaluation import BASELINES
+    from gumption.agents.segar.evaluation import baselines, make_env, own_player
+    from gumption.agents.settings import of_module
+    from gumption.data import InputError
+    from gumption.data.settings import unknown
     from gumption.data.writing import write_json
-    from gumption.envs import worlds
+    from gumption.envs.segar.tasks import TASKS
 
-    entry = next(each for each in worlds.find("segar").environments if each.id == f"gumption/{task}-v0")
-    env = worlds.find("segar").load(entry.vector, "environment")(
-        1, render_mode="rgb_array", autoreset_mode="Disabled", observation="state", num_levels=1, max_steps=steps
-    )
+    if ":" not in task and task not in TASKS:
+        raise InputError(f"{unknown('the list of tasks', task, TASKS)}; one of your own is MODULE:NAME")
+    known = baselines(task)
+    player = player or ("scripted" if "scripted" in known else "random")
+    if ":" not in player and player not in known:
+        raise InputError(f"{unknown(f'the list of players of {task}', player, known)}; one of your own is MODULE:NAME")
+    settings = {"render_mode": "rgb_array", "autoreset_mode": "Disabled", "num_levels": 1, "max_steps": steps}
+    env = make_env(task, None, "state", 1, **settings)
+    play = known.get(player) or own_player(of_module(player, "--player"), player, env.single_action_space)
     env.reset(seed=seed, options={"level": name})
     print(env.draw_frame(0, "ansi"), end="")
     if json is not None:
         write_json(json, env.state.scene(0).to_data())
     frames, total, over = [env.draw_frame(0, "rgb_array")], 0.0, False
     while not over:
-        _, reward, terminated, truncated, _ = env.step(BASELINES[player](env, env.episode_begins()))
+        _, reward, terminated, truncated, _ = env.step(play(env, env.episode_begins()))
         frames.append(env.draw_frame(0, "rgb_array"))
         total, over = total + float(reward[0]), bool(terminated[0] or truncated[0])
     success = "with success" if env.success[0] else "without success"

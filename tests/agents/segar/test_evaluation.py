@@ -1,10 +1,24 @@
 """Levels played once each: returns with the last reward, and players that learn nothing."""
 
+from types import SimpleNamespace
+
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium import spaces
+from gymnasium.vector.utils import batch_space
 
-from gumption.agents.segar.evaluation import BASELINES, make_env, no_action, play_levels, random_player, scripted
+from gumption.agents.segar.evaluation import (
+    BASELINES,
+    baselines,
+    make_env,
+    no_action,
+    own_player,
+    play_levels,
+    random_player,
+    scripted,
+)
+from gumption.data import InputError
 from gumption.envs.segar.configurations import draw_levels
 from gumption.envs.segar.observations import ObservationSettings
 
@@ -48,3 +62,58 @@ def test_random_forces_depend_on_the_seed():
     )
     assert np.array_equal(one, same)
     assert not np.array_equal(one, other)
+
+
+def test_people_wrote_a_player_of_three_tasks_alone():
+    assert list(baselines("Invisiball")) == ["random", "no action", "scripted"]
+    for task in ("Billiards", "my_module:DustyPutt"):
+        assert list(baselines(task)) == ["random", "no action"]
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        spaces.Discrete(5),
+        spaces.Box(np.array([1.0, -3.0, 0.0]), np.array([2.0, -1.0, 4.0]), dtype=np.float64),
+        spaces.Box(-np.inf, np.inf, (2,)),
+        spaces.MultiDiscrete([2, 3]),
+    ],
+    ids=str,
+)
+def test_random_and_no_action_are_of_the_space_of_any_task(space):
+    def env(seed):
+        rng = np.random.default_rng(seed)
+        return SimpleNamespace(
+            single_action_space=space, action_space=batch_space(space, 40), num_envs=40, np_random=rng
+        )
+
+    one, same, other = (random_player(env(seed), np.ones(40, dtype=bool)) for seed in (0, 0, 1))
+    assert np.array_equal(one, same)
+    assert not np.array_equal(one, other)
+    assert len(np.unique(one, axis=0)) > 3
+    for action in (*one, *no_action(env(0), np.ones(40, dtype=bool))):
+        assert space.contains(action.astype(space.dtype) if space.shape else int(action))
+
+
+def test_random_forces_are_those_of_a_uniform_draw():
+    env = make_env("PuttPutt", draw_levels("empty-easy", n=3), STATE)
+    env.reset(seed=4)
+    drawn = random_player(env, env.episode_begins())
+    env.reset(seed=4)
+    assert np.array_equal(drawn, env.np_random.uniform(-2.0, 2.0, (3, 2)))
+
+
+def test_a_function_of_ones_own_is_a_player_or_a_policy():
+    levels = draw_levels("empty-hard", n=3)
+    env = make_env("PuttPutt", levels, STATE)
+
+    def policy(observation, info):
+        return np.ones((len(observation), 2))
+
+    def player(env, first):
+        return np.ones((env.num_envs, 2))
+
+    found = [play_levels(own_player(one, "mine", env.single_action_space), env) for one in (policy, player)]
+    assert np.array_equal(found[0]["return"], found[1]["return"])
+    with pytest.raises(InputError, match="the player mine failed: TypeError"):
+        play_levels(own_player(lambda env, first: len(env), "mine", env.single_action_space), env)

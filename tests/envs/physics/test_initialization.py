@@ -20,7 +20,17 @@ from gumption.envs.physics.entities import (
     SandTile,
     Tile,
 )
-from gumption.envs.physics.factors import Charge, Mass, Order, Position, Shape, Size, Velocity
+from gumption.envs.physics.factors import (
+    PARAMETERS,
+    Charge,
+    Mass,
+    Order,
+    Parameter,
+    Position,
+    Shape,
+    Size,
+    Velocity,
+)
 from gumption.envs.physics.initialization import Initialization, Prior, ThingFactory
 from gumption.envs.physics.initialization_measures import (
     Difference,
@@ -280,6 +290,20 @@ def test_differences_are_exact_distances_of_what_differs() -> None:
     assert found["numbers", "how many Ball"].w2 == pytest.approx(np.sqrt(0.5))
     assert w2_of(list(found.values())) == pytest.approx(np.sqrt(sum((each.w2 or 0) ** 2 for each in found.values())))
     assert differences(first, first) == []
+
+
+def test_own_parameters_are_settings_that_differ() -> None:
+    class Updraft(Parameter, default=2.0):
+        pass
+
+    try:
+        calm, strong = (Initialization(sim={"parameters": {"Updraft": value}}) for value in (2.0, 5.0))
+        assert differences(Initialization(), calm) == []
+        (found,) = differences(Initialization(), strong)
+        assert (found.of, found.w2, found.ks) == (("sim", "Updraft"), pytest.approx(3), 1)
+        assert ks_of(calm, strong) == 1.0
+    finally:
+        del PARAMETERS[Updraft.__name__]
 
 
 def test_other_types_and_shares_of_types_are_differences() -> None:

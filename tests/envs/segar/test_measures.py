@@ -8,15 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 from scipy import stats
 
 from gumption.data import InputError
 from gumption.envs.physics.entities import Object
-from gumption.envs.physics.factors import Size
+from gumption.envs.physics.factors import PARAMETERS, Parameter, Size
 from gumption.envs.physics.noise import transport
 from gumption.envs.physics.scene import Scene
 from gumption.envs.segar.configurations import draw_levels
-from gumption.envs.segar.measures import ks, sliced_costs, task_costs, w2
+from gumption.envs.segar.measures import READINGS, ks, sliced_costs, task_costs, w2
 
 
 def scene(*entities: tuple[str, dict[str, Any]], **sim: Any) -> Scene:
@@ -74,6 +77,112 @@ def test_a_type_that_one_lacks_costs_the_square_of_the_mismatch() -> None:
     np.testing.assert_allclose(task_costs([ball, both], [charger]), [[20_000], [10_000]])
 
 
+def test_at_a_mismatch_the_algorithm_as_printed_sets_the_cost_to_m() -> None:
+    ball, both = scene(("Ball", {})), scene(("Ball", {}), ("Charger", {}))
+    hole = scene(("Hole", {}))
+    assert w2([ball], [both], at_mismatch="printed") == pytest.approx(np.sqrt(100))
+    assert w2([ball], [hole], at_mismatch="printed") == pytest.approx(np.sqrt(100)), "m, not m twice"
+    assert w2([ball], [hole], at_mismatch="printed", mismatch=7.0) == pytest.approx(np.sqrt(7))
+    np.testing.assert_allclose(task_costs([ball, both], [hole], at_mismatch="printed"), [[100], [100]])
+
+
+def test_as_printed_a_mismatch_forgets_the_groups_before_it_and_those_after_it_are_added() -> None:
+    heavy = scene(("Ball", {"Mass": 4.0}))
+    ball_first, charger_first = (
+        scene(*order) for order in ([("Ball", {}), ("Charger", {})], [("Charger", {}), ("Ball", {})])
+    )
+    assert w2([ball_first], [heavy], at_mismatch="printed") == pytest.approx(np.sqrt(100))
+    assert w2([charger_first], [heavy], at_mismatch="printed") == pytest.approx(np.sqrt(100 + 3**2))
+    assert w2([heavy], [charger_first], at_mismatch="printed") == pytest.approx(np.sqrt(100)), "the sets' order counts"
+    for one in (ball_first, charger_first):
+        assert w2([one], [heavy]) == pytest.approx(np.sqrt(100**2 + 3**2))
+
+
+def test_unbalanced_each_thing_weighs_one_and_one_without_a_partner_costs_a_mismatch() -> None:
+    one, three = [masses(1.0)], [masses(1.5, 2.0, 4.0)]
+    assert w2(one, three) == pytest.approx(np.sqrt((0.5**2 + 1 + 3**2) / 3))
+    assert w2(one, three, unbalanced=True) == pytest.approx(np.sqrt(0.5**2 + 2 * 100**2))
+    assert w2(three, one, unbalanced=True, mismatch=2.0) == pytest.approx(np.sqrt(0.5**2 + 2 * 2**2))
+    assert w2([masses(1.0, 2.0)], [masses(2.0, 4.0)], unbalanced=True) == pytest.approx(np.sqrt(5)), "not the mean"
+    crossed = w2([masses(5.0, 1.0)], [masses(1.0, 9.0, 5.5)], unbalanced=True, mismatch=2.0)
+    assert crossed == pytest.approx(np.sqrt(0 + 0.5**2 + 2**2))
+    many = w2([masses(*range(1, 6))], [masses(*range(1, 8))], unbalanced=True, mismatch=2.0)
+    assert many == pytest.approx(np.sqrt(2 * 2**2))
+
+
+def test_unbalanced_a_partner_that_costs_more_than_none_is_left() -> None:
+    assert w2([masses(1.0)], [masses(9.0)], unbalanced=True, mismatch=2.0) == pytest.approx(np.sqrt(2 * 2**2))
+    assert w2([masses(1.0)], [masses(3.0)], unbalanced=True, mismatch=2.0) == pytest.approx(2)
+    nothing, balls = scene(), masses(1.0, 2.0, 3.0)
+    assert w2([nothing], [balls], unbalanced=True, mismatch=2.0) == pytest.approx(np.sqrt(3 * 2**2))
+    assert w2([nothing], [balls], unbalanced=True, at_mismatch="printed") == pytest.approx(np.sqrt(100))
+    printed = w2([masses(1.0)], [masses(1.5, 2.0)], unbalanced=True, at_mismatch="printed")
+    assert printed == pytest.approx(np.sqrt(0.5**2 + 100)), "the price is m"
+
+
+def test_unbalanced_the_numbers_of_tasks_do_not_count() -> None:
+    one, twice = [masses(1.0)], [masses(2.0)] * 2
+    assert w2(one, twice, unbalanced=True) == pytest.approx(1)
+
+
+def test_sliced_and_unbalanced_do_not_go_together() -> None:
+    with pytest.raises(InputError, match="sliced and unbalanced do not go together"):
+        w2([masses(1.0)], [masses(1.0)], sliced=True, unbalanced=True)
+
+
+things = st.tuples(st.sampled_from(["Ball", "Charger", "SandTile"]), st.floats(-3, 3), st.floats(0.1, 3))
+tasks = st.lists(st.lists(things, max_size=4), min_size=1, max_size=3)
+
+
+def drawn(rows: list[list[tuple[str, float, float]]]) -> list[Scene]:
+    return [
+        scene(
+            *(
+                (kind, {"Friction": much} if kind == "SandTile" else {"Charge": charge, "Mass": much})
+                for kind, charge, much in row
+            )
+        )
+        for row in rows
+    ]
+
+
+SYMMETRIC = [
+    *READINGS.values(),
+    {"grouping": "factors", "unbalanced": True, "mismatch": 2.0},
+    {"unbalanced": True, "mismatch": 1.0},
+]
+
+
+@pytest.mark.parametrize("reading", SYMMETRIC, ids=str)
+@given(first=tasks, second=tasks, data=st.data())
+@hypothesis_settings(max_examples=40, deadline=None)
+def test_what_every_reading_keeps(reading: dict[str, Any], first: Any, second: Any, data: Any) -> None:
+    """Equal sets are 0 apart. But for a mismatch as printed, the order of sets, tasks and things does not count."""
+    mine, its = drawn(first), drawn(second)
+    assert w2(mine, mine, **reading) == pytest.approx(0, abs=1e-6)
+    if reading.get("at_mismatch") == "printed":
+        return
+    apart = w2(mine, its, **reading)
+    assert apart == pytest.approx(w2(its, mine, **reading), abs=1e-6)
+    shuffled = drawn([data.draw(st.permutations(row)) for row in data.draw(st.permutations(first))])
+    assert apart == pytest.approx(w2(shuffled, its, **reading), abs=1e-6)
+
+
+@given(st.lists(tasks, min_size=3, max_size=3), st.booleans())
+@hypothesis_settings(max_examples=60, deadline=None)
+def test_the_triangle_inequality_holds(sets: Any, unbalanced: bool) -> None:
+    a, b, c = (drawn(rows) for rows in sets)
+    settings: dict[str, Any] = {"unbalanced": unbalanced, "mismatch": 2.0 if unbalanced else 100.0}
+    assert w2(a, c, **settings) <= w2(a, b, **settings) + w2(b, c, **settings) + 1e-6
+
+
+@given(st.lists(st.floats(0.1, 9), min_size=1, max_size=6), st.lists(st.floats(0.1, 9), min_size=1, max_size=6))
+@hypothesis_settings(max_examples=60, deadline=None)
+def test_where_nothing_is_missing_both_readings_of_a_mismatch_are_one(first: list[float], second: list[float]) -> None:
+    a, b = [masses(*first)], [masses(*second)]
+    assert w2(a, b) == w2(a, b, at_mismatch="printed")
+
+
 def test_grouping_by_factors_compares_entities_of_other_types() -> None:
     ball, charger = scene(("Ball", {})), scene(("Charger", {}))
     apart = w2([ball], [charger], grouping="factors")
@@ -90,6 +199,17 @@ def test_order_counts_unless_it_is_left_out() -> None:
 def test_settings_of_the_simulation_count() -> None:
     assert w2([scene(friction=0.1)], [scene(friction=0.5)]) == pytest.approx(0.4)
     assert w2([scene(friction=0.1)], [scene(friction=0.5)], grouping="factors") == 0
+
+
+def test_a_parameter_that_a_scene_does_not_give_has_its_default() -> None:
+    class Breeze(Parameter, default=2.0):
+        pass
+
+    try:
+        assert w2([scene(parameters={"Breeze": 5.0})], [scene()]) == pytest.approx(3)
+        assert w2([scene(parameters={"Breeze": 2.0})], [scene()]) == 0
+    finally:
+        del PARAMETERS[Breeze.__name__]
 
 
 @pytest.mark.parametrize(
@@ -258,3 +378,5 @@ def test_an_empty_set_is_told() -> None:
 def test_a_grouping_that_there_is_not_is_told() -> None:
     with pytest.raises(InputError, match="grouping is 'id'; it can be type, factors"):
         w2([masses(1.0)], [masses(1.0)], grouping="id")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match="at_mismatch is 'm'; it can be 2022, printed"):
+        w2([masses(1.0)], [masses(1.0)], at_mismatch="m")  # pyright: ignore[reportArgumentType]

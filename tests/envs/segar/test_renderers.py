@@ -1,12 +1,13 @@
 """Renderers: textures of levels and factors, plain colours, and settings."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from gumption.data import InputError
+from gumption.data import InputError, Note
 from gumption.envs.physics.entities import TYPES, Ball, SandTile
 from gumption.envs.physics.factors import Heat, Mass, Velocity, Visible
 from gumption.envs.physics.state import State
@@ -243,3 +244,14 @@ def test_models_of_different_sizes_are_refused() -> None:
     for models in ([], mixed):
         with pytest.raises(InputError, match="models: give at least one, and all of one size of pattern"):
             Textured(models)
+
+
+def test_textures_of_random_filters_are_told_as_those_of_a_random_network(tmp_path: Path) -> None:
+    with pytest.warns(Note, match="the textures are those of a random network: no filters are given"):
+        drawn: Any = make_renderer(RendererSettings(kind="features", feature_models=2))
+    assert [model.name for model in drawn.models] == ["random-0", "random-1"]
+    np.save(tmp_path / "first_layer.npy", random_filters(1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        drawn = make_renderer(RendererSettings(kind="features", filters=tmp_path / "first_layer.npy"))
+    assert [model.name for model in drawn.models] == ["first_layer-0"]
