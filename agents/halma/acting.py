@@ -8,9 +8,9 @@ import numpy as np
 from gumption.agents.evaluation import steps
 from gumption.data import InputError
 from gumption.data.settings import Seed, checked
-from gumption.envs.halma import oracle_trials
 from gumption.envs.halma.env import HALMAVectorEnv, Measures, Outcome, Tally
-from gumption.envs.halma.maze import DIRECTIONS
+from gumption.envs.halma.maze import oracle_options
+from gumption.envs.halma.rules import RULES, Rules
 
 
 class Percept(NamedTuple):
@@ -42,14 +42,15 @@ MakeActor = Callable[[HALMAVectorEnv], Actor]
 
 
 def panel_rows(observation: np.ndarray) -> np.ndarray:
-    """(B, 11, 19) uint8 symbolic observations -> (B, 11) int64 panel rows; InputError for other observations."""
-    if observation.shape[1:] != (11, 19):
+    """(B, 11, 19) uint8 symbolic observations, of another side of other width -> (B, 11) int64 panel rows; InputError
+    for other observations."""
+    if observation.shape[1:2] != (11,) or observation.ndim != 3:
         raise InputError(
             f"knowledge is about digits, and an observation of shape {observation.shape[1:]} has none: "
             'play with observation="symbolic"'
         )
     rows = observation.argmax(-1)
-    rows[:, :10] -= 9
+    rows[:, :10] -= observation.shape[2] // 2
     rows[:, 10] = np.where(observation[:, 10].any(-1), rows[:, 10] + 1, 0)
     return rows
 
@@ -110,42 +111,43 @@ def play(actor: Actor, env: HALMAVectorEnv, mazes: np.ndarray, seed: Seed = 0) -
     return tally.measures()
 
 
-def random_options(rng: np.random.Generator, count: int, max_opt_len: int) -> np.ndarray:
+def random_options(rng: np.random.Generator, count: int, max_opt_len: int, rules: Rules = RULES) -> np.ndarray:
     """Options (n, 1 + T) int64 at random: the number of primitives, then each of them, the rest zero.
 
     Decision: "up to max_opt_len primitives" (3.1). If all T were drawn, options of one or two cells, which most panels
     afford, would be rare: of 5 primitives 1 option in 100 is valid, here 5.
     """
-    options = rng.integers(4, size=(count, 1 + max_opt_len))
+    most = 4 if rules.count == 4 else [4, *[rules.count] * max_opt_len]
+    options = rng.integers(most, size=(count, 1 + max_opt_len))
     options[:, 1:] *= np.arange(max_opt_len) < rng.integers(1, max_opt_len + 1, size=(count, 1))
     return options
 
 
-def other_options(rng: np.random.Generator, options: np.ndarray) -> np.ndarray:
+def other_options(rng: np.random.Generator, options: np.ndarray, rules: Rules = RULES) -> np.ndarray:
     """Options to explore instead of (n, 1 + T) given ones: random ones, half of them in the same direction.
 
     The choice of an option has two levels (3.1): lengths are explored in directions that are known to be right.
     """
-    drawn = random_options(rng, len(options), options.shape[1] - 1)
+    drawn = random_options(rng, len(options), options.shape[1] - 1, rules)
     same = rng.random(len(options)) < 0.5
     drawn[same, 0] = options[same, 0]
     return drawn
 
 
-def explored(rng: np.random.Generator, options: np.ndarray, greedy: float) -> np.ndarray:
+def explored(rng: np.random.Generator, options: np.ndarray, greedy: float, rules: Rules = RULES) -> np.ndarray:
     """The options (n, 1 + T) with probability `greedy`, else others."""
     elsewhere = rng.random(len(options)) >= greedy
-    return np.where(elsewhere[:, None], other_options(rng, options), options)
+    return np.where(elsewhere[:, None], other_options(rng, options, rules), options)
 
 
 class RandomActor:
     """Random options, as in exploration."""
 
-    def __init__(self, max_opt_len: int) -> None:
-        self.max_opt_len = max_opt_len
+    def __init__(self, max_opt_len: int, rules: Rules = RULES) -> None:
+        self.max_opt_len, self.rules = max_opt_len, rules
 
     def act(self, percept: Percept, rng: np.random.Generator) -> np.ndarray:
-        return random_options(rng, len(percept.first), self.max_opt_len)
+        return random_options(rng, len(percept.first), self.max_opt_len, self.rules)
 
 
 class OracleActor:
@@ -153,15 +155,13 @@ class OracleActor:
 
     def __init__(self, env: HALMAVectorEnv) -> None:
         self.env = env
-        trials = [oracle_trials(maze, env.max_opt_len) for maze in env.mazes]
+        trials = [oracle_options(maze, env.max_opt_len, env.rules) for maze in env.mazes]
         longest = max(len(trial) for pair in trials for trial in pair)
         # By maze, trial (first or later) and step: an option.
         self.options = np.zeros((len(trials), 2, longest, 1 + env.max_opt_len), dtype=np.int64)
         for m, pair in enumerate(trials):
             for later, trial in enumerate(pair):
-                for step, (direction, length) in enumerate(trial):
-                    primitives = np.clip(length - 3 * np.arange(env.max_opt_len), 0, 3)  # as few as possible
-                    self.options[m, later, step] = [DIRECTIONS.index(direction), *primitives]
+                self.options[m, later, : len(trial)] = trial
 
     def act(self, percept: Percept, rng: np.random.Generator) -> np.ndarray:
         env = self.env

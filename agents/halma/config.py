@@ -8,7 +8,8 @@ from annotated_types import Ge, Le, MultipleOf
 from gumption.agents.settings import KnowledgeConfig, Overrides, RunConfig, by_name
 from gumption.data import InputError
 from gumption.data.settings import Count, InnerShare, NonNegative, Positive, Seed, Share, Size, Whole, settings, unknown
-from gumption.envs.halma.maze import Images, MeanBranches, MeanDepth, NumMazes, OptLen, Panels
+from gumption.envs.halma.maze import Images, MeanBranches, MeanDepth, NumMazes, Panels
+from gumption.envs.halma.rules import RULES, OptLen, PanelsEqual, Rules, Side
 
 Symbolic = Literal["mlp", "lstm", "tran", "tran+lstm"]
 Visual = Literal["cnn+mlp", "cnn+tran", "space"]
@@ -106,6 +107,10 @@ class HALMAConfig(KnowledgeConfig):
     :ivar maze_seed: draws the mazes.
     :ivar mean_depth: mean number of cells of a branch of a maze, at least 1.
     :ivar mean_branches: mean number of branches of a maze.
+    :ivar adjusted: turn mazes so that colours are uniform, and leave out those with panels of more than 8 digits.
+    :ivar side: mazes fit into a box of so many cells both ways.
+    :ivar panels_equal: where a crossing is as far as the wall: "both" digits, or "one", the wall's.
+    :ivar primitives: with commas between: numbers of cells, and MODULE:NAME of your own.
     :ivar panels: visual panels are "redrawn" at each look, or "fixed": one picture for each cell of a maze.
     :ivar images: handwriting of visual panels, see `HALMASettings`.
     :ivar space_model: folder of a pretrained SPACE model, for agent="space".
@@ -124,6 +129,10 @@ class HALMAConfig(KnowledgeConfig):
     maze_seed: Seed = 0
     mean_depth: MeanDepth = 2
     mean_branches: MeanBranches = 5
+    adjusted: bool = False
+    side: Side = RULES.side
+    panels_equal: PanelsEqual = RULES.panels_equal
+    primitives: str = RULES.primitives
     panels: Panels = "redrawn"
     images: Images = "train"
     space_model: str | None = None
@@ -143,6 +152,15 @@ class HALMAConfig(KnowledgeConfig):
         if self.world != WORLD:
             raise InputError(f"a run of the world {self.world!r:.60}, not of {WORLD}")
         self.check_knowledge()
+        if self.guided and (self.side > 10 or self.primitives != RULES.primitives):
+            raise InputError(
+                f"a guided agent's strategy is written for digits up to 9 and the primitives {RULES.primitives}: leave "
+                "guided out, or give a graph with kg"
+            )
+        if self.side > 10 and self.agent in VISUAL:
+            raise InputError(
+                f"side is {self.side}: handwritten digits show distances up to 9; {self.agent} sees panels"
+            )
         if self.has_knowledge and self.agent in VISUAL:
             raise InputError(f"{self.agent} sees pictures; knowledge is about digits: guided and kg need symbols")
         if self.guided and self.kg != "none":
@@ -157,7 +175,12 @@ class HALMAConfig(KnowledgeConfig):
             raise InputError(f"panels={self.panels!r} is for agents that see panels; {self.agent} sees symbols")
         if (self.space_model is not None) != (self.agent == "space"):
             raise InputError("agent='space' and space_model go together: it is the folder of a pretrained model")
-        _ = self.learner
+        _ = self.learner, self.rules
+
+    @property
+    def rules(self) -> Rules:
+        """Of the world."""
+        return Rules(self.side, self.panels_equal, self.primitives)
 
     @property
     def learner(self) -> TD3Parameters:

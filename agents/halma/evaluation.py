@@ -24,7 +24,8 @@ from gumption.data.sealed import read_sealed, write_sealed
 from gumption.data.settings import Count, Size, check, checked, settings
 from gumption.envs.halma import HALMAVectorEnv, Mazes
 from gumption.envs.halma.diagnostics import SPLITS, TESTS, TRAINING
-from gumption.envs.halma.maze import Images, Observation, OptLen, Panels
+from gumption.envs.halma.maze import Images, Observation, Panels
+from gumption.envs.halma.rules import RULES, OptLen, Rules
 
 from .acting import Actor, MakeActor, OracleActor, Percept, RandomActor, explored, panel_rows, play
 from .config import HALMAConfig
@@ -97,7 +98,7 @@ class GivenAgent:
         return {"agent": label(self), **own, **self.env}
 
     def actor(self, test: str = "the test") -> Actor:
-        space = HALMAVectorEnv(1, max_opt_len=self.max_opt_len).single_action_space
+        space = HALMAVectorEnv(1, max_opt_len=self.max_opt_len, **self.env).single_action_space
         return _GivenActor(GivenPlayer(self.policy, space, single=self.single, name=label(self), where=test), self)
 
 
@@ -113,7 +114,7 @@ class _GivenActor:
             "success": percept.reached,
             "reward": percept.reward,
             "action": percept.action,
-            "action_mask": np.ones((size, 4 + 4 * self.agent.max_opt_len), dtype=np.int8),
+            "action_mask": np.ones((size, int(self.player.space.nvec.sum())), dtype=np.int8),
         }
         if self.agent.observation == "symbolic":
             info["panel"] = panel_rows(percept.observation)
@@ -167,7 +168,7 @@ def evaluate_splits(
         "Playable | GivenAgent", run if hasattr(run, "config") else GivenAgent(cast("Callable[..., Any]", run))
     )
     if isinstance(agent, GivenAgent):
-        agent = replace(agent, max_opt_len=length)
+        agent = replace(agent, max_opt_len=length, env={**agent.env, **splits.rules.changes})
     config = agent.config
     if length != config.max_opt_len:
         raise InputError(
@@ -175,6 +176,9 @@ def evaluate_splits(
             "give the run its own splits"
         )
 
+    if not isinstance(config, GivenAgent) and splits.rules != config.rules:
+        theirs, own = (rules.changes or "the paper's rules" for rules in (splits.rules, config.rules))
+        raise InputError(f"the splits were made in a world of {theirs} and the run in one of {own}: give it its own")
     for test in tests or ():
         check("tests", test, Literal[tuple(splits)])
     chosen = [test for test in splits if tests is None or test in tests]
@@ -182,7 +186,7 @@ def evaluate_splits(
     def tests_of(make: MakeActor | None) -> dict[str, Summary]:
         played = {}
         for test in chosen:
-            mazes = splits[test] if num_mazes is None else Mazes(splits[test].mazes[:num_mazes])
+            mazes = splits[test] if num_mazes is None else Mazes(splits[test].mazes[:num_mazes], splits.rules)
             played[test] = play_test(agent, mazes, test, seeds, make)
             if keep is not None:
                 keep(test, summarise(played[test]))
@@ -324,11 +328,11 @@ def _rounded(values: np.ndarray) -> list[float]:
 class Exploring:
     """Plays an actor's option with probability `greedy`, else a random one, as trained agents do."""
 
-    def __init__(self, actor: Actor, greedy: float) -> None:
-        self.actor, self.greedy = actor, greedy
+    def __init__(self, actor: Actor, greedy: float, rules: Rules = RULES) -> None:
+        self.actor, self.greedy, self.rules = actor, greedy, rules
 
     def act(self, percept: Percept, rng: np.random.Generator) -> np.ndarray:
-        return explored(rng, self.actor.act(percept, rng), self.greedy)
+        return explored(rng, self.actor.act(percept, rng), self.greedy, self.rules)
 
 
 def comparisons(run: HALMARun) -> Mapping[str, MakeActor]:
@@ -339,10 +343,12 @@ def comparisons(run: HALMARun) -> Mapping[str, MakeActor]:
     if knowledge is None:
         return {}
     return {
-        KNOWLEDGE_ONLY: lambda _: Exploring(KnowledgeActor(knowledge, config.max_opt_len), config.learner.greedy_last),
+        KNOWLEDGE_ONLY: lambda _: Exploring(
+            KnowledgeActor(knowledge, config.max_opt_len, config.rules), config.learner.greedy_last, config.rules
+        ),
         UNTRAINED: lambda _: run.actor(trained=False),
         TAKEN_AWAY: lambda _: run.actor(guided=False),
-        RANDOM: lambda _: RandomActor(config.max_opt_len),
+        RANDOM: lambda _: RandomActor(config.max_opt_len, config.rules),
         ORACLE: OracleActor,
     }
 

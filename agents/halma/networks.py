@@ -2,7 +2,8 @@
 
 Features are what the replay buffer keeps: (..., 11, 19) uint8 symbols, (..., 128, 128, 3) uint8 pictures, or
 (..., 64, 33) float32 slots of SPACE. All layers have ReLU and `size` units unless said otherwise. Actor and critic
-(Figs S7 and S8) go through an option of T primitives as T + 1 choices of four, direction first.
+(Figs S7 and S8) go through an option of T primitives as T + 1 choices of four, direction first. In a world of other
+rules symbols have other columns, and primitives are chosen from as many as it has.
 """
 
 from collections.abc import Callable
@@ -21,12 +22,11 @@ from .knowledge import HALMAKnowledge
 from .scoring import Guide, StrategyGuide, make_guide
 from .space import PRESENT, SpaceEncoder
 
-ROWS, COLUMNS = 11, 19
+ROWS = 11
 SLOTS, SLOT_SIZE = 64, 33
 HEADS, LAYERS = 4, 4
-ZERO = 9  # the column of a value that is not shown
 MASKED = -1e9
-CHOICES = 4  # of a direction and of a primitive
+CHOICES = 4  # of a direction
 
 # What is added (B, 4) to the logits of the next choice, given the choices made so far, (B, t) int64.
 Bias = Callable[[torch.Tensor], torch.Tensor]
@@ -46,8 +46,10 @@ class Body(nn.Module):
         super().__init__()
         size = config.learner.hidden_size
         self.size = size
-        self.encoder = ENCODERS[config.agent.removesuffix("+lstm")](size)
-        self.memory = LSTM(size, 1 + config.max_opt_len) if config.recurrent else None
+        name = config.agent.removesuffix("+lstm")
+        self.encoder = SYMBOLS[name](size, config.rules.columns) if name in SYMBOLS else PANELS[name](size)
+        choices = max(CHOICES, config.rules.count)
+        self.memory = LSTM(size, 1 + config.max_opt_len, choices) if config.recurrent else None
 
     def start(self, n: int) -> Memo:
         """The memo of n agents at the beginning of an episode."""
@@ -80,9 +82,10 @@ class LSTM(nn.Module):
 
     REWARD_SCALE = 0.01  # the goal's reward becomes 1
 
-    def __init__(self, size: int, tokens: int) -> None:
+    def __init__(self, size: int, tokens: int, choices: int) -> None:
         super().__init__()
-        self.given = nn.Linear(size + CHOICES * tokens + 1, 4 * size)
+        self.choices = choices
+        self.given = nn.Linear(size + choices * tokens + 1, 4 * size)
         self.kept = nn.Linear(size, 4 * size, bias=False)
         self.norm_seen = nn.LayerNorm(size)
         self.norm_given, self.norm_kept = nn.LayerNorm(4 * size), nn.LayerNorm(4 * size)
@@ -91,7 +94,7 @@ class LSTM(nn.Module):
     def forward(
         self, made: torch.Tensor, action: torch.Tensor, reward: torch.Tensor, first: torch.Tensor, memo: Memo
     ) -> tuple[torch.Tensor, Memo]:
-        options = functional.one_hot(action, CHOICES).flatten(2).to(made.dtype)
+        options = functional.one_hot(action, self.choices).flatten(2).to(made.dtype)
         inputs = torch.cat([self.norm_seen(made), options, self.REWARD_SCALE * reward[..., None]], 2)
         given = self.norm_given(self.given(inputs))
         on = (~first).to(made.dtype)[..., None]
@@ -150,9 +153,9 @@ class Relations(nn.Module):
 
 
 class SymbolMLP(nn.Module):
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, columns: int) -> None:
         super().__init__()
-        self.layers = _layers(ROWS * COLUMNS, size, size)
+        self.layers = _layers(ROWS * columns, size, size)
 
     def forward(self, symbols: torch.Tensor) -> torch.Tensor:
         return self.layers(symbols.flatten(1).to(torch.float32))
@@ -165,9 +168,10 @@ class SymbolTransformer(nn.Module):
     are the same in every panel would make up nearly the whole maximum: features hardly differ, and ReLUs die.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, columns: int) -> None:
         super().__init__()
-        self.relations = Relations(ROWS, COLUMNS, size)
+        self.zero = columns // 2  # the column of a value that is not shown
+        self.relations = Relations(ROWS, columns, size)
         self.layers = _layers(size, size, size)
 
     def forward(self, symbols: torch.Tensor) -> torch.Tensor:
@@ -178,7 +182,7 @@ class SymbolTransformer(nn.Module):
 
     def _read(self, symbols: torch.Tensor) -> torch.Tensor:
         shown = (symbols != 0).any(2)
-        shown[:, :10] &= symbols[:, :10, ZERO] == 0
+        shown[:, :10] &= symbols[:, :10, self.zero] == 0
         return self.layers(self.relations(symbols.to(torch.float32), shown))
 
 
@@ -226,10 +230,8 @@ class SlotTransformer(nn.Module):
         return self.layers(self.relations(slots, shown))
 
 
-ENCODERS: dict[str, type[nn.Module]] = {
-    "mlp": SymbolMLP,
-    "lstm": SymbolMLP,
-    "tran": SymbolTransformer,
+SYMBOLS: dict[str, Callable[[int, int], nn.Module]] = {"mlp": SymbolMLP, "lstm": SymbolMLP, "tran": SymbolTransformer}
+PANELS: dict[str, Callable[[int], nn.Module]] = {
     "cnn+mlp": PanelCNN,
     "cnn+tran": PanelTransformer,
     "space": SlotTransformer,
@@ -269,11 +271,11 @@ class ActorNetwork(nn.Module):
         size = config.learner.hidden_size
         self.body = Body(config)
         self.enter = nn.Linear(size, size)
-        self.told = nn.Parameter(torch.randn(CHOICES, size) / 2)
+        self.told = nn.Parameter(torch.randn(max(CHOICES, config.rules.count), size) / 2)
         self.carry = nn.Linear(size, size, bias=False)
         self.direction = nn.Linear(size, CHOICES)
-        self.primitive = nn.Linear(size, CHOICES)
-        self.steps = 1 + config.max_opt_len
+        self.primitive = nn.Linear(size, config.rules.count)
+        self.steps, self.rules = 1 + config.max_opt_len, config.rules
 
     def decode(
         self, made: torch.Tensor, *, generator: torch.Generator | None = None, bias: Bias | None = None
@@ -294,21 +296,21 @@ class ActorNetwork(nn.Module):
         return chosen
 
     def distribution(self, made: torch.Tensor, bias: Bias | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-        """All options (4^(1 + T), 1 + T) int64 and their probabilities (4^(1 + T),) for one vector (1, size)."""
+        """All options (4 P^T, 1 + T) int64 and their probabilities (4 P^T,) for one vector (1, size)."""
         given = self.enter(made)
         hidden, previous = torch.zeros_like(given), torch.zeros_like(given)
         chosen = torch.empty(1, 0, dtype=torch.int64, device=given.device)
         total = torch.zeros(1, device=given.device)
-        each = torch.arange(CHOICES, device=given.device)
         for step in range(self.steps):
             hidden = torch.relu(given + previous + self.carry(hidden))
             logits = self._logits(step, hidden)
             if bias is not None:
                 logits = logits + bias(chosen)
             total = (total[:, None] + logits.log_softmax(1)).flatten()
-            count = len(chosen)
-            chosen = torch.cat([chosen.repeat_interleave(CHOICES, 0), each.repeat(count)[:, None]], 1)
-            hidden, previous = hidden.repeat_interleave(CHOICES, 0), self.told.repeat(count, 1)
+            count, choices = len(chosen), logits.shape[1]
+            each = torch.arange(choices, device=given.device)
+            chosen = torch.cat([chosen.repeat_interleave(choices, 0), each.repeat(count)[:, None]], 1)
+            hidden, previous = hidden.repeat_interleave(choices, 0), self.told[:choices].repeat(count, 1)
         return chosen, total.exp()
 
     def log_likelihood(self, made: torch.Tensor, options: torch.Tensor) -> torch.Tensor:
@@ -335,7 +337,8 @@ class CriticNetwork(nn.Module):
         super().__init__()
         self.body = Body(config)
         size, steps = config.learner.hidden_size, 1 + config.max_opt_len
-        self.values = nn.ModuleList(ValueDecoder(size, steps) for _ in range(2))
+        choices = max(CHOICES, config.rules.count)
+        self.values = nn.ModuleList(ValueDecoder(size, steps, choices) for _ in range(2))
 
     def forward(self, made: torch.Tensor, options: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Both values (...) of options (..., 1 + T) for vectors (..., size) of the body; dimensions broadcast."""
@@ -346,14 +349,15 @@ class CriticNetwork(nn.Module):
 class ValueDecoder(nn.Module):
     """The value of an option: each choice has its own weights, which are added to the body's vector."""
 
-    def __init__(self, size: int, steps: int) -> None:
+    def __init__(self, size: int, steps: int, count: int) -> None:
         super().__init__()
+        self.count = count  # of a choice
         self.enter = nn.Linear(size, size)
-        self.choices = nn.Linear(CHOICES * steps, size, bias=False)
+        self.choices = nn.Linear(count * steps, size, bias=False)
         self.layers = nn.Sequential(nn.ReLU(), nn.Linear(size, size), nn.ReLU(), nn.Linear(size, 1))
 
     def forward(self, made: torch.Tensor, options: torch.Tensor) -> torch.Tensor:
-        choices = functional.one_hot(options, CHOICES).flatten(-2).to(made.dtype)
+        choices = functional.one_hot(options, self.count).flatten(-2).to(made.dtype)
         return self.layers(self.enter(made) + self.choices(choices)).squeeze(-1)
 
 
@@ -378,7 +382,7 @@ def make_perception(config: HALMAConfig, device: torch.device) -> Perception:
     if config.space_model is not None:
         eyes = SpaceEncoder.load(config.space_model, str(device))
         return Perception(eyes.slots, torch.float32, eyes.encode)
-    shape = (ROWS, COLUMNS) if config.observation == "symbolic" else (128, 128, 3)
+    shape = (ROWS, config.rules.columns) if config.observation == "symbolic" else (128, 128, 3)
     return Perception(shape, torch.uint8, lambda observation: torch.from_numpy(observation).to(device))
 
 
@@ -419,11 +423,11 @@ class NetworkActor:
         bias = None
         if self.knowledge is not None:
             if self.guide is None or self.guide.num_envs != len(percept.first):
-                self.guide = make_guide(self.knowledge, len(percept.first), self.network.steps - 1)
+                self.guide = make_guide(self.knowledge, len(percept.first), self.network.steps - 1, self.network.rules)
             self.guide.observe(percept)
             bias = self.bias
         options = self.network.decode(made[:, 0], generator=self.generator, bias=bias).cpu().numpy()
-        return explored(rng, options, self.greedy)
+        return explored(rng, options, self.greedy, self.network.rules)
 
     def bias(self, chosen: torch.Tensor) -> torch.Tensor:
         """(B, 4) what the guide adds to the logits of the next choice, given those made so far (B, t)."""
@@ -444,6 +448,6 @@ class NetworkActor:
     def remember(self, state: dict[str, np.ndarray], num_envs: int) -> None:
         """Put back what `remembered` gave for so many environments."""
         if state and self.knowledge is not None:
-            guide = self.guide = make_guide(self.knowledge, num_envs, self.network.steps - 1)
+            guide = self.guide = make_guide(self.knowledge, num_envs, self.network.steps - 1, self.network.rules)
             assert isinstance(guide, StrategyGuide)
             guide.episodes.load_state_dict(state)

@@ -85,8 +85,8 @@ def train_td3(
 
         def make() -> Training:
             same = (
-                "num_mazes", "maze_seed", "mean_depth", "mean_branches",
-                "observation", "panels", "images", "max_opt_len",
+                "num_mazes", "maze_seed", "mean_depth", "mean_branches", "adjusted",
+                "side", "panels_equal", "primitives", "observation", "panels", "images", "max_opt_len",
             )  # fmt: skip
             env = HALMAVectorEnv(config.learner.num_envs, **{name: getattr(config, name) for name in same})
             training = Training(config, env, where)
@@ -116,11 +116,11 @@ def load_run(run_dir: str | Path, *, device: str | None = None, space_model: str
     if config.guided and meta["guided_until"]:
         player.consult(knowledge_of_run(run_dir, meta["guided_until"]), config.guide_weight)
     if config.kg != "none":
-        vocabulary = HALMAFacts(config.max_opt_len).vocabulary
+        vocabulary = HALMAFacts(config.max_opt_len, config.rules).vocabulary
         knowledge = Knowledge.load(run_dir / KNOWLEDGE, vocabulary, RELATIONS)
         player.consult(knowledge.advice(vocabulary, RELATIONS), config.guide_weight)
     final = read_final(run_dir) if (run_dir / FINAL).is_file() else {}
-    mazes, manifest = Mazes.load(run_dir / MAZES), run_dir / MANIFEST
+    mazes, manifest = Mazes.load(run_dir / MAZES, config.rules), run_dir / MANIFEST
     if manifest.is_file() and read_sealed(manifest).get("mazes", mazes.fingerprint) != mazes.fingerprint:
         damaged(run_dir / MAZES, f"these are not the mazes of the run's {MANIFEST}")
     return HALMARun(config, mazes, final, read_metrics(run_dir), run_dir, network, player)

@@ -27,6 +27,7 @@ import numpy as np
 
 from gumption.data import InputError
 from gumption.envs.halma.facts import HALMAFacts
+from gumption.envs.halma.rules import RULES, Rules
 
 from .acting import Percept, panel_rows
 from .episodic import NONE, EpisodicMemory
@@ -174,10 +175,10 @@ def _stops(
 # ---- Guides
 
 
-def make_guide(knowledge: "HALMAKnowledge | Advice", num_envs: int, max_opt_len: int) -> "Guide":
+def make_guide(knowledge: "HALMAKnowledge | Advice", num_envs: int, max_opt_len: int, rules: Rules = RULES) -> "Guide":
     """:raises InputError: knowledge of options of another length."""
     if not isinstance(knowledge, HALMAKnowledge):
-        return GraphGuide(knowledge, num_envs, max_opt_len)
+        return GraphGuide(knowledge, num_envs, max_opt_len, rules)
     if knowledge.options.max_opt_len != max_opt_len:
         raise InputError(
             f"the knowledge is about options of up to {knowledge.options.max_opt_len} primitives, not {max_opt_len}"
@@ -188,9 +189,9 @@ def make_guide(knowledge: "HALMAKnowledge | Advice", num_envs: int, max_opt_len:
 class GraphGuide:
     """Scores a choice by the sum of the advice's scores, one for each relation of `HALMAFacts`."""
 
-    def __init__(self, knowledge: "Advice", num_envs: int, max_opt_len: int) -> None:
+    def __init__(self, knowledge: "Advice", num_envs: int, max_opt_len: int, rules: Rules) -> None:
         self.knowledge, self.num_envs = knowledge, num_envs
-        self._facts = HALMAFacts(max_opt_len)
+        self._facts = HALMAFacts(max_opt_len, rules)
         self._rows = np.zeros((num_envs, 11), dtype=np.int64)
 
     def observe(self, percept: Percept) -> None:
@@ -264,15 +265,15 @@ Guide = StrategyGuide | GraphGuide
 class KnowledgeActor:
     """Acts by the scores alone: at each step of decoding it draws one of the best choices uniformly."""
 
-    def __init__(self, knowledge: "HALMAKnowledge | Advice", max_opt_len: int) -> None:
+    def __init__(self, knowledge: "HALMAKnowledge | Advice", max_opt_len: int, rules: Rules = RULES) -> None:
         """:raises InputError: knowledge of options of another length."""
-        self.max_opt_len = max_opt_len
-        self.guide = make_guide(knowledge, 0, max_opt_len)
+        self.max_opt_len, self.rules = max_opt_len, rules
+        self.guide = make_guide(knowledge, 0, max_opt_len, rules)
 
     def act(self, percept: Percept, rng: np.random.Generator) -> np.ndarray:
         size = len(percept.first)
         if self.guide.num_envs != size:
-            self.guide = make_guide(self.guide.knowledge, size, self.max_opt_len)
+            self.guide = make_guide(self.guide.knowledge, size, self.max_opt_len, self.rules)
         self.guide.observe(percept)
         chosen = np.zeros((size, 0), dtype=np.int64)
         for _ in range(1 + self.max_opt_len):

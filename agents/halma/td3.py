@@ -251,7 +251,9 @@ class TD3:
         with torch.no_grad():
             drawn, size = settings.candidates - settings.random_candidates, len(made)
             own = self.actor.decode(made.repeat_interleave(drawn, 0)).view(size, drawn, -1)
-            other = other_options(rng, own[:, : settings.random_candidates].flatten(0, 1).cpu().numpy())
+            other = other_options(
+                rng, own[:, : settings.random_candidates].flatten(0, 1).cpu().numpy(), self.actor.rules
+            )
             options = torch.cat([own, torch.from_numpy(other).to(made.device).view(size, -1, own.shape[2])], 1)
             values = self.critic(self._made(self.critic, moves, later=False)[:, None], options)
             weight = (torch.minimum(*values) / settings.temperature).softmax(1)
@@ -336,7 +338,7 @@ class Training(Learner):
         self.threads = None if config.observation == "visual" else 1
         self.knowledge: Knowledge | None = None
         if config.kg != "none":
-            vocabulary, world = HALMAFacts(config.max_opt_len).vocabulary, worlds.find(config.world)
+            vocabulary, world = HALMAFacts(config.max_opt_len, config.rules).vocabulary, worlds.find(config.world)
             self.knowledge = Knowledge.of_run(folder / KNOWLEDGE, config, world, vocabulary, RELATIONS)
         torch.manual_seed(config.seed)
         self.rng = np.random.default_rng(config.seed)
@@ -364,13 +366,13 @@ class Training(Learner):
         )  # fmt: skip
         self.kept: int | None = None  # records of the memory at the checkpoint; None for a run that begins
         if self.knowledge is not None:
-            vocabulary = HALMAFacts(config.max_opt_len).vocabulary
+            vocabulary = HALMAFacts(config.max_opt_len, config.rules).vocabulary
             self.player.consult(self.knowledge.advice(vocabulary, RELATIONS), config.guide_weight)
 
     @cached_property
     def memory(self) -> MemoryWriter:
         """The transitions of the run, which are written as they come."""
-        return MemoryWriter(self.folder / FOLDER, self.config.max_opt_len, keep=self.kept)
+        return MemoryWriter(self.folder / FOLDER, self.config.max_opt_len, keep=self.kept, rules=self.config.rules)
 
     def close(self) -> None:
         if "memory" in self.__dict__:

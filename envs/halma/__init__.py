@@ -18,10 +18,12 @@ from .maze import (
     panel_row,
 )
 from .memory import Memory, MemoryWriter
-from .splits import Splits, check_splits, load_splits, make_splits, read_run
+from .rules import Primitive, Rules
+from .splits import Experience, Splits, check_splits, load_splits, make_splits, read_memory, read_run
 
 __all__ = [
     "Digit",
+    "Experience",
     "HALMAEnv",
     "HALMAVectorEnv",
     "KnowledgeBases",
@@ -31,6 +33,8 @@ __all__ = [
     "MemoryWriter",
     "Move",
     "OracleTrials",
+    "Primitive",
+    "Rules",
     "Splits",
     "check_splits",
     "check_unambiguous",
@@ -45,6 +49,7 @@ __all__ = [
     "panel_row",
     "path_of_rank",
     "rank_of_path",
+    "read_memory",
     "read_run",
     "sample_maze",
     "sample_mazes",

@@ -22,19 +22,25 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from gumption.data import InputError
 from gumption.data.settings import Seed, checked
 
-from .generator import grow_branches, rank_of_path, sample_maze
-from .maze import DIRECTIONS, SIDE, STEPS, Cell, Edge, Maze, TestMazes, oracle_trials, panel_row, place_codes
+from .generator import count_optimal_paths, grow_branches, rank_of_path, sample_maze
+from .maze import DIRECTIONS, STEPS, Cell, Edge, Maze, TestMazes, oracle_trials, panel_row, place_codes
+from .rules import RULES
 
 if TYPE_CHECKING:
     from .knowledge_base import KnowledgeBases
 
 
 TESTS = ("ST-1", "ST-2", "AfT-1", "AfT-2", "AfT-3", "AfT-4", "AnT")  # in the order in which triples are assigned
-GREATER = np.tri(10, k=-1, dtype=bool)  # (d1, d2) with d1 > d2
-GREATER[:, 0] = False  # a zero is never shown
-PAIRS = int(GREATER.sum())
+
+
+def greater_pairs(knowledge: KnowledgeBases) -> np.ndarray:
+    """(10, 10) bool: (d1, d2) with d1 > d2; a zero is never shown."""
+    pairs = np.tri(knowledge.rules.side, k=-1, dtype=bool)
+    pairs[:, 0] = False
+    return pairs
 
 
 class Pair(NamedTuple):
@@ -65,7 +71,7 @@ class Diagnosis:
 def diagnose(knowledge: KnowledgeBases) -> Diagnosis:
     """Assign the pairs with their types to the tests (paper, 3.4 and D)."""
     met = definitions(knowledge)
-    belongs = np.zeros((10, 10, 4), dtype=bool)
+    belongs = np.zeros_like(knowledge.s)
     queries: dict[str, np.ndarray] = {}
     reasons: dict[str, str] = {}
     for test in TESTS:
@@ -81,7 +87,9 @@ def definitions(knowledge: KnowledgeBases) -> dict[str, np.ndarray]:
     """(10, 10, 4) bool by test: the triples that meet its definition, before each is given to the first such test."""
     s, c, a = knowledge.s, knowledge.c, np.einsum("itjt->ijt", knowledge.a)  # a: both digits understood in this type
     seen = s.any(2, keepdims=True)
-    unseen = (GREATER & ~shown_pairs(knowledge))[:, :, None] & ~seen  # in KB_S with no type, and shown too rarely
+    unseen = (greater_pairs(knowledge) & ~shown_pairs(knowledge))[
+        :, :, None
+    ] & ~seen  # in KB_S with no type, and shown too rarely
     return {
         "ST-1": s,
         "ST-2": seen & ~s,
@@ -119,24 +127,25 @@ def _transitive(known: np.ndarray) -> np.ndarray:
 def _why_none(test: str, knowledge: KnowledgeBases, met: int, owners: list[str]) -> str:
     """:param met: the number of triples that meet its definition, all of which belong to the tests `owners`."""
     seen = knowledge.s.any(2)
-    n_seen, unseen = int(seen.sum()), GREATER & ~seen
+    greater = greater_pairs(knowledge)
+    n_seen, unseen, pairs_in_all = int(seen.sum()), greater & ~seen, int(greater.sum())
     if test == "ST-1" or (test == "ST-2" and not n_seen):
-        return f"of {PAIRS} pairs none is in KB_S"
+        return f"of {pairs_in_all} pairs none is in KB_S"
     if test == "ST-2":
-        return f"of {PAIRS} pairs {n_seen} are in KB_S, each of them with all four types"
+        return f"of {pairs_in_all} pairs {n_seen} are in KB_S, each of them with all four types"
     shown = shown_pairs(knowledge)
     if test == "AnT":
-        return _why_no_analogy(known_pairs(knowledge), shown)
-    if n_seen == PAIRS:
-        return f"all {PAIRS} pairs are in KB_S"
+        return _why_no_analogy(known_pairs(knowledge), shown, pairs_in_all)
+    if n_seen == pairs_in_all:
+        return f"all {pairs_in_all} pairs are in KB_S"
     unseen &= ~shown
-    n_shown = PAIRS - n_seen - int(unseen.sum())
-    begin = f"of {PAIRS} pairs {n_seen} are in KB_S"
+    n_shown = pairs_in_all - n_seen - int(unseen.sum())
+    begin = f"of {pairs_in_all} pairs {n_seen} are in KB_S"
     if n_shown:
         begin += f" and {n_shown} more were shown as often"
-    if n_seen + n_shown == PAIRS:
+    if n_seen + n_shown == pairs_in_all:
         return begin
-    begin += f"; of the other {PAIRS - n_seen - n_shown}, "
+    begin += f"; of the other {pairs_in_all - n_seen - n_shown}, "
     if met:
         return f"{begin}{met} (counted with types) would do, but they belong to {' and '.join(owners)}"
     causal = test in ("AfT-1", "AfT-3")
@@ -152,16 +161,16 @@ def _why_none(test: str, knowledge: KnowledgeBases, met: int, owners: list[str])
     return f"{begin}{inside} are in {name}, {how}"
 
 
-def _why_no_analogy(known: np.ndarray, shown: np.ndarray) -> str:
+def _why_no_analogy(known: np.ndarray, shown: np.ndarray, pairs_in_all: int) -> str:
     n_known = int(known.sum())
-    if n_known == PAIRS:
-        return f"all {PAIRS} pairs are known from KB_S, KB_C or KB_A"
-    begin = f"of {PAIRS} pairs {n_known} are known from KB_S, KB_C or KB_A; "
+    if n_known == pairs_in_all:
+        return f"all {pairs_in_all} pairs are known from KB_S, KB_C or KB_A"
+    begin = f"of {pairs_in_all} pairs {n_known} are known from KB_S, KB_C or KB_A; "
     chains = known @ known
     if not (chains & ~known).any():
-        return f"{begin}none of the other {PAIRS - n_known} follows from two known ones"
+        return f"{begin}none of the other {pairs_in_all - n_known} follows from two known ones"
     if follow := int(_transitive(known).sum()):
-        return f"{begin}of the other {PAIRS - n_known}, {follow} that two known ones entail were shown as often"
+        return f"{begin}of the other {pairs_in_all - n_known}, {follow} that two known ones entail were shown as often"
     return f"{begin}there is no template, three known pairs d1>d2, d2>d3 and d1>d3"
 
 
@@ -173,7 +182,6 @@ def _why_no_analogy(known: np.ndarray, shown: np.ndarray) -> str:
 
 MEAN_DEPTH, MEAN_BRANCHES = 5.0, 5.0  # of deceptive branches in tests (paper, A.2)
 ATTEMPTS = 100  # mazes drawn for one question, until one has a new panel and asks for no other pair outside KB_S
-ENOUGH = 3  # primitives with which an option reaches across the box
 TRAINING, RANDOM = "T", "RT"
 SPLITS = (TRAINING, RANDOM, *TESTS)  # in the order of Table 1
 
@@ -281,17 +289,25 @@ class _Builder:
 
     def __init__(self, knowledge: KnowledgeBases, training: Iterable[Maze], seed: int, mazes: int) -> None:
         self.knowledge, self.seed, self.mazes = knowledge, seed, mazes
-        self.met = PanelCounts(knowledge.panels, knowledge.panel_counts)
-        self.paths = {rank_of_path(maze.optimal_path) for maze in training}
+        self.met, self.side = PanelCounts(knowledge.panels, knowledge.panel_counts), knowledge.rules.side
+        self.paths = {self._rank(maze) for maze in training}
+        if mazes > (left := count_optimal_paths(self.side) - len(self.paths)):
+            raise InputError(
+                f"mazes is {mazes}; in a box of {self.side} x {self.side} {left} optimal paths are left beside those "
+                "of the training"
+            )
+
+    def _rank(self, maze: Maze) -> int:
+        return rank_of_path(maze.optimal_path, self.side)
 
     def random_split(self) -> BuiltTest:
         records: list[Record] = []
         while len(records) < self.mazes:
             name, rng = self._stream(RANDOM, len(records))
-            maze = sample_maze(rng, MEAN_DEPTH, MEAN_BRANCHES)
-            while rank_of_path(maze.optimal_path) in self.paths:
-                maze = sample_maze(rng, MEAN_DEPTH, MEAN_BRANCHES)
-            self.paths.add(rank_of_path(maze.optimal_path))
+            maze = sample_maze(rng, MEAN_DEPTH, MEAN_BRANCHES, self.side)
+            while self._rank(maze) in self.paths:
+                maze = sample_maze(rng, MEAN_DEPTH, MEAN_BRANCHES, self.side)
+            self.paths.add(self._rank(maze))
             records.append(Record(RANDOM, maze, name, None))
         return BuiltTest(tuple(records))
 
@@ -321,8 +337,8 @@ class _Builder:
         best: tuple[Maze, Asked] | None = None
         repeated = 0
         for _ in range(ATTEMPTS):
-            maze, cell = draw_maze(rng, pair)
-            if rank_of_path(maze.optimal_path) in self.paths:
+            maze, cell = draw_maze(rng, pair, self.side)
+            if self._rank(maze) in self.paths:
                 repeated += 1
                 continue
             asked = self._asked(maze, pair, cell)
@@ -335,11 +351,11 @@ class _Builder:
                 f"of {ATTEMPTS} mazes drawn for it {repeated} have the optimal path of another maze "
                 f"and {ATTEMPTS - repeated} a panel that was met in training"
             )
-        self.paths.add(rank_of_path(best[0].optimal_path))
+        self.paths.add(self._rank(best[0]))
         return best
 
     def _asked(self, maze: Maze, pair: Pair, cell: Cell) -> Asked:
-        row = panel_row(maze, cell)
+        row = panel_row(maze, cell, self.knowledge.rules.panels_equal)
         sightings = int(self.knowledge.sightings[pair.d1, pair.d2, DIRECTIONS.index(pair.type)])
         others = {
             other
@@ -358,7 +374,7 @@ class _Builder:
 def _met_pairs(maze: Maze) -> Iterator[Pair]:
     """The pairs of a crossing and a wall behind it ahead of the stops of the oracle's first trial."""
     x, y = maze.start
-    for direction, length in oracle_trials(maze, ENOUGH).exploring:
+    for direction, length in oracle_trials(maze, maze.side).exploring:  # such options reach across the box
         t = DIRECTIONS.index(direction)
         row = panel_row(maze, (x, y))
         if 0 < row[t] < row[4 + t]:
@@ -366,20 +382,21 @@ def _met_pairs(maze: Maze) -> Iterator[Pair]:
         x, y = x + STEPS[t][0] * length, y + STEPS[t][1] * length
 
 
-def draw_maze(rng: np.random.Generator, pair: Pair) -> tuple[Maze, Cell]:
+def draw_maze(rng: np.random.Generator, pair: Pair, side: int = RULES.side) -> tuple[Maze, Cell]:
     """A random maze that asks for a pair, and the cell where it asks.
 
-    In a box of 10 x 10, u is the pair's direction and v the side to which the path turns. The asked cell is the start,
-    a corner of the path or a crossing on a straight stretch of it, with equal probabilities where there is room; then
-    come the crossing at d2 and the wall at d1. The start and the goal are drawn uniformly from the cells that leave the
-    path monotone, and the path's moves are shuffled, so that all paths between them have the same probability.
+    In a box of side x side, u is the pair's direction and v the way that the path turns to. The asked cell is the
+    start, a corner of the path or a crossing on a straight stretch of it, with equal probabilities where there is room;
+    then come the crossing at d2 and the wall at d1. The start and the goal are drawn uniformly from the cells that
+    leave the path monotone, and the path's moves are shuffled, so that all paths between them have the same
+    probability.
     """
     direction = DIRECTIONS.index(pair.type)
-    side = (direction + 1 + 2 * int(rng.integers(2))) % 4
-    kinds = ("start", "corner", "crossing") if pair.d1 < SIDE - 1 else ("start", "corner")
+    turn = (direction + 1 + 2 * int(rng.integers(2))) % 4
+    kinds = ("start", "corner", "crossing") if pair.d1 < side - 1 else ("start", "corner")
     kind = kinds[int(rng.integers(len(kinds)))]
-    u = int(rng.integers(kind == "crossing", SIDE - pair.d1))
-    v = int(rng.integers(kind == "corner", SIDE - 1))  # the path turns, so there is a row more
+    u = int(rng.integers(kind == "crossing", side - pair.d1))
+    v = int(rng.integers(kind == "corner", side - 1))  # the path turns, so there is a row more
     before: list[Cell] = []
     if kind == "corner":
         before = _monotone(rng, (int(rng.integers(u + 1)), int(rng.integers(v))), (u, v - 1))
@@ -387,7 +404,7 @@ def draw_maze(rng: np.random.Generator, pair: Pair) -> tuple[Maze, Cell]:
         before = _monotone(rng, (int(rng.integers(u)), int(rng.integers(v + 1))), (u - 1, v))
     corridor = [(u + i, v) for i in range(pair.d1 + 1)]
     u2, v2 = u + pair.d2, v + 1
-    after = _monotone(rng, (u2, v2), (int(rng.integers(u2, SIDE)), int(rng.integers(v2, SIDE))))
+    after = _monotone(rng, (u2, v2), (int(rng.integers(u2, side)), int(rng.integers(v2, side))))
     path = [*before, *corridor[: pair.d2 + 1], *after]
     edges = _edges(path) + _edges(corridor[pair.d2 :])
     if kind == "crossing":  # a branch of one cell, from which further branches may start
@@ -396,15 +413,15 @@ def draw_maze(rng: np.random.Generator, pair: Pair) -> tuple[Maze, Cell]:
     # No branch may start before the crossing, or prolong the corridor behind the wall.
     closed = {*corridor[1 : pair.d2], corridor[-1]}
 
-    origin, ahead, aside = path[0], STEPS[direction], STEPS[side]
+    origin, ahead, aside = path[0], STEPS[direction], STEPS[turn]
 
     def place(cell: Cell) -> Cell:
         i, j = cell[0] - origin[0], cell[1] - origin[1]
         return i * ahead[0] + j * aside[0], i * ahead[1] + j * aside[1]
 
     placed = [(place(a), place(b)) for a, b in edges]
-    grown = grow_branches(rng, placed, MEAN_DEPTH, MEAN_BRANCHES, {place(cell) for cell in closed})
-    return Maze((0, 0), place(path[-1]), grown), place((u, v))
+    grown = grow_branches(rng, placed, MEAN_DEPTH, MEAN_BRANCHES, {place(cell) for cell in closed}, side)
+    return Maze((0, 0), place(path[-1]), grown, side), place((u, v))
 
 
 def _monotone(rng: np.random.Generator, first: Cell, last: Cell) -> list[Cell]:

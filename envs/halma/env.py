@@ -20,10 +20,7 @@ from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Numbers, as
 from .facts import RELATIONS, HALMAFacts
 from .generator import sample_mazes
 from .maze import (
-    CELLS,
-    COLUMNS,
     DIRECTIONS,
-    OFFSETS,
     SHAPES,
     Images,
     Maze,
@@ -32,7 +29,6 @@ from .maze import (
     MeanDepth,
     NumMazes,
     Observation,
-    OptLen,
     Order,
     Panels,
     one_hot,
@@ -40,10 +36,8 @@ from .maze import (
     row_digits,
 )
 from .memory import flags, layout
-from .visual import FixedPanels, PanelPainter
-
-PRIMITIVES = 4  # 0 to 3 cells
-PICTURE = (128, 128, 3)
+from .rules import PAPERS_PRIMITIVES, RULES, OptLen, PanelsEqual, Rules, Side
+from .visual import DIGITS, PICTURE, FixedPanels, PanelPainter, make_painter
 
 
 class Outcome(NamedTuple):
@@ -72,13 +66,16 @@ class HALMASettings:
     """The keyword arguments of the environments; the defaults are the paper's (Table S3).
 
     :ivar mazes: a `Mazes`, a list of `Maze`, or a JSON Lines file; None for mazes that are sampled.
-    :ivar num_mazes, maze_seed, mean_depth, mean_branches: of mazes that are sampled.
+    :ivar num_mazes, maze_seed, mean_depth, mean_branches, adjusted: of mazes that are sampled, see `sample_mazes`.
+    :ivar side, panels_equal, primitives: the rules of the world, see `Rules`. `Mazes` bring their own with them.
     :ivar order: each episode plays a maze drawn at "random", or the next one ("sequential").
     :ivar observation: "symbolic" or "visual".
     :ivar panels: visual panels are "redrawn" at each look, or "fixed": each cell of a maze has one picture, the same in
         every environment.
     :ivar images: handwriting of visual panels: "train" or "test", of the digits that ship, or "train-full" or
         "test-full", of all of MNIST.
+    :ivar painter: of visual panels: "digits", handwritten ones, or "module:name" of a function of one's own, see
+        `make_painter`.
     :ivar max_opt_len: T, primitives of an option.
     :ivar trials, max_steps: an episode ends after so many trials (N) or steps (L).
     :ivar max_trial_steps: a trial ends after so many steps (H).
@@ -86,18 +83,26 @@ class HALMASettings:
     :ivar progress_reward: times the decrease of the Manhattan distance to the goal.
     """
 
-    # A memory keeps the mazes themselves instead of these.
-    CONTENT: ClassVar = ("mazes", "num_mazes", "maze_seed", "mean_depth", "mean_branches")
+    # A memory keeps the mazes themselves and the rules instead of these, and no pictures.
+    CONTENT: ClassVar = (
+        "mazes", "num_mazes", "maze_seed", "mean_depth", "mean_branches", "adjusted", "side", "panels_equal",
+        "primitives", "painter",
+    )  # fmt: skip
 
     mazes: Mazes | Sequence[Maze] | str | PathLike[str] | None = None
     num_mazes: NumMazes = 100
     maze_seed: Seed = 0
     mean_depth: MeanDepth = 2
     mean_branches: MeanBranches = 5
+    adjusted: bool = False
+    side: Side = RULES.side
+    panels_equal: PanelsEqual = RULES.panels_equal
+    primitives: str = PAPERS_PRIMITIVES
     order: Order = "random"
     observation: Observation = "symbolic"
     panels: Panels = "redrawn"
     images: Images = "train"
+    painter: str = DIGITS
     max_opt_len: OptLen = 5
     trials: Count = 10
     max_steps: Count = 500
@@ -109,32 +114,43 @@ class HALMASettings:
     def __post_init__(self) -> None:
         if self.panels != "redrawn" and self.observation != "visual":
             raise InputError(f"panels={self.panels!r} is for observation='visual': symbols are not drawn")
+        if self.painter != DIGITS and self.observation != "visual":
+            raise InputError(f"painter={self.painter!r} is for observation='visual': symbols are not drawn")
 
     def load_mazes(self) -> Mazes:
-        """:raises InputError: no mazes, or a file without any."""
-        if self.mazes is None:
-            return Mazes(sample_mazes(self.num_mazes, self.maze_seed, self.mean_depth, self.mean_branches))
+        """:raises InputError: no mazes, or a file without any; mazes of other rules."""
+        rules = Rules(self.side, self.panels_equal, self.primitives)
         if isinstance(self.mazes, Mazes):
+            if rules not in (RULES, self.mazes.rules):
+                theirs = self.mazes.rules.changes or "the paper's rules"
+                raise InputError(f"the mazes are of {theirs}, not of {rules.changes}; leave the latter out")
             return self.mazes
         if isinstance(self.mazes, str | PathLike):
-            return Mazes.load(Path(self.mazes))
-        return Mazes(self.mazes)
+            return Mazes.load(Path(self.mazes), rules)
+        if self.mazes is not None:
+            return Mazes(self.mazes, rules)
+        drawn = sample_mazes(
+            self.num_mazes, self.maze_seed, self.mean_depth, self.mean_branches, side=self.side, adjusted=self.adjusted
+        )
+        return Mazes(drawn, rules)
 
 
 class HALMAVectorEnv(NativeVectorEnv):
     """A batch of HALMA episodes in arrays, with a leading batch axis; see `HALMAEnv` for the game and its settings.
 
-    :ivar mazes: the `Mazes` that are played; `max_opt_len` as set.
+    :ivar mazes: the `Mazes` that are played; `max_opt_len` as set; `rules` of the world, which the mazes bring.
     :ivar maze_index, cell: (B,) int64: the maze, and the index of the cell in it; `rows` (B, 11) int8 the panel row of
         that cell. They are the state itself: copy what you keep.
-    :ivar landed: (B, 11) int8, the row of the cell where the latest move ended, before a new trial put the agent back.
+    :ivar landed: (B, 11) int8, the row of the cell where the latest move ended, before a new trial put the agent back;
+        `landed_at` (B,) int64 the index of that cell.
     :ivar valid, reached, trial_over: (B,) bool, of the latest move: it was carried out; it ended on the goal; it ended
         a trial.
     :ivar trial, trial_steps, steps: (B,) int64: trials before this one, steps of this trial and of the episode.
 
     Infos hold arrays: `maze`, `trial`, `trial_steps` (B,) int64, `success`, `valid_move`, `trial_over` (B,) bool,
-    `cell` (B, 2) int64, `panel` (B, 11) int8 (see `panel_row`), `action_mask`, and for visual panels `boxes`
-    (B, 11, 4) int16, x0, y0, x1, y1 of the item of each place in the row. Names are in `describe(i)`.
+    `cell` (B, 2) int64, `panel` (B, 11) int8 (see `panel_row`), `landed_cell` and `landed_panel`, the same of where the
+    latest move ended, `action_mask`, and for visual panels of handwritten digits `boxes` (B, 11, 4) int16, x0, y0, x1,
+    y1 of the item of each place in the row. Names are in `describe(i)`.
     """
 
     def __init__(
@@ -150,15 +166,25 @@ class HALMAVectorEnv(NativeVectorEnv):
         self.settings = HALMASettings(**settings)
         self.mazes = self.settings.load_mazes()
         self._drawn_from = len(self.mazes)  # episodes do not draw the mazes that reset options add later
-        self.max_opt_len = self.settings.max_opt_len
-        self.painter = PanelPainter(self.settings.images) if self.settings.observation == "visual" else None
+        self.max_opt_len, self.rules = self.settings.max_opt_len, self.mazes.rules
+        self.painter = None
+        if self.settings.observation == "visual":
+            self.painter = make_painter(self.settings.painter, self.settings.images, self.rules)
         self._fixed = self._fix_panels()
         space = (
-            spaces.Box(0, 1, (11, COLUMNS), np.uint8) if self.painter is None else spaces.Box(0, 255, PICTURE, np.uint8)
+            spaces.Box(0, 1, (11, self.rules.columns), np.uint8)
+            if self.painter is None
+            else spaces.Box(0, 255, PICTURE, np.uint8)
         )
-        options = spaces.MultiDiscrete([len(DIRECTIONS)] + [PRIMITIVES] * self.max_opt_len)
+        most = np.array([len(DIRECTIONS)] + [self.rules.count] * self.max_opt_len)  # below which choices lie
+        self._most = 4 if self.rules.count == 4 else most  # one number is compared faster
+        self._mask = int(most.sum())
+        self._walks, self._plain = self.rules.walks_only, self.rules.plain
+        options = spaces.MultiDiscrete(most)
         super().__init__(num_envs, render_mode, autoreset_mode, space, options)
-        self.maze_index, self.cell, self.trial, self.trial_steps, self.steps = np.zeros((5, num_envs), dtype=np.int64)
+        (
+            self.maze_index, self.cell, self.trial, self.trial_steps, self.steps, self.landed_at,
+        ) = np.zeros((6, num_envs), dtype=np.int64)  # fmt: skip
         self.landed = np.zeros((num_envs, 11), dtype=np.int8)
         self.valid, self.reached, self.trial_over = np.zeros((3, num_envs), dtype=bool)
         self._reward = np.zeros(num_envs, dtype=np.float32)
@@ -179,15 +205,16 @@ class HALMAVectorEnv(NativeVectorEnv):
 
     @property
     def rows(self) -> np.ndarray:
-        return self.mazes.rows[self.maze_index, self.cell]
+        mazes = self.mazes
+        return mazes.places.take(self.maze_index * mazes.cells + self.cell, axis=0)  # faster than an index an axis
 
     @property
     def success(self) -> np.ndarray:
         return self.reached
 
     def places(self) -> np.ndarray:
-        """(B,) int64: the maze and the cell of each environment as one number, CELLS * maze + cell."""
-        return self.maze_index * CELLS + self.cell
+        """(B,) int64: the maze and the cell of each environment as one number, mazes.cells * maze + cell."""
+        return self.maze_index * self.mazes.cells + self.cell
 
     def pictures(self, places: np.ndarray) -> np.ndarray:
         """The fixed panels (n, 128, 128, 3) uint8 of places (n,).
@@ -196,11 +223,11 @@ class HALMAVectorEnv(NativeVectorEnv):
         """
         if self._fixed is None:
             raise InputError("only panels='fixed' has pictures of places: others are drawn anew at each look")
-        return self._fixed.draw(*np.divmod(places, CELLS))[0]
+        return self._fixed.draw(*np.divmod(places, self.mazes.cells))[0]
 
     def random_actions(self) -> np.ndarray:
         """(B, 1 + T) int64: options drawn uniformly."""
-        return self.np_random.integers(4, size=(self.num_envs, 1 + self.max_opt_len))
+        return self.np_random.integers(self._most, size=(self.num_envs, 1 + self.max_opt_len))
 
     def set_mazes(self, indices: Numbers, envs: Numbers | None = None) -> None:
         """Begin episodes in the given mazes, in the first len(indices) environments or in `envs`.
@@ -244,21 +271,30 @@ class HALMAVectorEnv(NativeVectorEnv):
 
     def advance(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
         settings, mazes = self.settings, self.mazes
-        out = (actions < 0) | (actions >= PRIMITIVES)
+        out = (actions < 0) | (actions >= self._most)
         if out.any():
             i, part = np.argwhere(out)[0]
             raise InputError(
-                f"option {actions[i].tolist()} of environment {i}: part {part} is not one of 0, 1, 2, 3; "
-                f"an option is a direction and {self.max_opt_len} primitives"
+                f"option {actions[i].tolist()} of environment {i}: part {part} is not one of "
+                f"{', '.join(map(str, range(self.single_action_space.nvec[part])))}; an option is a direction and {self.max_opt_len} "
+                "primitives"
             )
         direction = actions[:, 0]
-        length = actions[:, 1:].sum(1)
         before = self.rows
-        valid = (length > 0) & (length <= before[self._each, 4 + direction])
-        if idle is not None:
-            valid &= ~idle
+        if self._walks:
+            length = (actions[:, 1:] if self._plain else self.rules.digits[actions[:, 1:]]).sum(1)
+            valid = (length > 0) & (length <= before[self._each, 4 + direction])
+            if idle is not None:
+                valid &= ~idle
+            self.cell += np.where(valid, mazes.offsets.take(direction) * length, 0)
+        else:
+            end = self._followed(actions)
+            valid = (end >= 0) & (end != self.cell)
+            if idle is not None:
+                valid &= ~idle
+            self.cell = np.where(valid, end, self.cell)
         self.valid = valid
-        self.cell += np.where(valid, OFFSETS[direction] * length, 0)
+        self.landed_at = self.cell.copy()
         landed = self.landed = self.rows
         self.reached = valid & (landed[:, 8] == 0) & (landed[:, 9] == 0)
         gain = np.abs(before[:, 8:10]).sum(1) - np.abs(landed[:, 8:10]).sum(1)
@@ -282,6 +318,15 @@ class HALMAVectorEnv(NativeVectorEnv):
         self._truncated = (self.steps >= settings.max_steps) & ~self._terminated
         if idle is not None:
             self._truncated &= ~idle
+
+    def _followed(self, actions: np.ndarray) -> np.ndarray:
+        """(B,) int64: the cell to which the primitives of each option lead, one after the other; -1 where one cannot be
+        made."""
+        end = self.cell
+        for part in actions[:, 1:].T:
+            there = self.mazes.landings[part, self.maze_index, np.maximum(end, 0), actions[:, 0]]
+            end = np.where(end >= 0, there, -1).astype(np.int64)
+        return end
 
     def _remember(self) -> None:
         """Keep the cells of each trial for its picture, until the first move of the next trial."""
@@ -311,7 +356,9 @@ class HALMAVectorEnv(NativeVectorEnv):
         for mark in (self.valid, self.reached, self.trial_over, self._terminated, self._truncated):
             mark[columns] = False
         self._reward[columns] = 0
+        self.landed = self.landed.copy()  # infos have the one before
         self.landed[columns] = self.rows[columns]
+        self.landed_at[columns] = self.cell[columns]
         for i in columns.tolist() if self.render_mode is not None else ():
             self._trail[i] = [int(self.cell[i])]
 
@@ -335,7 +382,7 @@ class HALMAVectorEnv(NativeVectorEnv):
         else:
             maze = maze if isinstance(maze, Maze) else Maze.from_json(maze)
             if maze not in self.mazes.mazes:
-                self.mazes = Mazes([*self.mazes, maze])
+                self.mazes = Mazes([*self.mazes, maze], self.rules)
                 self._fixed = self._fix_panels()
             index = self.mazes.mazes.index(maze)
         self._prepare_painting(rng)
@@ -343,7 +390,7 @@ class HALMAVectorEnv(NativeVectorEnv):
 
     @property
     def memory_layout(self) -> Layout:
-        return layout(self.max_opt_len)
+        return layout(self.max_opt_len, **self.rules.changes)
 
     def episode_begins(self) -> np.ndarray:
         return self.steps == 0
@@ -362,7 +409,7 @@ class HALMAVectorEnv(NativeVectorEnv):
 
     def observe(self) -> np.ndarray:
         if self.painter is None:
-            return one_hot(self.rows)
+            return one_hot(self.rows, self.rules.side)
         if self._fixed is not None:
             self._pictures, self._boxes = self._fixed.draw(self.maze_index, self.cell)
             return self._pictures.copy()
@@ -371,7 +418,7 @@ class HALMAVectorEnv(NativeVectorEnv):
         return self._pictures.copy()
 
     def info_arrays(self) -> Arrays:
-        index = self.cell
+        corner, place = self.mazes.corner.take(self.maze_index, axis=0), self.mazes.place
         info = {
             "maze": self.maze_index.copy(),
             "trial": self.trial.copy(),
@@ -379,29 +426,36 @@ class HALMAVectorEnv(NativeVectorEnv):
             "success": self.reached.copy(),
             "valid_move": self.valid.copy(),
             "trial_over": self.trial_over.copy(),
-            "cell": self.mazes.corner[self.maze_index] + np.stack([index // 10, index % 10], 1),
+            "cell": corner + place.take(self.cell, axis=0),
             "panel": self.rows,
-            "action_mask": np.ones((self.num_envs, 4 + PRIMITIVES * self.max_opt_len), dtype=np.int8),
+            "landed_cell": corner + place.take(self.landed_at, axis=0),
+            "landed_panel": self.landed,
+            "action_mask": np.ones((self.num_envs, self._mask), dtype=np.int8),
         }
-        return info if self.painter is None else info | {"boxes": self._boxes.copy()}
+        return info | {"boxes": self._boxes.copy()} if isinstance(self.painter, PanelPainter) else info
 
     def describe(self, i: int) -> dict[str, Any]:
         self._check_place(i)
         maze, row = int(self.maze_index[i]), self.rows[i]
+        cell = landed = self.mazes.cell(maze, int(self.cell[i]))
+        if self.landed_at[i] != self.cell[i]:
+            landed = self.mazes.cell(maze, int(self.landed_at[i]))
         info: dict[str, Any] = {
             "maze": maze,
-            "cell": self.mazes.cell(maze, int(self.cell[i])),
+            "cell": cell,
             "digits": [digit._asdict() for digit in row_digits(row)],
             "hint": SHAPES[row[10] - 1] if row[10] else None,
             "panel": row.copy(),
+            "landed_cell": landed,
+            "landed_panel": self.landed[i].copy(),
             "trial": int(self.trial[i]),
             "trial_steps": int(self.trial_steps[i]),
             "success": bool(self.reached[i]),
             "valid_move": bool(self.valid[i]),
             "trial_over": bool(self.trial_over[i]),
-            "action_mask": np.ones(4 + PRIMITIVES * self.max_opt_len, dtype=np.int8),
+            "action_mask": np.ones(self._mask, dtype=np.int8),
         }
-        if self.painter is not None:
+        if isinstance(self.painter, PanelPainter):
             info["boxes"] = [
                 {"class": item, "colour": colour, "box": tuple(int(v) for v in box)}
                 for (item, colour), box in zip(panel_items(row), self._boxes[i][row != 0], strict=True)
@@ -410,7 +464,7 @@ class HALMAVectorEnv(NativeVectorEnv):
 
     @cached_property
     def _facts(self) -> HALMAFacts:
-        return HALMAFacts(self.max_opt_len)
+        return HALMAFacts(self.max_opt_len, self.rules)
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
@@ -433,8 +487,10 @@ class HALMAVectorEnv(NativeVectorEnv):
                     f"chosen has shape {chosen.shape}; it is the part of an option that is chosen in each of "
                     f"{self.num_envs} environments: (B, t), t from 0 to {self.max_opt_len}"
                 )
-            if ((chosen < 0) | (chosen >= PRIMITIVES)).any():
-                raise InputError("chosen holds something else than 0, 1, 2 and 3")
+            if ((chosen < 0) | (chosen >= self.single_action_space.nvec[: chosen.shape[1]])).any():
+                raise InputError(
+                    f"chosen holds something else than a direction, 0 to 3, and primitives, 0 to {self.rules.count - 1}"
+                )
         return self._facts.facts(self.rows, chosen)
 
     def draw_frame(self, i: int, mode: str) -> Any:
@@ -447,7 +503,7 @@ class HALMAVectorEnv(NativeVectorEnv):
         # The last trial of an episode is shown where it ended, although the agent is back at the start.
         cell = cells[-1] if ended else self.mazes.cell(maze, int(self.cell[i]))
         picture = None if self.painter is None or ended else self._pictures[i]
-        return draw(self.mazes[maze], cell, mode, trail=cells, picture=picture)
+        return draw(self.mazes[maze], cell, mode, trail=cells, picture=picture, rules=self.rules)
 
     # ---- saving
 
@@ -492,22 +548,26 @@ class HALMAEnv(NativeEnv):
     square right, pentagon down). Only non-zero distances are shown.
 
     Observation: "symbolic" Box (11, 19) uint8, one-hot: rows 0-3 crossing, 4-7 wall, each left, up, right, down; 8, 9
-    goal dx, dy; column value + 9. Row 10 is the hint, columns 0-3 by direction, all zeros when there is none.
+    goal dx, dy; column value + 9 (2 side - 1 columns, value + side - 1). Row 10 is the hint, columns 0-3 by direction,
+    all zeros when there is none.
     "visual" Box (128, 128, 3) uint8: the same as handwritten MNIST digits of random size and place, drawn anew at each
     look, or with panels="fixed" once for each cell of each maze.
 
     Actions: MultiDiscrete([4] + [4] * max_opt_len): a direction (left, up, right, down) and an option of so many
-    primitives of 0 to 3 cells. The agent moves by their sum, or not at all where a wall is in the way or the sum is 0:
-    the move is invalid then. Anything else than these numbers is an InputError.
+    primitives of 0 to 3 cells (the indices of the primitives that are set). The agent moves by their sum, or not at all
+    where a wall is in the way or the sum is 0: the move is invalid then. Anything else than these numbers is an
+    InputError. Primitives of one's own are made one after the other; the move is invalid where one of them cannot be
+    made, or where they end where they began.
 
     Reward: 100 for ending on the goal; -5 for an invalid move; 1.0 * (Manhattan distance to the goal before - after).
 
     Termination: an episode is one maze. A trial ends on the goal or after 200 steps and puts the agent back at the
     start, which is no termination. The episode is terminated after 10 trials and truncated after 500 steps.
 
-    Info: maze, cell, digits and hint that the panel shows, panel (the row, see `panel_row`), trial, trial_steps,
-    success (the latest move ended on the goal), valid_move, trial_over, action_mask (all of the choices are open: what
-    a wall stops is for the agent to find out), and for visual panels the boxes of all items.
+    Info: maze, cell, digits and hint that the panel shows, panel (the row, see `panel_row`), landed_cell and
+    landed_panel (where the latest move ended, before a trial's end put the agent back), trial, trial_steps, success
+    (the latest move ended on the goal), valid_move, trial_over, action_mask (all of the choices are open: what a wall
+    stops is for the agent to find out), and for panels of handwritten digits the boxes of all items.
 
     Reset options: {"maze": a Maze, its JSON, or an index of the set} plays that maze.
 
@@ -526,8 +586,8 @@ class HALMAEnv(NativeEnv):
         return self.batch.mazes
 
     def action_masks(self) -> np.ndarray:
-        """(4 + 4 T,) bool, for MaskablePPO: every choice is open."""
-        return np.ones(4 + PRIMITIVES * self.batch.max_opt_len, dtype=bool)
+        """(4 + P T,) bool, for MaskablePPO: every choice is open."""
+        return np.ones(4 + self.batch.rules.count * self.batch.max_opt_len, dtype=bool)
 
 
 # ---- How well an agent does in each maze, against the oracle (paper, section 3.3).

@@ -30,6 +30,7 @@ from .knowledge_base import (
 )
 from .maze import DIRECTIONS, SHAPES, goal_distances
 from .memory import FOLDER, Memory
+from .rules import RULES, Rules, spans
 
 
 @checked
@@ -48,28 +49,28 @@ def facts(run: str | PathLike[str] | None = None, *, partition: str, threshold: 
     """
     if partition not in PARTS:
         raise InputError(f"partition is {partition!r}; name the part whose facts you want: train, test or all")
-    known, max_opt_len = perceived(np.ones((10, 4), dtype=bool)), 5
+    known, max_opt_len, rules = perceived(np.ones((RULES.side, 4), dtype=bool)), 5, RULES
     if run is not None:
         bases = KnowledgeBases.of(Memory.load(Path(run) / FOLDER), threshold)
-        known, max_opt_len = set(bases.facts()), bases.max_opt_len
+        known, max_opt_len, rules = set(bases.facts()), bases.max_opt_len, bases.rules
     if partition == "train":
         return iter(sorted(known))
-    truth = _truth(max_opt_len)
+    truth = _truth(max_opt_len, rules)
     return iter(sorted(truth if partition == "all" else truth - known))
 
 
-def _truth(max_opt_len: int) -> set[Triple]:
+def _truth(max_opt_len: int, rules: Rules) -> set[Triple]:
     """The binary facts of an agent that has understood everything."""
-    triples = perceived(np.ones((10, 4), dtype=bool))
-    digits = [(value, d) for value in range(1, 10) for d in range(4)]
+    triples = perceived(np.ones((rules.side, 4), dtype=bool))
+    digits = [(value, d) for value in range(1, rules.side) for d in range(4)]
     for d1, type1 in digits:
         triples.add((digit_label(d1, type1), INDICATES, DIRECTIONS[type1]))
         triples |= {(digit_label(d1, type1), GREATER_THAN, digit_label(d2, type2)) for d2, type2 in digits if d1 > d2}
-    for d, code, _ in option_labels(max_opt_len):
-        triples |= affordance_facts(option_length(code), d, code)
+    for d, code, _ in option_labels(max_opt_len, rules):
+        triples |= affordance_facts(option_length(code, rules), d, code, rules)
     for d, direction in enumerate(DIRECTIONS):
         triples.add((SHAPES[d], LEADS_TO, direction))
-        triples |= {(goal_digit_label(value, d), POINTS_TO, direction) for value in range(1, 10)}
+        triples |= {(goal_digit_label(value, d), POINTS_TO, direction) for value in range(1, rules.side)}
     return triples
 
 
@@ -82,7 +83,7 @@ def _truth(max_opt_len: int) -> set[Triple]:
 # the distance of the stop; where they cannot reach it, these primitives alone.
 
 RELATIONS = (LEADS_TO, POINTS_TO, INDICATES, AFFORDS)
-LONGEST = 9  # distances are digits: longer options use up none
+MOST_CODES = 4**12  # of an option's primitives
 _DIRECTION = np.arange(4)
 
 
@@ -92,27 +93,36 @@ class HALMAFacts:
     :ivar vocabulary: labels; the first stands for nothing.
     """
 
-    def __init__(self, max_opt_len: int) -> None:
-        self.max_opt_len = max_opt_len
-        digits = [label(v, d) for label in (digit_label, goal_digit_label) for d in range(4) for v in range(1, 10)]
-        options = option_labels(max_opt_len)
-        # The id of a digit of value v in direction d is _digit + 9 d + v, and _goal + 9 d + v where it is the goal's.
+    def __init__(self, max_opt_len: int, rules: Rules = RULES) -> None:
+        """:raises InputError: too many options to have a label each."""
+        self.max_opt_len, self.rules = max_opt_len, rules
+        longest = self._longest = rules.side - 1  # distances are digits: longer options use up none
+        if rules.count ** min(max_opt_len, longest) > MOST_CODES:
+            raise InputError(
+                f"options of {max_opt_len} out of {rules.count} primitives, up to {longest} cells long, are too many "
+                "to have facts each: take a lesser max_opt_len"
+            )
+        labels = (digit_label, goal_digit_label)
+        digits = [label(v, d) for label in labels for d in range(4) for v in range(1, rules.side)]
+        options = option_labels(max_opt_len, rules)
+        # The id of a digit of value v in direction d is _digit + longest * d + v, and _goal + ... of the goal's.
         self._digit = len(DIRECTIONS) + len(SHAPES)
-        self._goal = self._digit + 36
-        self._options = self._goal + 36 + 1
+        self._goal = self._digit + 4 * longest
+        self._options = self._goal + 4 * longest + 1
         self._option_labels = options
         self.vocabulary: tuple[str, ...] = ("", *DIRECTIONS, *SHAPES, *digits, *(label for _, _, label in options))
 
     @cached_property
     def _option(self) -> np.ndarray:
-        """(4, 4**n) int64: the id of an option by direction and code; 0 where it is longer than any distance."""
-        table = np.zeros((4, 4 ** min(self.max_opt_len, LONGEST)), dtype=np.int64)
+        """(4, P**n) int64: the id of an option by direction and code; 0 where it is longer than any distance."""
+        table = np.zeros((4, self.rules.count ** min(self.max_opt_len, self._longest)), dtype=np.int64)
         for place, (direction, code, _) in enumerate(self._option_labels):
             table[direction, code] = self._options + place
         return table
 
     def facts(self, rows: np.ndarray, chosen: np.ndarray | None) -> ActionFacts:
-        """For panels (B, 11) and the parts of an option chosen so far (B, t), direction first: A = 4 candidates."""
+        """For panels (B, 11) and the parts of an option chosen so far (B, t), direction first: A = 4 candidates of the
+        direction, or P of a primitive."""
         if chosen is None or chosen.shape[1] == 0:
             return self._directions(rows.astype(np.int64))
         return self._primitives(rows.astype(np.int64), chosen)
@@ -121,8 +131,8 @@ class HALMAFacts:
         hint, wall, away = rows[:, 10:], rows[:, 4:8], goal_distances(rows)
         shape = np.where(hint > 0, len(DIRECTIONS) + hint, 0)
         direction = 1 + _DIRECTION
-        pointing = np.where(away > 0, self._goal + 9 * _DIRECTION + away, 0)
-        way = np.where(wall > 0, self._digit + 9 * _DIRECTION + wall, 0)
+        pointing = np.where(away > 0, self._goal + self._longest * _DIRECTION + away, 0)
+        way = np.where(wall > 0, self._digit + self._longest * _DIRECTION + wall, 0)
         facts = [(shape, direction, 0), (pointing, direction, 0), (way, direction, 0), (0, 0, 0)]
         return action_facts(RELATIONS, (len(rows), 4), facts)
 
@@ -133,20 +143,21 @@ class HALMAFacts:
         straight = (np.count_nonzero(rows[:, 8:10], axis=1) == 1) & (along > 0)
         stop = np.where(crossing > 0, crossing, wall)
         stop = np.where(straight & (along < stop), along, stop)[:, None]
-        primitives = np.concatenate(
-            [np.repeat(chosen[:, None, 1:], 4, 1), np.tile(_DIRECTION, (len(rows), 1))[..., None]], 2
-        )
-        length, left = primitives.sum(2), self.max_opt_len - primitives.shape[2]
-        rest = np.where((length <= stop) & (stop <= length + 3 * left), stop - length, 0)
+        base, digits = self.rules.count, self.rules.digits
+        candidates = np.tile(np.arange(base), (len(rows), 1))[..., None]
+        primitives = np.concatenate([np.repeat(chosen[:, None, 1:], base, 1), candidates], 2)
+        length, left = digits[primitives].sum(2), self.max_opt_len - primitives.shape[2]
+        walk = spans(self.rules, self.max_opt_len)
+        rest = np.clip(stop - length, 0, self._longest)
+        rest = np.where((length <= stop) & (walk.fewest[rest] <= left), rest, 0)
         code = np.zeros_like(length)
         count = np.zeros_like(length)
-        parts = [*np.moveaxis(primitives, 2, 0), *(np.clip(rest - 3 * i, 0, 3) for i in range(min(left, 3)))]
-        for part in parts:
-            code = np.where((part > 0) & (count < LONGEST), 4 * code + part, code)
+        for part in [*np.moveaxis(primitives, 2, 0), *walk.primitives[rest].transpose(2, 0, 1)]:
+            code = np.where((part > 0) & (count < self._longest), base * code + part, code)
             count += part > 0
         total = length + rest
         option = np.where(
-            (total > 0) & (total <= LONGEST), self._option[direction[:, None], code % self._option.shape[1]], 0
+            (total > 0) & (total <= self._longest), self._option[direction[:, None], code % self._option.shape[1]], 0
         )
-        digit = np.where(stop > 0, self._digit + 9 * direction[:, None] + stop, 0)
+        digit = np.where(stop > 0, self._digit + self._longest * direction[:, None] + stop, 0)
         return action_facts(RELATIONS, length.shape, [(0, 0, 0)] * 3 + [(digit, option, 0)])

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, product
 from math import comb
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,42 +15,44 @@ from gumption.data import InputError
 from gumption.data.settings import Count, Seed, checked
 from gumption.data.writing import whole_file
 
-from .maze import ALL_COLOURS, SIDE, STEPS, Cell, Edge, Maze, Mazes, MeanBranches, MeanDepth, NumMazes, goal_distances
+from .maze import ALL_COLOURS, STEPS, Cell, Edge, Maze, Mazes, MeanBranches, MeanDepth, NumMazes, goal_distances
+from .rules import RULES, Rules, Side
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-REACH = SIDE - 1  # the largest offset of the goal along either axis
 MAX_REDRAWS = 200  # of one branch, before it is left out
 
 
 @cache
-def _offsets() -> tuple[list[tuple[int, int]], list[int]]:
+def _offsets(side: int) -> tuple[list[tuple[int, int]], list[int]]:
     """Every offset of the goal, and the cumulative number of paths."""
-    offsets = [(dx, dy) for dx in range(-REACH, REACH + 1) for dy in range(-REACH, REACH + 1) if dx or dy]
+    along = range(1 - side, side)
+    offsets = [(dx, dy) for dx in along for dy in along if dx or dy]
     return offsets, list(accumulate(comb(abs(dx) + abs(dy), abs(dx)) for dx, dy in offsets))
 
 
-def count_optimal_paths() -> int:
-    """The number of optimal paths: the sum of C(|dx| + |dy|, |dx|) over the offsets of the goal (paper, A.2).
+@checked
+def count_optimal_paths(side: Side = RULES.side) -> int:
+    """The number of optimal paths in a box: the sum of C(|dx| + |dy|, |dx|) over the offsets of the goal (paper, A.2).
 
     >>> count_optimal_paths()
     738980
     """
-    return _offsets()[1][-1]
+    return _offsets(side)[1][-1]
 
 
 @checked
-def path_of_rank(rank: int) -> list[Cell]:
-    """The optimal path with a number from 0 to `count_optimal_paths()` - 1, as cells from (0, 0) to the goal.
+def path_of_rank(rank: int, side: Side = RULES.side) -> list[Cell]:
+    """The optimal path with a number from 0 to `count_optimal_paths(side)` - 1, as cells from (0, 0) to the goal.
 
     Paths are in the order of their offsets (dx, dy), and those of one offset in the order of their moves, along x
     before along y.
 
     :raises InputError: no such number.
     """
-    offsets, upto = _offsets()
+    offsets, upto = _offsets(side)
     if not 0 <= rank < upto[-1]:
         raise InputError(f"rank is {rank}; optimal paths have ranks from 0 to {upto[-1] - 1}")
     which = bisect_right(upto, rank)
@@ -73,12 +75,14 @@ def path_of_rank(rank: int) -> list[Cell]:
 
 
 @checked
-def rank_of_path(path: list[Cell]) -> int:
+def rank_of_path(path: list[Cell], side: Side = RULES.side) -> int:
     """The inverse of `path_of_rank`, wherever the path starts; InputError for other paths."""
-    offsets, upto = _offsets()
+    offsets, upto = _offsets(side)
     goal = (path[-1][0] - path[0][0], path[-1][1] - path[0][1]) if path else (0, 0)
     if goal not in offsets or len(path) - 1 != abs(goal[0]) + abs(goal[1]):
-        raise InputError("no optimal path: each move lowers the distance to the goal by 1, at most 9 along either axis")
+        raise InputError(
+            f"no optimal path: each move lowers the distance to the goal by 1, at most {side - 1} along either axis"
+        )
     which = offsets.index(goal)
     rank = upto[which - 1] if which else 0
     x_moves, y_moves = abs(goal[0]), abs(goal[1])
@@ -94,9 +98,9 @@ def rank_of_path(path: list[Cell]) -> int:
 
 
 @checked
-def sample_path(rng: np.random.Generator) -> list[Cell]:
+def sample_path(rng: np.random.Generator, side: Side = RULES.side) -> list[Cell]:
     """A path from (0, 0), uniformly from all optimal paths."""
-    return path_of_rank(int(rng.integers(count_optimal_paths())))
+    return path_of_rank(int(rng.integers(count_optimal_paths(side))), side)
 
 
 def grow_branches(
@@ -105,6 +109,7 @@ def grow_branches(
     mean_depth: float,
     mean_branches: float,
     closed: Set[Cell] = frozenset(),
+    side: int = RULES.side,
 ) -> list[Edge]:
     """The edges of a tree with deceptive branches added.
 
@@ -114,10 +119,12 @@ def grow_branches(
 
     :param edges: of the tree; at least one.
     :param closed: cells that no branch starts from or enters.
+    :param side: of the box.
     """
     edges = list(edges)
     taken = {cell for edge in edges for cell in edge}
-    low = [int(rng.integers(max(c[axis] for c in taken) - REACH, min(c[axis] for c in taken) + 1)) for axis in (0, 1)]
+    reach = side - 1
+    low = [int(rng.integers(max(c[axis] for c in taken) - reach, min(c[axis] for c in taken) + 1)) for axis in (0, 1)]
     roots = sorted(taken - closed)
     if not roots:
         return edges
@@ -128,7 +135,7 @@ def grow_branches(
         for _ in range(depth):
             x, y = cells[-1]
             ahead = [(x + dx, y + dy) for dx, dy in STEPS]
-            inside = [(x, y) for x, y in ahead if 0 <= x - low[0] < SIDE and 0 <= y - low[1] < SIDE]
+            inside = [(x, y) for x, y in ahead if 0 <= x - low[0] < side and 0 <= y - low[1] < side]
             free = [cell for cell in inside if cell not in taken and cell not in closed and cell not in cells]
             if not free:
                 return None
@@ -146,28 +153,88 @@ def grow_branches(
 
 
 @checked
-def sample_maze(rng: np.random.Generator, mean_depth: MeanDepth = 2, mean_branches: MeanBranches = 5) -> Maze:
+def sample_maze(
+    rng: np.random.Generator, mean_depth: MeanDepth = 2, mean_branches: MeanBranches = 5, side: Side = RULES.side
+) -> Maze:
     """A maze whose optimal path is drawn uniformly; training mazes have branches of mean depth 2, test mazes of 5."""
-    return _sampled(rng, mean_depth, mean_branches)
-
-
-def _sampled(rng: np.random.Generator, mean_depth: float, mean_branches: float) -> Maze:
-    path = sample_path(rng)
+    path = sample_path(rng, side)
     edges = [(min(a, b), max(a, b)) for a, b in pairwise(path)]
-    return Maze(path[0], path[-1], grow_branches(rng, edges, mean_depth, mean_branches))
+    return Maze(path[0], path[-1], grow_branches(rng, edges, mean_depth, mean_branches, side=side), side)
 
 
 @checked
-def sample_mazes(count: NumMazes, seed: Seed, mean_depth: MeanDepth = 2, mean_branches: MeanBranches = 5) -> list[Maze]:
+def sample_mazes(
+    count: NumMazes,
+    seed: Seed,
+    mean_depth: MeanDepth = 2,
+    mean_branches: MeanBranches = 5,
+    *,
+    side: Side = RULES.side,
+    adjusted: bool = False,
+) -> list[Maze]:
     """Different mazes; those of a seed are the first ones of a longer list with this seed.
 
+    :param side: of the box.
+    :param adjusted: turn and mirror each maze so that the colours of the panels become uniform, and leave out mazes
+        with a panel of more than 8 digits (Appendix C).
     :raises InputError: a number out of range, or more mazes than there are optimal paths.
     """
+    if count > count_optimal_paths(side):
+        raise InputError(f"count is {count}; in a box of {side} x {side} there are {count_optimal_paths(side)} paths")
     rng = np.random.default_rng(seed)
     found: dict[Maze, None] = {}
+    colours = np.zeros(8, dtype=np.int64)
     while len(found) < count:
-        found[_sampled(rng, mean_depth, mean_branches)] = None
+        drawn = [sample_maze(rng, mean_depth, mean_branches, side) for _ in range(count - len(found))]
+        if adjusted:
+            _add_adjusted(drawn, found, colours)
+        else:
+            found.update(dict.fromkeys(drawn))
     return list(found)
+
+
+# Decision: the paper adjusts "generated mazes to form a uniform distribution of digit type" and does not say how.
+# Turned or mirrored, a maze keeps its panels but for their colours, and an optimal path its kind.
+MOST_DIGITS = 8  # of a panel in an adjusted set
+_TURNS = [
+    (a, b, c, d)
+    for a, b, c, d in product((1, 0, -1), repeat=4)
+    if abs(a) + abs(b) == 1 and (abs(c), abs(d)) == (abs(b), abs(a))
+]
+# (8, 8): which colour of the drawn maze becomes each colour of the turned one.
+_COLOURS_OF = np.array(
+    [[part + STEPS.index((a * x + c * y, b * x + d * y)) for part in (0, 4) for x, y in STEPS] for a, b, c, d in _TURNS]
+)
+
+
+def _add_adjusted(drawn: list[Maze], found: dict[Maze, None], colours: np.ndarray) -> None:
+    """Add mazes, each in the turn that makes the colours of all panels most even among those turns that are new.
+
+    :param colours: (8,) int64 digits of each of ALL_COLOURS in the panels of `found`; it grows with them.
+    """
+    mazes = Mazes(drawn)
+    shown = mazes.rows[..., :10] != 0
+    fits = shown.sum(2).max(1) <= MOST_DIGITS
+    counts = np.concatenate(
+        [shown[..., :4].sum(1) + shown[..., 4:8].sum(1), (goal_distances(mazes.rows) > 0).sum(1)], 1
+    )
+    for i in np.flatnonzero(fits):
+        turned = counts[i][_COLOURS_OF]
+        for which in np.argsort(((colours + turned) ** 2).sum(1), kind="stable"):
+            maze = _turned(drawn[i], _TURNS[which])
+            if maze not in found:
+                found[maze] = None
+                colours += turned[which]
+                break
+
+
+def _turned(maze: Maze, turn: tuple[int, int, int, int]) -> Maze:
+    a, b, c, d = turn
+
+    def place(cell: Cell) -> Cell:
+        return a * cell[0] + b * cell[1], c * cell[0] + d * cell[1]
+
+    return Maze(place(maze.start), place(maze.goal), [(place(u), place(v)) for u, v in maze.edges], maze.side)
 
 
 # ---- The statistics of panels that the paper shows in Appendix C (Fig. S5), over all cells of sets of training mazes.
@@ -184,23 +251,36 @@ class LogFit(NamedTuple):
     r_squared: float
 
 
+class Claim(NamedTuple):
+    """What the paper claims of each set of training mazes (Appendix C).
+
+    :ivar values: (S,) float64, of each set; `met` (S,) bool, whether the claim holds there.
+    """
+
+    text: str
+    values: np.ndarray
+    met: np.ndarray
+
+
 @dataclass(frozen=True)
 class PanelStatistics:
     """Counts over S sets of mazes.
 
     :ivar colours: (S, 8) digits of each of ALL_COLOURS.
     :ivar panels: (S, 11) panels with 0 to 10 digits.
-    :ivar digits: (S, 9) occurrences of the digits 1 to 9.
+    :ivar digits: (S, side - 1) occurrences of the digits from 1 on.
+    :ivar mazes: (S,) the number of mazes of each set.
     """
 
     colours: np.ndarray
     panels: np.ndarray
     digits: np.ndarray
+    mazes: np.ndarray
 
     @classmethod
     def of(cls, sets: Iterable[Mazes]) -> "PanelStatistics":
         """Every cell of every maze counts once."""
-        counts = [_count(mazes.rows[mazes.inside]) for mazes in sets]
+        counts = [(*_count(mazes.rows[mazes.inside], mazes.rules.side), len(mazes)) for mazes in sets]
         if not counts:
             raise InputError("no set of mazes to measure; give at least one")
         return cls(*(np.array(of_sets) for of_sets in zip(*counts, strict=True)))
@@ -208,6 +288,24 @@ class PanelStatistics:
     def share(self, fewest: int, most: int) -> np.ndarray:
         """(S,) the share of panels with so many digits, both ends included."""
         return self.panels[:, fewest : most + 1].sum(1) / self.panels.sum(1)
+
+    @property
+    def claims(self) -> list[Claim]:
+        """The paper's claims, set by set. Decision: a distribution is uniform where its commonest colour occurs less
+        than 10 % oftener than its rarest. The counts of digits are those of 100 mazes, whatever the size of the set."""
+        groups = [self.colours[:, :4], self.colours[:, 4:]]
+        walls, goal = (group.max(1) / np.maximum(group.min(1), 1) - 1 for group in groups)
+        usual = self.share(3, 6)
+        most = (self.panels > 0).cumsum(1).argmax(1)
+        ones, nines = (100 * self.digits[:, digit - 1] / self.mazes for digit in (1, min(9, self.digits.shape[1])))
+        return [
+            Claim("uniform colours of walls and crossings: commonest above rarest", walls, walls < 0.1),
+            Claim("uniform colours of the goal's digits: commonest above rarest", goal, goal < 0.1),
+            Claim("more than 90 % of panels with 3 to 6 digits", usual, usual > 0.9),
+            Claim("no panel of more than 8 digits: the most", most.astype(np.float64), most <= MOST_DIGITS),
+            Claim("more than 4,000 digits 1 in 100 mazes", ones, ones > 4_000),
+            Claim("fewer than 100 digits 9 in 100 mazes", nines, nines < 100),
+        ]
 
     @cached_property
     def unevenness(self) -> tuple[float, float]:
@@ -233,23 +331,32 @@ class PanelStatistics:
         return LogFit(float(slope), float(intercept), float(1 - residual.var() / logs.var()))
 
 
-def _count(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Colours (8,), panels (11,) and digits (9,) of panel rows (n, 11)."""
+def _count(rows: np.ndarray, side: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Colours (8,), panels (11,) and digits (side - 1,) of panel rows (n, 11)."""
     distances = rows[:, :10]
     shown = distances != 0
     colours = np.concatenate([shown[:, :4].sum(0) + shown[:, 4:8].sum(0), (goal_distances(rows) > 0).sum(0)])
     panels = np.bincount(shown.sum(1), minlength=MOST + 1)
-    return colours, panels, np.bincount(np.abs(distances[shown]), minlength=10)[1:]
+    return colours, panels, np.bincount(np.abs(distances[shown]), minlength=side)[1:]
 
 
 @checked
 def sample_statistics(
-    sets: Count = 10, mazes: NumMazes = 100, seed: Seed = 0, mean_depth: MeanDepth = 2, mean_branches: MeanBranches = 5
+    sets: Count = 10,
+    mazes: NumMazes = 100,
+    seed: Seed = 0,
+    mean_depth: MeanDepth = 2,
+    mean_branches: MeanBranches = 5,
+    *,
+    rules: Rules = RULES,
+    adjusted: bool = False,
 ) -> PanelStatistics:
     """Statistics of sets with the seeds `seed`, `seed` + 1 and so on; the defaults are the paper's."""
-    return PanelStatistics.of(
-        Mazes(sample_mazes(mazes, seed + which, mean_depth, mean_branches)) for which in range(sets)
+    drawn = (
+        sample_mazes(mazes, seed + which, mean_depth, mean_branches, side=rules.side, adjusted=adjusted)
+        for which in range(sets)
     )
+    return PanelStatistics.of(Mazes(one, rules) for one in drawn)
 
 
 def save_plot(statistics: PanelStatistics, path: str | Path) -> None:
@@ -263,13 +370,13 @@ def save_plot(statistics: PanelStatistics, path: str | Path) -> None:
     colours, panels, digits, logs = figure.subplots(2, 2).ravel()
     _bars(colours, ALL_COLOURS, statistics.colours, _INKS, "colours")
     _bars(panels, [str(count) for count in range(MOST + 1)], statistics.panels, "#4a7cc4", "digits in a panel")
-    names = [str(digit) for digit in range(1, 10)]
+    values = 1 + np.arange(statistics.digits.shape[1])
+    names = [str(digit) for digit in values]
     _bars(digits, names, statistics.digits, "#4a7cc4", "digits")
     _bars(logs, names, statistics.digits, "#4a7cc4", "digits, in log scale")
     fit = statistics.log_fit
-    x = np.arange(1, 10)
-    line = 10 ** (fit.intercept + fit.slope * x)
-    logs.plot(x - 1, line, color="#b0423a", label=f"log-linear, R² {fit.r_squared:.3f}")
+    line = 10 ** (fit.intercept + fit.slope * values)
+    logs.plot(values - 1, line, color="#b0423a", label=f"log-linear, R² {fit.r_squared:.3f}")
     logs.set_yscale("log", subs=(2, 3, 5))
     logs.yaxis.set_major_formatter("{x:g}")
     logs.yaxis.set_minor_formatter("{x:g}")

@@ -65,6 +65,7 @@ from gumption.envs.memory import EVIDENCE, OF_RUN, Triple, integer, state_facts
 
 from .maze import COLOURS, DIRECTIONS, GOAL_COLOURS
 from .memory import Memory
+from .rules import RULES, Rules
 
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph
@@ -109,19 +110,20 @@ def goal_digit_label(value: int, direction: int) -> str:
     return f"{GOAL_COLOURS[direction]} {value}"
 
 
-def option_labels(max_opt_len: int) -> list[tuple[int, int, str]]:
-    """(direction, code, label) of each option of up to so many primitives and at most 9 cells."""
+def option_labels(max_opt_len: int, rules: Rules = RULES) -> list[tuple[int, int, str]]:
+    """(direction, code, label) of each option of up to so many primitives whose length is a digit, at most 9."""
+    parts = list(enumerate(rules.digits.tolist()))[1:]
     codes: list[int] = []
     level = [(0, 0)]  # code and length
     for _ in range(max_opt_len):
-        level = [(4 * code + p, length + p) for code, length in level for p in (1, 2, 3) if length + p <= 9]
+        level = [(rules.count * c + p, n + digit) for c, n in level for p, digit in parts if n + digit < rules.side]
         codes += [code for code, _ in level]
-    return [(d, code, option_label(d, code)) for d in range(4) for code in codes]
+    return [(d, code, option_label(d, code, rules)) for d in range(4) for code in codes]
 
 
-def option_label(direction: int, code: int) -> str:
+def option_label(direction: int, code: int, rules: Rules = RULES) -> str:
     """The label of an option, "left 2+3", of the code of its primitives (see `option_codes`)."""
-    return f"{DIRECTIONS[direction]} {_sum(code)}"
+    return f"{DIRECTIONS[direction]} {_sum(code, rules)}"
 
 
 def graph_name(run: str) -> str:
@@ -135,13 +137,13 @@ def perceived(shown: np.ndarray) -> set[Triple]:
     return {(digit, HAS_VALUE, value) for digit, value, _ in digits} | {(d, HAS_COLOUR, c) for d, _, c in digits}
 
 
-def affordance_facts(digit: int, direction: int, code: int) -> set[Triple]:
+def affordance_facts(digit: int, direction: int, code: int, rules: Rules = RULES) -> set[Triple]:
     """An option that uses a digit up, and its parts."""
-    option = option_label(direction, code)
+    option = option_label(direction, code, rules)
     return {
         (digit_label(digit, direction), AFFORDS, option),
         (option, HAS_DIRECTION, DIRECTIONS[direction]),
-        (option, HAS_PRIMITIVES, f"dice {_sum(code)}"),
+        (option, HAS_PRIMITIVES, f"dice {_sum(code, rules)}"),
     }
 
 
@@ -183,21 +185,21 @@ def _nodes(graph: "KnowledgeGraph", name: str) -> Iterator[tuple[str, dict[str, 
     return ((node, {} if node in twice else roles) for node, roles in nodes.items())
 
 
-def option_length(code: int) -> int:
-    """The sum of the primitives of a code."""
+def option_length(code: int, rules: Rules = RULES) -> int:
+    """The sum of the digits of a code's primitives."""
     length = 0
     while code:
-        code, primitive = divmod(code, 4)
-        length += primitive
+        code, primitive = divmod(code, rules.count)
+        length += int(rules.digits[primitive])
     return length
 
 
-def _sum(code: int) -> str:
+def _sum(code: int, rules: Rules) -> str:
     """The primitives of a code in their order, "2+3"."""
     primitives = []
     while code:
-        code, primitive = divmod(code, 4)
-        primitives.append(str(primitive))
+        code, primitive = divmod(code, rules.count)
+        primitives.append(rules.names[primitive])
     return "+".join(reversed(primitives))
 
 
@@ -207,10 +209,10 @@ def _digit(label: str) -> tuple[int, int]:
     return int(value), COLOURS.index(colour)
 
 
-def _code(label: str) -> int:
+def _code(label: str, rules: Rules) -> int:
     code = 0
     for primitive in label.partition(" ")[2].split("+"):
-        code = code * 4 + int(primitive)
+        code = code * rules.count + rules.names.index(primitive)
     return code
 
 
@@ -224,7 +226,8 @@ SCHEMA = "gumption/halma-knowledge/1"
 @checked_methods
 @dataclass(frozen=True, eq=False)
 class KnowledgeBases:
-    """The knowledge bases of a memory. Directions are indices into DIRECTIONS; index 0 of a digit's axis stays empty.
+    """The knowledge bases of a memory. Directions are indices into DIRECTIONS; index 0 of a digit's axis stays empty,
+    and an axis of 10 digits has as many as `rules.side`.
 
     :ivar semantics: (10, 10, 4) int64 [greater, lesser, direction], valid moves from panels that show the pair.
     :ivar sightings: (10, 10, 4) int64, records that show the pair in s or s'.
@@ -237,6 +240,7 @@ class KnowledgeBases:
     :ivar records: transitions of the memory.
     :ivar max_opt_len: primitives of an option.
     :ivar memory: fingerprint of the memory.
+    :ivar rules: of the world.
     """
 
     semantics: np.ndarray
@@ -250,28 +254,31 @@ class KnowledgeBases:
     max_opt_len: int
     memory: str
     _panels: tuple[np.ndarray, np.ndarray] | None = None
+    rules: Rules = RULES
 
     @classmethod
     def of(cls, memory: Memory, threshold: Count = THRESHOLD) -> "KnowledgeBases":
         """An empty memory gives empty knowledge bases."""
         before, after = np.ascontiguousarray(memory.before), np.ascontiguousarray(memory.after)
         valid, direction, length = memory.valid, memory.direction, memory.length
-        panels, counts = _distinct_panels(before, after)
-        options = _used_up(before, after, valid, direction, length, option_codes(memory.option))
-        affordance = np.zeros((10, 4), dtype=np.int64)
+        side = memory.rules.side
+        panels, counts = _distinct_panels(before, after, side)
+        options = _used_up(before, after, valid, direction, length, option_codes(memory.option, memory.rules.count))
+        affordance = np.zeros((side, 4), dtype=np.int64)
         np.add.at(affordance, (options[:, 0], options[:, 1]), options[:, 3])
         return cls(
-            semantics=_shown_pairs(before[valid]),
-            sightings=_shown_pairs(before, after),
-            causality=_changes(before, after, valid, direction, length),
+            semantics=_shown_pairs(before[valid], side=side),
+            sightings=_shown_pairs(before, after, side=side),
+            causality=_changes(before, after, valid, direction, length, side),
             affordance=affordance,
             affordance_options=options,
-            shown=_shown_digits(panels),
+            shown=_shown_digits(panels, side),
             threshold=threshold,
             records=len(memory),
             max_opt_len=memory.max_opt_len,
             memory=memory.fingerprint,
             _panels=(panels, counts),
+            rules=memory.rules,
         )
 
     @property
@@ -302,7 +309,8 @@ class KnowledgeBases:
     @cached_property
     def a(self) -> np.ndarray:
         """(10, 4, 10, 4) bool [greater, its direction, lesser, its direction]: KB_A."""
-        greater = np.arange(10)[:, None, None, None] > np.arange(10)[:, None]
+        digit = np.arange(self.rules.side)
+        greater = digit[:, None, None, None] > digit[:, None]
         return self.understood[:, :, None, None] & self.understood & greater
 
     @cached_property
@@ -325,7 +333,7 @@ class KnowledgeBases:
             triples.add((digit_label(digit, d), INDICATES, DIRECTIONS[d]))
         for digit, d, code, _ in self.affordance_options.tolist():
             if self.understood[digit, d]:
-                triples |= affordance_facts(digit, d, code)
+                triples |= affordance_facts(digit, d, code, self.rules)
         return sorted(triples)
 
     def evidence(self, run: str) -> list[Triple]:
@@ -343,7 +351,7 @@ class KnowledgeBases:
             visits = min(self.affordance[d1, type1], self.affordance[d2, type2])
             _inequality(triples, run, AFFORDANCE, (d1, type1), (d2, type2), visits, True)
         for value, d, code, visits in self.affordance_options.tolist():
-            digit, option = digit_label(value, d), option_label(d, code)
+            digit, option = digit_label(value, d), option_label(d, code, self.rules)
             node = f"use:{run}:{digit}:{option}"
             roles = {OF_RUN: run, HAS_DIGIT: digit, HAS_OPTION: option, HAS_VISITS: integer(visits)}
             triples += [(node, role, value) for role, value in roles.items()]
@@ -354,6 +362,7 @@ class KnowledgeBases:
         about = {
             "source": f"the memory of the run {run}", "run": run, "memory": self.memory, "records": str(self.records),
             "maxOptLen": str(self.max_opt_len), "threshold": str(self.threshold), "fingerprint": self.fingerprint,
+            **({"rules": json.dumps(self.rules.changes, sort_keys=True)} if self.rules.changes else {}),
         }  # fmt: skip
         return state_facts(graph, graph_name(run), self.facts(), self.evidence(run), about)
 
@@ -371,10 +380,11 @@ class KnowledgeBases:
             raise InputError(
                 f"there is no graph {evidence!r} of knowledge bases; make it with `gumption kg build halma`"
             )
+        rules = Rules(**json.loads(about.get("rules", "{}")))
         tables: dict[str, Any] = {
-            part: np.zeros((10, 10, 4), dtype=np.int64) for part in (SEMANTICS, "sightings", CAUSALITY)
+            part: np.zeros((rules.side, rules.side, 4), dtype=np.int64) for part in (SEMANTICS, "sightings", CAUSALITY)
         }
-        affordance, shown = np.zeros((10, 4), dtype=np.int64), np.zeros((10, 4), dtype=bool)
+        affordance, shown = np.zeros((rules.side, 4), dtype=np.int64), np.zeros((rules.side, 4), dtype=bool)
         uses: list[tuple[int, ...]] = []
         place = ""
         try:
@@ -385,7 +395,7 @@ class KnowledgeBases:
                 visits = _integer(roles[HAS_VISITS])
                 if HAS_OPTION in roles:
                     value, d = _digit(roles[HAS_DIGIT])
-                    uses.append((value, d, _code(roles[HAS_OPTION]), visits))
+                    uses.append((value, d, _code(roles[HAS_OPTION], rules), visits))
                     affordance[value, d] += visits
                 elif roles[HAS_EVIDENCE] != AFFORDANCE:  # those follow from the uses
                     (d1, d), (d2, _) = _digit(roles[HAS_GREATER]), _digit(roles[HAS_LESSER])
@@ -410,7 +420,7 @@ class KnowledgeBases:
                 "file has them in FILE.license); make it anew with `gumption kg build halma`"
             ) from None
         options = np.array(sorted(uses), dtype=np.int64).reshape(-1, 4)
-        bases = cls(**tables, affordance=affordance, affordance_options=options, shown=shown, **settings)
+        bases = cls(**tables, affordance=affordance, affordance_options=options, shown=shown, rules=rules, **settings)
         if bases.fingerprint != about.get("fingerprint"):
             raise InputError(
                 f"{name}: this graph was changed after it was made of a run's memory: its fingerprint does not fit; "
@@ -441,65 +451,66 @@ class KnowledgeBases:
         return self._panels
 
 
-def option_codes(options: np.ndarray) -> np.ndarray:
-    """(n,) int64: the primitives of (n, 1 + T) options as one number each: base 4, in order, zeros left out.
+def option_codes(options: np.ndarray, base: int = RULES.count) -> np.ndarray:
+    """(n,) int64: the primitives of (n, 1 + T) options as one number each: to a base, their number, in order, zeros
+    left out.
 
     Zeros move nothing, so 2+0+3 and 2+3 are one option; 3+2 is another, with the same effect (paper, 3.2).
     """
     codes = np.zeros(len(options), dtype=np.int64)
     for primitive in options[:, 1:].T:
-        codes = np.where(primitive > 0, codes * 4 + primitive, codes)
+        codes = np.where(primitive > 0, codes * base + primitive, codes)
     return codes
 
 
-def _distinct_panels(before: np.ndarray, after: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _distinct_panels(before: np.ndarray, after: np.ndarray, side: int) -> tuple[np.ndarray, np.ndarray]:
     """The distinct rows of both, sorted, and the number of records that have each."""
     # A row as one number, in mixed radix: eight distances, two offsets from -9 to 9, the hint.
-    radices = np.array([10] * 8 + [19, 19, 5])
+    radices = np.array([side] * 8 + [2 * side - 1, 2 * side - 1, 5])
     weights = np.append(np.cumprod(radices[:0:-1])[::-1], 1)
-    lowest = np.array([0] * 8 + [-9, -9, 0])
+    lowest = np.array([0] * 8 + [1 - side, 1 - side, 0])
     s, s_next = ((rows - lowest) @ weights for rows in (before, after))
     codes, counts = np.unique(np.concatenate([s, s_next[s_next != s]]), return_counts=True)
     return (codes[:, None] // weights % radices + lowest).astype(np.int8), counts
 
 
-def _shown_pairs(*panels: np.ndarray) -> np.ndarray:
+def _shown_pairs(*panels: np.ndarray, side: int) -> np.ndarray:
     """(10, 10, 4): records that show a pair in any of their panels (n, 11)."""
-    total = np.zeros((10, 10, 4), dtype=np.int64)
+    total = np.zeros((side, side, 4), dtype=np.int64)
     for direction in range(4):
         codes = []
         for rows in panels:
             crossing, wall = rows[:, direction].astype(np.int64), rows[:, 4 + direction].astype(np.int64)
-            pair = np.maximum(crossing, wall) * 10 + np.minimum(crossing, wall)
+            pair = np.maximum(crossing, wall) * side + np.minimum(crossing, wall)
             codes.append(np.where((crossing > 0) & (wall > 0) & (crossing != wall), pair, 0))
-        total[..., direction] = _count_once(codes)
+        total[..., direction] = _count_once(codes, side)
     return total
 
 
 def _changes(
-    before: np.ndarray, after: np.ndarray, valid: np.ndarray, direction: np.ndarray, length: np.ndarray
+    before: np.ndarray, after: np.ndarray, valid: np.ndarray, direction: np.ndarray, length: np.ndarray, side: int
 ) -> np.ndarray:
     """(10, 10, 4): valid moves that turned one digit of a direction into the other."""
-    total = np.zeros((10, 10, 4), dtype=np.int64)
+    total = np.zeros((side, side, 4), dtype=np.int64)
     for d in range(4):
         towards = np.where(direction == d, 1, np.where(direction == (d + 2) % 4, -1, 0))
         codes = []
         for slot in (d, 4 + d):
             old, new = before[:, slot].astype(np.int64), after[:, slot].astype(np.int64)
             moved = valid & (towards != 0) & (length > 0) & (old > 0) & (new > 0) & (old - new == towards * length)
-            codes.append(np.where(moved, np.maximum(old, new) * 10 + np.minimum(old, new), 0))
-        total[..., d] = _count_once(codes)
+            codes.append(np.where(moved, np.maximum(old, new) * side + np.minimum(old, new), 0))
+        total[..., d] = _count_once(codes, side)
     return total
 
 
-def _count_once(codes: list[np.ndarray]) -> np.ndarray:
+def _count_once(codes: list[np.ndarray], side: int) -> np.ndarray:
     """(10, 10): records per pair code greater * 10 + lesser; a record with a pair in both lists counts once."""
     first, *rest = codes
-    total = np.bincount(first, minlength=100)
+    total = np.bincount(first, minlength=side * side)
     for second in rest:
-        total = total + np.bincount(second[second != first], minlength=100)
+        total = total + np.bincount(second[second != first], minlength=side * side)
     total[0] = 0  # no pair
-    return total.reshape(10, 10)
+    return total.reshape(side, side)
 
 
 def _used_up(
@@ -522,9 +533,9 @@ def _used_up(
     return np.stack([found // (4 * size), found // size % 4, found % size, visits], axis=1)
 
 
-def _shown_digits(panels: np.ndarray) -> np.ndarray:
+def _shown_digits(panels: np.ndarray, side: int) -> np.ndarray:
     """(10, 4) bool: digits of distances in panels (n, 11)."""
-    shown = np.zeros((10, 4), dtype=bool)
+    shown = np.zeros((side, 4), dtype=bool)
     for slot in range(8):
         shown[panels[:, slot], slot % 4] = True
     shown[0] = False

@@ -1,14 +1,14 @@
 """Mazes, trees of cells on the integer lattice with a monotone path from the start to the goal; panels; the oracle.
 
 x grows to the right, y grows upwards. Two neighbouring cells are connected only where the tree has an edge, so that
-parallel corridors may touch (thin walls). All cells lie in a box of 10 x 10: then every distance and every offset of
-the goal, from any cell, is a digit (paper, A.2 and F.1).
+parallel corridors may touch (thin walls). All cells lie in a box, of 10 x 10 unless the rules say otherwise: then every
+distance and every offset of the goal, from any cell, is a digit (paper, A.2 and F.1).
 """
 
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -18,8 +18,10 @@ from annotated_types import Ge, Le
 
 from gumption.data import InputError
 from gumption.data.sealed import sealed_lines, unsealed_lines
-from gumption.data.settings import checked, checked_methods, shown
+from gumption.data.settings import check, checked, checked_methods, shown
 from gumption.data.writing import write_text
+
+from .rules import LARGEST_SIDE, RULES, OptLen, PanelsEqual, Primitive, Rules, Side, fewest_options, option_of, spans
 
 # ---- Types of the settings of environments, mazes and runs
 
@@ -33,7 +35,6 @@ NumMazes = Annotated[int, Ge(1), Le(MOST_MAZES)]
 TestMazes = Annotated[int, Ge(1), Le(10_000)]  # of one test: their optimal paths all differ
 MeanDepth = Annotated[float, Ge(1), Le(100)]  # the box has 100 cells
 MeanBranches = Annotated[float, Ge(0), Le(100)]
-OptLen = Annotated[int, Ge(1), Le(100)]
 
 Cell = tuple[int, int]
 Edge = tuple[Cell, Cell]
@@ -44,12 +45,11 @@ COLOURS = ("red", "orange", "yellow", "green")  # of wall and crossing digits, b
 GOAL_COLOURS = ("cyan", "blue", "purple", "white")  # of goal digits, by direction
 ALL_COLOURS = (*COLOURS, *GOAL_COLOURS)
 SHAPES = ("circle", "triangle", "square", "pentagon")  # of hints, by direction
-SIDE = 10
 SCHEMA = "gumption/halma-maze/1"
 
 
 class Digit(NamedTuple):
-    """A distance on a panel: 1 to 9 in one of ALL_COLOURS; `kind` is "crossing", "wall" or "goal"."""
+    """A distance on a panel: from 1 on, in one of ALL_COLOURS; `kind` is "crossing", "wall" or "goal"."""
 
     value: int
     colour: str
@@ -58,16 +58,20 @@ class Digit(NamedTuple):
 
 
 class Maze:
-    """A validated maze; equal to another with the same start, goal and edges.
+    """A validated maze; equal to another with the same start, goal, edges and side.
 
     :ivar start, goal: cells.
     :ivar edges: sorted pairs of sorted cells.
+    :ivar side: of the box that it fits into.
     """
 
-    def __init__(self, start: Iterable[int], goal: Iterable[int], edges: Iterable[Iterable[Iterable[int]]]) -> None:
+    def __init__(
+        self, start: Iterable[int], goal: Iterable[int], edges: Iterable[Iterable[Iterable[int]]], side: Side = 10
+    ) -> None:
         """:raises InputError: no tree, a goal that cannot be reached, a path to it that is not monotone, or cells that
-        do not fit into a box of 10 x 10.
+        do not fit into a box of side x side.
         """
+        self.side = check("side", side, Side)
         self.start = _cell(start)
         self.goal = _cell(goal)
         self.edges: tuple[Edge, ...] = tuple(sorted(map(_edge, _members(edges))))
@@ -95,9 +99,9 @@ class Maze:
             )
         for axis in (0, 1):
             values = [cell[axis] for cell in self.cells]
-            if max(values) - min(values) >= SIDE:
+            if max(values) - min(values) >= self.side:
                 raise InputError(
-                    f"the cells are {max(values) - min(values) + 1} wide; a maze fits into {SIDE} x {SIDE}"
+                    f"the cells are {max(values) - min(values) + 1} wide; a maze fits into {self.side} x {self.side}"
                 )
         path = self.optimal_path
         if len(path) - 1 != abs(path[-1][0] - path[0][0]) + abs(path[-1][1] - path[0][1]):
@@ -174,6 +178,7 @@ class Maze:
             "goal": list(self.goal),
             "edges": [[*a, *b] for a, b in self.edges],
             "hints": [[*cell, SHAPES[hint]] for cell, hint in shown if hint is not None],
+            **({} if self.side == RULES.side else {"side": self.side}),
         }
 
     @classmethod
@@ -190,7 +195,7 @@ class Maze:
             raise InputError(f"{before}not a maze of schema {SCHEMA} but {other!r:.60}")
         try:
             edges = [((x, y), (x2, y2)) for x, y, x2, y2 in value["edges"]]
-            maze = cls(value["start"], value["goal"], edges)
+            maze = cls(value["start"], value["goal"], edges, value.get("side", RULES.side))
         except InputError as error:
             raise InputError(f"{before}{error}") from None
         except (KeyError, TypeError, ValueError) as error:
@@ -209,7 +214,8 @@ class Maze:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Maze):
             return NotImplemented
-        return (self.start, self.goal, self.edges) == (other.start, other.goal, other.edges)
+        mine, theirs = ((maze.start, maze.goal, maze.edges, maze.side) for maze in (self, other))
+        return mine == theirs
 
     def __hash__(self) -> int:
         return hash((self.start, self.goal, self.edges))
@@ -219,10 +225,11 @@ class Maze:
 
 
 @checked
-def panel_row(maze: Maze, cell: Cell) -> np.ndarray:
+def panel_row(maze: Maze, cell: Cell, panels_equal: PanelsEqual = "both") -> np.ndarray:
     """The panel of a cell, (11,) int8: distance to the nearest crossing in each direction (0-3) and to the wall (4-7),
     offset of the goal dx, dy (8, 9; signed), and the hint (10; 1 + its direction). 0 is not shown.
 
+    :param panels_equal: see `Rules`.
     :raises InputError: the maze has no such cell.
     """
     maze.neighbours(cell)
@@ -234,6 +241,8 @@ def panel_row(maze: Maze, cell: Cell) -> np.ndarray:
             if not row[direction] and here in maze.crossings:
                 row[direction] = length
         row[4 + direction] = length
+        if panels_equal == "one" and row[direction] == length:
+            row[direction] = 0
     row[8:10] = maze.goal[0] - cell[0], maze.goal[1] - cell[1]
     hint = maze.hint(cell)
     row[10] = 0 if hint is None else 1 + hint
@@ -264,16 +273,18 @@ def goal_distances(rows: np.ndarray) -> np.ndarray:
 
 def place_codes(rows: np.ndarray) -> np.ndarray:
     """(..., n) the first n numbers of panel rows -> (...) int64, equal where these are: so a place is recognised."""
-    return (rows.astype(np.int64) + 9) @ 19 ** np.arange(rows.shape[-1], dtype=np.int64)
+    most = LARGEST_SIDE - 1
+    return (rows.astype(np.int64) + most) @ (2 * most + 1) ** np.arange(rows.shape[-1], dtype=np.int64)
 
 
 @checked
-def panel_digits(maze: Maze, cell: Cell) -> list[Digit]:
+def panel_digits(maze: Maze, cell: Cell, panels_equal: PanelsEqual = "both") -> list[Digit]:
     """The digits that are shown at a cell: of at most four crossings, four walls and two of the goal (3.1, B.2).
 
+    :param panels_equal: see `Rules`.
     :raises InputError: the maze has no such cell.
     """
-    return row_digits(panel_row(maze, cell))
+    return row_digits(panel_row(maze, cell, panels_equal))
 
 
 def _cell(value: Iterable[int]) -> Cell:
@@ -308,10 +319,10 @@ def panel_items(row: np.ndarray) -> list[tuple[str, str]]:
 
 # ---- The oracle: the moves of an agent that understands every panel (paper, 3.3 and A.3).
 
-LONGEST_PRIMITIVE = 3
-
 
 class Move(NamedTuple):
+    """:ivar length: cells, or of an option with primitives of one's own the sum of their digits."""
+
     direction: str
     length: int
 
@@ -342,24 +353,49 @@ def justified_moves(row: np.ndarray) -> list[tuple[int, int]]:
 
 
 @checked
-def oracle_trials(maze: Maze, max_opt_len: OptLen) -> OracleTrials:
-    """The oracle's trials: exploring from panel to panel, then along the known path in as few options as possible.
+def oracle_trials(maze: Maze, max_opt_len: OptLen, rules: Rules | None = None) -> OracleTrials:
+    """The oracle's trials: exploring from panel to panel, then to the goal in as few options as possible.
 
+    :param rules: None for the paper's, in a box of the maze's side.
     :raises InputError: max_opt_len below 1; a maze where the oracle meets a choice.
     """
-    capacity = option_capacity(max_opt_len)
+    trials = oracle_options(maze, max_opt_len, rules)
+    digits = (rules or RULES).digits
+    exploring, planned = (
+        [Move(DIRECTIONS[direction], int(digits[way].sum())) for direction, *way in trial] for trial in trials
+    )
+    return OracleTrials(exploring, planned)
+
+
+@checked
+def oracle_options(
+    maze: Maze, max_opt_len: OptLen, rules: Rules | None = None
+) -> tuple[list[list[int]], list[list[int]]]:
+    """The options (1 + T numbers each) of the oracle's first trial, and of each later one; see `oracle_trials`."""
+    if rules is None:
+        rules = Rules(side=maze.side)
+    own = None if rules.walks_only else Mazes([maze], rules)
+    first = spans(rules, max_opt_len).first
     cell, exploring = maze.start, []
     while cell != maze.goal:
         direction, distance = _justified(maze, cell)
-        length = min(distance, capacity)
-        exploring.append(Move(DIRECTIONS[direction], length))
-        cell = (cell[0] + STEPS[direction][0] * length, cell[1] + STEPS[direction][1] * length)
-    planned = [
-        Move(DIRECTIONS[direction], min(capacity, length - done))
-        for direction, length in straight_runs(maze)
-        for done in range(0, length, capacity)
-    ]
-    return OracleTrials(exploring, planned)
+        length = int(first[distance]) if own is None else distance
+        ahead = (cell[0] + STEPS[direction][0] * length, cell[1] + STEPS[direction][1] * length)
+        if own is None:
+            exploring.append(option_of(rules, max_opt_len, direction, length))
+        else:
+            begin, end = own.index(0, cell), own.index(0, ahead)
+            exploring += fewest_options(own.landings[:, 0], begin, end, max_opt_len, [direction])
+        cell = ahead
+    if own is not None:
+        ends = int(own.start[0]), int(own.goal[0])
+        return exploring, fewest_options(own.landings[:, 0], *ends, max_opt_len)
+    planned = []
+    for direction, left in straight_runs(maze):
+        while left:
+            planned.append(option_of(rules, max_opt_len, direction, int(first[left])))
+            left -= int(first[left])
+    return exploring, planned
 
 
 def _justified(maze: Maze, cell: Cell) -> tuple[int, int]:
@@ -393,67 +429,70 @@ def straight_runs(maze: Maze) -> list[tuple[int, int]]:
     return [(direction, len(list(run))) for direction, run in groupby(units)]
 
 
-@checked
-def option_capacity(max_opt_len: OptLen) -> int:
-    """The longest move of an option."""
-    return LONGEST_PRIMITIVE * max_opt_len
-
-
 # ---- Many mazes as arrays: every panel is computed once, so that a step of many environments is a few gathers.
 
 MAZES = "mazes.jsonl"  # of a run or a memory
-
-CELLS = SIDE * SIDE
-OFFSETS = np.array([dx * SIDE + dy for dx, dy in STEPS])  # of the neighbour's index, by direction: -10, 1, 10, -1
-COLUMNS, ZERO = 19, 9  # of a symbolic observation: values from -9 to 9
 
 
 @checked_methods
 class Mazes:
     """M mazes and the panels of all their cells.
 
-    The index of a cell is (x - x0) * 10 + (y - y0), with the lowest x and y of its maze.
+    The index of a cell is (x - x0) * side + (y - y0), with the lowest x and y of its maze.
 
+    :ivar rules: of the world that they belong to.
+    :ivar cells: side * side, the number of indices; `offsets` (4,) int64, from a cell's to its neighbour's; `place`
+        (side * side, 2) int64, x - x0 and y - y0 of each.
     :ivar corner: (M, 2) int64, x0 and y0 of each maze.
-    :ivar inside: (M, 100) bool, the indices that are cells.
-    :ivar rows: (M, 100, 11) int8, the panel row of each cell (see `panel_row`), zeros outside.
+    :ivar inside: (M, side * side) bool, the indices that are cells.
+    :ivar rows: (M, side * side, 11) int8, the panel row of each cell (see `panel_row`), zeros outside; `places` the
+        same, (M * side * side, 11).
     :ivar start, goal: (M,) int64 indices.
     """
 
-    def __init__(self, mazes: Iterable[Maze]) -> None:
-        """:raises InputError: no maze at all."""
+    def __init__(self, mazes: Iterable[Maze], rules: Rules | None = None) -> None:
+        """:param rules: None for the paper's, in boxes of the mazes' side.
+        :raises InputError: no maze at all, or one of another side.
+        """
         self.mazes = list(mazes)
         if not self.mazes:
             raise InputError("no mazes; give at least one")
+        self.rules = Rules(side=self.mazes[0].side) if rules is None else rules
+        side = self.rules.side
+        if other := next((maze for maze in self.mazes if maze.side != side), None):
+            raise InputError(f"{other} is for boxes of side {other.side}, not {side}; give side={other.side}")
+        self.cells, self.offsets = side * side, np.array([dx * side + dy for dx, dy in STEPS])
+        self.place = np.stack(np.divmod(np.arange(self.cells), side), 1)
         count = len(self.mazes)
         self.corner = np.array([np.min(maze.cells, axis=0) for maze in self.mazes])
         sizes = [len(maze.edges) for maze in self.mazes]
         owner = np.repeat(np.arange(count), sizes)
         ends = np.array([edge for maze in self.mazes for edge in maze.edges])  # (E, 2, 2): lower end first
-        scale = np.array([SIDE, 1])
+        scale = np.array([side, 1])
         lower, upper = ((ends[:, i] - self.corner[owner]) @ scale for i in (0, 1))
         along_x = ends[:, 0, 0] != ends[:, 1, 0]
-        open_ = np.zeros((count, CELLS, 4), dtype=bool)
+        open_ = np.zeros((count, self.cells, 4), dtype=bool)
         open_[owner, lower, np.where(along_x, 2, 1)] = True
         open_[owner, upper, np.where(along_x, 0, 3)] = True
         self.inside = np.any(open_, axis=2)
         ends_of = np.array([(maze.start, maze.goal) for maze in self.mazes]) - self.corner[:, None]
         self.start, self.goal = (ends_of @ scale).T
         self.rows = self._panels(open_)
+        self.places = self.rows.reshape(-1, 11)
 
     def _panels(self, open_: np.ndarray) -> np.ndarray:
-        count = len(self.mazes)
+        count, side = len(self.mazes), self.rules.side
         each = np.arange(count)
-        rows = np.zeros((count, CELLS, 11), dtype=np.int8)
+        rows = np.zeros((count, self.cells, 11), dtype=np.int8)
         degree = open_.sum(2)
         crossing = degree >= 3
-        grid = rows.reshape(count, SIDE, SIDE, 11)
-        passage, meeting = open_.reshape(count, SIDE, SIDE, 4), crossing.reshape(count, SIDE, SIDE)
+        grid = rows.reshape(count, side, side, 11)
+        passage, meeting = open_.reshape(count, side, side, 4), crossing.reshape(count, side, side)
         for d, (dx, dy) in enumerate(STEPS):
             axis, forward = (1, dx > 0) if dx else (2, dy > 0)
             lines, doors = np.moveaxis(grid, axis, 0), np.moveaxis(passage, axis, 0)
             meetings = np.moveaxis(meeting, axis, 0)
-            order = range(SIDE - 2, -1, -1) if forward else range(1, SIDE)
+            order = range(side - 2, -1, -1) if forward else range(1, side)
             for i in order:  # from the border inwards: the next cell's distances are known
                 ahead = i + 1 if forward else i - 1
                 door = doors[i, ..., d]
@@ -461,9 +500,11 @@ class Mazes:
                 further = np.where(to_crossing > 0, to_crossing + 1, 0)
                 lines[i, ..., d] = door * np.where(meetings[ahead], 1, further)
                 lines[i, ..., 4 + d] = door * (to_wall + 1)
-        place = np.arange(CELLS)
-        rows[..., 8] = (self.goal // SIDE)[:, None] - place // SIDE
-        rows[..., 9] = (self.goal % SIDE)[:, None] - place % SIDE
+        if self.rules.panels_equal == "one":
+            rows[..., :4] *= rows[..., :4] != rows[..., 4:8]
+        place = np.arange(self.cells)
+        rows[..., 8] = (self.goal // side)[:, None] - place // side
+        rows[..., 9] = (self.goal % side)[:, None] - place % side
         hinted = crossing.copy()
         hinted[each, self.start] = degree[each, self.start] >= 2
         hinted[each, self.goal] = False
@@ -472,7 +513,7 @@ class Mazes:
         return rows
 
     def _towards_goal(self, open_: np.ndarray) -> np.ndarray:
-        """(M, 100) int64: the direction of the next cell towards the goal, by a search outwards from the goal."""
+        """(M, side * side) int64: the direction of the next cell towards the goal, by a search outwards from there."""
         each = np.arange(len(self.mazes))
         known = np.zeros(open_.shape[:2], dtype=bool)
         known[each, self.goal] = True
@@ -482,7 +523,7 @@ class Mazes:
             maze, cell = [], []
             for d in range(4):
                 passable = open_[front[0], front[1], d]
-                m, c = front[0][passable], front[1][passable] + OFFSETS[d]
+                m, c = front[0][passable], front[1][passable] + self.offsets[d]
                 new = ~known[m, c]
                 m, c = m[new], c[new]
                 known[m, c] = True
@@ -508,17 +549,57 @@ class Mazes:
     def cell(self, m: int, index: int) -> Cell:
         """:raises InputError: no such maze, or an index out of range."""
         self._check(m)
-        if not 0 <= index < CELLS:
-            raise InputError(f"index is {index}; cells have an index from 0 to {CELLS - 1}")
-        return int(self.corner[m, 0] + index // SIDE), int(self.corner[m, 1] + index % SIDE)
+        if not 0 <= index < self.cells:
+            raise InputError(f"index is {index}; cells have an index from 0 to {self.cells - 1}")
+        x, y = divmod(index, self.rules.side)
+        return int(self.corner[m, 0] + x), int(self.corner[m, 1] + y)
 
     def index(self, m: int, cell: Cell) -> int:
         """:raises InputError: no such maze, or it has no such cell."""
         self._check(m)
         x, y = cell[0] - int(self.corner[m, 0]), cell[1] - int(self.corner[m, 1])
-        if not (0 <= x < SIDE and 0 <= y < SIDE and self.inside[m, x * SIDE + y]):
+        side = self.rules.side
+        if not (0 <= x < side and 0 <= y < side and self.inside[m, x * side + y]):
             raise InputError(f"maze {m} has no cell {tuple(cell)}")
-        return x * SIDE + y
+        return x * side + y
+
+    def ahead(self, distance: int) -> np.ndarray:
+        """(M, side * side, 4) int64: the index of the cell so many steps on in each direction, whatever lies between;
+        -1 where the maze has none, or where no cell is left from."""
+        there = self.place[:, None] + np.array(STEPS) * distance
+        within = ((there >= 0) & (there < self.rules.side)).all(-1)
+        index = np.where(within, there @ [self.rules.side, 1], 0)
+        return np.where(within & self.inside[:, index] & self.inside[:, :, None], index, -1)
+
+    @cached_property
+    def landings(self) -> np.ndarray:
+        """(P, M, side * side, 4) int32: where each primitive ends, by maze, cell and direction; -1 where it cannot be
+        made.
+
+        :raises InputError: a primitive of one's own that gives no such array.
+        """
+        return np.stack([self._landing(part) for part in self.rules.parts])
+
+    def _landing(self, part: Primitive) -> np.ndarray:
+        shape = (len(self), self.cells, 4)
+        if part.landing is None:
+            end = np.arange(self.cells)[:, None] + self.offsets * part.digit
+            return np.where((part.digit <= self.rows[..., 4:8]) & self.inside[..., None], end, -1).astype(np.int32)
+        found = np.asarray(part.landing(self))
+        if found.shape != shape or found.dtype.kind not in "iu":
+            raise InputError(
+                f"the primitive {part.name} gives {found.shape} of {found.dtype}; where it ends is an array {shape} of "
+                "whole numbers: by maze, cell and direction the index of a cell, or -1"
+            )
+        reached = np.take_along_axis(self.inside, np.clip(found, 0, self.cells - 1).reshape(len(self), -1), 1)
+        wrong = (found < -1) | (found >= self.cells) | ((found >= 0) & ~reached.reshape(shape))
+        if wrong[self.inside].any():
+            m, cell, d = np.argwhere(wrong & self.inside[..., None])[0].tolist()
+            raise InputError(
+                f"the primitive {part.name} ends at {found[m, cell, d]} in maze {m}, from {cell} {DIRECTIONS[d]}; it "
+                "ends at the index of one of the maze's cells, or -1"
+            )
+        return np.where(self.inside[..., None], found, -1).astype(np.int32)
 
     @cached_property
     def _stops(self) -> list[list[int]]:
@@ -539,19 +620,35 @@ class Mazes:
         return stretches
 
     def exploring(self, max_opt_len: OptLen) -> np.ndarray:
-        """(M,) int64: moves of the oracle's first trial, in closed form."""
-        capacity = option_capacity(max_opt_len)
-        return np.array([sum(-(-length // capacity) for length in lengths) for lengths in self._stops])
+        """(M,) int64: moves of the oracle's first trial, in closed form where all primitives walk."""
+        if not self.rules.walks_only:
+            return self._searched(max_opt_len)[:, 0]
+        options = spans(self.rules, max_opt_len).options
+        return np.array([options[lengths].sum() for lengths in self._stops])
 
     def planned(self, max_opt_len: OptLen) -> np.ndarray:
-        """(M,) int64: moves of each later trial of the oracle, in closed form."""
-        capacity = option_capacity(max_opt_len)
-        return np.array([sum(-(-length // capacity) for _, length in straight_runs(maze)) for maze in self.mazes])
+        """(M,) int64: moves of each later trial of the oracle, in closed form where all primitives walk."""
+        if not self.rules.walks_only:
+            return self._searched(max_opt_len)[:, 1]
+        options = spans(self.rules, max_opt_len).options
+        return np.array([options[[length for _, length in straight_runs(maze)]].sum() for maze in self.mazes])
+
+    def _searched(self, max_opt_len: OptLen) -> np.ndarray:
+        """(M, 2) int64: moves of the oracle's first and of its later trials."""
+        if max_opt_len not in self._found:
+            trials = (oracle_options(maze, max_opt_len, self.rules) for maze in self.mazes)
+            self._found[max_opt_len] = np.array([[len(trial) for trial in pair] for pair in trials])
+        return self._found[max_opt_len]
+
+    @cached_property
+    def _found(self) -> dict[int, np.ndarray]:
+        return {}
 
     @cached_property
     def fingerprint(self) -> str:
-        """sha256 of the mazes, in their order."""
-        return hashlib.sha256("".join(maze.fingerprint for maze in self.mazes).encode()).hexdigest()
+        """sha256 of the mazes, in their order, and of rules other than the paper's."""
+        rules = json.dumps(self.rules.changes, sort_keys=True) if self.rules.changes else ""
+        return hashlib.sha256(("".join(maze.fingerprint for maze in self.mazes) + rules).encode()).hexdigest()
 
     @cached_property
     def files(self) -> dict[str, str]:
@@ -563,8 +660,8 @@ class Mazes:
         write_text(Path(path), self.files[MAZES])
 
     @classmethod
-    def load(cls, path: str | Path) -> "Mazes":
-        """:raises InputError: no such file, a line that is no maze, or one that was changed."""
+    def load(cls, path: str | Path, rules: Rules | None = None) -> "Mazes":
+        """:raises InputError: no such file, a line that is no maze, or one that was changed; mazes of another side."""
         try:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -573,24 +670,31 @@ class Mazes:
         mazes = [Maze.from_json(value, f"{path}:{number}") for number, value in enumerate(lines, 1)]
         if not mazes:
             raise InputError(f"{path}: no mazes in it")
-        return cls(mazes)
+        try:
+            return cls(mazes, rules)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
 
 
 @checked
-def one_hot(rows: np.ndarray) -> np.ndarray:
-    """Symbolic observations (..., 11, 19) uint8 of panel rows (..., 11): column value + 9, the hint in columns 0 to 3.
+def one_hot(rows: np.ndarray, side: int = 10) -> np.ndarray:
+    """Symbolic observations (..., 11, 2 side - 1) uint8 of panel rows (..., 11): column value + side - 1, the hint in
+    columns 0 to 3.
 
-    A value that is not shown is a zero, in column 9; without a hint row 10 is all zeros (paper, F.1).
+    A value that is not shown is a zero, in column side - 1; without a hint row 10 is all zeros (paper, F.1).
 
-    :raises InputError: no panel rows.
+    :raises InputError: no panel rows; no side of a box.
     """
     if rows.shape[-1:] != (11,) or rows.dtype.kind not in "iu":
         raise InputError(f"rows have shape {rows.shape} and are {rows.dtype}; they are (..., 11) whole numbers")
     codes = rows.astype(np.intp)
-    codes[..., :10] += ZERO
-    codes[..., 10] += COLUMNS
-    return _ONE_HOT.take(codes, axis=0)
+    codes[..., :10] += side - 1
+    codes[..., 10] += 2 * side - 1
+    return _one_hot(side).take(codes, axis=0)
 
 
-# By code: 19 values, then no hint, then the four shapes.
-_ONE_HOT = np.concatenate([np.eye(COLUMNS), np.zeros((1, COLUMNS)), np.eye(4, COLUMNS)]).astype(np.uint8)
+@cache
+def _one_hot(side: int) -> np.ndarray:
+    """By code: 2 side - 1 values, then no hint, then the four shapes."""
+    columns = 2 * check("side", side, Side) - 1
+    return np.concatenate([np.eye(columns), np.zeros((1, columns)), np.eye(4, columns)]).astype(np.uint8)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from gumption.data.settings import Whole, checked, checked_methods
 from gumption.envs.memory import FOLDER, HEADER, RECORDS, Field, Layout, TransitionMemory, TransitionWriter
 
-from .maze import OptLen
+from .rules import RULES, OptLen, PanelsEqual, Rules, Side
 
 __all__ = ["FOLDER", "HEADER", "REACHED", "RECORDS", "TRIAL_OVER", "VALID", "Memory", "MemoryWriter", "layout"]
 
@@ -19,8 +20,14 @@ VALID, REACHED, TRIAL_OVER = 1, 2, 4  # bits of `flags`
 
 
 @checked
-def layout(max_opt_len: OptLen) -> Layout:
-    """The record of a transition: 38 + max_opt_len bytes."""
+def layout(
+    max_opt_len: OptLen,
+    *,
+    side: Side = RULES.side,
+    panels_equal: PanelsEqual = RULES.panels_equal,
+    primitives: str = RULES.primitives,
+) -> Layout:
+    """The record of a transition: 38 + max_opt_len bytes. Rules other than the paper's are in its settings."""
     fields = [
         ("before", "i1", (11,)),
         ("option", "i1", (1 + max_opt_len,)),
@@ -30,7 +37,7 @@ def layout(max_opt_len: OptLen) -> Layout:
         ("episode", "<i4"),
         ("flags", "u1"),
     ]
-    return Layout(SCHEMA, fields, {"max_opt_len": max_opt_len})
+    return Layout(SCHEMA, fields, {"max_opt_len": max_opt_len, **Rules(side, panels_equal, primitives).changes})
 
 
 def flags(valid: np.ndarray, reached: np.ndarray, trial_over: np.ndarray) -> np.ndarray:
@@ -61,9 +68,13 @@ class Memory(TransitionMemory):
         trial: Any = 0,
         episode: Any = 0,
         flags: Any = VALID,
+        rules: Rules = RULES,
     ) -> "Memory":
-        """A memory in no file; the arguments are the fields below, of which the last four may be one for all."""
-        made = layout(max_opt_len)
+        """A memory in no file; the arguments are the fields below, of which the last four may be one for all.
+
+        :param rules: of the world.
+        """
+        made = layout(max_opt_len, **rules.changes)
         fields = dict(zip(made.names, (before, option, after, maze, trial, episode, flags), strict=True))
         return cls(made.records(len(before), **fields), made)
 
@@ -71,6 +82,11 @@ class Memory(TransitionMemory):
     def max_opt_len(self) -> int:
         """Primitives of an option."""
         return self.layout.settings["max_opt_len"]
+
+    @cached_property
+    def rules(self) -> Rules:
+        """Of the world that it is of."""
+        return Rules(**{name: value for name, value in self.layout.settings.items() if name != "max_opt_len"})
 
     before = Field("(n, 11) int8 panel rows of s.")
     option = Field("(n, 1 + max_opt_len) int8: direction and primitives.")
@@ -97,14 +113,22 @@ class Memory(TransitionMemory):
 
     @property
     def length(self) -> np.ndarray:
-        """(n,) int64: the sum of the option's primitives."""
-        return self.option[:, 1:].sum(1, dtype=np.int64)
+        """(n,) int64: the sum of the digits of the option's primitives."""
+        parts = self.option[:, 1:]
+        return (parts if self.rules.plain else self.rules.digits[parts]).sum(1, dtype=np.int64)
 
 
 @checked_methods
 class MemoryWriter(TransitionWriter):
     """Appends transitions to the memory of a run: `append(before, option, after, maze, trial, episode, flags)`."""
 
-    def __init__(self, folder: str | os.PathLike[str], max_opt_len: OptLen, *, keep: Whole | None = None) -> None:
-        """As `TransitionWriter`, for options of so many primitives."""
-        super().__init__(folder, layout(max_opt_len), keep=keep)
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        max_opt_len: OptLen,
+        *,
+        keep: Whole | None = None,
+        rules: Rules = RULES,
+    ) -> None:
+        """As `TransitionWriter`, for options of so many primitives in a world of these rules."""
+        super().__init__(folder, layout(max_opt_len, **rules.changes), keep=keep)

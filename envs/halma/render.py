@@ -13,7 +13,8 @@ from gumption.data import InputError
 from gumption.data.settings import Seed, checked
 from gumption.envs.gif import save_gif
 
-from .maze import COLOURS, DIRECTIONS, GOAL_COLOURS, SHAPES, SIDE, STEPS, Cell, Edge, Maze, Move, panel_row, row_digits
+from .maze import COLOURS, DIRECTIONS, GOAL_COLOURS, SHAPES, STEPS, Cell, Edge, Maze, Move, panel_row, row_digits
+from .rules import LARGEST_SIDE, RULES, PanelsEqual, Rules
 from .visual import RGB, PanelPainter
 
 Colour = tuple[int, int, int]
@@ -26,13 +27,19 @@ if TYPE_CHECKING:
 LEGEND = "S start, G goal, @ agent, + crossing; == and # are walked"
 SIZE, GIF_SIZE, VIEW = 600, 400, 256  # pixels: sides of either half of a frame, in a GIF, and of a maze alone
 GAP, TITLE, BELOW = 0.05, 0.07, 0.23  # of the size: between the halves, the line above them, the legend
-CELL = 3 / 32  # of the size; ten cells and a margin fill the view
+CELL = 15 / 16  # of the size, divided by the side: so many cells and a margin fill the view
 FINE = 4  # drawn so many times as large, then averaged, which makes edges smooth
 SURROUND, PAPER = (48, 52, 58), (28, 31, 36)
 
 
 def draw(
-    maze: Maze, cell: Cell, mode: str, trail: Sequence[Cell] = (), picture: np.ndarray | None = None, size: int = SIZE
+    maze: Maze,
+    cell: Cell,
+    mode: str,
+    trail: Sequence[Cell] = (),
+    picture: np.ndarray | None = None,
+    size: int = SIZE,
+    rules: Rules = RULES,
 ) -> Any:
     """The panel of a cell beside its maze, with headings and a legend of colours, shapes and marks.
 
@@ -41,9 +48,10 @@ def draw(
     :param picture: the visual panel (128, 128, 3) that an agent saw; without it one is drawn that depends on nothing
         but the panel row, so that drawing disturbs no generator.
     :param size: the side of either half in pixels, at least 100.
+    :param rules: what panels show.
     :raises InputError: another mode; a lesser size; the maze has no such cell.
     """
-    row = panel_row(maze, cell)
+    row = panel_row(maze, cell, rules.panels_equal)
     if mode == "ansi":
         return side_by_side(panel_lines(row), maze_lines(maze, cell, trail))
     if mode != "rgb_array":
@@ -106,9 +114,12 @@ def side_by_side(left: Sequence[str], right: Sequence[str]) -> str:
 
 @checked
 def panel_picture(row: np.ndarray, seed: Seed = 0) -> np.ndarray:
-    """(128, 128, 3) uint8: a visual panel of a row (11,); the same row and seed give the same one."""
-    rng = np.random.default_rng([seed, *(row.astype(np.int64) + SIDE)])
-    return PanelPainter("train").draw(row[None], rng)[0][0]
+    """(128, 128, 3) uint8: a visual panel of a row (11,); the same row and seed give the same one.
+
+    Decision: a distance above 9, which no handwritten digit shows, is left out.
+    """
+    rng = np.random.default_rng([seed, *(row.astype(np.int64) + RULES.side + (abs(row) > 9) * LARGEST_SIDE)])
+    return PanelPainter("train").draw(np.where(abs(row) > 9, 0, row)[None], rng)[0][0]
 
 
 def maze_picture(maze: Maze, cell: Cell, trail: Sequence[Cell] = (), size: int = VIEW) -> np.ndarray:
@@ -118,7 +129,7 @@ def maze_picture(maze: Maze, cell: Cell, trail: Sequence[Cell] = (), size: int =
     image = Image.new("RGB", (FINE * size, FINE * size), SURROUND)
     canvas = ImageDraw.Draw(image)
     low_x, low_y, wide, high = _box(maze)  # which is drawn in the middle of the view
-    unit, middle = CELL * (FINE * size), FINE * size / 2  # pixels of a cell
+    unit, middle = CELL / maze.side * (FINE * size), FINE * size / 2  # pixels of a cell
     half = unit / 2 - unit / 24  # of a cell without its walls
     left, bottom = middle - unit * (wide / 2 - 0.5 + low_x), middle + unit * (high / 2 - 0.5 + low_y)
 
@@ -175,12 +186,14 @@ def trial_gif(
     picture_seed: int = 0,
     milliseconds: int = 900,
     size: int = GIF_SIZE,
+    panels_equal: PanelsEqual = RULES.panels_equal,
 ) -> None:
     """Save a trial as an animated GIF: the start, then a frame after each move; the last one is shown longer.
 
     :param moves: such as those of `oracle_trials`. A move that a wall stops is shown as refused.
     :param picture_seed: of the panels' handwriting and places.
     :param size: of either half, in pixels.
+    :param panels_equal: see `Rules`.
     :raises InputError: no such direction, a length below 1, or a file that cannot be written.
     """
     moves = list(moves)
@@ -188,7 +201,7 @@ def trial_gif(
         if move.direction not in DIRECTIONS or move.length < 1:
             raise InputError(f"{move} is no move: a direction ({', '.join(DIRECTIONS)}) and a length of at least 1")
     trail = [maze.start]
-    frames = [_frame(maze, trail, picture_seed, size, "the start")]
+    frames = [_frame(maze, trail, picture_seed, size, "the start", panels_equal)]
     for number, move in enumerate(moves, 1):
         text = f"move {number} of {len(moves)}: {move.direction} {move.length}"
         ahead = moved(maze, trail[-1], move)
@@ -198,7 +211,7 @@ def trial_gif(
             trail.append(ahead)
         if trail[-1] == maze.goal:
             text += ", goal"
-        frames.append(_frame(maze, trail, picture_seed, size, text))
+        frames.append(_frame(maze, trail, picture_seed, size, text, panels_equal))
     durations = [milliseconds] * (len(frames) - 1) + [3 * milliseconds]
     save_gif(path, frames, durations)
 
@@ -212,10 +225,10 @@ def moved(maze: Maze, cell: Cell, move: Move) -> Cell | None:
     return cell[0] + dx * move.length, cell[1] + dy * move.length
 
 
-def _frame(maze: Maze, trail: Sequence[Cell], seed: int, size: int, caption: str) -> Image:
+def _frame(maze: Maze, trail: Sequence[Cell], seed: int, size: int, caption: str, panels_equal: PanelsEqual) -> Image:
     from PIL import Image
 
-    panel = panel_picture(panel_row(maze, trail[-1]), seed)
+    panel = panel_picture(panel_row(maze, trail[-1], panels_equal), seed)
     return _joined(panel, maze, trail[-1], trail, size, caption).quantize(256, dither=Image.Dither.NONE)
 
 

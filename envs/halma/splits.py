@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -36,6 +36,7 @@ from .knowledge_base import THRESHOLD, KnowledgeBases
 from .maze import DIRECTIONS, MAZES, STEPS, Cell, Maze, Mazes, TestMazes
 from .maze import SCHEMA as MAZE_SCHEMA
 from .memory import FOLDER, Memory
+from .rules import RULES, Rules
 
 # ---- The mazes of a folder of splits, by test.
 
@@ -55,7 +56,7 @@ class Splits(Mapping[str, Mazes]):
 
     def __getitem__(self, test: str) -> Mazes:
         if test not in self._mazes:
-            self._mazes[test] = Mazes(record.maze for record in self.records[test])
+            self._mazes[test] = Mazes((record.maze for record in self.records[test]), self.rules)
         return self._mazes[test]
 
     def __iter__(self) -> Iterator[str]:
@@ -63,6 +64,12 @@ class Splits(Mapping[str, Mazes]):
 
     def __len__(self) -> int:
         return len(self.records)
+
+    @property
+    def rules(self) -> Rules:
+        """Of the world."""
+        made = self.manifest["parameters"]
+        return Rules(**{field.name: made[field.name] for field in fields(Rules) if field.name in made})
 
     @property
     def reasons(self) -> dict[str, str]:
@@ -75,7 +82,6 @@ class Splits(Mapping[str, Mazes]):
 # It shares no code with the making of splits, so that it does not repeat a mistake of it: a maze is walked edge by
 # edge, and the tests are defined once more in terms of sets.
 
-DIGITS = range(1, 10)
 ORDER = ("ST-1", "ST-2", "AfT-1", "AfT-2", "AfT-3", "AfT-4", "AnT")
 
 
@@ -95,13 +101,18 @@ class Facts:
     sightings: Mapping[tuple[int, int, str], int]
     panels: Mapping[tuple[int, ...], int]
     threshold: int
+    rules: Rules = RULES
+
+    @property
+    def digits(self) -> range:
+        return range(1, self.rules.side)
 
     @classmethod
     def of(cls, knowledge: KnowledgeBases) -> Facts:
-        enough = knowledge.threshold
+        enough, digits = knowledge.threshold, range(1, knowledge.rules.side)
 
         def pairs(counts: list[list[list[int]]]) -> frozenset[tuple[int, int, str]]:
-            found = product(DIGITS, DIGITS, range(4))
+            found = product(digits, digits, range(4))
             return frozenset((i, j, DIRECTIONS[t]) for i, j, t in found if i > j and counts[i][j][t] >= enough)
 
         used, shown = knowledge.affordance.tolist(), knowledge.sightings.tolist()
@@ -111,10 +122,11 @@ class Facts:
         return cls(
             pairs(knowledge.semantics.tolist()),
             pairs(knowledge.causality.tolist()),
-            frozenset((i, DIRECTIONS[t]) for i in DIGITS for t in range(4) if used[i][t] >= enough),
-            {(i, j, x): shown[i][j][t] for i, j in product(DIGITS, DIGITS) for t, x in enumerate(DIRECTIONS)},
+            frozenset((i, DIRECTIONS[t]) for i in digits for t in range(4) if used[i][t] >= enough),
+            {(i, j, x): shown[i][j][t] for i, j in product(digits, digits) for t, x in enumerate(DIRECTIONS)},
             panels,
             enough,
+            knowledge.rules,
         )
 
     def known(self, d1: int, d2: int) -> bool:
@@ -133,14 +145,14 @@ class Facts:
     def template(self) -> bool:
         """Whether three known pairs d1 > d2, d2 > d3, d1 > d3 are an example of transitivity."""
         return any(
-            self.known(i, j) and self.known(j, k) and self.known(i, k) for i, j, k in product(DIGITS, DIGITS, DIGITS)
+            self.known(i, j) and self.known(j, k) and self.known(i, k) for i, j, k in product(self.digits, repeat=3)
         )
 
     @cached_property
     def owners(self) -> dict[tuple[int, int, str], str]:
         """The first test whose definition each (d1, d2, type) meets."""
         owners = {}
-        for d1, d2, x in product(DIGITS, DIGITS, DIRECTIONS):
+        for d1, d2, x in product(self.digits, self.digits, DIRECTIONS):
             first = next((test for test in ORDER if d1 > d2 and self.meets(test, d1, d2, x)), None)
             if first is not None:
                 owners[d1, d2, x] = first
@@ -156,7 +168,7 @@ class Facts:
         if test == "ST-2":
             return bool(in_s) and type_ not in in_s
         if test == "AnT":
-            follows = any(self.known(d1, middle) and self.known(middle, d2) for middle in DIGITS)
+            follows = any(self.known(d1, middle) and self.known(middle, d2) for middle in self.digits)
             return not self.known(d1, d2) and not self.shown(d1, d2) and follows and self.template
         if in_s or self.shown(d1, d2):
             return False
@@ -239,7 +251,7 @@ def check_record(record: Record, facts: Facts) -> list[str]:
     if cell not in doors:
         return [f"the maze has no cell {cell}"]
     faults = []
-    panel = _panel(record.maze, doors, cell)
+    panel = _panel(record.maze, doors, cell, facts.rules)
     t = DIRECTIONS.index(type_)
     if (panel[4 + t], panel[t]) != (d1, d2):
         faults.append(f"at {cell} a crossing is {panel[t]} and a wall {panel[4 + t]} {type_}, it claims {d2} and {d1}")
@@ -332,7 +344,7 @@ def _way(doors: Mapping[Cell, set[Cell]], start: Cell, goal: Cell) -> list[Cell]
     return way[::-1]
 
 
-def _panel(maze: Maze, doors: Mapping[Cell, set[Cell]], cell: Cell) -> list[int]:
+def _panel(maze: Maze, doors: Mapping[Cell, set[Cell]], cell: Cell, rules: Rules = RULES) -> list[int]:
     """The eleven numbers of a panel row, by walking from the cell in all four directions."""
     crossings, walls = [], []
     for t in range(4):
@@ -340,7 +352,8 @@ def _panel(maze: Maze, doors: Mapping[Cell, set[Cell]], cell: Cell) -> list[int]
         while _ahead(corridor[-1], t, 1) in doors[corridor[-1]]:
             corridor.append(_ahead(corridor[-1], t, 1))
         met = [distance for distance, passed in enumerate(corridor) if distance and len(doors[passed]) >= 3]
-        crossings.append(min(met, default=0))
+        hidden = rules.panels_equal == "one" and min(met, default=0) == len(corridor) - 1
+        crossings.append(0 if hidden else min(met, default=0))
         walls.append(len(corridor) - 1)
     hint = 0
     if cell != maze.goal and (len(doors[cell]) >= 3 or (cell == maze.start and len(doors[cell]) == 2)):
@@ -363,7 +376,7 @@ class Experience(NamedTuple):
 
     knowledge: KnowledgeBases
     mazes: Mazes
-    warning: str | None
+    warning: str | None = None
 
 
 @checked
@@ -396,7 +409,7 @@ def read_memory(folder: str | Path, *, threshold: Count = THRESHOLD) -> Experien
 
 
 def _experience(memory: Memory, path: Path, threshold: int) -> Experience:
-    mazes = Mazes.load(path)
+    mazes = Mazes.load(path, memory.rules)
     if len(memory) and int(memory.maze.max()) >= len(mazes):
         raise InputError(f"{path}: {len(mazes)} mazes, but the memory is of maze {memory.maze.max()}, from 0 on")
     return Experience(KnowledgeBases.of(memory, threshold), mazes, memory.warning)
@@ -458,6 +471,7 @@ def split_contents(
                 "mean_depth": MEAN_DEPTH,
                 "mean_branches": MEAN_BRANCHES,
                 "attempts": ATTEMPTS,
+                **knowledge.rules.changes,
             },
             "knowledge": {
                 "fingerprint": knowledge.fingerprint,

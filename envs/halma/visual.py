@@ -5,9 +5,11 @@ drawn uniformly. Items are placed one after the other, the largest first, each u
 overlaps none before it: places are drawn again until one fits. Only where none does in many tries, the items of the
 panel are put at random into the slots of a grid, which always has room: 3 x 3 slots of 42 px. A panel of 10 or 11 items
 gets 4 x 3 slots of 32 x 42 px, and therefore items of at most 32 px.
+
+`make_painter` takes a function of one's own instead.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -16,10 +18,14 @@ import numpy as np
 from gumption.data import InputError
 from gumption.data.mnist import SIDE as DIGIT_SIDE
 from gumption.data.mnist import Part, load_digits
+from gumption.data.modules import of_module
 
-from .maze import ALL_COLOURS, CELLS, Mazes
+from .maze import ALL_COLOURS, Mazes
+from .rules import Rules
 
 PANEL = 128  # pixels, both ways
+PICTURE = (PANEL, PANEL, 3)
+DIGITS = "digits"  # the painter that ships
 SMALLEST, LARGEST, LARGEST_OF_MANY = 20, 36, 32  # pixels of an item; the last in a panel that needs a 4 x 3 grid
 FEW = 9  # items that the 3 x 3 grid holds
 TRIES = (12, 120)  # places drawn at once for an item, in the first round and the second
@@ -64,13 +70,59 @@ class Arrangement(NamedTuple):
     image: np.ndarray
 
 
+def make_painter(place: str, images: str, rules: Rules) -> "PanelPainter | OwnPainter":
+    """The painter of a world's panels.
+
+    :param place: "digits" for handwritten ones, or "module:name" of a function (rows, images, rng) -> pictures: of n
+        panel rows (n, 11) int8 (see `panel_row`), the name of the handwriting, so that training and tests may look
+        different, and a NumPy generator; (n, 128, 128, 3) uint8.
+    :raises InputError: no such function; distances that no digit can show.
+    """
+    if place != DIGITS:
+        return OwnPainter(place, images)
+    if rules.side > 10:
+        raise InputError(
+            f"side is {rules.side}, and handwritten digits show distances up to 9: take observation='symbolic', or a "
+            "painter of your own"
+        )
+    return PanelPainter(images)
+
+
+class OwnPainter:
+    """Panels as a person's own function draws them."""
+
+    def __init__(self, place: str, images: str) -> None:
+        """:raises InputError: no such function, or no such handwriting."""
+        _check_images(images)
+        self.place, self.images = place, images
+        self._paint: Callable[..., np.ndarray] = of_module(place, "painter")
+
+    def draw(self, rows: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Pictures of rows (n, 11), and no boxes.
+
+        :raises InputError: the function gives something else than pictures.
+        """
+        pictures = self._paint(rows, self.images, rng)
+        if np.shape(pictures) != (len(rows), *PICTURE) or pictures.dtype != np.uint8:
+            kind = getattr(pictures, "dtype", type(pictures).__name__)
+            raise InputError(
+                f"painter {self.place} gives {np.shape(pictures)} of {kind}; pictures are "
+                f"({len(rows)}, {PANEL}, {PANEL}, 3) of uint8"
+            )
+        return pictures, np.zeros((0, 11, 4), dtype=np.int16)
+
+
+def _check_images(images: str) -> None:
+    if images not in IMAGES:
+        raise InputError(f"images is {images!r}; it can be {', '.join(IMAGES)}")
+
+
 class PanelPainter:
     def __init__(self, images: str = "train") -> None:
         """:param images: the handwriting, see `HALMASettings`.
         :raises InputError: another name; missing or damaged digits.
         """
-        if images not in IMAGES:
-            raise InputError(f"images is {images!r}; it can be {', '.join(IMAGES)}")
+        _check_images(images)
         self.images = images
         self._stock = _stock(images)
 
@@ -288,15 +340,16 @@ def _shapes() -> np.ndarray:
 #
 # A maze's pictures are arranged once, by a generator that is seeded with the maze itself. So they are the same in any
 # set, batch and process, whatever the seed of the environment. The arrangement is kept, some 100 bytes a cell; pictures
-# (49 KB each) are rendered from it when they are needed.
+# (49 KB each) are rendered from it when they are needed. Those of a painter of one's own are kept as they are.
 
 
 class FixedPanels:
     """The pictures of a set of mazes in one handwriting."""
 
-    def __init__(self, mazes: Mazes, painter: PanelPainter) -> None:
+    def __init__(self, mazes: Mazes, painter: PanelPainter | OwnPainter) -> None:
         self._mazes, self._painter = mazes, painter
-        places = (len(mazes), CELLS, 11)
+        self._pictures: dict[int, np.ndarray] = {}  # of a painter of one's own, by maze: those of its cells in order
+        places = (len(mazes), mazes.cells, 11)
         size, left, top = np.zeros((3, *places), dtype=np.int16)
         self._kept = Arrangement(size, left, top, np.zeros(places, dtype=np.int32))
         self._known = np.zeros(len(mazes), dtype=bool)
@@ -306,8 +359,15 @@ class FixedPanels:
         for new in np.unique(maze[~self._known[maze]]).tolist():
             cells = np.flatnonzero(self._mazes.inside[new])
             rng = np.random.default_rng(int(self._mazes[new].fingerprint, 16))
+            self._known[new] = True
+            if isinstance(self._painter, OwnPainter):
+                self._pictures[new], _ = self._painter.draw(self._mazes.rows[new, cells], rng)
+                continue
             for kept, part in zip(self._kept, self._painter.arrange(self._mazes.rows[new, cells], rng), strict=True):
                 kept[new, cells] = part
-            self._known[new] = True
+        if isinstance(self._painter, OwnPainter):
+            place = self._mazes.inside[maze].cumsum(1)[np.arange(len(maze)), cell] - 1
+            pictures = [self._pictures[m][at] for m, at in zip(maze.tolist(), place.tolist(), strict=True)]
+            return np.stack(pictures), np.zeros((0, 11, 4), dtype=np.int16)
         kept = Arrangement(*(part[maze, cell] for part in self._kept))
         return self._painter.render(self._mazes.rows[maze, cell], kept)

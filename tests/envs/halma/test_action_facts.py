@@ -70,5 +70,7 @@ def test_what_is_no_part_of_an_option_is_told():
     env.reset(seed=0)
     with pytest.raises(InputError, match=r"chosen has shape \(1, 3\)"):
         env.action_facts(np.zeros((1, 3), dtype=np.int64))
-    with pytest.raises(InputError, match="chosen holds something else than 0, 1, 2 and 3"):
+    with pytest.raises(
+        InputError, match="chosen holds something else than a direction, 0 to 3, and primitives, 0 to 3"
+    ):
         env.action_facts(np.array([[4]]))

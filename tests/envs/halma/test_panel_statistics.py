@@ -58,7 +58,10 @@ def test_unevenness_and_shares_by_hand() -> None:
         colours=np.array([[10, 10, 12, 8, 5, 5, 5, 5]]),
         panels=np.array([[0, 1, 0, 2, 0, 0, 1, 0, 0, 0, 0]]),
         digits=np.array([[1000, 100, 10, 1, 0, 0, 0, 0, 0]]),
+        mazes=np.array([10]),
     )
+    assert [claim.values.tolist() for claim in counts.claims] == [[0.5], [0.0], [0.75], [6.0], [10_000.0], [0.0]]
+    assert [claim.met.tolist() for claim in counts.claims] == [[False], [True], [False], [True], [True], [True]]
     assert counts.unevenness == (0.4, 0.0)
     assert counts.share(3, 6).tolist() == [0.75]
     assert np.allclose(counts.log_fit, (-1, 4, 1))
