@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .advice import Advice
     from .halma.config import HALMAConfig
-    from .halma.runs import train_td3
+    from .halma.runs import train_halma
     from .learners.impala import train_impala
     from .policy import KGPolicy
     from .run_folder import evaluate
@@ -20,8 +20,8 @@ __all__ = [
     "SelfAttentionActorCritic",
     "TrainConfig",
     "evaluate",
+    "train_halma",
     "train_impala",
-    "train_td3",
 ]
 
 # These import torch: they are imported when first asked for.
@@ -33,7 +33,7 @@ _LAZY = {
     "TrainConfig": "wordcraft.config",
     "evaluate": "run_folder",
     "train_impala": "learners.impala",
-    "train_td3": "halma.runs",
+    "train_halma": "halma.runs",
 }
 
 

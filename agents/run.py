@@ -83,7 +83,7 @@ class Learner(Protocol):
     def keep(self, path: Path) -> None:
         """Write the inputs of the run into its folder."""
 
-    def final(self, curve: list[Line]) -> Line | None:
+    def final(self, curve: list[Line]) -> dict[str, Any] | None:
         """The figures of the finished run; None for a run without an end."""
         return dict(curve[-1])
 
@@ -110,7 +110,7 @@ Made = TypeVar("Made", bound=Learner)
 
 def run_learner(
     folder: RunFolder | None, make: Callable[[], Made], *, title: str = "training", progress: bool = True
-) -> tuple[Made, list[Line], Line]:
+) -> tuple[Made, list[Line], dict[str, Any]]:
     """Learn from the beginning, or from the folder's checkpoint, to the end.
 
     :param folder: of the run, from `opened`; None keeps nothing.
@@ -136,7 +136,7 @@ def paying_threads(learner: Learner, folder: RunFolder | None) -> AbstractContex
     return torch_threads(learner.threads, begun)
 
 
-def _run(folder: RunFolder | None, learner: Learner, title: str, progress: bool) -> tuple[list[Line], Line]:
+def _run(folder: RunFolder | None, learner: Learner, title: str, progress: bool) -> tuple[list[Line], dict[str, Any]]:
     curve: list[Line] = []
     learned = measured = 0.0  # seconds
     if folder is not None:

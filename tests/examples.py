@@ -156,7 +156,7 @@ class Examples:
         writer = halma.MemoryWriter(folder / "writer", 2)
         writer.append(*(halma_memory().records[name] for name in halma_memory().layout.names))
         writer.close()
-        trained = agents.train_td3(HALMA_RUN, folder / "halma", progress=False)
+        trained = agents.train_halma(HALMA_RUN, folder / "halma", progress=False)
         halma.make_splits(halma.read_run(trained.run_dir), folder / "splits", mazes=1)
         lines = ["result\tingredient\tingredient", *map("\t".join, ROWS)]
         book_file = file("small.tsv", "\n".join(lines) + "\n")
@@ -313,7 +313,7 @@ class Examples:
                 "partition": lambda: "train",
             },
             "agents.train_impala": {"progress": lambda: False},
-            "agents.train_td3": {"config": lambda: HALMA_RUN, "progress": lambda: False},
+            "agents.train_halma": {"config": lambda: HALMA_RUN, "progress": lambda: False},
             "agents.HALMAConfig.from_json": {"value": HALMA_RUN.to_json},
             "agents.TrainConfig.from_json": {"value": lambda: agents.TrainConfig().to_json()},
             "agents.SelfAttentionActorCritic.forward": STATE | {"scores": lambda: torch.zeros(1, 2, 1)},

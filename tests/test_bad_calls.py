@@ -102,7 +102,7 @@ def calls() -> Iterator[Call]:
 CALLS = list(calls())
 SLOW = {
     "kg.fit_pykeen",
-    "agents.train_td3",
+    "agents.train_halma",
     "envs.halma.check_splits",
 }  # a tenth of a second for each value
 every_call = pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import torch
 from gumption.agents import TrainConfig, train_impala
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import load_evaluation, save_evaluation
-from gumption.agents.halma.runs import load_run, train_td3
+from gumption.agents.halma.runs import load_run, train_halma
 from gumption.agents.run_folder import RunFolder, read_final, read_metrics
 from gumption.agents.wordcraft.evaluation import load_policy
 from gumption.data import InputError, Note
@@ -114,7 +114,7 @@ def test_of_a_run_of_wordcraft(book: Path, tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.slow
 def test_of_a_run_of_halma_with_a_graph(tmp_path: Path) -> None:
     config = HALMAConfig(episodes=2, log_interval=1, num_mazes=3, device="cpu", overrides=SMALL, kg="full")
-    train_td3(config, tmp_path / "run", progress=False)
+    train_halma(config, tmp_path / "run", progress=False)
     evaluation = tmp_path / "run" / "evaluation.json"
     save_evaluation(evaluation, {"schema": "gumption/halma-evaluation/1", "config": {}, "n": 1})
 

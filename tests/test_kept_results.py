@@ -50,7 +50,7 @@ RUNS = {
         "gradual pretrain --tasks micro4 --steps 256 --eval-interval 128 --batch-size 4 --unroll-length 8"
         " --hidden-size 8",
     ),
-    "TD3 on HALMA, with knowledge": (
+    "MPO on HALMA, with knowledge": (
         "train halma --agent lstm --mazes 2 --episodes 4 --log-interval 1 --checkpoint-interval 1 --kg full"
         " --set num_envs=2 --set batch_size=32 --set hidden_size=16 --set candidates=2 --set random_candidates=1",
         "splits halma --run run --mazes 1 --out run/splits",
@@ -171,7 +171,7 @@ def processor() -> str:
     return f"{name}, {torch.backends.cpu.get_cpu_capability()}, torch {torch.__version__}"
 
 
-SLOW = "TD3 on HALMA, with knowledge"
+SLOW = "MPO on HALMA, with knowledge"
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,9 @@ class Actor(Protocol):
     def act(self, percept: Percept, rng: np.random.Generator) -> np.ndarray: ...
 
 
+# (generator, options (n, 1 + T)) -> options to explore instead of them.
+Explore = Callable[[np.random.Generator, np.ndarray, Rules], np.ndarray]
+
 # The environments of a test -> an actor in them.
 MakeActor = Callable[[HALMAVectorEnv], Actor]
 
@@ -134,10 +137,21 @@ def other_options(rng: np.random.Generator, options: np.ndarray, rules: Rules = 
     return drawn
 
 
-def explored(rng: np.random.Generator, options: np.ndarray, greedy: float, rules: Rules = RULES) -> np.ndarray:
+def any_options(rng: np.random.Generator, options: np.ndarray, rules: Rules = RULES) -> np.ndarray:
+    """Options to explore instead of (n, 1 + T) given ones: any, as epsilon-greedy exploration has it (Table S1)."""
+    return random_options(rng, len(options), options.shape[1] - 1, rules)
+
+
+def explored(
+    rng: np.random.Generator,
+    options: np.ndarray,
+    greedy: float,
+    rules: Rules = RULES,
+    explore: Explore = other_options,
+) -> np.ndarray:
     """The options (n, 1 + T) with probability `greedy`, else others."""
     elsewhere = rng.random(len(options)) >= greedy
-    return np.where(elsewhere[:, None], other_options(rng, options, rules), options)
+    return np.where(elsewhere[:, None], explore(rng, options, rules), options)
 
 
 class RandomActor:

@@ -1,13 +1,22 @@
 """The configs of HALMA's trainings, and of the pretraining of SPACE. The same config gives the same bits."""
 
-from dataclasses import asdict, fields, replace
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, asdict, fields, replace
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from annotated_types import Ge, Le, MultipleOf
 
-from gumption.agents.settings import KnowledgeConfig, Overrides, RunConfig, by_name
+from gumption.agents.settings import (
+    KnowledgeConfig,
+    MPOParameters,
+    Overrides,
+    ReplayParameters,
+    RunConfig,
+    TD3Parameters,
+    by_name,
+)
 from gumption.data import InputError
-from gumption.data.settings import Count, InnerShare, NonNegative, Positive, Seed, Share, Size, Whole, settings, unknown
+from gumption.data.settings import Count, InnerShare, NonNegative, Positive, Seed, Size, Whole, settings, unknown
 from gumption.envs.halma.maze import Images, MeanBranches, MeanDepth, NumMazes, Panels
 from gumption.envs.halma.rules import RULES, OptLen, PanelsEqual, Rules, Side
 
@@ -16,65 +25,34 @@ Visual = Literal["cnn+mlp", "cnn+tran", "space"]
 SYMBOLIC, VISUAL = get_args(Symbolic), get_args(Visual)
 WORLD = "halma"
 SPACE_WORLD = "halma-space"  # of a pretraining, which is no run of an agent
+MAX_STEPS = 500  # of an episode (L, Table S3)
+LEARNERS: dict[str, type[ReplayParameters]] = {"mpo": MPOParameters, "td3": TD3Parameters}
 
 
 @settings
-class TD3Parameters:
-    """Parameters of the learner, with the values of Table S1 of the paper unless a reason is given.
+class MazeConfig(RunConfig):
+    """The mazes of a training.
 
-    :ivar num_envs: environments, stepped together; one update follows each step of the batch.
-    :ivar learning_rate, critic_learning_rate: of Adam. Table S1 has 1e-4 for the actor and an update for each
-        environment step; here there is one for num_envs steps, so updates are fewer and larger.
-    :ivar batch_size, discount, policy_delay, buffer_size: as in TD3; the target networks keep `target_rate` of
-        themselves in each update of the critic.
-    :ivar reward_scale: of rewards as the critic sees them, so that values are a few units.
-    :ivar greedy_first, greedy_last, greedy_steps: the probability of the greedy option rises linearly from the first
-        value to the last over so many of `greedy_unit`, environment "steps" or "updates".
-    :ivar candidates: options per state that the actor is fitted to, with weights that rise with the critic's value;
-        `random_candidates` are drawn as in exploration and the others, at least half, from the actor itself.
-    :ivar temperature: of these weights, in scaled reward.
-    :ivar hidden_size: units of all layers (Table S2).
-    :ivar sequence, burn_in: consecutive moves from which an agent with an LSTM learns, after so many that only update
-        its state. Short sequences show more panels: 8 of 16 teach as much as 8 mazes do, 32 of 4 as much as 32.
-    :ivar max_grad_norm: of the gradients.
+    :ivar num_mazes: how many.
+    :ivar maze_seed: draws the mazes.
+    :ivar mean_depth: mean number of cells of a branch of a maze, at least 1.
+    :ivar mean_branches: mean number of branches of a maze.
     """
 
-    num_envs: Size = 32
-    learning_rate: NonNegative = 1e-3
-    critic_learning_rate: NonNegative = 1e-3
-    adam_epsilon: NonNegative = 1e-8
-    batch_size: Size = 128
-    reward_scale: NonNegative = 0.05
-    discount: Share = 0.95
-    policy_delay: Count = 5
-    target_rate: Share = 0.995
-    buffer_size: Annotated[int, Ge(1), Le(10**8)] = 10_000
-    greedy_first: Share = 0.1
-    greedy_last: Share = 0.95
-    greedy_steps: Count = 100_000
-    greedy_unit: Literal["steps", "updates"] = "steps"
-    candidates: Annotated[int, Ge(2), Le(65_536)] = 12
-    random_candidates: Annotated[int, Ge(0), Le(65_536)] = 4
-    temperature: NonNegative = 0.02
-    hidden_size: Size = 128
-    sequence: Size = 4
-    burn_in: Annotated[int, Ge(0), Le(65_536)] = 4
-    max_grad_norm: NonNegative = 10.0
+    _: KW_ONLY
+    num_mazes: NumMazes = 100
+    maze_seed: Seed = 0
+    mean_depth: MeanDepth = 2
+    mean_branches: MeanBranches = 5
 
-    def __post_init__(self) -> None:
-        """:raises InputError: numbers that do not fit each other."""
-        if 2 * self.random_candidates > self.candidates:
-            raise InputError(f"random_candidates is {self.random_candidates}; it is at most half of the candidates")
-        if self.batch_size % self.sequence:
-            raise InputError(f"batch_size is {self.batch_size}; it is a multiple of sequence, {self.sequence}")
-        if self.hidden_size % 4:
-            raise InputError(f"hidden_size is {self.hidden_size}; it is a multiple of 4, the heads of the attention")
-        if self.buffer_size < self.num_envs * (self.sequence + self.burn_in + 2):
-            raise InputError(
-                f"buffer_size is {self.buffer_size}: no room for sequences of {self.num_envs} environments"
-            )
+    @property
+    def mazes(self) -> dict[str, Any]:
+        """These settings by name."""
+        return {field.name: getattr(self, field.name) for field in fields(MazeConfig)}
 
 
+# What MPO has where an agent or its panels need other parameters; TD3 has Table S1's with all of them.
+#
 # At the rate of the others the features of agents with attention die: the actor's before the critic knows anything,
 # the critic's when values begin to rise.
 TUNED: dict[str, dict[str, Any]] = {
@@ -93,20 +71,18 @@ FIXED_PANELS: dict[str, Any] = {"greedy_unit": "updates", "greedy_steps": 33_333
 
 
 @settings
-class HALMAConfig(KnowledgeConfig):
+class HALMAConfig(MazeConfig, KnowledgeConfig):
     """One training run.
 
     :ivar agent: one of Table 1: "mlp", "lstm", "tran" and "tran+lstm" see symbols, "cnn+mlp", "cnn+tran" and "space"
         see panels.
+    :ivar learner: "mpo", ours, or "td3", the paper's with Table S1.
+    :ivar objective: returns end with the "trial", or run across the trials of an "episode" (equation 1).
     :ivar guided: mix scores from the agent's own knowledge graph into its logits (symbols only).
     :ivar guide_weight: of the scores: those of `guided` lie between -1 and 1, and differences of 0.05 decide; in a
         graph that is looked up each fact that speaks for a choice counts 1. Logits are some units apart.
     :ivar guide_interval: episodes after which the knowledge is made anew from the memory.
     :ivar max_opt_len: T, primitives of an option.
-    :ivar num_mazes: mazes of the training.
-    :ivar maze_seed: draws the mazes.
-    :ivar mean_depth: mean number of cells of a branch of a maze, at least 1.
-    :ivar mean_branches: mean number of branches of a maze.
     :ivar adjusted: turn mazes so that colours are uniform, and leave out those with panels of more than 8 digits.
     :ivar side: mazes fit into a box of so many cells both ways.
     :ivar panels_equal: where a crossing is as far as the wall: "both" digits, or "one", the wall's.
@@ -115,20 +91,19 @@ class HALMAConfig(KnowledgeConfig):
     :ivar images: handwriting of visual panels, see `HALMASettings`.
     :ivar space_model: folder of a pretrained SPACE model, for agent="space".
     :ivar episodes: so many are played, and more where several end in the last step.
+    :ivar steps: environment steps after which the training ends in any case.
     :ivar log_interval: episodes between lines of metrics.
     :ivar checkpoint_interval: episodes between checkpoints.
-    :ivar overrides: TD3Parameters that differ from the defaults.
+    :ivar overrides: parameters of the learner that differ from its defaults.
     """
 
     agent: Symbolic | Visual = "mlp"
+    learner: Literal["mpo", "td3"] = "mpo"
+    objective: Literal["trial", "episode"] = "trial"
     guided: bool = False
     guide_weight: float = 100.0
     guide_interval: Count = 100
     max_opt_len: OptLen = 5
-    num_mazes: NumMazes = 100
-    maze_seed: Seed = 0
-    mean_depth: MeanDepth = 2
-    mean_branches: MeanBranches = 5
     adjusted: bool = False
     side: Side = RULES.side
     panels_equal: PanelsEqual = RULES.panels_equal
@@ -137,6 +112,7 @@ class HALMAConfig(KnowledgeConfig):
     images: Images = "train"
     space_model: str | None = None
     episodes: Count = 2000
+    steps: Count | None = None
     log_interval: Count = 20
     checkpoint_interval: Count = 200
     overrides: Overrides = ()
@@ -175,7 +151,10 @@ class HALMAConfig(KnowledgeConfig):
             raise InputError(f"panels={self.panels!r} is for agents that see panels; {self.agent} sees symbols")
         if (self.space_model is not None) != (self.agent == "space"):
             raise InputError("agent='space' and space_model go together: it is the folder of a pretrained model")
-        _ = self.learner, self.rules
+        first = MAX_STEPS * self.parameters.num_envs
+        if self.steps is not None and self.steps < first:
+            raise InputError(f"steps is {self.steps}; the first episodes may take {first:,}: give at least so many")
+        _ = self.rules
 
     @property
     def rules(self) -> Rules:
@@ -183,11 +162,12 @@ class HALMAConfig(KnowledgeConfig):
         return Rules(self.side, self.panels_equal, self.primitives)
 
     @property
-    def learner(self) -> TD3Parameters:
-        """The defaults, changed by TUNED, FIXED_PANELS and the overrides, with at most as many environments as
-        episodes."""
-        fixed = FIXED_PANELS if self.panels == "fixed" else {}
-        chosen = replace(TD3Parameters(), **(TUNED.get(self.agent, {}) | fixed | dict(self.overrides)))
+    def parameters(self) -> ReplayParameters:
+        """The defaults of the learner, changed by TUNED and FIXED_PANELS (MPO) and the overrides, with at most as many
+        environments as episodes."""
+        tuned = TUNED.get(self.agent, {}) | (FIXED_PANELS if self.panels == "fixed" else {})
+        own = tuned if self.learner == "mpo" else {}
+        chosen = replace(LEARNERS[self.learner](), **(own | dict(self.overrides)))
         return chosen if chosen.num_envs <= self.episodes else replace(chosen, num_envs=self.episodes)
 
     @property
@@ -206,8 +186,14 @@ class HALMAConfig(KnowledgeConfig):
 
     @property
     def keeps_places(self) -> bool:
-        """Whether the replay buffer keeps places instead of pictures; see `gumption.agents.halma.td3`."""
+        """Whether the replay buffer keeps places instead of pictures; see `gumption.agents.halma.training`."""
         return self.panels == "fixed" and self.agent.startswith("cnn")
+
+
+def learned_by(config: Mapping[str, Any]) -> str:
+    """The learner of a run's config as tables name it, and its objective where that is not the trial. Configs from
+    before there were two are MPO's."""
+    return config.get("learner", "mpo").upper() + " over episodes" * (config.get("objective") == "episode")
 
 
 # ---- SPACE
@@ -353,16 +339,12 @@ PRESETS = {
 
 
 @settings
-class PretrainingConfig(RunConfig):
+class PretrainingConfig(MazeConfig):
     """One pretraining of SPACE on the panels of training mazes.
 
     :ivar steps: updates; a run may go on with more.
     :ivar preset: the model: "paper", or "fast", a narrower one for a CPU.
-    :ivar batch_size: panels in an update.
-    :ivar num_mazes: mazes whose panels are drawn.
-    :ivar maze_seed: draws the mazes.
-    :ivar mean_depth: mean number of cells of a branch of a maze, at least 1.
-    :ivar mean_branches: mean number of branches of a maze.
+    :ivar batch_size: panels in an update, of the mazes of the training.
     :ivar images: handwriting: "train", or "train-full", all of MNIST.
     :ivar log_interval: steps between lines of metrics.
     :ivar checkpoint_interval: steps between checkpoints, each with a picture in plots/.
@@ -374,10 +356,6 @@ class PretrainingConfig(RunConfig):
     steps: Count = 20_000
     preset: Literal["paper", "fast"] = "paper"
     batch_size: Size = 16
-    num_mazes: NumMazes = 100
-    maze_seed: Seed = 0
-    mean_depth: MeanDepth = 2
-    mean_branches: MeanBranches = 5
     images: Images = "train"
     log_interval: Count = 50
     checkpoint_interval: Count = 1_000

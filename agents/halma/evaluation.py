@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 SCHEMA = "gumption/halma-evaluation/1"
 EVALUATION = "evaluation.json"  # of a run
 MEASURES = ("rho_a", "rho_g", "rho_p")
+RETURN = "return"  # beside them: the discounted return of an episode, across its trials (equation 1)
 GUIDED, WITH_GRAPH = "written strategy + KG", " + given graph"
 DYNAMIC = "dynamic"  # all mazes of the diagnostic tests together, as in Figs S14 and S15
 ROWS = (*SPLITS, DYNAMIC)
@@ -156,9 +157,9 @@ def evaluate_splits(
     :param keep: called with the name and the summary of each test after it is played.
     :param beside: by name, other actors that play the same tests; see `comparisons`.
     :returns: {"schema", "agent", "config", "seeds", "knowledge", "tests", "beside": tests by name}; a test is {"mazes":
-        their number, "reason": why there are none, or None, "rho_a", "rho_g", "rho_p": {"mean", "std" over the seeds,
-        "low", "high": the 95 % bootstrap interval over the mazes, "per_seed", "per_maze": the mean of each maze over
-        the seeds}}.
+        their number, "reason": why there are none, or None, "rho_a", "rho_g", "rho_p", "return": {"mean", "std" over
+        the seeds, "low", "high": the 95 % bootstrap interval over the mazes, "per_seed", "per_maze": the mean of each
+        maze over the seeds}}.
     :raises InputError: no seed, knowledge bases of options of another length, or a function that returns no options.
     """
     if not seeds:
@@ -265,7 +266,7 @@ def evaluate_policy(
 def play_test(
     run: Playable | GivenAgent, mazes: Mazes, test: str, seeds: Sequence[int], make: MakeActor | None = None
 ) -> np.ndarray:
-    """The measures (3, S, M) of an episode in each of M mazes with each of S seeds, of the run's actor or `make`'s."""
+    """The measures (4, S, M) of an episode in each of M mazes with each of S seeds, of the run's actor or `make`'s."""
     given = isinstance(run, GivenAgent)
     size = 1 if given and run.single else len(mazes)  # so many mazes are played side by side
     env = env_of(run.config, mazes, test, size)
@@ -285,9 +286,9 @@ def env_of(config: HALMAConfig | GivenAgent, mazes: Mazes, test: str, size: int 
 
 
 def summarise(played: np.ndarray) -> Summary:
-    """Of a test of one run, from its measures (3, S, M)."""
+    """Of a test of one run, from its measures (4, S, M)."""
     found: Summary = {"mazes": played.shape[2], "reason": None}
-    for measure, values in zip(MEASURES, played, strict=True):
+    for measure, values in zip((*MEASURES, RETURN), played, strict=True):
         per_seed, per_maze = values.mean(1), values.mean(0)
         own = {"per_seed": _rounded(per_seed), "per_maze": _rounded(per_maze)}
         found[measure] = {**_spread(per_seed, per_maze), **own}
@@ -344,7 +345,7 @@ def comparisons(run: HALMARun) -> Mapping[str, MakeActor]:
         return {}
     return {
         KNOWLEDGE_ONLY: lambda _: Exploring(
-            KnowledgeActor(knowledge, config.max_opt_len, config.rules), config.learner.greedy_last, config.rules
+            KnowledgeActor(knowledge, config.max_opt_len, config.rules), config.parameters.greedy_last, config.rules
         ),
         UNTRAINED: lambda _: run.actor(trained=False),
         TAKEN_AWAY: lambda _: run.actor(guided=False),
@@ -403,7 +404,9 @@ def together(summaries: Sequence[Summary]) -> Summary:
         "runs": len(have),
         "reason": "; ".join(reasons) or None,
     }
-    for measure in MEASURES if have else ():
+    for measure in (*MEASURES, RETURN) if have else ():
+        if any(measure not in one for one in have):  # evaluations from before there was a return
+            continue
         if len(have) == 1:
             found[measure] = {key: have[0][measure][key] for key in ("mean", "std", "low", "high")}
             continue

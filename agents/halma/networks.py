@@ -15,8 +15,9 @@ from torch import nn
 from torch.nn import functional
 
 from gumption.agents.advice import Advice
+from gumption.agents.learners.replay import Memo
 
-from .acting import Percept, explored
+from .acting import Percept, any_options, explored, other_options
 from .config import HALMAConfig
 from .knowledge import HALMAKnowledge
 from .scoring import Guide, StrategyGuide, make_guide
@@ -32,19 +33,12 @@ CHOICES = 4  # of a direction
 Bias = Callable[[torch.Tensor], torch.Tensor]
 
 
-class Memo(NamedTuple):
-    """What an LSTM carries from move to move: (n, size) each, both empty (n, 0) for an agent without one."""
-
-    hidden: torch.Tensor
-    cell: torch.Tensor
-
-
 class Body(nn.Module):
     """An agent's encoder, and its LSTM where it has one: from n sequences of K observations to (n, K, size)."""
 
     def __init__(self, config: HALMAConfig) -> None:
         super().__init__()
-        size = config.learner.hidden_size
+        size = config.parameters.hidden_size
         self.size = size
         name = config.agent.removesuffix("+lstm")
         self.encoder = SYMBOLS[name](size, config.rules.columns) if name in SYMBOLS else PANELS[name](size)
@@ -268,7 +262,7 @@ class ActorNetwork(nn.Module):
 
     def __init__(self, config: HALMAConfig) -> None:
         super().__init__()
-        size = config.learner.hidden_size
+        size = config.parameters.hidden_size
         self.body = Body(config)
         self.enter = nn.Linear(size, size)
         self.told = nn.Parameter(torch.randn(max(CHOICES, config.rules.count), size) / 2)
@@ -278,9 +272,15 @@ class ActorNetwork(nn.Module):
         self.steps, self.rules = 1 + config.max_opt_len, config.rules
 
     def decode(
-        self, made: torch.Tensor, *, generator: torch.Generator | None = None, bias: Bias | None = None
+        self,
+        made: torch.Tensor,
+        *,
+        generator: torch.Generator | None = None,
+        bias: Bias | None = None,
+        drawn: bool = True,
     ) -> torch.Tensor:
-        """Draw options (n, 1 + T) int64 for vectors (n, size) of the body, with `generator` or torch's own."""
+        """Options (n, 1 + T) int64 for vectors (n, size) of the body: drawn with `generator` or torch's own, or, choice
+        by choice, the likeliest."""
         given = self.enter(made)
         hidden, previous = torch.zeros_like(given), torch.zeros_like(given)
         chosen = torch.empty(len(given), 0, dtype=torch.int64, device=given.device)
@@ -289,11 +289,25 @@ class ActorNetwork(nn.Module):
             logits = self._logits(step, hidden)
             if bias is not None:
                 logits = logits + bias(chosen)
-            noise = torch.empty_like(logits).exponential_(generator=generator).log()
-            choice = (logits - noise).argmax(1)  # the Gumbel-max trick
+            if drawn:  # the Gumbel-max trick
+                logits = logits - torch.empty_like(logits).exponential_(generator=generator).log()
+            choice = logits.argmax(1)
             previous = functional.embedding(choice, self.told)
             chosen = torch.cat([chosen, choice[:, None]], 1)
         return chosen
+
+    def relaxed(self, made: torch.Tensor, temperature: float) -> torch.Tensor:
+        """Drawn options as one-hot choices (n, 1 + T, C) float32 whose gradient is that of a softmax at a temperature
+        (straight-through Gumbel-softmax). C is the largest number of choices in a step; others are padded with 0."""
+        given = self.enter(made)
+        hidden, previous = torch.zeros_like(given), torch.zeros_like(given)
+        choices = []
+        for step in range(self.steps):
+            hidden = torch.relu(given + previous + self.carry(hidden))
+            choice = functional.gumbel_softmax(self._logits(step, hidden), temperature, hard=True)
+            choices.append(functional.pad(choice, (0, len(self.told) - choice.shape[1])))
+            previous = choices[-1] @ self.told
+        return torch.stack(choices, 1)
 
     def distribution(self, made: torch.Tensor, bias: Bias | None = None) -> tuple[torch.Tensor, torch.Tensor]:
         """All options (4 P^T, 1 + T) int64 and their probabilities (4 P^T,) for one vector (1, size)."""
@@ -336,12 +350,15 @@ class CriticNetwork(nn.Module):
     def __init__(self, config: HALMAConfig) -> None:
         super().__init__()
         self.body = Body(config)
-        size, steps = config.learner.hidden_size, 1 + config.max_opt_len
+        size, steps = config.parameters.hidden_size, 1 + config.max_opt_len
         choices = max(CHOICES, config.rules.count)
         self.values = nn.ModuleList(ValueDecoder(size, steps, choices) for _ in range(2))
 
     def forward(self, made: torch.Tensor, options: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Both values (...) of options (..., 1 + T) for vectors (..., size) of the body; dimensions broadcast."""
+        """Both values (...) of options for vectors (..., size) of the body; dimensions broadcast.
+
+        :param options: (..., 1 + T) int64, or one-hot choices (..., 1 + T, C) float32.
+        """
         first, second = (value(made, options) for value in self.values)
         return first, second
 
@@ -357,8 +374,8 @@ class ValueDecoder(nn.Module):
         self.layers = nn.Sequential(nn.ReLU(), nn.Linear(size, size), nn.ReLU(), nn.Linear(size, 1))
 
     def forward(self, made: torch.Tensor, options: torch.Tensor) -> torch.Tensor:
-        choices = functional.one_hot(options, self.count).flatten(-2).to(made.dtype)
-        return self.layers(self.enter(made) + self.choices(choices)).squeeze(-1)
+        choices = options if options.is_floating_point() else functional.one_hot(options, self.count).to(made.dtype)
+        return self.layers(self.enter(made) + self.choices(choices.flatten(-2))).squeeze(-1)
 
 
 # ---- A network as an actor
@@ -387,17 +404,26 @@ def make_perception(config: HALMAConfig, device: torch.device) -> Perception:
 
 
 class NetworkActor:
-    """Plays an option of a network with probability `greedy`, else one at random.
+    """Plays an option of a network with probability `greedy`, else one to explore.
 
+    :ivar deterministic: the network's option is the likeliest, and any is explored, as TD3 does; else it is drawn, and
+        half of those explored are in its direction.
     :ivar generator: of the network's options, seeded anew when all episodes begin; None for torch's own, as in
         training.
     :ivar features: of the latest percept.
     """
 
     def __init__(
-        self, network: ActorNetwork, perception: Perception, greedy: float, generator: torch.Generator | None = None
+        self,
+        network: ActorNetwork,
+        perception: Perception,
+        greedy: float,
+        generator: torch.Generator | None = None,
+        *,
+        deterministic: bool = False,
     ) -> None:
         self.network, self.perception, self.greedy, self.generator = network, perception, greedy, generator
+        self.deterministic = deterministic
         self.features = torch.empty(0)
         self.memo: Memo | None = None
         self.knowledge: HALMAKnowledge | Advice | None = None
@@ -426,8 +452,9 @@ class NetworkActor:
                 self.guide = make_guide(self.knowledge, len(percept.first), self.network.steps - 1, self.network.rules)
             self.guide.observe(percept)
             bias = self.bias
-        options = self.network.decode(made[:, 0], generator=self.generator, bias=bias).cpu().numpy()
-        return explored(rng, options, self.greedy, self.network.rules)
+        drawn, rules = not self.deterministic, self.network.rules
+        options = self.network.decode(made[:, 0], generator=self.generator, bias=bias, drawn=drawn).cpu().numpy()
+        return explored(rng, options, self.greedy, rules, other_options if drawn else any_options)
 
     def bias(self, chosen: torch.Tensor) -> torch.Tensor:
         """(B, 4) what the guide adds to the logits of the next choice, given those made so far (B, t)."""
@@ -451,3 +478,11 @@ class NetworkActor:
             guide = self.guide = make_guide(self.knowledge, num_envs, self.network.steps - 1, self.network.rules)
             assert isinstance(guide, StrategyGuide)
             guide.episodes.load_state_dict(state)
+
+
+def make_player(
+    config: HALMAConfig, network: ActorNetwork, perception: Perception, generator: torch.Generator | None = None
+) -> NetworkActor:
+    """An actor as it plays at the end of its training."""
+    deterministic = config.learner == "td3"
+    return NetworkActor(network, perception, config.parameters.greedy_last, generator, deterministic=deterministic)

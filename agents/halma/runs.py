@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import torch
 
@@ -23,8 +24,8 @@ from gumption.kg.checkpoint import load_checkpoint, pick_device, put_weights, un
 
 from .config import HALMAConfig
 from .knowledge import knowledge_of_run
-from .networks import ActorNetwork, NetworkActor, make_perception
-from .td3 import KIND, Training
+from .networks import ActorNetwork, NetworkActor, make_perception, make_player
+from .training import KIND, Training
 
 
 @dataclass(frozen=True)
@@ -32,15 +33,15 @@ class HALMARun:
     """A run that is complete, or its last checkpoint.
 
     :ivar mazes: of the training.
-    :ivar final: {"episodes", "steps", "finished_trials", "valid_moves", "wall_s", "steps_per_s"}; empty for a run that
-        is not complete.
+    :ivar final: {"learner", "episodes", "steps", "finished_trials", "valid_moves", "wall_s", "steps_per_s"}; empty for
+        a run that is not complete; those from before TD3 name no learner.
     :ivar curve: the lines of metrics.jsonl.
     :ivar run_dir: None for a run that was not kept.
     """
 
     config: HALMAConfig
     mazes: Mazes
-    final: dict[str, float]
+    final: dict[str, Any]
     curve: list[dict[str, float]]
     run_dir: Path | None
     network: ActorNetwork = field(repr=False)
@@ -57,17 +58,17 @@ class HALMARun:
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(self.config.seed)
                 network = ActorNetwork(self.config).to(device).eval()
-        made = NetworkActor(network, self.player.perception, self.config.learner.greedy_last, torch.Generator(device))
+        made = make_player(self.config, network, self.player.perception, torch.Generator(device))
         if guided and self.player.knowledge is not None:
             made.consult(self.player.knowledge, self.config.guide_weight)
         return made
 
 
 @checked
-def train_td3(
+def train_halma(
     config: HALMAConfig, run_dir: str | Path | None = None, *, resume: bool = False, progress: bool = True
 ) -> HALMARun:
-    """Train an agent of Table 1, or one that its own knowledge or a given graph guides.
+    """Train an agent of Table 1, or one that its own knowledge or a given graph guides, by TD3 or MPO.
 
     The same config gives the same run, bit for bit on CPU, also when it was killed and resumed.
 
@@ -84,11 +85,11 @@ def train_td3(
         where = Path(stack.enter_context(TemporaryDirectory())) if folder is None else folder.path
 
         def make() -> Training:
-            same = (
-                "num_mazes", "maze_seed", "mean_depth", "mean_branches", "adjusted",
-                "side", "panels_equal", "primitives", "observation", "panels", "images", "max_opt_len",
+            names = (
+                "adjusted", "side", "panels_equal", "primitives", "observation", "panels", "images", "max_opt_len",
             )  # fmt: skip
-            env = HALMAVectorEnv(config.learner.num_envs, **{name: getattr(config, name) for name in same})
+            same = {name: getattr(config, name) for name in names}
+            env = HALMAVectorEnv(config.parameters.num_envs, **config.mazes, **same)
             training = Training(config, env, where)
             stack.callback(training.close)
             return training
@@ -112,7 +113,7 @@ def load_run(run_dir: str | Path, *, device: str | None = None, space_model: str
     tensors, meta = load_checkpoint(run_dir / CHECKPOINT, KIND)
     network = ActorNetwork(config).to(where)
     put_weights(network, under(tensors, "actor"), run_dir)
-    player = NetworkActor(network.eval(), make_perception(config, where), config.learner.greedy_last)
+    player = make_player(config, network.eval(), make_perception(config, where))
     if config.guided and meta["guided_until"]:
         player.consult(knowledge_of_run(run_dir, meta["guided_until"]), config.guide_weight)
     if config.kg != "none":

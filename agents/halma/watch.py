@@ -18,6 +18,7 @@ from gumption.envs.halma.maze import ALL_COLOURS, COLOURS, DIRECTIONS, SHAPES, r
 from gumption.envs.halma.splits import load_splits
 
 from .acting import Percept, first_percept
+from .config import learned_by
 from .evaluation import images
 from .experience import LEADS_TO
 from .knowledge import HALMAKnowledge
@@ -52,7 +53,8 @@ def watch(
         test, mazes = partition, splits[partition]
     settings: dict[str, Any] = {"images": images(config, test)} if config.observation == "visual" else {}
     settings |= {"observation": config.observation, "max_opt_len": config.max_opt_len, "trials": trials}
-    return HALMAPlayer(loaded.actor(), HALMAVectorEnv(1, mazes=mazes, **SHOWN, **settings), maze)
+    learner = learned_by(config.to_json())
+    return HALMAPlayer(loaded.actor(), HALMAVectorEnv(1, mazes=mazes, **SHOWN, **settings), maze, learner)
 
 
 class HALMAPlayer:
@@ -61,11 +63,15 @@ class HALMAPlayer:
     An option is shown as its direction and its length, each with the summed probability of all such options.
     """
 
-    def __init__(self, actor: NetworkActor, env: HALMAVectorEnv, maze: int) -> None:
-        """:raises InputError: no such maze."""
+    def __init__(self, actor: NetworkActor, env: HALMAVectorEnv, maze: int, learner: str = "MPO") -> None:
+        """
+        :param learner: the name of the learner that trained the network.
+        :raises InputError: no such maze.
+        """
         if not 0 <= maze < len(env.mazes):
             raise InputError(f"maze is {maze}; these are {len(env.mazes)}, from 0 to {len(env.mazes) - 1}")
         self.actor, self.env, self.maze = actor, env, maze
+        self.own = f"{OWN}, {learner}"
         actor.greedy = 1.0
         self._rng = np.random.default_rng()
         self._percept: Percept | None = None
@@ -103,6 +109,8 @@ class HALMAPlayer:
         network, guide = self.actor.network, self.actor.guide
         options, alone = (part.cpu().numpy() for part in network.distribution(made))
         mixed = alone if guide is None else network.distribution(made, self.actor.bias)[1].cpu().numpy()
+        if self.actor.deterministic:
+            mixed = (options == self._options).all(1).astype(float)
         direction, length = int(self._options[0, 0]), int(self._options[0, 1:].sum())
         directions = tuple(
             Candidate(
@@ -123,8 +131,8 @@ class HALMAPlayer:
             scores = () if guide is None else self._about_length(guide, direction, value)
             parts.append(Candidate(f"{value} cell{'' if value == 1 else 's'}", likely, own, scores))
         return (
-            Choice("direction", directions, direction, OWN),
-            Choice(f"how far {DIRECTIONS[direction]}", tuple(parts), reachable.index(length), OWN),
+            Choice("direction", directions, direction, self.own),
+            Choice(f"how far {DIRECTIONS[direction]}", tuple(parts), reachable.index(length), self.own),
         )
 
     def _about_direction(self, guide: Guide, way: int) -> tuple[Score, ...]:

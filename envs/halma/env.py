@@ -39,6 +39,8 @@ from .memory import flags, layout
 from .rules import PAPERS_PRIMITIVES, RULES, OptLen, PanelsEqual, Rules, Side
 from .visual import DIGITS, PICTURE, FixedPanels, PanelPainter, make_painter
 
+DISCOUNT = 0.95  # gamma (Table S3)
+
 
 class Outcome(NamedTuple):
     """The outcome of one move of B environments, before any of them begins a new trial or episode.
@@ -594,17 +596,19 @@ class HALMAEnv(NativeEnv):
 
 
 class Measures(NamedTuple):
-    """Of M episodes, each (M,) float64 between 0 and 1.
+    """Of M episodes, each (M,) float64, the shares between 0 and 1.
 
     :ivar rho_a: valid moves / all moves.
     :ivar rho_g: successful trials / N; trials that were not begun count as failed.
     :ivar rho_p: mean over the N trials of the oracle's length / the trial's, at most 1, and 0 for a failed or unstarted
         trial (decision). The oracle explores in its first trial and follows its plan in the others.
+    :ivar returned: the discounted return of the episode, across its trials (equation 1).
     """
 
     rho_a: np.ndarray
     rho_g: np.ndarray
     rho_p: np.ndarray
+    returned: np.ndarray
 
 
 class Tally:
@@ -616,12 +620,13 @@ class Tally:
         planned, exploring = env.mazes.planned(env.max_opt_len), env.mazes.exploring(env.max_opt_len)
         self.oracle = np.stack([exploring[env.maze_index], planned[env.maze_index]])
         self.moves, self.valid, self.successes, self.length = np.zeros((4, env.num_envs), dtype=np.int64)
-        self.efficiency = np.zeros(env.num_envs)
+        self.efficiency, self.returned = np.zeros((2, env.num_envs))
         self.over = np.zeros(env.num_envs, dtype=bool)
 
     def add(self, outcome: Outcome) -> None:
         """Count a move of every environment whose episode is not over."""
         playing = ~self.over
+        self.returned += playing * DISCOUNT**self.moves * outcome.reward
         self.moves += playing
         self.length += playing
         self.valid += playing & outcome.valid
@@ -635,4 +640,5 @@ class Tally:
     def measures(self) -> Measures:
         """What the episodes came to."""
         moves = np.maximum(self.moves, 1)
-        return Measures(self.valid / moves, self.successes / self.trials, self.efficiency / self.trials)
+        shares = self.valid / moves, self.successes / self.trials, self.efficiency / self.trials
+        return Measures(*shares, self.returned)

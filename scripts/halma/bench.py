@@ -141,11 +141,11 @@ def _tests(settings: Settings, pole: Play) -> Measurement:
 
 def _training(settings: Settings, pole: Play) -> Measurement:
     from gumption.agents.halma.config import HALMAConfig
-    from gumption.agents.halma.runs import train_td3
+    from gumption.agents.halma.runs import train_halma
 
     settings.tell(f"a slice of training, {settings.slice} episodes")
     before = pole(0.5)
-    final = train_td3(HALMAConfig(agent="mlp", episodes=settings.slice, device=settings.device), progress=False).final
+    final = train_halma(HALMAConfig(agent="mlp", episodes=settings.slice, device=settings.device), progress=False).final
     theirs = [before, pole(0.5)]
     what = f"HALMA training, MLP agent, a slice of {settings.slice} episodes on {settings.device}"
     return compared(what, "steps/s", [final["steps_per_s"]], POLE, theirs)
@@ -154,11 +154,11 @@ def _training(settings: Settings, pole: Play) -> Measurement:
 def _whole_training(config: HALMAConfig, settings: Settings, pole: Play) -> Measurement:
     """One agent's whole training, with nothing else running: all cores are its own."""
     from gumption.agents.halma.evaluation import label
-    from gumption.agents.halma.runs import train_td3
+    from gumption.agents.halma.runs import train_halma
 
     settings.tell(f"a whole training, {label(config)}, {config.episodes:,} episodes: minutes")
     before = pole(0.5)
-    seconds = train_td3(config, progress=False).final["wall_s"]
+    seconds = train_halma(config, progress=False).final["wall_s"]
     return _duration(
         f"HALMA training, {label(config)}, {config.episodes:,} episodes on {config.device}: one run alone",
         [seconds],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gumption.agents.halma.config import HALMAConfig, PretrainingConfig
+from gumption.agents.halma.config import HALMAConfig, PretrainingConfig, learned_by
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, Share
 from gumption.data.writing import check_writable, whole_file
@@ -43,11 +43,12 @@ def train(config: HALMAConfig, run: Run = Path("runs/halma"), resume: Resume = F
 
     Example: gumption train halma --agent mlp --guided --episodes 300 --run runs/halma
     """
-    from gumption.agents.halma.runs import train_td3
+    from gumption.agents.halma.runs import train_halma
 
-    final = train_td3(config, run, resume=resume).final
+    final = train_halma(config, run, resume=resume).final
     print(
-        f"finished {final['finished_trials']:.1f} of 10 trials an episode, {final['valid_moves']:.1%} of moves valid; "
+        f"learned by {learned_by(config.to_json())}: finished {final['finished_trials']:.1f} of 10 trials an episode, "
+        f"{final['valid_moves']:.1%} of moves valid; "
         f"{final['episodes']:,} episodes, {final['wall_s']:.0f} s, {final['steps_per_s']:,.0f} steps/s; "
         f"the run is in {run}"
     )

@@ -14,13 +14,27 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from gumption.agents.halma.evaluation import DYNAMIC, EVALUATION, GUIDED, MEASURES, agents_of, rows_of
+from gumption.agents.halma.config import learned_by
+from gumption.agents.halma.evaluation import (
+    DYNAMIC,
+    EVALUATION,
+    GUIDED,
+    KNOWLEDGE_ONLY,
+    MEASURES,
+    ORACLE,
+    RANDOM,
+    RETURN,
+    UNTRAINED,
+    agents_of,
+    rows_of,
+)
 from gumption.agents.halma.plots import Columns, Published
 from gumption.data import InputError
 from gumption.data.reading import read_json
 from gumption.data.settings import Count, settings
 from gumption.data.writing import write_json
 from gumption.envs.halma.diagnostics import TESTS
+from gumption.envs.halma.env import DISCOUNT
 from gumption.scripts.results import FINAL, Condition, Experiment, Job, Kind, Row, slug, table
 
 if TYPE_CHECKING:
@@ -114,6 +128,9 @@ HOW_TO_READ = (
     "rho_a: valid moves of all moves; rho_g: trials that reached the goal; rho_p: length of the oracle's trial by that "
     "of the agent's, 0 where it failed; all in percent, mean ± standard deviation (95 % bootstrap interval)."
 )
+OF_RETURN = (
+    f"return: the rewards of a whole episode, each discounted by {DISCOUNT} a move (equation 1); not in percent."
+)
 
 _MLP = {measure: given or (0.0,) for measure, given in TABLE_1["MLP"]["RT"].items()}  # RT has all measures
 OTHER_MEASURE = (
@@ -128,8 +145,20 @@ def how_to_read(columns: Columns, paper: bool) -> str:
     several = [column["runs"] > 1 for column in columns.values()]
     one = "Of one run: the deviation is over the seeds of the test, the interval over its mazes."
     many = "Of several runs: both are over the runs."
-    spread = [text for text, wanted in ((one, not all(several)), (many, any(several))) if wanted]
+    told = (OF_RETURN, _have_return(columns)), (one, not all(several)), (many, any(several))
+    spread = [text for text, wanted in told if wanted]
     return " ".join([HOW_TO_READ, *spread, *([OTHER_MEASURE] if paper and published_of(columns) else [])])
+
+
+def _have_return(columns: Columns) -> bool:
+    """Whether any was evaluated since there is a return."""
+    return any(RETURN in test for column in columns.values() for test in column["tests"].values())
+
+
+def learner(column: Mapping[str, Any]) -> str:
+    """The learner of a column; "-" for those that play without one."""
+    without = (KNOWLEDGE_ONLY, UNTRAINED, RANDOM, ORACLE)
+    return "-" if column["agent"] in without else learned_by(column["config"])
 
 
 def falls_short(columns: Columns) -> list[str]:
@@ -149,32 +178,33 @@ def falls_short(columns: Columns) -> list[str]:
 
 
 def rows(columns: Columns, paper: str | None) -> list[tuple[str, ...]]:
-    """(test, measure, mazes, a cell for each agent) of each row.
+    """(test, measure, mazes, a cell for each agent) of each row; the first names the learners.
 
     :param paper: the separator before the paper's figure; None for ours alone.
     """
-    found = []
+    found = [("learner", "", "", *map(learner, columns.values()))]
+    measures = (*MEASURES, RETURN) if _have_return(columns) else MEASURES
     for test in rows_of(columns.values()):
         tests = [column["tests"][test] for column in columns.values()]
         mazes = sorted({one["mazes"] for one in tests})
         counts = f"{mazes[0]}" if len(mazes) == 1 else f"{mazes[0]} to {mazes[-1]}"
-        for i, measure in enumerate(MEASURES):
+        for i, measure in enumerate(measures):
             cells = (cell(column, test, measure, paper) for column in columns.values())
             found.append(("" if i else _WORDS.get(test, test), measure, "" if i else counts, *cells))
     return found
 
 
 def cell(column: Mapping[str, Any], test: str, measure: str, paper: str | None = None) -> str:
-    """A figure of a column in percent, with deviation and interval; "-" where the test has no mazes."""
+    """A figure of a column, shares in percent, with deviation and interval; "-" where the test or it has none."""
     found = column["tests"][test]
     text = "-"
-    if found["mazes"]:
-        value = found[measure]
-        text = f"{100 * value['mean']:.1f}"
+    if measure in found:
+        value, unit = found[measure], 1 if measure == RETURN else 100
+        text = f"{unit * value['mean']:.1f}"
         if value["std"] is not None:
-            text += f" ± {100 * value['std']:.1f}"
+            text += f" ± {unit * value['std']:.1f}"
         if value["low"] is not None:
-            text += f" ({100 * value['low']:.1f} to {100 * value['high']:.1f})"
+            text += f" ({unit * value['low']:.1f} to {unit * value['high']:.1f})"
         if found.get("runs", column["runs"]) < column["runs"]:
             text += f", {found['runs']} of {column['runs']} runs"
     published = TABLE_1.get(column["agent"], {}).get(test, {})
@@ -231,7 +261,7 @@ class Overview:
         for test, measure, mazes, *cells in rows(columns, "\n" if self.paper else None):
             if test:
                 table.add_section()
-            of = f"{test}\n({mazes})" if test else ""
+            of = f"{test}\n({mazes})" if mazes else test
             table.add_row(of, measure, *(text.replace(" (", "\n(").replace(", ", ",\n") for text in cells))
         return table
 
@@ -251,6 +281,9 @@ def markdown(columns: Columns, paper: bool) -> list[str]:
 def short(columns: Columns) -> list[str]:
     """The table in Markdown as the README has it: rho_g / rho_p of each test, the paper's figures below ours."""
     lines = [f"| rho_g / rho_p, % | {' | '.join(columns)} |", "| --- |" + " ---: |" * len(columns)]
+    theirs = ["<br>paper TD3" if column["agent"] in TABLE_1 else "" for column in columns.values()]
+    ours = map(learner, columns.values())
+    lines.append(f"| learner | {' | '.join(map(str.__add__, ours, theirs))} |")
     for test in rows_of(columns.values()):
         cells = []
         for column in columns.values():
@@ -311,13 +344,13 @@ class HALMARuns(Kind):
         """Train, make the tests, play them. A stopped training goes on; a complete one is kept."""
         from gumption.agents.halma.config import HALMAConfig
         from gumption.agents.halma.evaluation import comparisons, evaluate_splits, save_evaluation
-        from gumption.agents.halma.runs import load_run, train_td3
+        from gumption.agents.halma.runs import load_run, train_halma
         from gumption.envs.halma.splits import make_splits, read_run
 
         if (job.directory / FINAL).is_file():
             run = load_run(job.directory)
         else:
-            run = train_td3(HALMAConfig(**job.settings), job.directory, resume=True, progress=progress)
+            run = train_halma(HALMAConfig(**job.settings), job.directory, resume=True, progress=progress)
         splits = make_splits(read_run(job.directory), job.directory / SPLITS, seed=job.seed, mazes=MAZES)
         evaluation = evaluate_splits(run, splits, seeds=SEEDS, beside=comparisons(run))
         save_evaluation(job.directory / EVALUATION, evaluation)
@@ -430,8 +463,7 @@ def _pretrain(job: Job) -> None:
     from gumption.agents.halma.space_training import pretrain_space
 
     config, folder = HALMAConfig(**job.settings), Path(job.settings["space_model"])
-    same = ("num_mazes", "maze_seed", "mean_depth", "mean_branches", "images", "device")
-    own = {name: getattr(config, name) for name in same}
+    own = {**config.mazes, "images": config.images, "device": config.device}
     pretrain_space(PretrainingConfig(steps=SPACE_STEPS, preset="fast", **own), folder, resume=folder.is_dir())
     if not (folder / PROBE).is_file():
         write_json(folder / PROBE, probe_model(folder))
@@ -543,6 +575,12 @@ def _over(setting: str, values: Sequence[int], words: str) -> dict[str, Conditio
     }
 
 
+_LEARNERS = {
+    f"{name}, {learner.upper()}": Condition({**_PLAIN[name], "learner": learner})
+    for name in ("MLP", "LSTM", "TRAN")
+    for learner in ("td3", "mpo")
+}
+
 _TABLE_CLAIMS = (
     "Section 4: all symbolic agents reach goals in random mazes about as well as in training mazes; in the diagnostic "
     "tests the MLP agent degrades most, agents with an LSTM keep their success but not the length of their ways, and "
@@ -578,6 +616,18 @@ EXPERIMENTS: dict[str, Experiment] = {
             _TABLE_CLAIMS,
             _GUIDED_NOTE,
             base=BASE,
+        ),
+        Experiment(
+            "halma-learners",
+            "Table S1",
+            "The paper's learner and ours, with the same number of environment steps",
+            KIND,
+            _LEARNERS,
+            _TABLE_CLAIMS,
+            "TD3 has Table S1, and an update for each environment step; MPO has one for 32. Both are trained for "
+            "200,000 environment steps, in which exploration falls until 100,000; the paper trains for 2,000 episodes, "
+            "which are up to 1,000,000 steps.",
+            base={**BASE, "steps": 200_000, "checkpoint_interval": 20},
         ),
         Experiment(
             "halma-visual",

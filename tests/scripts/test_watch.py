@@ -15,7 +15,7 @@ def runs(tmp_path_factory, small_book) -> Path:
     """wordcraft: guided by all facts of a small book; halma: five mazes, a few episodes."""
     from gumption.agents import TrainConfig, train_impala
     from gumption.agents.halma.config import HALMAConfig
-    from gumption.agents.halma.runs import train_td3
+    from gumption.agents.halma.runs import train_halma
 
     folder = tmp_path_factory.mktemp("runs")
     patch = pytest.MonkeyPatch()
@@ -31,7 +31,7 @@ def runs(tmp_path_factory, small_book) -> Path:
         device="cpu",
     )
     train_impala(config, run_dir=folder / "wordcraft")
-    train_td3(HALMAConfig(num_mazes=5, episodes=16, device="cpu"), folder / "halma")
+    train_halma(HALMAConfig(num_mazes=5, episodes=16, device="cpu"), folder / "halma")
     patch.undo()
     return folder
 

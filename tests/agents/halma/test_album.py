@@ -4,7 +4,8 @@ import numpy as np
 import torch
 
 from gumption.agents.halma.config import HALMAConfig
-from gumption.agents.halma.td3 import TD3, Album, Replay
+from gumption.agents.halma.training import Album, make_learner
+from gumption.agents.learners.replay import Replay
 from gumption.envs.halma import HALMAVectorEnv
 
 CPU = torch.device("cpu")
@@ -48,7 +49,7 @@ def test_places_teach_what_their_pictures_teach():
     learned = []
     for replay, own in ((pictures, None), (places, album)):
         torch.manual_seed(0)
-        learner, rng = TD3(config, CPU, own), np.random.default_rng(2)
+        learner, rng = make_learner(config, CPU, own), np.random.default_rng(2)
         for _ in range(3):
             learner.update(replay, rng)
             learned.append((float(learner.critic_loss), float(learner.value)))

@@ -16,7 +16,7 @@ from gumption.agents.halma.evaluation import COMPARISONS, KNOWLEDGE_ONLY, TAKEN_
 from gumption.agents.halma.experience import OptionBags, experience_facts
 from gumption.agents.halma.knowledge import HALMAKnowledge
 from gumption.agents.halma.prior import LEARNED, prior_knowledge, told
-from gumption.agents.halma.runs import HALMARun, train_td3
+from gumption.agents.halma.runs import HALMARun, train_halma
 from gumption.envs.halma import HALMAVectorEnv, Mazes, sample_mazes
 from gumption.envs.halma.memory import Memory
 
@@ -29,7 +29,7 @@ def run(experienced: Callable[[int], Memory]) -> HALMARun:
     """A guided run of a moment, with the knowledge of an experienced agent."""
     config = HALMAConfig(guided=True, guide_interval=100, episodes=4, log_interval=4, num_mazes=3, device="cpu",
                          overrides=SMALL)  # fmt: skip
-    made = train_td3(config, progress=False)
+    made = train_halma(config, progress=False)
     assert not comparisons(made), "four episodes are fewer than the interval: it has no knowledge"
     made.player.consult(HALMAKnowledge.of_memory(experienced(5)), config.guide_weight)
     return made

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from gumption.agents.halma.config import HALMAConfig, TD3Parameters
+from gumption.agents.halma.config import HALMAConfig, learned_by
+from gumption.agents.settings import MPOParameters, TD3Parameters
 from gumption.data import InputError
 
 
@@ -26,7 +27,15 @@ from gumption.data import InputError
         ({"agent": "cnn+mlp", "panels": "moving"}, "panels is 'moving'; it can be redrawn, fixed"),
         ({"agent": "space"}, "agent='space' and space_model go together"),
         ({"space_model": "eyes"}, "agent='space' and space_model go together"),
-        ({"overrides": (("momentum", 1),)}, "TD3Parameters has no 'momentum'; it has"),
+        ({"overrides": (("momentum", 1),)}, "MPOParameters has no 'momentum'; it has"),
+        ({"learner": "ppo"}, "learner is 'ppo'; it can be mpo, td3"),
+        ({"objective": "move"}, "objective is 'move'; it can be trial, episode"),
+        ({"learner": "td3", "overrides": (("candidates", 8),)}, "TD3Parameters has no 'candidates'; it has"),
+        (
+            {"overrides": (("gumbel_temperature", 2.0),)},
+            "MPOParameters has no 'gumbel_temperature'; did you mean 'temperature'?",
+        ),
+        ({"steps": 15_999}, "steps is 15999; the first episodes may take 16,000: give at least so many"),
         ({"overrides": (("num_envs", 0),)}, "num_envs is 0; it is a whole number from 1 to 1,000,000"),
         ({"overrides": (("learning_rate", "fast"),)}, "learning_rate is 'fast'; it is a number, at least 0"),
         ({"overrides": (("discount", 1.5),)}, "discount is 1.5; it is a number from 0 to 1"),
@@ -47,7 +56,7 @@ def test_a_config_survives_json():
     config = HALMAConfig(agent="lstm", guided=True, guide_weight=2.0, overrides=(("num_envs", 4), ("batch_size", 32)))
     assert HALMAConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
     assert HALMAConfig.from_json(config.to_json(), device="cpu").device == "cpu"
-    assert config.learner.num_envs == 4
+    assert config.parameters.num_envs == 4
 
 
 def test_a_config_of_something_else_is_refused():
@@ -58,17 +67,31 @@ def test_a_config_of_something_else_is_refused():
         HALMAConfig.from_json(stored | {"colour": 1})
 
 
-def test_the_learner_has_the_parameters_of_table_s1():
-    learner = TD3Parameters()
+@pytest.mark.parametrize("agent", ["mlp", "tran+lstm", "cnn+mlp"])
+def test_td3_has_table_s1_whatever_the_agent(agent):
+    panels = {"panels": "fixed"} if agent == "cnn+mlp" else {}
+    learner = HALMAConfig(learner="td3", agent=agent, **panels).parameters
+    assert learner == TD3Parameters()
+    assert (learner.learning_rate, learner.num_envs, learner.greedy_unit) == (1e-4, 1, "steps")
+    assert (learner.reward_scale, learner.max_grad_norm) == (1.0, None)
     assert (learner.batch_size, learner.discount, learner.policy_delay, learner.target_rate) == (128, 0.95, 5, 0.995)
     assert (learner.buffer_size, learner.greedy_first, learner.greedy_last) == (10_000, 0.1, 0.95)
     assert (learner.greedy_steps, learner.adam_epsilon, learner.hidden_size) == (100_000, 1e-8, 128)
 
 
 def test_agents_have_what_is_tuned_for_them_unless_it_is_overridden():
-    assert HALMAConfig(agent="tran").learner.learning_rate == 3e-4
-    assert HALMAConfig(agent="tran", overrides=(("learning_rate", 1e-4),)).learner.learning_rate == 1e-4
-    assert HALMAConfig(agent="mlp").learner.learning_rate == TD3Parameters().learning_rate
+    assert HALMAConfig(agent="tran").parameters.learning_rate == 3e-4
+    assert HALMAConfig(agent="tran", overrides=(("learning_rate", 1e-4),)).parameters.learning_rate == 1e-4
+    assert HALMAConfig(agent="mlp").parameters == MPOParameters()
+
+
+def test_a_config_from_before_there_were_two_learners_is_one_of_mpo():
+    stored = HALMAConfig(agent="lstm").to_json()
+    for name in ("learner", "objective", "steps"):
+        del stored[name]
+    assert HALMAConfig.from_json(stored) == HALMAConfig(agent="lstm", learner="mpo", objective="trial", steps=None)
+    assert learned_by(stored) == "MPO"
+    assert learned_by(HALMAConfig(learner="td3", objective="episode").to_json()) == "TD3 over episodes"
 
 
 def test_a_config_from_before_fixed_panels_is_one_of_redrawn_panels():
@@ -78,9 +101,9 @@ def test_a_config_from_before_fixed_panels_is_one_of_redrawn_panels():
 
 
 def test_only_fixed_panels_count_greedy_steps_in_updates():
-    fixed, redrawn = (HALMAConfig(agent="cnn+mlp", panels=panels).learner for panels in ("fixed", "redrawn"))
+    fixed, redrawn = (HALMAConfig(agent="cnn+mlp", panels=panels).parameters for panels in ("fixed", "redrawn"))
     assert (redrawn.greedy_unit, redrawn.greedy_steps) == ("steps", 100_000)
     assert (fixed.greedy_unit, fixed.greedy_steps) == ("updates", 33_333)
     assert fixed.learning_rate == redrawn.learning_rate
     steps = HALMAConfig(agent="cnn+mlp", panels="fixed", overrides=(("greedy_unit", "steps"),))
-    assert steps.learner.greedy_unit == "steps"
+    assert steps.parameters.greedy_unit == "steps"

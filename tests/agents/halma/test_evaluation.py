@@ -87,6 +87,7 @@ def test_the_explorer_is_as_good_as_the_closed_form_says(explored):
         expected = efficiency(splits[test])
         assert told["rho_p"]["per_maze"] == pytest.approx(expected.tolist(), abs=1e-5)
         assert told["rho_p"]["mean"] == pytest.approx(expected.mean(), abs=1e-5)
+        assert told["return"]["mean"] > 100, "of every trial 100, the first hardly discounted"
         assert expected.min() <= told["rho_p"]["low"] <= told["rho_p"]["mean"] <= told["rho_p"]["high"] <= 1
 
 
@@ -139,7 +140,7 @@ def test_visual_agents_see_handwriting_that_was_kept_for_tests():
     for test in ("T", "RT"):
         seen: list[np.ndarray] = []
         played = play_test(Run(Sees(1), config), mazes, test, [0])
-        assert played.shape == (3, 1, 2)
+        assert played.shape == (4, 1, 2)
         assert seen[0].shape == (2, 128, 128, 3)
         first[test] = seen[0]
     assert (first["T"] != first["RT"]).any(), "the same cells, drawn with other images"

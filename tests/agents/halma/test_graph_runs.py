@@ -11,7 +11,7 @@ from gumption.agents.advice import Advice
 from gumption.agents.halma.acting import first_percept
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import KNOWLEDGE_ONLY, TAKEN_AWAY, UNTRAINED, comparisons, label, play_test
-from gumption.agents.halma.runs import load_run, train_td3
+from gumption.agents.halma.runs import load_run, train_halma
 from gumption.agents.halma.scoring import GraphGuide, make_guide
 from gumption.agents.halma.watch import HALMAPlayer
 from gumption.agents.knowledge import UnknownEntities
@@ -37,7 +37,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
     graph = KnowledgeGraph()
     graph.add(facts(partition="all"), graph="mine")
     graph.save(folder / "mine.nq")
-    train_td3(small(kg=f"{folder / 'mine.nq'}#mine"), folder / "run", progress=False)
+    train_halma(small(kg=f"{folder / 'mine.nq'}#mine"), folder / "run", progress=False)
     (folder / "mine.nq").unlink()
     return folder / "run"
 
@@ -74,11 +74,11 @@ def test_a_killed_run_goes_on_with_the_graph_that_it_kept(tmp_path: Path) -> Non
     graph.add(facts(partition="all"), graph="mine")
     graph.save(tmp_path / "mine.nq")
     config = small(kg=str(tmp_path / "mine.nq"), checkpoint_interval=2)
-    whole = train_td3(config, tmp_path / "whole", progress=False)
-    train_td3(config, tmp_path / "cut", progress=False)
+    whole = train_halma(config, tmp_path / "whole", progress=False)
+    train_halma(config, tmp_path / "cut", progress=False)
     (tmp_path / "cut" / "final.json").unlink()
     (tmp_path / "mine.nq").unlink()
-    again = train_td3(config, tmp_path / "cut", resume=True, progress=False)
+    again = train_halma(config, tmp_path / "cut", resume=True, progress=False)
     assert [line["return"] for line in again.curve] == [line["return"] for line in whole.curve]
     weights = zip(again.network.parameters(), whole.network.parameters(), strict=True)
     assert all(torch.equal(mine, other) for mine, other in weights)
@@ -118,14 +118,14 @@ def test_what_the_graph_says_is_shown(told: Path) -> None:
 )
 def test_a_graph_that_says_nothing_is_refused(tmp_path: Path, source: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        train_td3(small(kg=source), tmp_path / "run", progress=False)
+        train_halma(small(kg=source), tmp_path / "run", progress=False)
     assert not (tmp_path / "run").exists()
 
 
 def test_a_predictor_guides_too(tmp_path: Path) -> None:
     known = list(facts(partition="all"))
     ComplEx.fit(known, rank=32, epochs=60).save(tmp_path / "model")
-    train_td3(small(kg=str(tmp_path / "model")), tmp_path / "run", progress=False)
+    train_halma(small(kg=str(tmp_path / "model")), tmp_path / "run", progress=False)
     about = json.loads((tmp_path / "run" / "manifest.json").read_text())["knowledge"]
     assert about["test_facts"]["stated"] == about["test_facts"]["of"] > 0  # it was trained on them
     run = load_run(tmp_path / "run")
@@ -141,4 +141,4 @@ def test_labels_that_the_world_does_not_have_are_told(tmp_path: Path) -> None:
     graph.add([("triangle", "leadsTo", "up"), ("trangle", "leadsTo", "down")], graph="mine")
     graph.save(tmp_path / "mine.nq")
     with pytest.warns(UnknownEntities, match="'trangle': did you mean 'triangle'"):
-        train_td3(small(kg=str(tmp_path / "mine.nq")), progress=False)
+        train_halma(small(kg=str(tmp_path / "mine.nq")), progress=False)

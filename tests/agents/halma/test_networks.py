@@ -6,9 +6,18 @@ import numpy as np
 import pytest
 import torch
 
+from gumption.agents.halma.acting import first_percept
 from gumption.agents.halma.config import SYMBOLIC, VISUAL, HALMAConfig
-from gumption.agents.halma.networks import ActorNetwork, Body, CriticNetwork, Memo
-from gumption.envs.halma import Mazes, one_hot, sample_mazes
+from gumption.agents.halma.networks import (
+    ActorNetwork,
+    Body,
+    CriticNetwork,
+    NetworkActor,
+    make_perception,
+    make_player,
+)
+from gumption.agents.learners.replay import Memo
+from gumption.envs.halma import HALMAVectorEnv, Mazes, one_hot, sample_mazes
 
 SMALL = (("hidden_size", 16),)
 
@@ -27,6 +36,11 @@ def features(agent: str, n: int, moves: int) -> torch.Tensor:
     mazes = Mazes(sample_mazes(3, 0))
     rows = mazes.rows[mazes.inside][rng.integers(60, size=(n, moves))]
     return torch.from_numpy(one_hot(rows))
+
+
+def _nothing() -> tuple[torch.Tensor, ...]:
+    """Option, reward and beginning before one observation."""
+    return torch.zeros(1, 1, 2, dtype=torch.int64), torch.zeros(1, 1), torch.ones(1, 1, dtype=torch.bool)
 
 
 def inputs(agent: str, n: int, moves: int, tokens: int = 6) -> tuple[torch.Tensor, ...]:
@@ -133,6 +147,27 @@ def test_options_are_drawn_as_likely_as_the_actor_says():
     frequencies = torch.bincount(drawn @ torch.tensor([4, 1]), minlength=16) / 20_000
     assert torch.allclose(frequencies, chances, atol=0.015)
     assert torch.equal(drawn, again)
+
+
+def test_td3_s_agents_take_the_likeliest_option_and_explore_any():
+    torch.manual_seed(0)
+    chosen = config("mlp", max_opt_len=1, learner="td3")
+    network = ActorNetwork(chosen)
+    perception = make_perception(chosen, torch.device("cpu"))
+    player, drawing = make_player(chosen, network, perception), NetworkActor(network, perception, 1.0)
+    env = HALMAVectorEnv(500, num_mazes=1, max_opt_len=1)
+    env.reset(seed=0)
+    percept, rng = first_percept(env), np.random.default_rng(0)
+    player.greedy = 1.0
+    same = player.act(percept, rng)
+    made, _ = network.body(torch.from_numpy(percept.observation[:1, None]), *_nothing(), network.body.start(1))
+    options, chances = network.distribution(made[:, 0])
+    assert (same[:, 0] == options[chances.argmax(), 0].item()).all()
+    assert np.array_equal(same, player.act(percept, rng))
+    assert len(np.unique(drawing.act(percept, rng), axis=0)) > 1
+    player.greedy = 0.0
+    explored = player.act(percept, rng)[:, 0] == same[0, 0]
+    assert explored.mean() == pytest.approx(1 / 4, abs=0.06), "not half of them in the direction of its own option"
 
 
 def test_advice_is_asked_with_the_choices_made_and_added_to_the_logits():

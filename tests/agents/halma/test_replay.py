@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from gumption.agents.halma.td3 import Replay
+from gumption.agents.learners.replay import Replay
 
 
 def filled(steps: int, size: int = 10, num_envs: int = 3) -> Replay:

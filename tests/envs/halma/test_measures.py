@@ -12,19 +12,31 @@ BUMP = (LEFT, 1)  # into the wall at the start
 
 
 def measure(maze, moves, **settings):
-    """The measures of an episode made of these moves; what follows once it is over does not count."""
+    """Whether an episode of these moves is over, and its rho_a, rho_g and rho_p; what follows does not count."""
+    over, found = played(maze, moves, **settings)
+    return over, *(float(part[0]) for part in found[:3])
+
+
+def played(maze, moves, **settings):
     env = HALMAVectorEnv(1, mazes=[maze], **settings)
     env.reset(seed=0)
     tally = Tally(env)
     for direction, length in moves:
         primitives = [min(3, max(0, length - 3 * i)) for i in range(env.max_opt_len)]
         tally.add(env.move(np.array([[direction, *primitives]])))
-    found = tally.measures()
-    return bool(tally.over[0]), *(float(part[0]) for part in found)
+    return bool(tally.over[0]), tally.measures()
 
 
 def test_the_oracle_s_episode(golden):
     assert measure(golden, EXPLORING + PLANNED * 9) == (True, 1.0, 1.0, 1.0)
+
+
+def test_the_return_is_discounted_across_the_trials_of_an_episode(golden):
+    rewards = [length + 100 * (move == len(EXPLORING)) for move, (_, length) in enumerate(EXPLORING, 1)]
+    rewards += [-5, *(length + 100 * (move == len(PLANNED)) for move, (_, length) in enumerate(PLANNED, 1))]
+    over, found = played(golden, [*EXPLORING, BUMP, *PLANNED, BUMP], trials=2)
+    assert over
+    assert found.returned == pytest.approx(sum(0.95**move * reward for move, reward in enumerate(rewards)))
 
 
 def test_exploring_forever(golden):
@@ -83,8 +95,9 @@ def test_the_oracle_is_perfect_everywhere(max_opt_len):
     mazes = Mazes(sample_mazes(60, 0, 5, 5))
     env = HALMAVectorEnv(60, mazes=mazes, max_opt_len=max_opt_len)
     found = play(OracleActor(env), env, np.arange(60))
-    for part in found:
+    for part in found[:3]:
         assert (part == 1).all()
+    assert (found.returned > 100).all()
 
 
 def test_random_options_are_hardly_ever_right():
@@ -94,7 +107,8 @@ def test_random_options_are_hardly_ever_right():
     assert found.rho_p.mean() < 0.1
     for part in found:
         assert part.shape == (40,)
-        assert ((part >= 0) & (part <= 1)).all()
+    assert all(((part >= 0) & (part <= 1)).all() for part in found[:3])
+    assert found.returned.mean() < 0
     again = play(RandomActor(5), env, np.arange(40))
     other = play(RandomActor(5), env, np.arange(40), seed=1)
     assert (found.rho_a == again.rho_a).all()

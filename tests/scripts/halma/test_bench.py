@@ -32,7 +32,7 @@ def no_training(monkeypatch):
         asked.append(config)
         return SimpleNamespace(final={"steps_per_s": 1234.5, "wall_s": 800.0 if config.agent == "mlp" else 901.0})
 
-    monkeypatch.setattr(training, "train_td3", train)
+    monkeypatch.setattr(training, "train_halma", train)
     monkeypatch.setattr(bench_halma, "cart_pole", lambda: pole)
     return asked
 

@@ -13,7 +13,7 @@ import pytest
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import MEASURES, ROWS
 from gumption.agents.halma.failures import MazeFailures
-from gumption.agents.halma.runs import train_td3
+from gumption.agents.halma.runs import train_halma
 from gumption.data.sealed import read_sealed, write_sealed
 from gumption.envs.halma import Memory, MemoryWriter
 from gumption.envs.halma.splits import make_splits, read_run
@@ -28,7 +28,7 @@ def trained(tmp_path_factory) -> Path:
     """A run, the same once more under another seed, and the run without tests of its own."""
     folder = tmp_path_factory.mktemp("runs")
     config = HALMAConfig(episodes=4, log_interval=2, num_mazes=3, device="cpu", overrides=SMALL)
-    train_td3(config, folder / "one")
+    train_halma(config, folder / "one")
     shutil.copytree(folder / "one", folder / "bare")
     make_splits(read_run(folder / "one"), folder / "one" / "splits", mazes=2)
     shutil.copytree(folder / "one", folder / "two")

@@ -42,7 +42,11 @@ def test_experiments_are_well_formed(experiment):
 
 
 def test_the_paper_s_experiments_are_there():
-    assert set(EXPERIMENTS) == {"halma-quick", "halma-table1", "halma-visual", "halma-volume", "halma-options"}
+    ours = {"halma-quick", "halma-learners"}
+    assert set(EXPERIMENTS) == ours | {"halma-table1", "halma-visual", "halma-volume", "halma-options"}
+    learners = EXPERIMENTS["halma-learners"]
+    assert learners.base["steps"] == 200_000, "the same for both learners"
+    assert list(learners.conditions) == [f"{agent}, {by}" for agent in SYMBOLIC[:3] for by in ("TD3", "MPO")]
     assert not set(EXPERIMENTS) & set(OF_WORDCRAFT)
     assert list(EXPERIMENTS["halma-table1"].conditions) == SYMBOLIC
     assert list(EXPERIMENTS["halma-visual"].conditions) == [

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gumption.agents.halma import prior
 from gumption.agents.halma.evaluation import MEASURES, ROWS
-from gumption.scripts.halma.experiments import EXPERIMENTS, KIND, OTHER_MEASURE, falls_short
+from gumption.scripts.halma.experiments import EXPERIMENTS, KIND, OTHER_MEASURE, falls_short, rows
 from gumption.scripts.results import gather
 
 SYMBOLIC = ["MLP", "LSTM", "TRAN", "TRAN+LSTM", "written strategy + KG"]
@@ -44,16 +44,44 @@ def test_the_short_table(run, no_pictures, tmp_path):
         lines[0]
         == "| rho_g / rho_p, % | MLP | LSTM | TRAN | TRAN+LSTM | written strategy + KG | knowledge only | oracle |"
     )
-    assert lines[2].startswith("| T | 40.0 / 40.0<br>paper 99.2 / 71.7 | 50.0 / 50.0<br>paper 57.2 / 50.9 |")
-    assert "| AfT-3 | " in lines[8]
-    assert "70.0 / 70.0<br>paper - |" in lines[8]
-    assert lines[10].startswith("| AnT | -<br>paper 35.0 / 12.2 | -<br>paper 48.3 / 21.8 |")
-    assert lines[10].endswith("| -<br>paper 41.7 / 22.0 | - | - | - |")
+    assert lines[2] == f"| learner |{' MPO<br>paper TD3 |' * 4} MPO | - | - |"
+    assert lines[3].startswith("| T | 40.0 / 40.0<br>paper 99.2 / 71.7 | 50.0 / 50.0<br>paper 57.2 / 50.9 |")
+    assert "| AfT-3 | " in lines[9]
+    assert "70.0 / 70.0<br>paper - |" in lines[9]
+    assert lines[11].startswith("| AnT | -<br>paper 35.0 / 12.2 | -<br>paper 48.3 / 21.8 |")
+    assert lines[11].endswith("| -<br>paper 41.7 / 22.0 | - | - | - |")
     told = KIND.markdown(EXPERIMENTS["halma-table1"], gather(tmp_path / "there", EXPERIMENTS["halma-table1"]))
     assert "- AnT: nothing follows (MLP; LSTM; TRAN; TRAN+LSTM; written strategy + KG)" in told
     assert "| MLP | 0 | 10 s |" in told
     assert "The best run" not in told, "there is but one"
     assert "NaN" not in json.dumps(gather(tmp_path / "there", EXPERIMENTS["halma-table1"]))
+
+
+def test_learners_are_told_apart(run, no_pictures, tmp_path):
+    """Both have the paper's figures beside theirs."""
+    names = [part for agent in ("MLP", "TRAN") for by in ("TD3", "MPO") for part in ("--setting", f"{agent}, {by}")]
+    output = run("halma-learners", "--seeds", "1", "--out", "there", *names)
+    assert re.search(r"learner +┃? *│? +│? *TD3 +│ MPO +│ TD3 +│ MPO", output)
+    results = gather(tmp_path / "there", EXPERIMENTS["halma-learners"])
+    lines = KIND.headline(results).splitlines()
+    assert lines[0] == "| rho_g / rho_p, % | MLP, TD3 | MLP, MPO | TRAN, TD3 | TRAN, MPO |"
+    assert lines[2] == "| learner | TD3<br>paper TD3 | MPO<br>paper TD3 | TD3<br>paper TD3 | MPO<br>paper TD3 |"
+    assert lines[3].startswith(
+        "| T | 40.0 / 40.0<br>paper 99.2 / 71.7 | 40.0 / 40.0<br>paper 99.2 / 71.7 | 60.0 / 60.0"
+    )
+
+
+def test_a_return_is_told_where_runs_have_one():
+    test = {"mazes": 4, "reason": None, "return": {"mean": 61.25, "std": 2.0, "low": 58.0, "high": 64.0}}
+    test |= {measure: {"mean": 0.5, "std": None, "low": None, "high": None} for measure in MEASURES}
+    column = {"agent": "MLP", "config": {"learner": "td3"}, "runs": 2, "tests": {name: dict(test) for name in ROWS}}
+    before = {**column, "config": {}, "tests": {name: dict(test) for name in ROWS}}
+    for one in before["tests"].values():
+        del one["return"]
+    told = rows({"MLP, new": column, "MLP, old": before}, None)
+    assert told[0] == ("learner", "", "", "TD3", "MPO")
+    assert told[4] == ("", "return", "", "61.2 ± 2.0 (58.0 to 64.0)", "-")
+    assert all(row[1] != "return" for row in rows({"MLP": before}, None))
 
 
 def test_a_guided_agent_is_told_with_what_stands_beside_it(run, no_pictures, tmp_path):

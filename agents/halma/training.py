@@ -1,43 +1,40 @@
-"""TD3 (Fujimoto et al., 2018) for agents that choose options in HALMA (Xie et al., 2021, E.1 and Table S1).
+"""The training of agents that choose options in HALMA (Xie et al., 2021, E.1), by TD3 or by MPO.
 
-A critic with twin values learns from replayed moves towards
+Every step of the batch adds a move of each environment to the replay buffer and is followed by one update of the
+learner (agents/learners/replay.py). `objective` says where a move's value ends:
 
-    y = scale * r + discount * min(Q1'(s', o'), Q2'(s', o')),   o' drawn from the target actor
+- "trial": with the move that reaches the goal (decision: later trials are worth the same whatever the agent does in a
+  successful one). A move after which time ends the trial or the episode is not learned from: the next panel is another
+  trial's.
+- "episode" (equation 1): with the move that ends the episode. The panel after any other move is the next one that the
+  agent sees, at the start where a trial ended, so that a trial is worth what later trials gain by it.
 
-where Q' and the target actor follow the trained ones slowly. Where the move reached the goal, y = scale * r (decision:
-a trial's value ends with the trial; later trials are worth the same whatever the agent does in a successful one).
-Drawing o' instead of taking the best option is TD3's smoothing of the target policy, for discrete choices.
-
-Options are discrete, so that dQ/do, along which TD3 moves its actor, does not exist; relaxed one-hot options would
-follow the critic's slope between options that nobody can take. Instead, every `policy_delay` updates, the actor is
-fitted to candidates with weights by the critic, as in maximum a posteriori policy optimisation (Abdolmaleki et al.,
-2018):
-
-    L(actor) = - sum_k w_k log pi(o_k | s),   w = softmax(min(Q1, Q2)(s, o_k) / temperature)
-
-With the probability of the greedy option the agent draws an option from its actor, in tests too (decision: which of two
-similar options is better, such as one step or two, only trying them shows; and the most probable option, taken each
-time, may lead back to the same new panel for ever).
+With the probability of the greedy option the agent takes an option of its actor, in tests too: with TD3 the likeliest;
+with MPO one that it draws (decision: which of two similar options is better, such as one step or two, only trying them
+shows; and the most probable option, taken each time, may lead back to the same new panel for ever).
 
 Metrics beside those of every run (see agents/run.py), a line per `log_interval` episodes: episode, finished_trials and
 valid_moves (moving averages over the last num_mazes episodes, as in F.2: trials that reached the goal, share of valid
 moves), return (undiscounted, per episode), critic_loss, value (mean Q1), greedy (probability of the greedy option).
 """
 
-import copy
 import shutil
 from collections import deque
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
 from gumption.agents.knowledge import Knowledge
+from gumption.agents.learners.mpo import MPO
+from gumption.agents.learners.replay import Replay, ReplayLearner
+from gumption.agents.learners.td3 import TD3
 from gumption.agents.run import Learner, Line, Tensors
 from gumption.agents.run_folder import KNOWLEDGE
+from gumption.agents.settings import MPOParameters, TD3Parameters
 from gumption.data.progress import Bar
 from gumption.envs import worlds
 from gumption.envs.halma import HALMAVectorEnv
@@ -50,115 +47,9 @@ from gumption.kg.checkpoint import optimiser_tensors, pick_device, put_weights, 
 from .acting import first_percept, next_percept, other_options
 from .config import HALMAConfig
 from .knowledge import knowledge_of_run
-from .networks import ActorNetwork, CriticNetwork, Memo, NetworkActor, make_perception, scale_pictures
+from .networks import ActorNetwork, CriticNetwork, make_perception, make_player, scale_pictures
 
 KIND = "gumption/halma-training/1"  # of checkpoints
-
-# ---- The replay buffer: the latest moves of every environment, in the order in which they were made.
-
-
-class Moves(NamedTuple):
-    """n sequences of K consecutive moves.
-
-    :ivar features: (n, K + 1, ...), of the panels before each move and after the last.
-    :ivar action: (n, K + 1, 1 + T) int64 and `reward` (n, K + 1) float32, of the move *before* each panel; `first`
-        (n, K + 1) bool: the panel begins an episode.
-    :ivar option: (n, K, 1 + T) int64, the move; `gain` (n, K) float32, its reward.
-    :ivar ended: (n, K) bool: the value ends with this move. `counts` (n, K) bool: learn from this move.
-    :ivar memo: of the actor before the first panel.
-    """
-
-    features: torch.Tensor
-    action: torch.Tensor
-    reward: torch.Tensor
-    first: torch.Tensor
-    option: torch.Tensor
-    gain: torch.Tensor
-    ended: torch.Tensor
-    counts: torch.Tensor
-    memo: Memo
-
-
-class Replay:
-    """A ring of the latest `size` time steps of B environments, on one device; `added` of them were ever added."""
-
-    def __init__(
-        self,
-        size: int,
-        num_envs: int,
-        features: tuple[int, ...],
-        dtype: torch.dtype,
-        tokens: int,
-        memo: int,
-        device: torch.device,
-    ) -> None:
-        """
-        :param features: shape of one observation's features.
-        :param tokens: 1 + T.
-        :param memo: numbers in each part of an actor's memo.
-        """
-        self.size, self.num_envs, self.added = size, num_envs, 0
-
-        def room(*shape: int, dtype: torch.dtype) -> torch.Tensor:
-            return torch.zeros(size, num_envs, *shape, dtype=dtype, device=device)
-
-        self.parts = {
-            "features": room(*features, dtype=dtype),
-            "action": room(tokens, dtype=torch.int8),
-            "reward": room(dtype=torch.float32),
-            "first": room(dtype=torch.bool),
-            "option": room(tokens, dtype=torch.int8),
-            "gain": room(dtype=torch.float32),
-            "ended": room(dtype=torch.bool),
-            "counts": room(dtype=torch.bool),
-            "hidden": room(memo, dtype=torch.float32),
-            "cell": room(memo, dtype=torch.float32),
-        }
-
-    def add(self, **parts: torch.Tensor) -> None:
-        """Add a time step: (B, ...) of each part."""
-        at = self.added % self.size
-        for name, value in parts.items():
-            self.parts[name][at] = value
-        self.added += 1
-
-    def ready(self, moves: int) -> bool:
-        """Whether sequences of so many moves can be sampled."""
-        return min(self.added, self.size) > moves + 1
-
-    def sample(self, count: int, moves: int, rng: np.random.Generator) -> Moves:
-        """Sequences uniformly from the whole ring; they may run over the end of an episode."""
-        kept = min(self.added, self.size)
-        begin = rng.integers(kept - moves, size=count) + self.added - kept
-        column = torch.from_numpy(rng.integers(self.num_envs, size=count))
-        where = self.parts["first"].device
-        time = torch.from_numpy((begin[:, None] + np.arange(moves + 1)) % self.size).to(where)
-        column = column.to(where)[:, None]
-
-        def take(name: str, upto: int) -> torch.Tensor:
-            return self.parts[name][time[:, :upto], column]
-
-        whole = moves + 1
-        return Moves(
-            take("features", whole),
-            take("action", whole).long(),
-            take("reward", whole),
-            take("first", whole),
-            take("option", moves).long(),
-            take("gain", moves),
-            take("ended", moves),
-            take("counts", moves),
-            Memo(take("hidden", 1)[:, 0], take("cell", 1)[:, 0]),
-        )
-
-    def state_dict(self) -> dict[str, torch.Tensor]:
-        return self.parts | {"added": torch.tensor(self.added)}
-
-    def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
-        for name, part in self.parts.items():
-            part.copy_(state[name])
-        self.added = int(state["added"])
-
 
 # ---- Fixed panels: the replay buffer keeps places instead of pictures, which saves time and memory.
 #
@@ -191,107 +82,21 @@ class Album:
         return encoder(self._pictures[looked_at])[which]
 
 
-# ---- TD3
+# ---- Training
 
 
-class TD3:
-    """Actor, critic, their targets and their optimisers.
+def make_learner(config: HALMAConfig, device: torch.device, album: Album | None = None) -> ReplayLearner:
+    """The learner that the config names, with fresh networks.
 
-    :ivar critic_loss, value: of the latest update, tensors on the device.
-    :ivar moves, burn_in: moves of a sequence to learn from, and those before them that only update the LSTM's state.
+    :param album: where the replay buffer keeps places instead of pictures.
     """
-
-    def __init__(self, config: HALMAConfig, device: torch.device, album: Album | None = None) -> None:
-        """:param album: where the replay buffer keeps places instead of pictures."""
-        self.config, self.settings, self.album = config, config.learner, album
-        self.actor, self.critic = ActorNetwork(config).to(device), CriticNetwork(config).to(device)
-        self.target_actor, self.target_critic = copy.deepcopy(self.actor), copy.deepcopy(self.critic)
-        self.trained: list[torch.Tensor] = [*self.actor.parameters(), *self.critic.parameters()]
-        self.targets: list[torch.Tensor] = [*self.target_actor.parameters(), *self.target_critic.parameters()]
-        rates = (self.actor, self.settings.learning_rate), (self.critic, self.settings.critic_learning_rate)
-        self.optimisers = [
-            torch.optim.Adam(part.parameters(), lr=rate, eps=self.settings.adam_epsilon, fused=True)
-            for part, rate in rates
-        ]
-        self.updates = 0
-        self.critic_loss = self.value = torch.zeros((), device=device)
-        self.moves, self.burn_in = (self.settings.sequence, self.settings.burn_in) if config.recurrent else (1, 0)
-        self.sequences = self.settings.batch_size // self.moves
-
-    def update(self, replay: Replay, rng: np.random.Generator) -> None:
-        """One update of the critic and of the targets, and every `policy_delay` updates one of the actor."""
-        moves = replay.sample(self.sequences, self.burn_in + self.moves, rng)
-        if self.album is not None:
-            moves = moves._replace(features=self.album.open(moves.features))
-        self._update_critic(moves)
-        self.updates += 1
-        if self.updates % self.settings.policy_delay == 0:
-            self._update_actor(moves, rng)
-        with torch.no_grad():
-            for target, trained in zip(self.targets, self.trained, strict=True):
-                target.lerp_(trained, 1 - self.settings.target_rate)
-
-    def _update_critic(self, moves: Moves) -> None:
-        settings = self.settings
-        with torch.no_grad():
-            after = self._made(self.target_actor, moves, later=True, memo=True)
-            options = self.target_actor.decode(after)
-            values = self.target_critic(self._made(self.target_critic, moves, later=True), options)
-            follows = settings.discount * torch.minimum(*values) * ~self._learned(moves.ended)
-            target = settings.reward_scale * self._learned(moves.gain) + follows
-            counts = self._learned(moves.counts).to(target.dtype)
-        first, second = self.critic(self._made(self.critic, moves, later=False), self._learned(moves.option))
-        loss = (counts * ((first - target) ** 2 + (second - target) ** 2)).mean()
-        self._descend(1, loss, self.critic, settings.max_grad_norm)
-        self.critic_loss, self.value = loss.detach(), first.detach().mean()
-
-    def _update_actor(self, moves: Moves, rng: np.random.Generator) -> None:
-        settings = self.settings
-        made = self._made(self.actor, moves, later=False, memo=True)
-        with torch.no_grad():
-            drawn, size = settings.candidates - settings.random_candidates, len(made)
-            own = self.actor.decode(made.repeat_interleave(drawn, 0)).view(size, drawn, -1)
-            other = other_options(
-                rng, own[:, : settings.random_candidates].flatten(0, 1).cpu().numpy(), self.actor.rules
-            )
-            options = torch.cat([own, torch.from_numpy(other).to(made.device).view(size, -1, own.shape[2])], 1)
-            values = self.critic(self._made(self.critic, moves, later=False)[:, None], options)
-            weight = (torch.minimum(*values) / settings.temperature).softmax(1)
-        loss = -(weight * self.actor.log_likelihood(made, options)).sum(1).mean()
-        self._descend(0, loss, self.actor, settings.max_grad_norm)
-
-    def _made(
-        self, network: ActorNetwork | CriticNetwork, moves: Moves, *, later: bool, memo: bool = False
-    ) -> torch.Tensor:
-        """The body's vectors (n * K, size) at the panels before, or after (`later`), the moves to learn from.
-
-        An actor's LSTM starts from its memo when the moves were made, a critic's from zeros; the burn-in updates both.
-        """
-        start = moves.memo if memo else network.body.start(len(moves.first))
-        begin = 1 if later and not self.config.recurrent else 0
-        upto = moves.first.shape[1] - (0 if later else 1)
-        panels = slice(begin, upto)
-        if self.album is not None:  # agents that see panels have no LSTM: the encoder is their whole body
-            return self.album.encode(network.body.encoder, moves.features[:, panels]).flatten(0, 1)
-        made, _ = network.body(
-            moves.features[:, panels], moves.action[:, panels], moves.reward[:, panels], moves.first[:, panels], start
-        )
-        return made[:, -self.moves :].flatten(0, 1)
-
-    def _learned(self, part: torch.Tensor) -> torch.Tensor:
-        """Of the moves to learn from: (n, K, ...) -> (n * K', ...)."""
-        return part[:, self.burn_in :].flatten(0, 1)
-
-    def _descend(self, which: int, loss: torch.Tensor, network: torch.nn.Module, norm: float) -> None:
-        optimiser = self.optimisers[which]
-        optimiser.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(network.parameters(), norm)
-        optimiser.step()
-
-    def networks(self) -> dict[str, torch.nn.Module]:
-        """All networks by their names in a checkpoint."""
-        return {name: getattr(self, name) for name in ("actor", "critic", "target_actor", "target_critic")}
+    networks = ActorNetwork(config).to(device), CriticNetwork(config).to(device)
+    parameters = config.parameters
+    if isinstance(parameters, TD3Parameters):
+        return TD3(*networks, parameters, recurrent=config.recurrent, album=album)
+    assert isinstance(parameters, MPOParameters)
+    explore = partial(other_options, rules=config.rules)
+    return MPO(*networks, parameters, explore=explore, recurrent=config.recurrent, album=album)
 
 
 class Log:
@@ -333,7 +138,7 @@ class Training(Learner):
         :param folder: of the run, where its memory is kept.
         :raises InputError: a graph that is not there, or has no fact of the world's relations.
         """
-        settings, device = config.learner, pick_device(config.device)
+        settings, device = config.parameters, pick_device(config.device)
         self.config, self.folder, self.device = config, folder, str(device)
         self.threads = None if config.observation == "visual" else 1
         self.knowledge: Knowledge | None = None
@@ -345,9 +150,9 @@ class Training(Learner):
         self.env = env
         env.reset(seed=config.seed)
         self.album = Album(env, device) if config.keeps_places else None
-        self.learner = TD3(config, device, self.album)
+        self.learner = make_learner(config, device, self.album)
         perception = make_perception(config, device)
-        self.player = NetworkActor(self.learner.actor, perception, settings.greedy_first)
+        self.player = make_player(config, self.learner.actor, perception)
         self.replay = Replay(
             settings.buffer_size // settings.num_envs,
             settings.num_envs,
@@ -384,17 +189,19 @@ class Training(Learner):
 
     @property
     def done(self) -> int:
-        return self.log.episodes
+        """Episodes; all of them where the steps are used up."""
+        over = self.config.steps is not None and self.steps >= self.config.steps
+        return max(self.total, self.log.episodes) if over else self.log.episodes
 
     def learn(self, bar: Bar) -> None:
-        before, every = self.done, self.config.guide_interval
+        before, every = self.log.episodes, self.config.guide_interval
         self._move()
-        if self.config.guided and self.done // every > before // every:
+        if self.config.guided and self.log.episodes // every > before // every:
             self.memory.flush()
             self._consult_memory(self.memory.count)
 
     def _move(self) -> None:
-        settings, percept = self.config.learner, self.percept
+        settings, percept = self.config.parameters, self.percept
         done = self.steps if settings.greedy_unit == "steps" else self.learner.updates
         share = min(1.0, done / settings.greedy_steps)
         self.player.greedy = settings.greedy_first + share * (settings.greedy_last - settings.greedy_first)
@@ -408,7 +215,9 @@ class Training(Learner):
         ended = np.flatnonzero(outcome.done)
         self.episode[ended] = self.begun + np.arange(len(ended))
         self.begun += len(ended)
-        ends = outcome.done | (outcome.trial_over & ~outcome.reached)  # the next panel is another trial's
+        value_ends, counts = outcome.done, np.ones_like(over)
+        if self.config.objective == "trial":
+            value_ends, counts = outcome.reached, outcome.reached | ~over
         self.replay.add(
             features=features,
             action=torch.from_numpy(percept.action),
@@ -416,8 +225,8 @@ class Training(Learner):
             first=torch.from_numpy(percept.first),
             option=torch.from_numpy(options),
             gain=torch.from_numpy(outcome.reward),
-            ended=torch.from_numpy(outcome.reached),
-            counts=torch.from_numpy(outcome.reached | ~ends),
+            ended=torch.from_numpy(value_ends),
+            counts=torch.from_numpy(counts),
             hidden=memo.hidden,
             cell=memo.cell,
         )
@@ -435,7 +244,7 @@ class Training(Learner):
     def measure(self) -> Line:
         learner = self.learner
         figures = {"critic_loss": float(learner.critic_loss), "value": float(learner.value)}
-        return {"episode": self.done, **self.log.line(), **figures, "greedy": self.player.greedy}
+        return {"episode": self.log.episodes, **self.log.line(), **figures, "greedy": self.player.greedy}
 
     def words(self, line: Line) -> str:
         return f"{line['finished_trials']:.1f} trials of {self.env.settings.trials} per episode"
@@ -452,9 +261,9 @@ class Training(Learner):
             if self.knowledge is not None:
                 self.knowledge.save(path / KNOWLEDGE)
 
-    def final(self, curve: list[Line]) -> Line:
+    def final(self, curve: list[Line]) -> dict[str, Any]:
         figures = {name: curve[-1][name] for name in ("finished_trials", "valid_moves")}
-        return {"episodes": self.done, "steps": self.steps, **figures}
+        return {"learner": self.config.learner, "episodes": self.log.episodes, "steps": self.steps, **figures}
 
     def state(self) -> tuple[Tensors, dict[str, Any]]:
         self.memory.flush()

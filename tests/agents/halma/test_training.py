@@ -1,4 +1,4 @@
-"""TD3 learns what options are worth; its runs are kept, go on after a kill, and come out the same."""
+"""Both learners learn what options are worth; their runs are kept, go on after a kill, and come out the same."""
 
 import json
 import os
@@ -15,16 +15,18 @@ from safetensors.torch import load_file
 
 from gumption.agents.halma.acting import first_percept, play
 from gumption.agents.halma.config import HALMAConfig
-from gumption.agents.halma.runs import load_run, train_td3
-from gumption.agents.halma.td3 import TD3, Replay, Training
+from gumption.agents.halma.runs import load_run, train_halma
+from gumption.agents.halma.training import Training, make_learner
+from gumption.agents.learners.replay import Replay
 from gumption.agents.run_folder import RunFolder, read_final, read_metrics
 from gumption.data import InputError
 from gumption.data.sealed import write_sealed
 from gumption.envs.halma import HALMAVectorEnv, Mazes
-from gumption.envs.halma.memory import Memory
+from gumption.envs.halma.memory import REACHED, TRIAL_OVER, Memory
 
 TINY = (("batch_size", 16), ("hidden_size", 16), ("num_envs", 8), ("greedy_steps", 2000), ("sequence", 8))
 CPU = torch.device("cpu")
+LEARNERS = ["mpo", "td3"]
 
 
 def tiny(agent: str = "mlp", **settings) -> HALMAConfig:
@@ -64,6 +66,11 @@ def content(run_dir: Path) -> dict[str, object]:
 # ---- what is learned
 
 
+def lesson_config(learner: str, batch_size: int, hidden_size: int, *more: tuple[str, float]) -> HALMAConfig:
+    overrides = (("batch_size", batch_size), ("sequence", 1), ("hidden_size", hidden_size), *more)
+    return HALMAConfig(learner=learner, max_opt_len=1, overrides=overrides)
+
+
 def lesson(config: HALMAConfig) -> Replay:
     """Moves in one panel that all reach the goal: options to the right bring 100, others are stopped and bring -5."""
     rng = np.random.default_rng(0)
@@ -87,10 +94,14 @@ def lesson(config: HALMAConfig) -> Replay:
     return replay
 
 
-def test_values_and_choices_come_to_what_the_equations_say():
-    config = HALMAConfig(max_opt_len=1, overrides=(("batch_size", 64), ("sequence", 1), ("hidden_size", 32)))
+QUICK = (("learning_rate", 1e-3), ("critic_learning_rate", 1e-3), ("reward_scale", 0.05), ("target_rate", 0.97))
+
+
+@pytest.mark.parametrize(("learner", "more"), [("mpo", ()), ("td3", QUICK)], ids=LEARNERS)
+def test_values_and_choices_come_to_what_the_equations_say(learner, more):
+    config = lesson_config(learner, 64, 32, *more)
     torch.manual_seed(0)
-    learner, replay, rng = TD3(config, CPU), lesson(config), np.random.default_rng(0)
+    learner, replay, rng = make_learner(config, CPU), lesson(config), np.random.default_rng(0)
     for _ in range(1500):
         learner.update(replay, rng)
     made = learner.critic.body.encoder(torch.ones(1, 11, 19))
@@ -105,10 +116,11 @@ def test_values_and_choices_come_to_what_the_equations_say():
     assert chances[2] > 20 * chances[[0, 1, 3]].max()
 
 
-def test_moves_that_do_not_count_teach_nothing():
-    config = HALMAConfig(max_opt_len=1, overrides=(("batch_size", 16), ("sequence", 1), ("hidden_size", 16)))
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_moves_that_do_not_count_teach_nothing(learner):
+    config = lesson_config(learner, 16, 16)
     torch.manual_seed(0)
-    learner, replay = TD3(config, CPU), lesson(config)
+    learner, replay = make_learner(config, CPU), lesson(config)
     replay.parts["counts"][:] = False
     before = [parameter.clone() for parameter in learner.critic.parameters()]
     learner.update(replay, np.random.default_rng(0))
@@ -116,19 +128,81 @@ def test_moves_that_do_not_count_teach_nothing():
     assert all(torch.equal(a, b) for a, b in zip(before, learner.critic.parameters(), strict=True))
 
 
-def test_the_actor_waits_for_the_policy_delay_and_targets_follow_slowly():
-    config = HALMAConfig(max_opt_len=1, overrides=(("batch_size", 16), ("sequence", 1), ("hidden_size", 16)))
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_the_actor_waits_for_the_policy_delay_and_targets_follow_slowly(learner):
+    """TD3's targets wait with the actor."""
+    config = lesson_config(learner, 16, 16)
     torch.manual_seed(0)
-    learner, replay, rng = TD3(config, CPU), lesson(config), np.random.default_rng(0)
+    learner, replay, rng = make_learner(config, CPU), lesson(config), np.random.default_rng(0)
     actor, target = learner.actor.enter.weight.clone(), learner.target_critic.values[0].enter.weight.clone()
     for _ in range(4):
         learner.update(replay, rng)
     assert torch.equal(learner.actor.enter.weight, actor)
+    assert torch.equal(learner.target_critic.values[0].enter.weight, target) == (config.learner == "td3")
     learner.update(replay, rng)
     assert not torch.equal(learner.actor.enter.weight, actor)
     moved = (learner.target_critic.values[0].enter.weight - target).abs().max()
     trained = (learner.critic.values[0].enter.weight - target).abs().max()
     assert 0 < moved < 0.05 * trained
+
+
+def test_td3_s_actor_climbs_the_critic_s_first_value():
+    """The gradient of its only step is that of -Q1 through one-hot choices, and the critic stays as it is."""
+    config = lesson_config("td3", 16, 16)
+    torch.manual_seed(0)
+    learner, replay = make_learner(config, CPU), lesson(config)
+    moves = replay.sample(16, 1, np.random.default_rng(0))
+    critic = [parameter.clone() for parameter in learner.critic.parameters()]
+    torch.manual_seed(5)
+    learner.update_actor(moves, np.random.default_rng(0))
+    stepped = [parameter.grad.clone() for parameter in learner.actor.parameters()]
+    assert all(torch.equal(a, b) for a, b in zip(critic, learner.critic.parameters(), strict=True))
+
+    torch.manual_seed(0)
+    fresh = make_learner(config, CPU)
+    torch.manual_seed(5)
+    made, seen = (one.body.encoder(moves.features[:, 0]) for one in (fresh.actor, fresh.critic))
+    options = fresh.actor.relaxed(made, 1.0)
+    assert torch.equal(options.detach(), torch.nn.functional.one_hot(options.argmax(-1), 4).float())
+    (-fresh.critic(seen, options)[0].mean()).backward()
+    gradients = [parameter.grad for parameter in fresh.actor.parameters()]
+    assert all(torch.allclose(a, b, atol=1e-7) for a, b in zip(stepped, gradients, strict=True))
+    assert any(gradient.abs().max() > 0 for gradient in gradients)
+
+
+@pytest.mark.parametrize("objective", ["trial", "episode"])
+def test_where_a_value_ends(objective, tmp_path):
+    """Equation 1 is a return across the trials of an episode: only the episode's end ends it, and every move counts."""
+    config = tiny(objective=objective, overrides=(*TINY, ("greedy_first", 0.0), ("greedy_last", 0.0)))
+    env = HALMAVectorEnv(8, num_mazes=1, maze_seed=7787, max_opt_len=1, trials=3, max_trial_steps=6, max_steps=15)
+    training = Training(config, env, tmp_path)
+    for _ in range(200):
+        training.learn(None)
+    training.memory.flush()
+    flags = Memory.load(tmp_path / "memory").flags.reshape(200, 8)[:-1]
+    training.close()
+    reached, over = (flags & REACHED) != 0, (flags & TRIAL_OVER) != 0
+    features, first, ended, counts = (
+        training.replay.parts[name][:200].numpy() for name in ("features", "first", "ended", "counts")
+    )
+    done, start = first[1:], features[0, 0]
+    by_time = over & ~reached & ~done
+    assert by_time.any()
+    assert (reached & ~done).any()
+    assert (done & ~reached).any()
+    assert (features[1:][over] == start).all(), "what follows a trial is the next one's first panel"
+    if objective == "trial":
+        assert np.array_equal(ended[:-1], reached)
+        assert np.array_equal(counts[:-1], reached | ~over)
+    else:
+        assert np.array_equal(ended[:-1], done)
+        assert counts.all()
+
+
+def test_a_training_of_so_many_steps_ends_with_them():
+    run = train_halma(tiny(num_mazes=20, max_opt_len=5, episodes=999, steps=4000, overrides=TINY), progress=False)
+    assert (run.final["steps"], run.final["learner"]) == (4000, "mpo")
+    assert run.final["episodes"] == run.curve[-1]["episode"] < 999
 
 
 @pytest.mark.slow
@@ -137,7 +211,9 @@ def test_an_agent_learns_its_mazes(guided):
     settings = {"guided": True, "guide_interval": 32} if guided else {}
     overrides = (("batch_size", 64), ("num_envs", 32), ("greedy_steps", 20_000))
     episodes = 96 if guided else 192
-    run = train_td3(HALMAConfig(num_mazes=3, episodes=episodes, max_opt_len=3, overrides=overrides, seed=1, **settings))
+    run = train_halma(
+        HALMAConfig(num_mazes=3, episodes=episodes, max_opt_len=3, overrides=overrides, seed=1, **settings)
+    )
     assert run.run_dir is None
     assert run.final["episodes"] >= episodes
     assert run.curve[-1]["greedy"] == pytest.approx(0.95)
@@ -156,7 +232,7 @@ def kept(tmp_path_factory):
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     folder = tmp_path_factory.mktemp("runs") / "kept"
-    run = train_td3(tiny(guided=True, guide_interval=4), folder)
+    run = train_halma(tiny(guided=True, guide_interval=4), folder)
     torch.set_num_threads(threads)
     return run
 
@@ -204,7 +280,7 @@ def test_a_run_that_is_loaded_plays_like_the_one_that_was_trained(kept):
 def test_few_episodes_are_not_a_whole_batch():
     """Of 32 environments at a time all episodes would end in one step."""
     overrides = (("batch_size", 16), ("hidden_size", 16))
-    run = train_td3(HALMAConfig(episodes=2, num_mazes=2, device="cpu", overrides=overrides))
+    run = train_halma(HALMAConfig(episodes=2, num_mazes=2, device="cpu", overrides=overrides))
     assert run.final["episodes"] == 2
     assert run.final["steps"] <= 1000
 
@@ -213,7 +289,7 @@ def test_without_knowledge_a_guided_agent_is_its_network():
     """An empty memory: the options are those of the bare network."""
     from gumption.agents.halma.knowledge import HALMAKnowledge
 
-    run = train_td3(tiny(episodes=1))
+    run = train_halma(tiny(episodes=1))
     env = HALMAVectorEnv(2, mazes=run.mazes, max_opt_len=1)
     env.reset(seed=0)
     nothing = Memory.of(1, np.zeros((0, 11)), np.zeros((0, 2)), np.zeros((0, 11)))
@@ -229,16 +305,17 @@ def test_without_knowledge_a_guided_agent_is_its_network():
     "config",
     [
         tiny(),
+        tiny(learner="td3", objective="episode", episodes=9),
         pytest.param(tiny("lstm"), marks=pytest.mark.slow),
         pytest.param(tiny(guided=True, guide_interval=4), marks=pytest.mark.slow),
         pytest.param(tiny("cnn+mlp", panels="fixed", episodes=9), marks=pytest.mark.slow),
     ],
-    ids=["mlp", "lstm", "guided", "fixed panels"],
+    ids=["mlp", "td3", "lstm", "guided", "fixed panels"],
 )
 def test_a_run_that_was_stopped_goes_on_to_the_same_bits(config, tmp_path, monkeypatch, kept):
     whole = kept.run_dir if config.guided else tmp_path / "whole"
     if not config.guided:
-        train_td3(config, whole)
+        train_halma(config, whole)
 
     class Stop(Exception):
         pass
@@ -255,12 +332,12 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bits(config, tmp_path, monke
         patch.setattr(RunFolder, "save", lambda *given: (save(*given), saved.append(given)))
         patch.setattr(Training, "learn", stop_after_five_more_steps)
         with pytest.raises(Stop):
-            train_td3(config, tmp_path / "stopped")
+            train_halma(config, tmp_path / "stopped")
     with pytest.raises(InputError, match="holds a run already; go on with it"):
-        train_td3(config, tmp_path / "stopped")
+        train_halma(config, tmp_path / "stopped")
     kept_moves = json.loads((tmp_path / "stopped" / "checkpoint" / "checkpoint.json").read_text())["memory"]
     assert 0 < kept_moves < len(Memory.load(tmp_path / "stopped" / "memory"))  # the rest is made again
-    train_td3(config, tmp_path / "stopped", resume=True)
+    train_halma(config, tmp_path / "stopped", resume=True)
     assert content(tmp_path / "stopped") == content(whole)
 
 
@@ -270,8 +347,8 @@ def test_a_run_survives_a_real_kill(tmp_path):
     program = (
         "import torch; torch.set_num_threads(1)\n"
         "from gumption.agents.halma.config import HALMAConfig\n"
-        "from gumption.agents.halma.runs import train_td3\n"
-        f"train_td3(HALMAConfig.from_json({config.to_json()!r}), 'run', resume=True)"
+        "from gumption.agents.halma.runs import train_halma\n"
+        f"train_halma(HALMAConfig.from_json({config.to_json()!r}), 'run', resume=True)"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", program], cwd=tmp_path, env={**os.environ, "OMP_NUM_THREADS": "1"}
@@ -282,8 +359,8 @@ def test_a_run_survives_a_real_kill(tmp_path):
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
     assert not (tmp_path / "run" / "final.json").exists()
-    train_td3(config, tmp_path / "run", resume=True)
-    train_td3(config, tmp_path / "whole")
+    train_halma(config, tmp_path / "run", resume=True)
+    train_halma(config, tmp_path / "whole")
     assert content(tmp_path / "run") == content(tmp_path / "whole")
 
 
@@ -291,11 +368,11 @@ def test_what_is_no_place_for_a_run_is_told(kept, tmp_path):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.txt").write_text("mine")
     with pytest.raises(InputError, match="notes exists and is not a run; choose another name"):
-        train_td3(tiny(), tmp_path / "notes")
+        train_halma(tiny(), tmp_path / "notes")
     with pytest.raises(InputError, match=r"a\.txt is a file; choose another name"):
-        train_td3(tiny(), tmp_path / "notes" / "a.txt")
+        train_halma(tiny(), tmp_path / "notes" / "a.txt")
     with pytest.raises(InputError, match="was begun with another guide_weight, seed"):
-        train_td3(tiny(guided=True, guide_interval=4, seed=5, guide_weight=1.0), kept.run_dir, resume=True)
+        train_halma(tiny(guided=True, guide_interval=4, seed=5, guide_weight=1.0), kept.run_dir, resume=True)
 
 
 def test_what_is_no_run_is_told(kept, tmp_path):
@@ -319,7 +396,7 @@ def test_what_is_no_run_is_told(kept, tmp_path):
 def test_a_complete_run_that_is_asked_for_again_stays_as_it_is(kept):
     files = ("metrics.jsonl", "final.json", "memory/records.bin")
     before = [(kept.run_dir / name).read_bytes() for name in files]
-    again = train_td3(kept.config, kept.run_dir, resume=True)
+    again = train_halma(kept.config, kept.run_dir, resume=True)
     assert again.final == kept.final
     assert [(kept.run_dir / name).read_bytes() for name in files] == before
     steps = [line["step"] for line in kept.curve]
