@@ -10,8 +10,9 @@ import gymnasium as gym
 import numpy as np
 
 from gumption.agents.evaluation import Greedy, Player, means, name_of
-from gumption.agents.settings import CONFIG, WorldConfig, of_module
+from gumption.agents.settings import CONFIG, WorldConfig
 from gumption.data import InputError
+from gumption.data.modules import of_module
 from gumption.data.settings import Count, Seed, checked, shown, unknown
 from gumption.envs.physics.factors import WIDTHS, Position
 from gumption.envs.segar.configurations import DIFFICULTIES, Levels

@@ -276,10 +276,10 @@ class HALMAVectorEnv(NativeVectorEnv):
         out = (actions < 0) | (actions >= self._most)
         if out.any():
             i, part = np.argwhere(out)[0]
+            choices = ", ".join(map(str, range(self.single_action_space.nvec[part])))
             raise InputError(
-                f"option {actions[i].tolist()} of environment {i}: part {part} is not one of "
-                f"{', '.join(map(str, range(self.single_action_space.nvec[part])))}; an option is a direction and {self.max_opt_len} "
-                "primitives"
+                f"option {actions[i].tolist()} of environment {i}: part {part} is not one of {choices}; an option is a "
+                f"direction and {self.max_opt_len} primitives"
             )
         direction = actions[:, 0]
         before = self.rows

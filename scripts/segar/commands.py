@@ -267,8 +267,8 @@ def level(
     :param json: Save the scene, for reset options.
     """
     from gumption.agents.segar.evaluation import baselines, make_env, own_player
-    from gumption.agents.settings import of_module
     from gumption.data import InputError
+    from gumption.data.modules import of_module
     from gumption.data.settings import unknown
     from gumption.data.writing import write_json
     from gumption.envs.segar.tasks import TASKS
