@@ -6,15 +6,8 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from annotated_types import Ge, Le, MultipleOf
 
-from gumption.agents.settings import (
-    KnowledgeConfig,
-    MPOParameters,
-    Overrides,
-    ReplayParameters,
-    RunConfig,
-    TD3Parameters,
-    by_name,
-)
+from gumption.agents.learners.parameters import MPOParameters, ReplayParameters, TD3Parameters
+from gumption.agents.settings import KnowledgeConfig, Overrides, RunConfig, by_name
 from gumption.data import InputError
 from gumption.data.settings import Count, InnerShare, NonNegative, Positive, Seed, Size, Whole, settings, unknown
 from gumption.envs.halma.maze import Images, MeanBranches, MeanDepth, NumMazes, Panels

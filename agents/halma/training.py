@@ -30,11 +30,11 @@ from torch import nn
 
 from gumption.agents.knowledge import Knowledge
 from gumption.agents.learners.mpo import MPO
+from gumption.agents.learners.parameters import MPOParameters, TD3Parameters
 from gumption.agents.learners.replay import Replay, ReplayLearner
 from gumption.agents.learners.td3 import TD3
 from gumption.agents.run import Learner, Line, Tensors
 from gumption.agents.run_folder import KNOWLEDGE
-from gumption.agents.settings import MPOParameters, TD3Parameters
 from gumption.data.progress import Bar
 from gumption.envs import worlds
 from gumption.envs.halma import HALMAVectorEnv

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gumption.agents.settings import MPOParameters
-
+from .parameters import MPOParameters
 from .replay import Album, Moves, ReplayLearner
 
 

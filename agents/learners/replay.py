@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from gumption.agents.settings import ReplayParameters
+from .parameters import ReplayParameters
 
 
 class Memo(NamedTuple):

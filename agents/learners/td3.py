@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gumption.agents.settings import TD3Parameters
-
+from .parameters import TD3Parameters
 from .replay import Album, Moves, ReplayLearner
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gumption.agents.halma.config import HALMAConfig, learned_by
-from gumption.agents.settings import MPOParameters, TD3Parameters
+from gumption.agents.learners.parameters import MPOParameters, TD3Parameters
 from gumption.data import InputError
 
 
