@@ -251,7 +251,7 @@ def panel_row(maze: Maze, cell: Cell, panels_equal: PanelsEqual = "both") -> np.
 
 def row_digits(row: np.ndarray) -> list[Digit]:
     """The digits of a panel row (11,): crossings, walls, the goal's."""
-    values = [int(value) for value in row]
+    values = row.tolist()
     digits = [
         Digit(values[4 * part + d], COLOURS[d], DIRECTIONS[d], kind)
         for part, kind in enumerate(("crossing", "wall"))
