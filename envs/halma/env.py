@@ -167,6 +167,7 @@ class HALMAVectorEnv(NativeVectorEnv):
         self.mazes = self.settings.load_mazes()
         self._drawn_from = len(self.mazes)  # episodes do not draw the mazes that reset options add later
         self.max_opt_len, self.rules = self.settings.max_opt_len, self.mazes.rules
+        _ = self.rules.parts  # a primitive that is none is told here
         self.painter = None
         if self.settings.observation == "visual":
             self.painter = make_painter(self.settings.painter, self.settings.images, self.rules)
@@ -276,8 +277,8 @@ class HALMAVectorEnv(NativeVectorEnv):
             i, part = np.argwhere(out)[0]
             raise InputError(
                 f"option {actions[i].tolist()} of environment {i}: part {part} is not one of "
-                f"{', '.join(map(str, range(self.single_action_space.nvec[part])))}; an option is a direction and {self.max_opt_len} "
-                "primitives"
+                f"{', '.join(map(str, range(self.single_action_space.nvec[part])))}; an option is a direction and "
+                f"{self.max_opt_len} primitives"
             )
         direction = actions[:, 0]
         before = self.rows
