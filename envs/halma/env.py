@@ -169,6 +169,7 @@ class HALMAVectorEnv(NativeVectorEnv):
         self.mazes = self.settings.load_mazes()
         self._drawn_from = len(self.mazes)  # episodes do not draw the mazes that reset options add later
         self.max_opt_len, self.rules = self.settings.max_opt_len, self.mazes.rules
+        _ = self.rules.parts  # a primitive that is none is told here
         self.painter = None
         if self.settings.observation == "visual":
             self.painter = make_painter(self.settings.painter, self.settings.images, self.rules)

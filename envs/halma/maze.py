@@ -251,7 +251,7 @@ def panel_row(maze: Maze, cell: Cell, panels_equal: PanelsEqual = "both") -> np.
 
 def row_digits(row: np.ndarray) -> list[Digit]:
     """The digits of a panel row (11,): crossings, walls, the goal's."""
-    values = [int(value) for value in row]
+    values = row.tolist()
     digits = [
         Digit(values[4 * part + d], COLOURS[d], DIRECTIONS[d], kind)
         for part, kind in enumerate(("crossing", "wall"))
@@ -374,8 +374,9 @@ def oracle_options(
     """The options (1 + T numbers each) of the oracle's first trial, and of each later one; see `oracle_trials`."""
     if rules is None:
         rules = Rules(side=maze.side)
+    reach = spans(rules, max_opt_len)
     own = None if rules.walks_only else Mazes([maze], rules)
-    first = spans(rules, max_opt_len).first
+    first = reach.first
     cell, exploring = maze.start, []
     while cell != maze.goal:
         direction, distance = _justified(maze, cell)
@@ -387,7 +388,8 @@ def oracle_options(
             begin, end = own.index(0, cell), own.index(0, ahead)
             exploring += fewest_options(own.landings[:, 0], begin, end, max_opt_len, [direction])
         cell = ahead
-    if own is not None:
+    if own is not None or not reach.without_gaps:
+        own = Mazes([maze], rules) if own is None else own
         ends = int(own.start[0]), int(own.goal[0])
         return exploring, fewest_options(own.landings[:, 0], *ends, max_opt_len)
     planned = []
@@ -627,8 +629,9 @@ class Mazes:
         return np.array([options[lengths].sum() for lengths in self._stops])
 
     def planned(self, max_opt_len: OptLen) -> np.ndarray:
-        """(M,) int64: moves of each later trial of the oracle, in closed form where all primitives walk."""
-        if not self.rules.walks_only:
+        """(M,) int64: moves of each later trial of the oracle, in closed form where options walk all lengths up to the
+        longest; else it can be shorter to go too far and come back."""
+        if not (self.rules.walks_only and spans(self.rules, max_opt_len).without_gaps):
             return self._searched(max_opt_len)[:, 1]
         options = spans(self.rules, max_opt_len).options
         return np.array([options[[length for _, length in straight_runs(maze)]].sum() for maze in self.mazes])

@@ -155,12 +155,14 @@ class Spans(NamedTuple):
     :ivar first: (side,) int64: the length of the first of the fewest options that cover the distance, the longest that
         serves.
     :ivar options: (side,) int64: the number of these options.
+    :ivar without_gaps: options have all lengths up to their longest.
     """
 
     primitives: np.ndarray
     fewest: np.ndarray
     first: np.ndarray
     options: np.ndarray
+    without_gaps: bool
 
 
 @cache
@@ -180,7 +182,8 @@ def spans(rules: Rules, max_opt_len: int) -> Spans:
     primitives = np.zeros((rules.side, int(fewest.max())), dtype=np.int64)
     for distance, way in enumerate(sums):
         primitives[distance, : len(way)] = way
-    return Spans(primitives, fewest, np.array(first), np.array(options))
+    reached = fewest <= max_opt_len
+    return Spans(primitives, fewest, np.array(first), np.array(options), bool(reached[: reached.sum()].all()))
 
 
 def fewest_options(

@@ -68,7 +68,7 @@ class Splits(Mapping[str, Mazes]):
     @property
     def rules(self) -> Rules:
         """Of the world."""
-        made = self.manifest["parameters"]
+        made = self.manifest.get("parameters", {})
         return Rules(**{field.name: made[field.name] for field in fields(Rules) if field.name in made})
 
     @property

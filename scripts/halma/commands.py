@@ -14,7 +14,8 @@ from gumption.agents.halma.config import HALMAConfig, PretrainingConfig, learned
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, Share
 from gumption.data.writing import check_writable, whole_file
-from gumption.envs.halma.maze import ALL_COLOURS, DIRECTIONS, MeanBranches, MeanDepth, Move, NumMazes, OptLen
+from gumption.envs.halma.maze import ALL_COLOURS, DIRECTIONS, MeanBranches, MeanDepth, Move, NumMazes
+from gumption.envs.halma.rules import RULES, OptLen, PanelsEqual, Rules, Side
 from gumption.scripts.apps import App, from_config, refuse_foreign
 from gumption.scripts.kg.sources import PLACE, Update, changed_graph, check_place
 from gumption.scripts.output import Json, print_json, print_table, working
@@ -35,6 +36,17 @@ FLAGS = {"num_mazes": "mazes"}
 DrawSeed = Annotated[Seed, typer.Option(help="Draws the mazes.")]
 Depth = Annotated[MeanDepth, typer.Option(help="Mean depth of dead ends in cells: 2 for training, 5 in tests.")]
 Branches = Annotated[MeanBranches, typer.Option(help="Mean number of dead ends of a maze.")]
+BoxSide = Annotated[Side, typer.Option(help="Mazes fit into a box of so many cells both ways.")]
+Equal = Annotated[
+    PanelsEqual, typer.Option(help="Where a crossing is as far as the wall: both digits, or one, the wall's.")
+]
+Adjusted = Annotated[
+    bool,
+    typer.Option("--adjusted", help="Turn mazes so that colours are uniform; none has a panel of more than 8 digits."),
+]
+Primitives = Annotated[
+    str, typer.Option(help="With commas between: numbers of cells, and MODULE:NAME of your own, after 0,1.")
+]
 
 
 @from_config(HALMAConfig, flags=FLAGS, skip=("world",))
@@ -434,6 +446,9 @@ def maze(
     mean_branches: Branches = 5,
     file: Path | None = None,
     line: Count = 1,
+    side: BoxSide = RULES.side,
+    panels_equal: Equal = RULES.panels_equal,
+    primitives: Primitives = RULES.primitives,
     max_opt_len: OptLen = 5,
     gif: Path | None = None,
     png: Path | None = None,
@@ -454,18 +469,19 @@ def maze(
     for path in (json, png, gif):
         if path is not None:
             check_writable(path, new_folder=False)
+    rules = Rules(side, panels_equal, primitives)
     if file is None:
-        drawn = sample_mazes(1, seed, mean_depth, mean_branches)[0]
+        drawn = sample_mazes(1, seed, mean_depth, mean_branches, side=side)[0]
     else:
-        mazes = Mazes.load(file)
+        mazes = Mazes.load(file, rules)
         if line > len(mazes):
             raise InputError(f"--line is {line}; {file} has {len(mazes)}")
         drawn = mazes[line - 1]
-    trials = oracle_trials(drawn, max_opt_len)
+    trials = oracle_trials(drawn, max_opt_len, rules)
     ends = sum(drawn.degree(cell) == 1 for cell in drawn.cells if cell not in (drawn.start, drawn.goal))
     far = len(drawn.optimal_path) - 1
     print(f"{len(drawn.cells)} cells, {len(drawn.crossings)} crossings, {ends} dead ends, {far} cells to the goal\n")
-    print(draw(drawn, drawn.start, "ansi"))
+    print(draw(drawn, drawn.start, "ansi", rules=rules))
     print(f"oracle, first trial: {_listed(trials.exploring)}")
     print(f"oracle, then:        {_listed(trials.planned)}")
     if json is not None:
@@ -474,9 +490,9 @@ def maze(
         from PIL import Image
 
         with whole_file(png) as beside:
-            Image.fromarray(draw(drawn, drawn.start, "rgb_array")).save(beside, format="PNG")
+            Image.fromarray(draw(drawn, drawn.start, "rgb_array", rules=rules)).save(beside, format="PNG")
     if gif is not None:
-        trial_gif(gif, drawn, trials.exploring)
+        trial_gif(gif, drawn, trials.exploring, panels_equal=panels_equal)
     for path in (json, png, gif):
         if path is not None:
             print(f"saved: {path}")
@@ -489,7 +505,14 @@ def _listed(moves: list[Move]) -> str:
 
 @app.command(epilog="Example: gumption halma generate --count 50 --mean-depth 5 --seed 1 --out mazes.jsonl")
 def generate(
-    *, out: Path, count: NumMazes = 100, seed: DrawSeed = 0, mean_depth: Depth = 2, mean_branches: Branches = 5
+    *,
+    out: Path,
+    count: NumMazes = 100,
+    seed: DrawSeed = 0,
+    mean_depth: Depth = 2,
+    mean_branches: Branches = 5,
+    side: BoxSide = RULES.side,
+    adjusted: Adjusted = False,
 ) -> None:
     """Sample mazes into a file for the environment's `mazes`, each checked by following the oracle to the goal.
 
@@ -500,7 +523,7 @@ def generate(
 
     check_writable(out)
     with working(f"{count} mazes"):
-        mazes = sample_mazes(count, seed, mean_depth, mean_branches)
+        mazes = sample_mazes(count, seed, mean_depth, mean_branches, side=side, adjusted=adjusted)
         for drawn in mazes:
             check_unambiguous(drawn)
         Mazes(mazes).save(out)
@@ -515,21 +538,32 @@ def statistics(
     seed: Seed = 0,
     mean_depth: Depth = 2,
     mean_branches: Branches = 5,
+    side: BoxSide = RULES.side,
+    panels_equal: Equal = RULES.panels_equal,
+    adjusted: Adjusted = False,
+    file: Path | None = None,
     plot: Path | None = None,
 ) -> None:
-    """Count colours and digits over the panels of all cells (Xie et al., 2021, Appendix C, Fig. S5).
+    """Count colours and digits over the panels of all cells, and say set by set which of the paper's claims hold (Xie
+    et al., 2021, Appendix C, Fig. S5).
 
     :param sets: How many sets of mazes.
     :param mazes: Mazes of a set.
     :param seed: Draws the first set; the next ones have the next seeds.
+    :param file: Measure the mazes of this file instead, as one set.
     :param plot: Save the four plots of Fig. S5 as a PNG file.
     """
-    from gumption.envs.halma.generator import sample_statistics, save_plot
+    from gumption.envs.halma import Mazes
+    from gumption.envs.halma.generator import PanelStatistics, sample_statistics, save_plot
 
     if plot is not None:
         check_writable(plot, new_folder=False)
     with working("panels"):
-        found = sample_statistics(sets, mazes, seed, mean_depth, mean_branches)
+        rules = Rules(side, panels_equal)
+        if file is not None:
+            found = PanelStatistics.of([Mazes.load(file, rules)])
+        else:
+            found = sample_statistics(sets, mazes, seed, mean_depth, mean_branches, rules=rules, adjusted=adjusted)
         if plot is not None:
             save_plot(found, plot)
     _print_statistics(found)
@@ -543,7 +577,7 @@ def _print_statistics(found: PanelStatistics) -> None:
     for title, names, counts in (
         ("colour", ALL_COLOURS, found.colours),
         ("digits in a panel", range(MOST + 1), found.panels),
-        ("digit", range(1, 10), found.digits),
+        ("digit", range(1, 1 + found.digits.shape[1]), found.digits),
     ):
         of_all = counts.sum()
         rows = [
@@ -551,6 +585,18 @@ def _print_statistics(found: PanelStatistics) -> None:
             for name, mean, deviation in zip(names, counts.mean(0), counts.std(0), strict=True)
         ]
         print_table([title, "mean", "standard deviation", "share"], rows)
+    rows = [
+        (
+            claim.text,
+            f"{claim.met.sum()} of {len(claim.met)}",
+            *(
+                f"{value:.1%}" if claim.values.max() < 2 else f"{value:,.0f}"
+                for value in (claim.values.min(), claim.values.max())
+            ),
+        )
+        for claim in found.claims
+    ]
+    print_table(["the paper of each set", "sets where it holds", "least", "most"], rows)
     walls, goal = found.unevenness
     fit, most = found.log_fit, max(count for count in range(MOST + 1) if found.panels[:, count].any())
     print(f"panels of 3 to 6 digits: {found.share(3, 6).mean():.1%}; the most digits of a panel: {most}")

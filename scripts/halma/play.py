@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed
-from gumption.envs.halma.maze import MeanBranches, MeanDepth, NumMazes, OptLen
+from gumption.envs.halma.maze import MeanBranches, MeanDepth, NumMazes
+from gumption.envs.halma.rules import RULES, OptLen, PanelsEqual, Rules, Side
 from gumption.scripts.apps import App
 from gumption.scripts.play import Record, Session, ask
 
@@ -26,7 +28,7 @@ INTRODUCTION = """You stand in a maze that you do not see. What you see are colo
                                       two digits, the lesser one to the nearest crossing
   cyan, blue, purple, white           how far the goal lies to the left, up, right, down
   circle, triangle, square, pentagon  a hint: go left, up, right, down
-Type a direction and up to {most} numbers from 0 to 3, which add up to a move, such as: right 2+3
+Type a direction and up to {most} of {parts}, which add up to a move, such as: right 1+{last}
 It is made as a whole, or not at all where a wall is in the way. You have {trials} trials in each maze; the first one
 explores, the others can take what you know by then. q stops; the same command goes on later."""
 
@@ -39,6 +41,9 @@ def play(
     max_opt_len: OptLen = 5,
     mean_depth: MeanDepth = 2,
     mean_branches: MeanBranches = 5,
+    side: Side = RULES.side,
+    panels_equal: PanelsEqual = RULES.panels_equal,
+    primitives: str = RULES.primitives,
     seed: Seed = 0,
     show_maze: bool = False,
     out: Path = Path("play.json"),
@@ -52,6 +57,9 @@ def play(
     :param max_opt_len: Numbers in a move: 5, or as in the ablation 1 or 3.
     :param mean_depth: Of dead ends, in cells: 2 for training, 5 in tests.
     :param mean_branches: Dead ends of a maze.
+    :param side: Mazes fit into a box of so many cells both ways.
+    :param panels_equal: Where a crossing is as far as the wall: both digits, or one, the wall's.
+    :param primitives: With commas between: numbers of cells, and MODULE:NAME of your own.
     :param seed: Draws the mazes.
     :param show_maze: Show the maze too, which agents never see.
     :param out: Result file; the same command goes on with it.
@@ -63,11 +71,14 @@ def play(
         "mean_depth": mean_depth,
         "mean_branches": mean_branches,
         "show_maze": show_maze,
+        **Rules(side, panels_equal, primitives).changes,
     }
     game = Game(settings, seed)
     session = Session(out, game.description, mazes * trials, "trial", game.summary)
     game.replay(session.records, out)
-    if session.play(INTRODUCTION.format(most=max_opt_len, trials=trials), game.play_trial):
+    last = game.env.rules.names[-1]
+    told = INTRODUCTION.format(most=max_opt_len, trials=trials, parts=game.parts, last=last)
+    if session.play(told, game.play_trial):
         won, valid, efficiency = (session.result[name] for name in ("rho_g", "rho_a", "rho_p"))
         print(
             f"Done: {won:.0%} of the trials won (rho_g), {valid:.0%} of the moves valid (rho_a), "
@@ -88,8 +99,10 @@ class Game:
             1,
             num_mazes=settings["mazes"],
             maze_seed=seed,
-            **{name: settings[name] for name in ("trials", "max_opt_len", "mean_depth", "mean_branches")},
+            **{name: value for name, value in settings.items() if name not in ("mazes", "show_maze")},
         )
+        names = self.env.rules.names
+        self.parts = f"{', '.join(names[:-1])} and {names[-1]}"
         self.description = {
             "schema": SCHEMA,
             "world": "halma",
@@ -149,14 +162,14 @@ class Game:
             print(f"No steps are left in maze {maze + 1}: its trial {trial + 1} counts as failed.\n")
             self._end(trial)
             return record
-        oracle = oracle_trials(self.env.mazes[maze], self.env.max_opt_len)
+        oracle = oracle_trials(self.env.mazes[maze], self.env.max_opt_len, self.env.rules)
         record["oracle"] = len(oracle.planned if trial else oracle.exploring)
         print(f"maze {maze + 1} of {self.settings['mazes']}, trial {trial + 1} of {self.trials}")
         start, refused, over = time.monotonic(), 0, False
         trail = [self._cell()]
         while not over:
             self._show(trail)
-            option = ask(partial(parse_option, max_opt_len=self.env.max_opt_len))
+            option = ask(partial(parse_option, max_opt_len=self.env.max_opt_len, names=self.env.rules.names))
             if option is None:
                 return None
             outcome = self._move(option)
@@ -166,7 +179,7 @@ class Game:
                 refused += 1
                 print("refused: a wall is in the way\n" if sum(option[1:]) else "refused: 0 is no move\n")
             elif not over:
-                print(f"moved {sum(option[1:])}\n")
+                print(f"moved {self.env.rules.digits[option[1:]].sum()}\n")
                 trail.append(self._cell())
         record["seconds"] = round(time.monotonic() - start, 1)
         end = "The goal" if record["success"] else "No steps are left"
@@ -203,19 +216,20 @@ def panel_by_colour(row: np.ndarray) -> list[tuple[str, tuple[int, int, int], st
     return [*lines, ("hint", RGB["grey"], SHAPES[row[10] - 1])] if row[10] else lines
 
 
-def parse_option(typed: str, max_opt_len: int) -> list[int]:
-    """A direction and `max_opt_len` primitives, from such as "right 2+3" or "r 2+3"; InputError for other texts."""
+def parse_option(typed: str, max_opt_len: int, names: Sequence[str] = ("0", "1", "2", "3")) -> list[int]:
+    """A direction and `max_opt_len` primitives of these names, from such as "right 2+3" or "r 2+3"; InputError for
+    other texts."""
     from gumption.envs.halma.maze import DIRECTIONS
 
     name, _, rest = typed.strip().lower().partition(" ")
     directions = [d for d, direction in enumerate(DIRECTIONS) if name in (direction, direction[0])]
     parts = [part.strip() for part in rest.split("+")]
-    if not directions or len(parts) > max_opt_len or any(part not in ("0", "1", "2", "3") for part in parts):
+    if not directions or len(parts) > max_opt_len or any(part not in names for part in parts):
         raise InputError(
-            f"{typed!r} is no move: left, up, right or down (or l, u, r, d), then 1 to {max_opt_len} numbers from 0 to "
-            "3 with + between them, such as right 2+1; q stops"
+            f"{typed!r} is no move: left, up, right or down (or l, u, r, d), then 1 to {max_opt_len} of "
+            f"{', '.join(names)} with + between them, such as right {names[-1]}+1; q stops"
         )
-    return [directions[0], *map(int, parts), *[0] * (max_opt_len - len(parts))]
+    return [directions[0], *map(names.index, parts), *[0] * (max_opt_len - len(parts))]
 
 
 def _moves(count: int) -> str:

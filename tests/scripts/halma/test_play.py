@@ -150,5 +150,5 @@ def test_options_are_read(text: str, option: list[int]) -> None:
 
 @pytest.mark.parametrize("text", ["", "right", "right 4", "right 1+1+1+1", "north 1", "right -1", "right 1 2", "r ²"])
 def test_what_is_no_option(text: str) -> None:
-    with pytest.raises(InputError, match=r"is no move: .* then 1 to 3 numbers from 0 to 3"):
+    with pytest.raises(InputError, match=r"is no move: .* then 1 to 3 of 0, 1, 2, 3 with"):
         parse_option(text, 3)
