@@ -1,6 +1,7 @@
 """What each document tells, item by item: where it is here exists, and the page of the world shows the table."""
 
 import re
+from pathlib import Path
 
 import pytest
 import typer
@@ -102,3 +103,21 @@ def test_the_table_is_markdown() -> None:
         "| --- | --- | --- | --- | --- |",
         "| Figure 1 | an episode | `gumption play wordcraft`, `wordcraft-fig2` | differs | masked |",
     ]
+
+
+def test_one_command_writes_all_tables(tmp_path: Path) -> None:
+    """That of the worlds, and the items of each world; what else is on a page stays."""
+    pages = [Path(docs.PAGE), *(Path("envs") / world / docs.PAGE for world in WITH_ITEMS)]
+    for page in pages:
+        (tmp_path / page).parent.mkdir(parents=True, exist_ok=True)
+        emptied = re.sub(
+            r"(<!-- (?:items|worlds) -->\n).*?(<!-- end -->)",
+            r"\1an older table\n\2",
+            (docs.REPOSITORY / page).read_text(encoding="utf-8"),
+            flags=re.DOTALL,
+        )
+        assert "an older table" in emptied
+        (tmp_path / page).write_text(emptied, encoding="utf-8")
+    docs.write_worlds(tmp_path)
+    for page in pages:
+        assert (tmp_path / page).read_bytes() == (docs.REPOSITORY / page).read_bytes()
