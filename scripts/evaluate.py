@@ -186,7 +186,7 @@ def policy_command(args: Sequence[str]) -> Any:
         as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
         **given: Any,
     ) -> None:
-        from gumption.agents.settings import of_module
+        from gumption.data.modules import of_module
 
         function, more = of_module(policy), dict(map(pair, env or ()))
         if twice := sorted(set(given) & set(more)):
