@@ -26,6 +26,7 @@ from gumption.envs.gradual.curriculum import Curriculum, find_task, known_tasks
 from gumption.envs.gradual.engine import SPACE, Stream
 from gumption.envs.gradual.session import Agent, Result, Session
 from gumption.envs.gradual.task import Task
+from gumption.envs.gradual.variations import Variation
 
 #: Makes a fresh agent, in its saved state, from a seed.
 MakeAgent = Callable[[int], Agent]
@@ -139,13 +140,13 @@ class Player:
 
     def __init__(self, agent: Agent, owed: int = 0) -> None:
         """:param owed: the reward that comes with the first byte."""
-        self._agent, self._owed = agent, owed
+        self.agent, self._owed = agent, owed
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: Any) -> None:
-        close = getattr(self._agent, "close", None)
+        close = getattr(self.agent, "close", None)
         if close is not None:
             close()
 
@@ -159,7 +160,7 @@ class Player:
         def hear(reward: int, byte: int) -> int:
             nonlocal paid, owed
             paid, reward, owed = paid + reward, reward + owed, 0
-            return self._agent(reward, byte)
+            return self.agent(reward, byte)
 
         result = Session([task], hear, success_threshold=threshold, seed=seed, max_steps=max_steps).run()
         if result.error is not None:
@@ -172,7 +173,7 @@ class Player:
 
         :raises InputError: the agent cannot be copied.
         """
-        agent = self._agent
+        agent = self.agent
         if isinstance(agent, FunctionType) and agent.__closure__:
             raise InputError(f"{NOT_COPIED}it is a function that keeps what it knows around it; {COPIED}")
         try:
@@ -476,3 +477,48 @@ def _verdict(fresh: Steps, learned: Sequence[Steps], again: Sequence[Steps], lim
         for before, after in zip(one, other, strict=True)
     )
     return KEPT if abs(now - then) < abs(now - new) and not lost else FORGOTTEN
+
+
+# ---- The same tasks in other forms
+
+
+@dataclass(frozen=True)
+class Varied:
+    """What a variation makes of the steps on tasks.
+
+    :ivar steps: task -> steps by seed, of agents that play it alone; None for a run that did not pass within its limit.
+    """
+
+    variation: str
+    steps: Mapping[str, Steps]
+
+    @property
+    def passed(self) -> int:
+        """The tasks that every agent passed."""
+        return sum(None not in steps for steps in self.steps.values())
+
+    def figures(self) -> dict[str, Any]:
+        """JSON."""
+        return {"variation": self.variation, "passed": self.passed, "steps": {**self.steps}}
+
+
+@checked
+def vary(
+    make: MakeAgent, tasks: Sequence[Task], variations: Sequence[Variation], *, seeds: Count = 3, first_seed: Seed = 0,
+    max_steps: Count = 20_000, success_threshold: Count = 5, tell: Callable[[str], None] = lambda text: None,
+) -> Iterator[Varied]:  # fmt: skip
+    """Play each task in each variation, alone, by fresh agents.
+
+    :raises InputError: an agent that fails.
+    """
+    for variation in variations:
+        steps: dict[str, Steps] = {}
+        for task in tasks:
+            found: list[int | None] = []
+            for seed in range(first_seed, first_seed + seeds):
+                tell(f"{variation.name}: {task.name}, seed {seed}")
+                with Player(make(seed)) as player:
+                    other = Player(variation.agent(player.agent))
+                    found.append(other.steps(variation.task(task), seed, success_threshold, max_steps))
+            steps[task.name] = found
+        yield Varied(variation.name, steps)

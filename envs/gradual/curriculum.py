@@ -470,10 +470,7 @@ def load_curriculum(source: str | PathLike, rules: Rules = Rules()) -> Curriculu
             unknown("the curricula that ship", str(source), shipped_curricula())
             + "; a path to another one ends in .toml or .json"
         )
-    content = _read(path)
-    if not isinstance(content, Mapping):
-        raise InputError(f"{path} has to be a table with the keys tasks, task, success_threshold")
-    table = Table(str(path), content)
+    table = read_table(path)
     table.known(("tasks", "task", "success_threshold"))
     own = _own_tasks(table, load_words())
     known = {**known_tasks(rules), **own}
@@ -492,9 +489,15 @@ def load_curriculum(source: str | PathLike, rules: Rules = Rules()) -> Curriculu
     return Curriculum(path.stem, tuple(tasks), table.get("success_threshold", Count, SUCCESS_THRESHOLD))
 
 
-def _read(path: Path) -> Any:
-    if path.suffix == ".json":
-        return read_json(path, advice="mend it")
+def read_table(path: Path) -> Table:
+    """The content of a file in JSON, whose name ends in .json, or TOML; InputError where it is neither, or no table."""
+    content = read_json(path, advice="mend it") if path.suffix == ".json" else _read_toml(path)
+    if not isinstance(content, Mapping):
+        raise InputError(f"{path} has to be a table with names and values, and it is {shown(content)}")
+    return Table(str(path), content)
+
+
+def _read_toml(path: Path) -> Any:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -29,7 +29,7 @@ from .play import ENDS, print_result, watching
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from gumption.agents.gradual.validation import Chain
+    from gumption.agents.gradual.validation import Chain, MakeAgent
     from gumption.envs.gradual.engine import TaskRecord
     from gumption.envs.gradual.remote import Wire
     from gumption.envs.gradual.session import Result
@@ -46,6 +46,7 @@ _WIDEST = 30  # characters of a bar
 
 
 RUN_SCHEMA, VALIDATION_SCHEMA = "gumption/gradual-run/1", "gumption/gradual-validation/2"
+VARIATION_SCHEMA = "gumption/gradual-variation/1"
 FLAGS = {"success_threshold": "threshold"}
 AGENT = typer.Option(
     "--agent",
@@ -168,24 +169,62 @@ def pretrain(config: RecurrentConfig, run: Run = Path("runs/recurrent"), resume:
 
 
 @settings
-class ValidationSettings(RemoteSettings):
-    """How an agent is validated.
+class TrialSettings(RemoteSettings):
+    """How fresh agents are tried, of this process or another one.
 
     :ivar max_steps: of each task.
     :ivar seed: of the first run; the others have the next ones.
-    :ivar seeds: runs in each order.
-    :ivar orders: in how many orders the tasks are learned: the given one, then drawn ones, always the same.
-    :ivar command: starts the agent as a process of its own, in place of --agent. It is started anew for each run, and
-        copied by a new process that hears the same stream again.
+    :ivar seeds: runs of each kind.
+    :ivar command: starts the agent as a process of its own, in place of --agent: a new one for each run.
     """
 
     max_steps: Count = 200_000
     seeds: Count = 5
+
+
+_OF_RUNS = ("max_seconds", "address", "port", "final_notice")  # settings of `serve` that no trial has
+
+
+@settings
+class ValidationSettings(TrialSettings):
+    """How an agent is validated.
+
+    :ivar orders: in how many orders the tasks are learned: the given one, then drawn ones, always the same.
+    :ivar command: starts the agent as a process of its own, in place of --agent: a new one for each run. A copy of it
+        is a new process that hears the same stream again, and has to say the same.
+    """
+
     orders: Count = 2
 
 
+@settings
+class VariationSettings(TrialSettings):
+    """How an agent is tried on variations."""
+
+    max_steps: Count = 20_000
+    seeds: Count = 3
+
+
+def _maker(agent: str | None, default: str, config: TrialSettings) -> MakeAgent:
+    """What makes the agents of a trial; InputError where two are named."""
+    from gumption.agents.gradual.validation import find_agent
+    from gumption.envs.gradual.remote import StartedAgent
+
+    if config.command is None:
+        return find_agent(agent or default)
+    if agent is not None:
+        raise InputError("--agent and --command are two agents: give one of them")
+    return lambda seed: StartedAgent(config)
+
+
+def _write_trial(out: Path, schema: str, config: TrialSettings, agent: str, found: dict[str, Any]) -> None:
+    from gumption.data.sealed import write_sealed
+
+    about = described(schema, config)
+    write_sealed(out, {**about, "agent": about["settings"]["command"] or agent, **found})
+
+
 CHALLENGE = ("challenge",)
-_OF_RUNS = ("max_seconds", "address", "port", "final_notice")  # settings of `serve` that no validation has
 
 
 @app.command(epilog="Example: gumption gradual validate --agent table --chain 'micro1>micro2' --seeds 3")
@@ -213,14 +252,10 @@ def validate(
     """
     from rich.console import Console
 
-    from gumption.agents.gradual.validation import CHAINS, find_agent, gradual_learning, not_forgetting, required
-    from gumption.data.sealed import write_sealed
+    from gumption.agents.gradual.validation import CHAINS, gradual_learning, not_forgetting, required
     from gumption.envs.gradual import known_tasks
-    from gumption.envs.gradual.remote import StartedAgent
 
-    if agent is not None and config.command is not None:
-        raise InputError("--agent and --command are two agents: give one of them")
-    make = find_agent(agent or "table") if config.command is None else lambda seed: StartedAgent(config)
+    make = _maker(agent, "table", config)
     curriculum, own = config.curriculum(), config.tasks != CHALLENGE
     chains = [read_chain(text) for text in chain] if chain else required(curriculum.tasks) if own else CHAINS
     played = again or ([task.name for task in curriculum.tasks] if own and len(curriculum.tasks) > 1 else [])
@@ -240,9 +275,7 @@ def validate(
         replayed = [one.figures() for one in not_forgetting(make, played, **how)] if played else []
     _show_validation(found, replayed)
     if out is not None:
-        about = described(VALIDATION_SCHEMA, config)
-        write_sealed(out, {**about, "agent": agent or about["settings"]["command"] or "table", "chains": found,
-                           "again": replayed})  # fmt: skip
+        _write_trial(out, VALIDATION_SCHEMA, config, agent or "table", {"chains": found, "again": replayed})
 
 
 def _show_validation(chains: Sequence[dict[str, Any]], again: Sequence[dict[str, Any]]) -> None:
@@ -287,6 +320,49 @@ def _told_order(order: dict[str, Any]) -> str:
 
 def _yes(value: bool) -> str:
     return "yes" if value else "no"
+
+
+@app.command(epilog="Example: gumption gradual vary --agent table --tasks micro4,micro5.2 --seeds 1")
+@from_config(VariationSettings, flags=FLAGS, skip=_OF_RUNS)
+def vary(
+    *,
+    config: VariationSettings,
+    agent: Annotated[str | None, AGENT] = None,
+    variations: Path | None = None,
+    out: NewFile | None = None,
+) -> None:
+    """Play tasks in other words, with other signs and with other feedback: what does an agent rely on?
+
+    Each task is played alone by fresh agents, as it is and in each variation. Without --agent and --command it is the
+    learner.
+
+    :param variations: File of variations, TOML or JSON.  (default: those that ship)
+    :param out: Write the steps as JSON.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from gumption.agents.gradual.validation import vary
+    from gumption.envs.gradual.variations import Variation, load_variations
+
+    from .experiments import AS_IT_IS, middle
+
+    make, curriculum = _maker(agent, "learner", config), config.curriculum()
+    chosen = [Variation(AS_IT_IS), *load_variations(variations)]
+    with Console(stderr=True).status("varying") as status:
+        found = list(vary(
+            make, curriculum.tasks, chosen, seeds=config.seeds, first_seed=config.seed, max_steps=config.max_steps,
+            success_threshold=curriculum.success_threshold, tell=status.update,
+        ))  # fmt: skip
+    table = Table("task", *(one.variation for one in found), title="Steps, median of the runs that passed")
+    for task in curriculum.tasks:
+        table.add_row(task.name, *(middle(one.steps[task.name]) for one in found))
+    table.add_section()
+    table.add_row("passed", *(f"{one.passed} of {len(curriculum.tasks)}" for one in found))
+    Console().print(table)
+    if out is not None:
+        about = {"variations": [asdict(one) for one in chosen], "found": [one.figures() for one in found]}
+        _write_trial(out, VARIATION_SCHEMA, config, agent or "learner", about)
 
 
 def read_chain(text: str) -> Chain:

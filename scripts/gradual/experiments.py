@@ -14,17 +14,20 @@ from gumption.agents.gradual.validation import (
     NOT_TOLD,
     Chain,
     Remembered,
+    Varied,
     compare,
     find_agent,
     gradual_learning,
     not_forgetting,
     play_knower,
     remembered,
+    vary,
 )
 from gumption.data import InputError
 from gumption.scripts.results import Condition, Experiment, Job, Kind, table, with_interval
 
-CURRICULUM, VALIDATION = "gradual-curriculum", "gradual-validation"
+CURRICULUM, VALIDATION, VARIATIONS = "gradual-curriculum", "gradual-validation", "gradual-variations"
+AS_IT_IS = "as it is"
 RECURRENT = "recurrent"  # the method of an agent that is trained on other streams before it plays
 AGAIN = "again"  # the method of the condition in which tasks are played once more
 
@@ -171,6 +174,50 @@ class ValidationRuns(CurriculumRuns):
         return []
 
 
+class VariationRuns(CurriculumRuns):
+    """Tasks in another form: a condition is a variation, a run an agent on each task alone, with one seed."""
+
+    title = "Gradual's variations"
+
+    def measure(self, job: Job, progress: bool) -> dict[str, Any]:
+        from gumption.envs.gradual import Variation, all_tasks, load_variations
+
+        settings = job.settings
+        named = {one.name: one for one in (Variation(AS_IT_IS), *load_variations())}
+        tasks = [all_tasks()[name] for name in settings["tasks"]]
+        how = {"seeds": 1, "first_seed": job.seed, "max_steps": settings["max_steps"]}
+        [one] = vary(find_agent(settings["agent"]), tasks, [named[settings["variation"]]], **how)
+        return {"steps": {name: steps[0] for name, steps in one.steps.items()}}
+
+    def words(self, found: Mapping[str, Any]) -> str:
+        return f"{sum(steps is not None for steps in found['steps'].values())} tasks passed"
+
+    def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
+        steps = {
+            name: tuple(run["steps"][name] for run in found.values()) for name in next(iter(found.values()))["steps"]
+        }
+        return {**super().figures(condition, found), "varied": Varied("", steps).figures()}
+
+    def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
+        rows = {row["condition"]: row["varied"]["steps"] for row in results["rows"]}
+        told = "Steps of each task, median of the runs that passed it, and how many did where not all:"
+        steps = [
+            [name, *(middle(one[name], "-", "({})") for one in rows.values())] for name in next(iter(rows.values()))
+        ]
+        return [self.headline(results), told, "", *table(["task", *rows], steps), ""]
+
+    def headline(self, results: Mapping[str, Any]) -> str:
+        lines = []
+        for row in results["rows"]:
+            steps, seeds = row["varied"]["steps"], len(row["runs"])
+            some = sum(any(one is not None for one in arm) for arm in steps.values())
+            lines.append([row["condition"], str(seeds), f"{row['varied']['passed']} of {len(steps)}", str(some)])
+        return "\n".join(table(["variation", "seeds", "tasks passed by all", "by some"], lines)) + "\n"
+
+    def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
+        return []
+
+
 def _of_seed(figures: Mapping[str, Any], *arms: str) -> dict[str, Any]:
     """What one seed came to, without what only several have."""
     orders = [
@@ -254,6 +301,15 @@ _EACH = {"max_steps": 100_000, "agent": "learner", "orders": 2}
 _OLD = ("micro2", "micro5.7", "micro5.18", "micro6", "micro7.2", "micro9.2", "micro11", "micro12", "micro14", "mini1")
 
 
+_VARIED = (
+    *("micro5.2", "micro5.7", "micro5.18", "micro6", "micro7.2", "micro9.2"),
+    *("micro9.3", "micro11", "micro12", "micro14", "micro15", "mini1"),
+)
+_VARIATIONS = (
+    AS_IT_IS, "other words", "other letters", "'.' and 'x' exchanged", "feedback goes on behind the answer",
+)  # fmt: skip
+
+
 def _chain(chain: Chain) -> Condition:
     return Condition({**_EACH, "prerequisites": list(chain.prerequisites), "target": chain.target}, target=1.5)
 
@@ -287,6 +343,18 @@ EXPERIMENTS = {
             "copy of the agent, than to those of a new agent; it is not told where the interval of new / just learned "
             "reaches down to 1. All three are asked the same questions, from which none has learned.",
             seeds=10,
+        ),
+        Experiment(
+            VARIATIONS, "-", "What does the gradual learner rely on?", VariationRuns(),
+            {
+                name: Condition({"max_steps": 15_000, "agent": "learner", "tasks": list(_VARIED), "variation": name})
+                for name in _VARIATIONS
+            },
+            "Each of twelve tasks is played alone by a learner that is new to it, at most 15,000 steps, as it is and "
+            "in the variations of envs/gradual/variations.toml: the words of commands and feedback are made up; all "
+            "letters are exchanged in pairs; the sign that ends questions and answers changes places with x; the right "
+            "answer is not the last thing in the feedback.",
+            seeds=5,
         ),
     )
 }  # fmt: skip
