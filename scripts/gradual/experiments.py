@@ -347,10 +347,10 @@ EXPERIMENTS = {
         Experiment(
             VARIATIONS, "-", "What does the gradual learner rely on?", VariationRuns(),
             {
-                name: Condition({"max_steps": 15_000, "agent": "learner", "tasks": list(_VARIED), "variation": name})
+                name: Condition({"max_steps": 10_000, "agent": "learner", "tasks": list(_VARIED), "variation": name})
                 for name in _VARIATIONS
             },
-            "Each of twelve tasks is played alone by a learner that is new to it, at most 15,000 steps, as it is and "
+            "Each of twelve tasks is played alone by a learner that is new to it, at most 10,000 steps, as it is and "
             "in the variations of envs/gradual/variations.toml: the words of commands and feedback are made up; all "
             "letters are exchanged in pairs; the sign that ends questions and answers changes places with x; the right "
             "answer is not the last thing in the feedback.",
