@@ -23,7 +23,7 @@ class GradualLearner:
     """An agent for a stream of bytes: `learner(reward, byte)` is the byte that it says.
 
     `update` exports what it has learned into a knowledge graph; `from_graph` makes a learner that goes on from the
-    export's one fact `state`. No answer of the learner comes from a query of a graph.
+    export. No answer of the learner comes from a query of a graph.
 
     :ivar turns: the cycle of question, answer and feedback. :ivar reader: where feedback shows answers.
     :ivar guesser: answers without feedback. :ivar facts: questions and answers. :ivar skills: programs.
@@ -38,8 +38,7 @@ class GradualLearner:
 
     @classmethod
     def from_graph(cls, graph: KnowledgeGraph) -> Self:
-        """A learner that goes on from what another one has exported: from the fact `state`, and from answers that it may
-        recall.
+        """A learner that goes on from what another one has exported: the fact `state`, and known answers.
 
         :raises InputError: the graph holds nothing that a learner wrote.
         """
@@ -119,9 +118,9 @@ class GradualLearner:
 
 # ---- What a learner knows, exported as facts of a knowledge graph.
 #
-# An export: readable facts say what it has learned: question hasAnswer answer, symbol followedBy symbol, word standsFor
-# word, and a node for each skill with its evidence. What another learner goes on from is JSON in the fact `state`; of the
-# readable facts it takes up answers and which contexts change alone.
+# An export. Readable facts say what it has learned: question hasAnswer answer, symbol followedBy symbol, word standsFor
+# word, and a node for each skill with its evidence. Another learner goes on from JSON in the fact `state`; of the
+# readable facts it takes up known answers, and which contexts change.
 
 GRAPH = "gradual/learned"
 _EARLIER = "gradual/earlier"
