@@ -28,6 +28,7 @@ OBJECTS: dict[Any, Callable[[], Any]] = {
     gradual.Session: gradual_session,
     gradual.Solution: lambda: gradual.Solution("b.", ("yes;",), ("no;",)),
     gradual.Task: lambda: gradual.all_tasks()["micro14"],
+    gradual.Variation: lambda: gradual.Variation("signs", characters=((".", "x"),)),
     gradual.Verdict: lambda: gradual.judge("micro14", "after a comes what:.", "b."),
 }
 SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
@@ -38,6 +39,8 @@ SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     },
     "envs.gradual.member": {"description": lambda: "AB", "string": lambda: "AB"},
     "envs.gradual.load_curriculum": {"source": lambda: "challenge"},
+    "envs.gradual.Variation.agent": {"agent": lambda: silent},
+    "envs.gradual.Variation.task": {"task": lambda: gradual.all_tasks()["micro14"]},
     "envs.gradual.Memory.LAYOUT": {"tasks": lambda: ["micro14"]},
     "envs.gradual.MemoryWriter.__init__": {"tasks": lambda: ["micro14"]},
     "envs.gradual.of_names": {"names": lambda: ["micro14"]},

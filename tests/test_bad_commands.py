@@ -98,6 +98,7 @@ halma pretrain --steps 50 --preset fast --batch-size 1 --mazes 1 --run eyes
 halma statistics --mazes 1 --sets 2
 gradual run --agent echo --tasks micro4 --max-steps 50 --out ran2
 gradual validate --agent echo --chain 'micro4>micro2' --seeds 1 --max-steps 100 --out found.json
+gradual vary --agent echo --tasks micro4 --seeds 1 --max-steps 100 --out varied.json
 gradual pretrain --tasks micro4 --steps 64 --eval-interval 64 --batch-size 4 --unroll-length 8 --hidden-size 8\
  --device cpu --run lstm
 gradual watch ran --steps 1-10

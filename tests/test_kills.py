@@ -79,6 +79,7 @@ kg build gradual --out gradual.nq
 train gradual --env max_steps=20 --steps 512 --eval-interval 256 --eval-episodes 2 --device cpu --run run [--resume]
 gradual run --agent echo --tasks micro4 --out ran --memory
 gradual validate --agent echo --chain 'micro4>micro2' --seeds 1 --max-steps 100 --out found.json
+gradual vary --agent echo --tasks micro4 --seeds 1 --max-steps 100 --out varied.json
 gradual pretrain --tasks micro4 --steps 64 --eval-interval 32 --batch-size 4 --unroll-length 8 --hidden-size 8\
  --device cpu --run lstm [--resume]
 """

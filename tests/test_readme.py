@@ -128,7 +128,7 @@ def test_links_and_pictures_lead_to_files_of_the_repository(page: str) -> None:
             assert (REPOSITORY / page).parent.joinpath(target.split("#")[0]).exists(), f"{page}: {target}"
 
 
-GRADUAL_TABLES = ("gradual-curriculum", "gradual-validation")
+GRADUAL_TABLES = ("gradual-curriculum", "gradual-validation", "gradual-variations")
 SEGAR_TABLES = ("segar-auxiliary", "segar-gap", "segar-hidden-mass", "segar-information", "segar-knowledge")
 PROBSOL_TABLES = ("probsol-discovery", "probsol-families", "probsol-goals", "probsol-laws")
 

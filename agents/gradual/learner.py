@@ -22,7 +22,8 @@ _LEAST_TRUST = 0.2  # in a word that may stand for another
 class GradualLearner:
     """An agent for a stream of bytes: `learner(reward, byte)` is the byte that it says.
 
-    `update` writes what it has learned into a knowledge graph; `from_graph` makes a learner that goes on from there.
+    `update` exports what it has learned into a knowledge graph; `from_graph` makes a learner that goes on from the
+    export. No answer of the learner comes from a query of a graph.
 
     :ivar turns: the cycle of question, answer and feedback. :ivar reader: where feedback shows answers.
     :ivar guesser: answers without feedback. :ivar facts: questions and answers. :ivar skills: programs.
@@ -37,7 +38,7 @@ class GradualLearner:
 
     @classmethod
     def from_graph(cls, graph: KnowledgeGraph) -> Self:
-        """A learner that goes on from what another one has written into a graph.
+        """A learner that goes on from what another one has exported: the fact `state`, and known answers.
 
         :raises InputError: the graph holds nothing that a learner wrote.
         """
@@ -115,10 +116,11 @@ class GradualLearner:
             self.inducer.learn(question, said, episode.reward, shown)
 
 
-# ---- What a learner knows, as facts of a knowledge graph.
+# ---- What a learner knows, exported as facts of a knowledge graph.
 #
-# Readable facts say what it has learned: question hasAnswer answer, symbol followedBy symbol, word standsFor word, and
-# a node for each skill with its evidence. All else that it needs in order to go on is JSON in the fact `state`.
+# An export. Readable facts say what it has learned: question hasAnswer answer, symbol followedBy symbol, word standsFor
+# word, and a node for each skill with its evidence. Another learner goes on from JSON in the fact `state`; of the
+# readable facts it takes up known answers, and which contexts change.
 
 GRAPH = "gradual/learned"
 _EARLIER = "gradual/earlier"

@@ -1,23 +1,32 @@
 """Agents by name, the honest baselines among them; and the challenge's criteria 2 and 3, over chains of tasks: does an
 agent learn gradually, and does it forget?
 
-An agent learns gradually if it solves a task in fewer steps after the tasks that it builds on than without them. Each
-run of either kind begins with a fresh agent of the same saved state; seeds draw the instances.
+An agent learns gradually if it solves a task in fewer steps after the tasks that it builds on than without them. It has
+forgotten a task if, after other tasks, it needs again about as many steps as an agent that never had the task. Each run
+of either kind begins with a fresh agent of the same saved state; seeds draw the instances. Tasks that come first are
+played in several orders.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from copy import deepcopy
+from dataclasses import dataclass
+from math import factorial
 from pathlib import Path
 from random import Random
 from statistics import median
-from typing import Any
+from types import FunctionType
+from typing import Any, Literal, Self
 
+import numpy as np
+
+from gumption.agents.statistics import Estimate
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, checked, unknown
-from gumption.envs.gradual.curriculum import Curriculum, all_tasks, find_task
+from gumption.envs.gradual.curriculum import Curriculum, find_task, known_tasks
 from gumption.envs.gradual.engine import SPACE, Stream
 from gumption.envs.gradual.session import Agent, Result, Session
 from gumption.envs.gradual.task import Task
+from gumption.envs.gradual.variations import Variation
 
 #: Makes a fresh agent, in its saved state, from a seed.
 MakeAgent = Callable[[int], Agent]
@@ -121,7 +130,113 @@ def play_knower(curriculum: Curriculum, seed: int = 0) -> Result:
     return session.run()
 
 
-# ---- Chains of tasks
+# ---- One agent in one stream, and copies of it.
+
+
+class Player:
+    """An agent to which several tasks are one stream: the reward of its last reply in a task comes with the first byte
+    of the next one. At the end of a `with` block an agent that has a method `close` is closed.
+    """
+
+    def __init__(self, agent: Agent, owed: int = 0) -> None:
+        """:param owed: the reward that comes with the first byte."""
+        self.agent, self._owed = agent, owed
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        close = getattr(self.agent, "close", None)
+        if close is not None:
+            close()
+
+    def steps(self, task: Task, seed: int, threshold: int, max_steps: int) -> int | None:
+        """Play a task: its steps, None where the agent does not pass it within `max_steps`.
+
+        :raises InputError: the agent says no byte, or fails in another way.
+        """
+        paid, owed = 0, self._owed
+
+        def hear(reward: int, byte: int) -> int:
+            nonlocal paid, owed
+            paid, reward, owed = paid + reward, reward + owed, 0
+            return self.agent(reward, byte)
+
+        result = Session([task], hear, success_threshold=threshold, seed=seed, max_steps=max_steps).run()
+        if result.error is not None:
+            raise InputError(f"{result.error} (at step {result.steps:,} of {task.name}, seed {seed})")
+        self._owed = result.reward - paid
+        return result.steps if result.solved else None
+
+    def copy(self) -> "Player":
+        """A player that knows what this one knows, and goes on by itself.
+
+        :raises InputError: the agent cannot be copied.
+        """
+        agent = self.agent
+        if isinstance(agent, FunctionType) and agent.__closure__:
+            raise InputError(f"{NOT_COPIED}it is a function that keeps what it knows around it; {COPIED}")
+        try:
+            return Player(deepcopy(agent), self._owed)
+        except (TypeError, ValueError, RuntimeError, AttributeError) as error:
+            raise InputError(f"{NOT_COPIED}{error}; {COPIED}") from None
+
+
+NOT_COPIED = "the agent cannot be copied, as not forgetting is measured by copies: "
+COPIED = "give an object with the method __call__, or run the agent as a program of its own, by --command"
+
+
+# ---- Steps of two kinds of runs
+
+
+def orders_of(names: Sequence[str], number: int) -> list[tuple[str, ...]]:
+    """Some orders of names: the given one first, then drawn ones, always the same. Each ends with another name while
+    there is one; there are at most as many as the names have.
+    """
+    found, draw = {tuple(names): None}, Random(0)
+    while len(found) < min(number, factorial(len(names))):
+        order = tuple(draw.sample(names, len(names)))
+        if len(found) >= len(names) or order[-1] not in {other[-1] for other in found}:
+            found.setdefault(order)
+    return list(found)
+
+
+#: Steps by seed; None for a run that did not pass within its limit, which counts as one at the limit.
+Steps = Sequence[int | None]
+
+
+def ratio_of_steps(slow: Steps, quick: Sequence[Steps], limit: int) -> Estimate:
+    """How many times as many steps the one kind of runs takes: the ratio of the medians, with its 95 % bootstrap
+    interval over seeds, which one seed does not have (NaN).
+
+    :param slow: by seed. :param quick: by order, by seed; runs of one seed stay together when seeds are drawn.
+    """
+    from scipy.stats import bootstrap
+
+    arms = [np.array([limit if steps is None else steps for steps in arm], float) for arm in (slow, *quick)]
+
+    def ratio(slow: np.ndarray, *quick: np.ndarray, axis: int = -1) -> Any:
+        return np.median(slow, axis=axis) / np.median(np.concatenate(quick, axis=axis), axis=axis)
+
+    value = float(ratio(*arms))
+    if len(slow) < 2:
+        return Estimate(value, np.nan, np.nan)
+    ends: Any = bootstrap(
+        arms, ratio, paired=True, n_resamples=RESAMPLES, method="percentile", rng=np.random.default_rng(0)
+    ).confidence_interval
+    return Estimate(value, float(ends.low), float(ends.high))
+
+
+RESAMPLES = 5_000
+
+
+def _figures(estimate: Estimate) -> dict[str, float | None]:
+    """JSON, which has no NaN."""
+    names = ("ratio", "low", "high")
+    return {name: None if np.isnan(value) else value for name, value in zip(names, estimate, strict=True)}
+
+
+# ---- Criterion 2: chains of tasks
 
 
 @dataclass(frozen=True)
@@ -153,123 +268,257 @@ CHAINS = (
 )
 
 
+def required(tasks: Sequence[Task]) -> list[Chain]:
+    """The chains that tasks name themselves, by what they require."""
+    return [Chain(task.requires, task.name) for task in tasks if task.requires]
+
+
 @dataclass(frozen=True)
 class Compared:
-    """The steps on the target of a chain, one figure a seed.
+    """The steps on the target of a chain.
 
-    :ivar after: with the prerequisites, None for a run that did not pass the target within its limit.
-    :ivar alone: without them, likewise. :ivar knower: of a perfect knower. :ivar ratio: of the medians, alone / after.
+    :ivar orders: of the prerequisites. :ivar after: steps with them, by order, by seed. :ivar alone: without them, by
+        seed. :ivar knower: of a perfect knower, by seed.
+    :ivar ratio: alone / after, of all orders together. :ivar by_order: the same of each order.
     :ivar at_most: of the medians, alone / knower: no agent can reach a higher ratio.
-    :ivar p: of the rank test that `after` takes fewer (Mann-Whitney).
+    :ivar p: of the rank test that `after`, the median of the orders, takes fewer (Mann-Whitney).
     """
 
     chain: str
-    after: tuple[int | None, ...]
+    orders: tuple[tuple[str, ...], ...]
+    after: tuple[tuple[int | None, ...], ...]
     alone: tuple[int | None, ...]
     knower: tuple[int, ...]
-    ratio: float
+    ratio: Estimate
+    by_order: tuple[Estimate, ...]
     at_most: float
     p: float
 
     @property
     def passed(self) -> bool:
-        """Whether the median with the prerequisites is the lower one."""
-        return self.ratio > 1
+        """Whether the lower end of the ratio's interval is above 1."""
+        return self.ratio.low > 1
 
     def figures(self) -> dict[str, Any]:
-        return {**asdict(self), "passed": self.passed}
+        """JSON."""
+        orders = [
+            {"order": list(order), "after": list(after), **_figures(ratio), "passed": ratio.low > 1}
+            for order, after, ratio in zip(self.orders, self.after, self.by_order, strict=True)
+        ]
+        return {
+            "chain": self.chain, "orders": orders, "alone": list(self.alone), "knower": list(self.knower),
+            **_figures(self.ratio), "at_most": self.at_most, "p": self.p, "passed": self.passed,
+        }  # fmt: skip
 
 
 @checked
 def gradual_learning(
-    make: MakeAgent, chains: Sequence[Chain] = CHAINS, *, seeds: Count = 5, first_seed: Seed = 0,
+    make: MakeAgent, chains: Sequence[Chain] = CHAINS, *, seeds: Count = 5, orders: Count = 2, first_seed: Seed = 0,
     max_steps: Count = 200_000, success_threshold: Count = 5, tasks: Mapping[str, Task] | None = None,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Iterator[Compared]:  # fmt: skip
-    """Compare both arms of each chain.
+    """Compare both arms of each chain (Evaluation criteria 2).
 
-    :param max_steps: of each task. :param tasks: by name; None for those of the challenge.
-    :raises InputError: an unknown task.
+    :param orders: in how many orders the prerequisites are played, see `orders_of`.
+    :param max_steps: of each task. :param tasks: by name; None for all that there are.
+    :raises InputError: an unknown task, or an agent that fails.
     """
-    known = all_tasks() if tasks is None else tasks
+    known = known_tasks() if tasks is None else tasks
     for chain in chains:
-        target = find_task(chain.target, known)
-        before = [find_task(name, known) for name in chain.prerequisites]
-        after, alone, knower = [], [], []
+        target, played = find_task(chain.target, known), orders_of(chain.prerequisites, orders)
+        before = [[find_task(name, known) for name in order] for order in played]
+        after: list[list[int | None]] = [[] for _ in played]
+        alone: list[int | None] = []
+        knower: list[int] = []
         for seed in range(first_seed, first_seed + seeds):
-            tell(f"{chain.name}, seed {seed}")
-            learned = make(seed)
-            for task in before:
-                _steps(task, learned, seed, success_threshold, max_steps)
-            after.append(_steps(target, learned, seed, success_threshold, max_steps))
-            alone.append(_steps(target, make(seed), seed, success_threshold, max_steps))
+            how = seed, success_threshold, max_steps
+            for number, (found, order) in enumerate(zip(after, before, strict=True), 1):
+                tell(f"{chain.name}, seed {seed}, order {number}")
+                with Player(make(seed)) as learned:
+                    for task in order:
+                        learned.steps(task, *how)
+                    found.append(learned.steps(target, *how))
+            tell(f"{target.name} alone, seed {seed}")
+            with Player(make(seed)) as fresh:
+                alone.append(fresh.steps(target, *how))
             knower.append(play_knower(Curriculum(target.name, (target,), success_threshold), seed).steps)
-        yield compare(chain.name, after, alone, knower, max_steps)
+        yield compare(chain.name, played, after, alone, knower, max_steps)
+
+
+def compare(
+    chain: str, orders: Sequence[Sequence[str]], after: Sequence[Steps], alone: Steps, knower: Sequence[int], limit: int
+) -> Compared:
+    """Compare both arms of a chain. A run that did not pass counts as one at the limit."""
+    from scipy.stats import mannwhitneyu
+
+    filled = [[limit if steps is None else steps for steps in arm] for arm in (alone, *after)]
+    p = float(mannwhitneyu(np.median(filled[1:], axis=0), filled[0], alternative="less").pvalue)
+    return Compared(
+        chain, tuple(map(tuple, orders)), tuple(map(tuple, after)), tuple(alone), tuple(knower),
+        ratio_of_steps(alone, after, limit), tuple(ratio_of_steps(alone, [one], limit) for one in after),
+        median(filled[0]) / median(knower), p,
+    )  # fmt: skip
+
+
+# ---- Criterion 3: not forgetting
+
+KEPT, FORGOTTEN, NOT_TOLD = "kept", "forgotten", "not told"
+Verdict = Literal["kept", "forgotten", "not told"]
 
 
 @dataclass(frozen=True)
 class Remembered:
-    """The steps on a task, one figure a seed, of an agent to which it is new, and of one that has solved it and the
-    others before with other questions. Both are asked the same questions; None as in `Compared`.
+    """The steps on a task by three agents that are asked the same questions, which none of them has heard before.
+
+    :ivar orders: those in which other tasks came after this one.
+    :ivar fresh: steps of an agent that has learned nothing, by seed.
+    :ivar learned: of a copy of the agent, right after it has learned the task; by order, by seed.
+    :ivar again: of a copy of the agent after all tasks; by order, by seed.
+    :ivar told: fresh / learned, of all orders together: whether there is anything to forget.
+    :ivar verdict: of all orders together. :ivar by_order: of each order.
     """
 
     task: str
-    first: tuple[int | None, ...]
-    again: tuple[int | None, ...]
-
-    @property
-    def kept(self) -> bool:
-        """Whether all agents solve it again, in the median in no more steps than the slowest to which it is new."""
-        if None in self.again:
-            return False
-        slowest = max((steps for steps in self.first if steps is not None), default=0)
-        return median(steps for steps in self.again if steps is not None) <= slowest
+    orders: tuple[tuple[str, ...], ...]
+    fresh: tuple[int | None, ...]
+    learned: tuple[tuple[int | None, ...], ...]
+    again: tuple[tuple[int | None, ...], ...]
+    told: Estimate
+    verdict: Verdict
+    by_order: tuple[Verdict, ...]
 
     def figures(self) -> dict[str, Any]:
-        return {**asdict(self), "kept": self.kept}
+        """JSON."""
+        orders = [
+            {"order": list(order), "learned": list(learned), "again": list(again), "verdict": verdict}
+            for order, learned, again, verdict in zip(self.orders, self.learned, self.again, self.by_order, strict=True)
+        ]
+        return {
+            "task": self.task, "orders": orders, "fresh": list(self.fresh), **_figures(self.told),
+            "verdict": self.verdict,
+        }  # fmt: skip
 
 
 @checked
 def not_forgetting(
-    make: MakeAgent, names: Sequence[str], *, seeds: Count = 3, first_seed: Seed = 0, max_steps: Count = 200_000,
-    success_threshold: Count = 5, tasks: Mapping[str, Task] | None = None,
+    make: MakeAgent, names: Sequence[str], *, seeds: Count = 5, orders: Count = 2, first_seed: Seed = 0,
+    max_steps: Count = 200_000, success_threshold: Count = 5, tasks: Mapping[str, Task] | None = None,
     tell: Callable[[str], None] = lambda text: None,
 ) -> list[Remembered]:  # fmt: skip
-    """Learn some tasks in their order, then play each of them again. Another agent learns them in the same order with
-    the questions that the first one is asked again, since some draws take more steps than others.
+    """Learn some tasks one after the other, and look what is left of each after the others (Evaluation criteria 3).
 
-    :raises InputError: an unknown task, or none at all.
+    :param orders: in how many orders the tasks are learned, see `orders_of`.
+    :raises InputError: an unknown task, fewer than two, an agent that fails or that cannot be copied.
     """
-    known = all_tasks() if tasks is None else tasks
-    chosen = [find_task(name, known) for name in names]
-    if not chosen:
-        raise InputError("name the tasks that are learned and played again")
-    first: list[list[int | None]] = [[] for _ in chosen]
-    again: list[list[int | None]] = [[] for _ in chosen]
-    for seed in range(first_seed, first_seed + seeds):
-        agent, other, later = make(seed), make(seed), seed + 1_000_000
-        for task in chosen:
-            tell(f"learning: {task.name}, seed {seed}")
-            _steps(task, agent, seed, success_threshold, max_steps)
-        for what, found, player in (("again", again, agent), ("new", first, other)):
-            for place, task in enumerate(chosen):
-                tell(f"{what}: {task.name}, seed {seed}")
-                found[place].append(_steps(task, player, later, success_threshold, max_steps))
-    return [Remembered(task.name, tuple(first[place]), tuple(again[place])) for place, task in enumerate(chosen)]
+    known = known_tasks() if tasks is None else tasks
+    chosen = {name: find_task(name, known) for name in names}
+    if len(chosen) < 2:
+        raise InputError("name at least two tasks to play again: one is forgotten, if at all, while others are learned")
+    played, runs = orders_of(list(chosen), orders), range(first_seed, first_seed + seeds)
+    fresh: dict[str, list[int | None]] = {name: [] for name in chosen}
+    learned, again = ([{name: [] for name in order[:-1]} for order in played] for _ in range(2))
+    for seed in runs:
+        how = seed + _OTHER_INSTANCES, success_threshold, max_steps
+        for name, task in chosen.items():
+            tell(f"new: {name}, seed {seed}")
+            with Player(make(seed)) as player:
+                fresh[name].append(player.steps(task, *how))
+        for number, order in enumerate(played):
+            with Player(make(seed)) as player:
+                for name in order:
+                    tell(f"learning: {name}, seed {seed}, order {number + 1}")
+                    player.steps(chosen[name], seed, *how[1:])
+                    if name != order[-1]:
+                        with player.copy() as copy:
+                            learned[number][name].append(copy.steps(chosen[name], *how))
+                for name in order[:-1]:
+                    tell(f"again: {name}, seed {seed}, order {number + 1}")
+                    with player.copy() as copy:
+                        again[number][name].append(copy.steps(chosen[name], *how))
+    found = []
+    for name in chosen:
+        those = [number for number, order in enumerate(played) if name != order[-1]]
+        arms = ([arm[number][name] for number in those] for arm in (learned, again))
+        found.append(remembered(name, [played[number] for number in those], fresh[name], *arms, limit=max_steps))
+    return found
 
 
-def _steps(task: Task, agent: Agent, seed: int, threshold: int, max_steps: int) -> int | None:
-    result = Session([task], agent, success_threshold=threshold, seed=seed, max_steps=max_steps).run()
-    return result.steps if result.solved else None
+_OTHER_INSTANCES = 1_000_000  # seeds of the questions that are asked again, above those that were learned from
 
 
-def compare(
-    chain: str, after: Sequence[int | None], alone: Sequence[int | None], knower: Sequence[int], limit: int
-) -> Compared:
-    """Compare both arms of a chain. In ratios and test a run that did not pass counts as one at the limit."""
-    from scipy.stats import mannwhitneyu
+def remembered(
+    task: str, orders: Sequence[Sequence[str]], fresh: Steps, learned: Sequence[Steps], again: Sequence[Steps],
+    limit: int,
+) -> Remembered:  # fmt: skip
+    """What is left of a task. A run that did not pass counts as one at the limit.
 
-    with_, without = ([limit if steps is None else steps for steps in arm] for arm in (after, alone))
-    p = float(mannwhitneyu(with_, without, alternative="less").pvalue)
-    ratio, at_most = median(without) / median(with_), median(without) / median(knower)
-    return Compared(chain, tuple(after), tuple(alone), tuple(knower), ratio, at_most, p)
+    :param orders: those in which other tasks came after it; without any, nothing is told.
+    """
+    told = ratio_of_steps(fresh, learned, limit) if orders else Estimate(np.nan, np.nan, np.nan)
+    pairs = zip(learned, again, strict=True)
+    return Remembered(
+        task, tuple(map(tuple, orders)), tuple(fresh), tuple(map(tuple, learned)), tuple(map(tuple, again)), told,
+        _verdict(fresh, learned, again, limit),
+        tuple(_verdict(fresh, [right_after], [after_all], limit) for right_after, after_all in pairs),
+    )  # fmt: skip
+
+
+def _verdict(fresh: Steps, learned: Sequence[Steps], again: Sequence[Steps], limit: int) -> Verdict:
+    """Not told where an agent that has just learned the task is not surely quicker than a fresh one. Kept where the
+    median of `again` is nearer to that of `learned`, and each run that passed then passes again."""
+    if not learned or not ratio_of_steps(fresh, learned, limit).low > 1:
+        return NOT_TOLD
+    new, then, now = (
+        median(limit if steps is None else steps for arm in arms for steps in arm) for arms in ([fresh], learned, again)
+    )
+    lost = any(
+        before is not None and after is None
+        for one, other in zip(learned, again, strict=True)
+        for before, after in zip(one, other, strict=True)
+    )
+    return KEPT if abs(now - then) < abs(now - new) and not lost else FORGOTTEN
+
+
+# ---- The same tasks in other forms
+
+
+@dataclass(frozen=True)
+class Varied:
+    """What a variation makes of the steps on tasks.
+
+    :ivar steps: task -> steps by seed, of agents that play it alone; None for a run that did not pass within its limit.
+    """
+
+    variation: str
+    steps: Mapping[str, Steps]
+
+    @property
+    def passed(self) -> int:
+        """The tasks that every agent passed."""
+        return sum(None not in steps for steps in self.steps.values())
+
+    def figures(self) -> dict[str, Any]:
+        """JSON."""
+        return {"variation": self.variation, "passed": self.passed, "steps": {**self.steps}}
+
+
+@checked
+def vary(
+    make: MakeAgent, tasks: Sequence[Task], variations: Sequence[Variation], *, seeds: Count = 3, first_seed: Seed = 0,
+    max_steps: Count = 20_000, success_threshold: Count = 5, tell: Callable[[str], None] = lambda text: None,
+) -> Iterator[Varied]:  # fmt: skip
+    """Play each task in each variation, alone, by fresh agents.
+
+    :raises InputError: an agent that fails.
+    """
+    for variation in variations:
+        steps: dict[str, Steps] = {}
+        for task in tasks:
+            found: list[int | None] = []
+            for seed in range(first_seed, first_seed + seeds):
+                tell(f"{variation.name}: {task.name}, seed {seed}")
+                with Player(make(seed)) as player:
+                    other = Player(variation.agent(player.agent))
+                    found.append(other.steps(variation.task(task), seed, success_threshold, max_steps))
+            steps[task.name] = found
+        yield Varied(variation.name, steps)

@@ -5,6 +5,7 @@ from .facts import facts
 from .mini_tasks import member
 from .session import Memory, MemoryWriter, Result, Session
 from .task import Rules, Solution, Task, stateless
+from .variations import Variation, load_variations
 
 __all__ = [
     "Curriculum",
@@ -15,6 +16,7 @@ __all__ = [
     "Session",
     "Solution",
     "Task",
+    "Variation",
     "Verdict",
     "all_tasks",
     "challenge",
@@ -22,6 +24,7 @@ __all__ = [
     "judge",
     "known_tasks",
     "load_curriculum",
+    "load_variations",
     "member",
     "of_names",
     "stateless",

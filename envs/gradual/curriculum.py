@@ -31,6 +31,7 @@ from typing import Annotated, Any, TypeAlias
 from annotated_types import Ge, Le, Len
 
 from gumption.data import InputError
+from gumption.data.modules import of_module
 from gumption.data.reading import read_json
 from gumption.data.settings import Count, check, checked, checked_methods, shown, unknown
 
@@ -63,7 +64,7 @@ def all_tasks(rules: Rules = Rules()) -> Mapping[str, Task]:  # noqa: B008  (fro
     """The tasks of the challenge by name, in the order of its curriculum: micro1 to micro20, mini0 to mini5."""
     words = load_words()
     logic = logic_tasks(words, filtered(words), rules)
-    tasks = [*mapping_tasks(words, rules), *text_tasks(words), *logic, *mini_tasks(rules)]
+    tasks = [*mapping_tasks(words, rules), *text_tasks(words, rules), *logic, *mini_tasks(rules)]
     return {task.name: task for task in tasks}
 
 
@@ -90,14 +91,32 @@ def challenge(rules: Rules = Rules()) -> Curriculum:  # noqa: B008
 
 @checked
 def of_names(names: Iterable[str], rules: Rules = Rules()) -> Curriculum:  # noqa: B008
-    """A curriculum of some of all tasks.
+    """A curriculum of some of all tasks; "module:name" names tasks of your own, see `at_place`.
 
     :raises InputError: an unknown name, or none at all.
     """
-    tasks = tuple(find_task(name, known_tasks(rules)) for name in names)
+    known = known_tasks(rules)
+    tasks = [task for name in names for task in (at_place(name).tasks if ":" in name else [find_task(name, known)])]
     if not tasks:
         raise InputError("a curriculum has at least one task")
-    return Curriculum("-".join(task.name for task in tasks), tasks)
+    return Curriculum("-".join(task.name for task in tasks), tuple(tasks))
+
+
+@checked
+def at_place(place: str) -> Curriculum:
+    """The tasks at "module:name": a `Curriculum`, a `Task`, several of them, or a function that gives one of these.
+
+    :raises InputError: no such module or name, or something else there.
+    """
+    found = of_module(place, "tasks", (Curriculum, Task, list, tuple, Callable), "curriculum, task or function")
+    if not isinstance(found, (Curriculum, Task, list, tuple)):
+        found = found()
+    if isinstance(found, Curriculum):
+        return found
+    tasks = (found,) if isinstance(found, Task) else found
+    if not isinstance(tasks, (list, tuple)) or not tasks or not all(isinstance(task, Task) for task in tasks):
+        raise InputError(f"tasks {place} is {shown(found)}; it is a Curriculum, a Task or a list of tasks")
+    return Curriculum(place.partition(":")[2], tuple(tasks))
 
 
 # ---- Templates: texts with names in braces, such as "twice: {a}."; and sources, from which values are drawn for names.
@@ -451,10 +470,7 @@ def load_curriculum(source: str | PathLike, rules: Rules = Rules()) -> Curriculu
             unknown("the curricula that ship", str(source), shipped_curricula())
             + "; a path to another one ends in .toml or .json"
         )
-    content = _read(path)
-    if not isinstance(content, Mapping):
-        raise InputError(f"{path} has to be a table with the keys tasks, task, success_threshold")
-    table = Table(str(path), content)
+    table = read_table(path)
     table.known(("tasks", "task", "success_threshold"))
     own = _own_tasks(table, load_words())
     known = {**known_tasks(rules), **own}
@@ -473,9 +489,15 @@ def load_curriculum(source: str | PathLike, rules: Rules = Rules()) -> Curriculu
     return Curriculum(path.stem, tuple(tasks), table.get("success_threshold", Count, SUCCESS_THRESHOLD))
 
 
-def _read(path: Path) -> Any:
-    if path.suffix == ".json":
-        return read_json(path, advice="mend it")
+def read_table(path: Path) -> Table:
+    """The content of a file in JSON, whose name ends in .json, or TOML; InputError where it is neither, or no table."""
+    content = read_json(path, advice="mend it") if path.suffix == ".json" else _read_toml(path)
+    if not isinstance(content, Mapping):
+        raise InputError(f"{path} has to be a table with names and values, and it is {shown(content)}")
+    return Table(str(path), content)
+
+
+def _read_toml(path: Path) -> Any:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -5,7 +5,7 @@ and gathers the answers; batch.py does so for many lives in arrays. Where an ins
 batch.py plays it alone, and brings its `Life` up to date at the end.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
 from random import Random
@@ -49,9 +49,9 @@ class Life:
     """
 
     __slots__ = (
-        "_draw", "_given", "_instances", "_journal", "_presumption", "_questions", "_seed", "_seeds", "_solutions",
-        "_stops", "_successes", "_tasks", "_threshold", "asked", "ended", "hidden", "needed", "over", "question",
-        "record", "records", "row", "soft", "solution", "success", "tail", "task",
+        "_answered", "_draw", "_given", "_instances", "_journal", "_missed", "_presumption", "_questions", "_seed",
+        "_seeds", "_solutions", "_stops", "_successes", "_tasks", "_threshold", "asked", "ended", "hidden", "needed",
+        "over", "question", "record", "records", "row", "soft", "solution", "success", "tail", "task",
     )  # fmt: skip
 
     def __init__(
@@ -88,9 +88,11 @@ class Life:
         if given:
             self._questions = chain(given, self._questions)
         self.row = self.asked = self._stops = 0
-        presumption = self.task.presumption
-        self._presumption: Presumption | None = None if presumption is None else presumption(self.hidden)
-        self.soft = 0 if self._presumption is not None else 1 + GRACE
+        presumption, limited = self.task.presumption, not self.task.predict_repeats
+        self._presumption: Presumption | None = presumption(self.hidden) if presumption and limited else None
+        self.soft = 1 + GRACE if presumption is None and limited else 0
+        self._answered: set[Hashable] = set()  # keys, and whether an answer to one of them was wrong later
+        self._missed = False
         self.ended = self.success = False
         self._journal: list[tuple[Any, ...]] = []
         self.record.instances += 1
@@ -151,6 +153,9 @@ class Life:
             self.row += 1
         else:
             self.row = 0
+        if self.task.predict_repeats:
+            self._missed |= not right and solution.key in self._answered
+            self._answered.add(solution.key)
         if self._presumption is not None and not self.soft and self._presumption.after(solution.key, right):
             self.soft = self.asked + GRACE
         praised = right
@@ -160,7 +165,8 @@ class Life:
         text = solution.feedback(praised, self._draw) if solution.right or solution.wrong else ""
         # The test whether the instance has ended.
         if self.row >= IN_A_ROW:
-            self.ended, self.success, self.tail = True, not self.soft or self.asked <= self.soft, 0
+            in_time = not self.soft or self.asked <= self.soft
+            self.ended, self.success, self.tail = True, in_time and not self._missed, 0
             return right, text
         if self.asked > self.soft > 0 and self.asked > (self.soft + 1) * (1 + self.task.tolerance):
             self.ended, self.success, self.tail = True, False, 0
@@ -171,7 +177,8 @@ class Life:
     def deal(self) -> tuple[Deal, OptionsLeft | None] | None:
         """The deck of the running instance and its presumption; None where `Batch` cannot judge its answers."""
         task, deal, known = self.task, self._questions, self._presumption
-        plain = task.cycle == "micro" and task.letters == "end" and not task.reply and not task.adaptive
+        plain = task.cycle == "micro" and task.letters == "end" and not task.reply
+        plain &= not task.adaptive and not task.predict_repeats
         if not (plain and task.fixed_length and isinstance(deal, Deal) and deal.draws is self._draw) or self.ended:
             return None
         return (deal, known) if known is None or type(known) is OptionsLeft else None

@@ -76,7 +76,7 @@ def mapping_tasks(words: Sequence[str], rules: Rules) -> list[Task]:
         about_keys(lambda key, draw: f"random_map: {key}{STOP}"), _of_word, each_key_once, tolerance=2,
         requires=("micro5.18",),
     )  # fmt: skip
-    return [*_silent_tasks(), *_digit_tasks(rules), word]
+    return [*_silent_tasks(words, rules), *_digit_tasks(rules), word]
 
 
 def deal(keys: Sequence[str], draw: Random) -> Iterator[str]:
@@ -102,7 +102,10 @@ def _of_word(question: str, hidden: Hidden) -> Solution:
 # ---- Micro-tasks 1 to 4: one byte, one byte, no feedback.
 
 
-def _silent_tasks() -> list[Task]:
+def _silent_tasks(words: Sequence[str], rules: Rules) -> list[Task]:
+    permuted, asked = drawn(_permuted_letters), _letters_and_signs
+    if rules.whole_alphabet:
+        permuted, asked = drawn(_permuted_alphabet), partial(_running_text, words)
     return [
         Task(
             "micro1", "one of the allowed characters is always right", drawn(_alphabet), _of_alphabet,
@@ -116,7 +119,7 @@ def _silent_tasks() -> list[Task]:
             fixed_length=True, requires=("micro1",),
         ),
         Task(
-            "micro3", "letters mean each other, signs mean themselves", drawn(_permuted_letters), _letters_and_signs,
+            "micro3", "letters mean each other, signs mean themselves", permuted, asked,
             _of_letter, _each_letter, fixed_length=True, requires=("micro2",),
         ),
         Task(
@@ -146,6 +149,19 @@ def _common_letter(draw: Random) -> Hidden:
 def _permuted_letters(draw: Random) -> Hidden:
     letters = draw.sample(LETTERS, 4)
     return {"mapping": dict(zip(letters, draw.sample(letters, 4), strict=True))}
+
+
+def _permuted_alphabet(draw: Random) -> Hidden:
+    return {"mapping": dict(zip(LETTERS, draw.sample(LETTERS, len(LETTERS)), strict=True))}
+
+
+def _running_text(words: Sequence[str], hidden: Hidden, draw: Random) -> Iterator[str]:
+    """Asks by the characters of sentences, whose words have no letters but those of the mapping."""
+    known = set(hidden["mapping"])
+    said = [word for word in words if known.issuperset(word)] or list(known.intersection(LETTERS))
+    while True:
+        sentence = " ".join(draw.choice(said) for _ in range(draw.randint(1, 6)))
+        yield from sentence + draw.choice(".!?,;:") + " " * draw.randint(1, 6)
 
 
 def _characters(draw: Random) -> Hidden:
@@ -234,6 +250,7 @@ def _digit_task(
     return Task(
         f"micro5.{number}", about, drawn(mapping), questions, solve, each_key_once, fixed_length=True,
         early_stop=rules.early_stop and bool(stop), adaptive=rules.adaptive_stop and drops_stop,
+        predict_repeats=rules.predict_repeats,
         requires=(f"micro5.{number - 1}" if number > 1 else "micro4",),
     )  # fmt: skip
 
@@ -253,14 +270,15 @@ _PAIRS = ("ab", "ac", "ad", "bc", "bd", "cd")
 _TRIPLES = ("abc", "acd", "adc", "bcd", "bda", "cdb")
 
 
-def text_tasks(words: Sequence[str]) -> list[Task]:
+def text_tasks(words: Sequence[str], rules: Rules) -> list[Task]:
     """Micro-tasks 7.1 to 12, in the order of the curriculum."""
+    ask, solve = (_saying_in_two_ways, _copied_in_two_ways) if rules.phrasings else (partial(saying, 1), copied)
     signed = repeated(lambda draw: f"interleave: {draw.choice(words)} by {draw.choice('-#,')}{STOP}")
     joined = solving(r"interleave: ([^ .:]+) by ([^ ])\.", lambda word, by: long(by.join(word) + STOP, "good job!"))
     task = stateless_task
     return [
-        task("micro7.1", "saying a letter", saying(1, LETTERS), copied, "micro6"),
-        task("micro7.2", "saying a word", saying(1, words), copied, "micro7.1"),
+        task("micro7.1", "saying a letter", ask(LETTERS), solve, "micro6"),
+        task("micro7.2", "saying a word", ask(words), solve, "micro7.1"),
         task("micro7.3", "saying two words", saying(2, words), copied, "micro7.2"),
         task("micro8", "runs of spaces mean one", repeated(_spaced_letters), collapsing, "micro7.1"),
         task("micro9.1", "spelling a letter", spelling(LETTERS), spelled, "micro7.1"),
@@ -277,7 +295,18 @@ def saying(number: int, words: Sequence[str]) -> Questions:
     return repeated(lambda draw: f"say: {' '.join(draw.choice(words) for _ in range(number))}{STOP}")
 
 
-copied = solving(r"say: ([^.:]+)\.", lambda asked: long(asked + STOP, "correct!", "false!"))
+def _copied(asked: str) -> Solution:
+    return long(asked + STOP, "correct!", "false!")
+
+
+copied = solving(r"say: ([^.:]+)\.", _copied)
+_copied_in_two_ways = solving(r"say:? ([^.:]+)\.", _copied)
+_copied_word = solving(r"say: ([^ .:]+)\.", _copied)
+
+
+def _saying_in_two_ways(words: Sequence[str]) -> Questions:
+    """Asks for a word, with or without a colon behind the command."""
+    return repeated(lambda draw: f"say{draw.choice((':', ''))} {draw.choice(words)}{STOP}")
 
 
 def _spaced_letters(draw: Random) -> str:
@@ -370,6 +399,11 @@ def logic_tasks(words: Sequence[str], filtered: Sequence[str], rules: Rules) -> 
     renamed["micro10"] = (several(filtered), said_one_by_one)
     if rules.and_or_synonyms:
         renamed["micro13.1"] = (asked, solve)
+    named = renamed
+    if rules.phrasings:
+        contexts |= {"micro7.1": (saying(1, LETTERS), _copied_word), "micro14": kinds["micro14"]}
+        named = {**renamed, "micro7.2": (saying(1, filtered), _copied_word)}
+        renamed["micro7.1"] = (saying(1, LETTERS), _copied_word)
     before = ("micro9.2", "micro10", "micro11", "micro12")
     return [
         stateless_task("micro13.1", "and, or, not with letters", asked, solve, "micro12"),
@@ -380,8 +414,8 @@ def logic_tasks(words: Sequence[str], filtered: Sequence[str], rules: Rules) -> 
         stateless_task("micro14", "the order of letters", _letters_before, _next_letter, "micro7.1"),
         Task(
             "micro15", "the order of words", drawn(_sequence),
-            about_keys(lambda key, draw: f"say next after: {key}{STOP}"), _next_word, each_key_once, tolerance=2,
-            requires=("micro6", "micro14"),
+            about_keys(_asking_next_in_two_ways if rules.phrasings else _asking_next),
+            partial(_next_word, rules), each_key_once, tolerance=2, requires=("micro6", "micro14"),
         ),
         Task(
             "micro16", "questions tell what is to be done",
@@ -393,8 +427,8 @@ def logic_tasks(words: Sequence[str], filtered: Sequence[str], rules: Rules) -> 
             partial(_solving_synonyms, renamed), tolerance=2, requires=(*before[1:], "micro14", "micro16"),
         ),
         Task(
-            "micro20", "commands get new names", partial(_named, renamed, filtered[200:400]),
-            partial(_asking_by_name, renamed, filtered), partial(_solving_names, renamed), tolerance=2,
+            "micro20", "commands get new names", partial(_named, named, filtered[200:400], rules.phrasings),
+            partial(_asking_by_name, named, filtered), partial(_solving_names, named), tolerance=2,
             requires=("micro19",),
         ),
     ]  # fmt: skip
@@ -477,8 +511,19 @@ def _sequence(draw: Random) -> Hidden:
     return {"mapping": dict(zip(sequence, (word + STOP for word in sequence[1:]), strict=False))}
 
 
-def _next_word(question: str, hidden: Hidden) -> Solution:
-    word = matched(r"say next after: ([^.:]+)\.", question)[1]
+def _asking_next(key: str, draw: Random) -> str:
+    return f"say next after: {key}{STOP}"
+
+
+def _asking_next_in_two_ways(key: str, draw: Random) -> str:
+    return draw.choice((_asking_next(key, draw), f"after {key} comes what:{STOP}"))
+
+
+def _next_word(rules: Rules, question: str, hidden: Hidden) -> Solution:
+    pattern = r"say next after: ([^.:]+)\."
+    if rules.phrasings and question.startswith("after"):
+        pattern = r"after ([^.: ]+) comes what:\."
+    word = matched(pattern, question)[1]
     return short(stopped(looked_up(hidden, word, question)), key=word)
 
 
@@ -529,15 +574,23 @@ def _solving_synonyms(kinds: Kinds, question: str, hidden: Hidden) -> Solution:
     return _solving(kinds, _KNOWN.sub(lambda found: _MEANING[found[0]], question), hidden)
 
 
-def _named(kinds: Kinds, names: Sequence[str], draw: Random) -> Iterator[Hidden]:
+def _named(kinds: Kinds, names: Sequence[str], synonyms: bool, draw: Random) -> Iterator[Hidden]:
+    """:param synonyms: every other instance takes known synonyms, in place of `names`."""
     for hidden in _dealt(kinds, draw):
-        yield {**hidden, "names": dict(zip(SYNONYMS, draw.sample(names, len(SYNONYMS)), strict=True))}
+        chosen = draw.sample(names, len(SYNONYMS))
+        if synonyms and draw.random() < 0.5:
+            others = ([name for name in row[1:] if " " not in name] for row in SYNONYMS.values())
+            chosen = [draw.choice(names) for names in others]
+        yield {**hidden, "names": dict(zip(SYNONYMS, chosen, strict=True))}
 
 
 def _asking_by_name(kinds: Kinds, filtered: Sequence[str], hidden: Hidden, draw: Random) -> Iterator[str]:
     names = hidden["names"]
     taken = set(names.values())
-    kinds = {**kinds, "micro10": (several([word for word in filtered if word not in taken]), said_one_by_one)}
+    free = [word for word in filtered if word not in taken]
+    kinds = {**kinds, "micro10": (several(free), said_one_by_one)}
+    if "micro7.2" in kinds:
+        kinds["micro7.2"] = (saying(1, free), _copied_word)
     for question in _asking(kinds, hidden, draw):
         old = draw.choice(list(dict.fromkeys(_COMMANDS.findall(question))))
         new = names[old]

@@ -6,6 +6,7 @@ import signal
 import socket
 import sys
 import warnings
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from dataclasses import replace
@@ -409,6 +410,54 @@ def _stop(process: Popen[bytes]) -> None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, number)
     process.wait()
+
+
+# ---- Agents that are called like those of this process.
+
+
+class StartedAgent:
+    """An agent that a command starts as a process of its own: call it with the reward and the byte, it gives a byte.
+
+    `copy.deepcopy` starts another process, which hears the whole stream again. That is a copy if the agent says the
+    same whenever it hears the same: each of its bytes is compared. `close` ends the process.
+    """
+
+    def __init__(self, settings: RemoteSettings) -> None:
+        """:raises InputError: no command, or as of `Host` and `Host.agent`."""
+        if settings.command is None:
+            raise InputError("an agent of another process that is to be copied needs --command, which starts a new one")
+        self._settings = settings
+        self._heard, self._said = array("h"), bytearray()
+        with ExitStack() as ending:
+            host = ending.enter_context(Host(replace(settings, port=0)))  # several may run at a time
+            self._ask = ending.enter_context(host.agent(lambda text: None)).ask
+            self._ending = ending.pop_all()
+
+    def __call__(self, reward: int, byte: int) -> int:
+        """:raises InputError: as `Wire.ask`."""
+        said = self._ask(reward, byte)
+        self._heard.extend((reward, byte))
+        self._said.append(said)
+        return said
+
+    def __deepcopy__(self, memo: Any) -> "StartedAgent":
+        """:raises InputError: the new process says something else."""
+        other, heard = StartedAgent(self._settings), iter(self._heard)
+        try:
+            for step, (reward, byte, said) in enumerate(zip(heard, heard, self._said, strict=True), 1):
+                if (again := other(reward, byte)) != said:
+                    raise InputError(
+                        f"the agent cannot be copied: it heard the same stream again, and said {chr(again)!r} at step "
+                        f"{step:,} where it had said {chr(said)!r}; what it draws has to come from a fixed seed"
+                    )
+        except BaseException:
+            other.close()
+            raise
+        return other
+
+    def close(self) -> None:
+        """End the process."""
+        self._ending.close()
 
 
 # ---- A session with an agent that is another program.

@@ -9,7 +9,7 @@ from typing import Any
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, settings, shown, unknown
 
-from .curriculum import Curriculum, find_task, load_curriculum, of_names, shipped_curricula
+from .curriculum import Curriculum, at_place, find_task, load_curriculum, of_names, shipped_curricula
 from .task import Hidden, Rules, Task
 
 
@@ -17,8 +17,8 @@ from .task import Hidden, Rules, Task
 class GradualSettings(Rules):
     """Which tasks are played, and by which rules.
 
-    :ivar tasks: "challenge" or another curriculum that ships, the path of a curriculum file, names of tasks, or a
-        `Curriculum`.
+    :ivar tasks: "challenge" or another curriculum that ships, the path of a curriculum file, names of tasks,
+        "module:name" of tasks of your own, or a `Curriculum`.
     :ivar success_threshold: successes in a row that end a task; None for the curriculum's.
     :ivar max_steps: bytes after which an episode is cut off.
     """
@@ -35,6 +35,8 @@ class GradualSettings(Rules):
         chosen = self.tasks
         if isinstance(chosen, str) and (chosen in shipped_curricula() or chosen.endswith((".toml", ".json"))):
             chosen = load_curriculum(chosen, self.rules)
+        elif isinstance(chosen, str) and ":" in chosen:
+            chosen = at_place(chosen)
         elif not isinstance(chosen, Curriculum):
             chosen = of_names([chosen] if isinstance(chosen, str) else chosen, self.rules)
         if self.success_threshold is not None:
@@ -104,7 +106,7 @@ class SessionSettings(Rules):
     """What a command plays.
 
     :ivar tasks: names of tasks with commas between them, or a curriculum: "challenge", "extended", "hexadecimal",
-        "small_world", or the path of a .toml or .json file.
+        "small_world", the path of a .toml or .json file, or MODULE:NAME of tasks in Python.
     :ivar success_threshold: successes in a row that end a task; the challenge's is 5.
     :ivar seed: fixes all that is drawn.
     """

@@ -135,6 +135,8 @@ class Task:
         answers have one part.
     :ivar adaptive: once ten answers in a row ended with a full stop, wrong ones get the feedback of right ones, too
         (A.2.5.6).
+    :ivar predict_repeats: an instance counts as solved if no answer was wrong to a question whose `Solution.key` had
+        been asked before; it has no limit but the time-out (A.2.5.2.1).
     :ivar requires: names of the tasks to learn before.
     """
 
@@ -151,6 +153,7 @@ class Task:
     letters: Literal["end", "first wrong", "each"] = "end"
     reply: str = ""
     adaptive: bool = False
+    predict_repeats: bool = False
     requires: tuple[str, ...] = ()
 
     @property
@@ -267,6 +270,14 @@ class Rules:
     :ivar adaptive_stop: in micro5.6 the feedback on wrong answers has no full stop either, once ten answers in a row
         ended with one (A.2.5.6).
     :ivar early_stop: in micro5.5 to 5.18 a full stop ends an answer, even a short one (A.2.5.7).
+    :ivar predict_repeats: in micro5.1 to 5.18 an instance counts as solved if every answer to a question that comes
+        again in it is right. It ends with ten right answers in a row, also after a mistake, or with its time-out
+        (A.2.5.2.1).
+    :ivar whole_alphabet: in micro3 an instance exchanges all 26 letters, and asks by running text, whose signs and
+        spaces mean themselves (A.2.3).
+    :ivar phrasings: questions that only the document has come beside those of the program: `say a.` in micro7.1 and
+        7.2, `after one comes what:.` in micro15, `say: a.` and `after d comes what:.` in micro16, `write: a.` in
+        micro19, and in micro20 one word to say and known synonyms as names, `print is as say - print: panda.`
     :ivar joined_or: in micro13.2 the answer to "or" is some of the words, one behind the other (A.2.13.2).
     :ivar and_or_synonyms: micro19 and micro20 also ask what micro13.1 asks, so that "and" and "or" have synonyms
         (A.2.19).
@@ -277,6 +288,9 @@ class Rules:
     upstream_quirks: bool = False
     adaptive_stop: bool = False
     early_stop: bool = False
+    predict_repeats: bool = False
+    whole_alphabet: bool = False
+    phrasings: bool = False
     joined_or: bool = False
     and_or_synonyms: bool = False
     strict_descriptions: bool = False

@@ -29,7 +29,7 @@ from .play import ENDS, print_result, watching
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from gumption.agents.gradual.validation import Chain
+    from gumption.agents.gradual.validation import Chain, MakeAgent
     from gumption.envs.gradual.engine import TaskRecord
     from gumption.envs.gradual.remote import Wire
     from gumption.envs.gradual.session import Result
@@ -45,16 +45,15 @@ _SHOWN = 24  # tasks that a terminal has room for
 _WIDEST = 30  # characters of a bar
 
 
-RUN_SCHEMA, VALIDATION_SCHEMA = "gumption/gradual-run/1", "gumption/gradual-validation/1"
+RUN_SCHEMA, VALIDATION_SCHEMA = "gumption/gradual-run/1", "gumption/gradual-validation/2"
+VARIATION_SCHEMA = "gumption/gradual-variation/1"
 FLAGS = {"success_threshold": "threshold"}
-AgentName = Annotated[
-    str,
-    typer.Option(
-        "--agent",
-        help="learner, silent, echo, random, table, knowledge.nq of an earlier run, the folder of a run of `pretrain`, "
-        "or MODULE:NAME of what makes an agent of a seed: (reward, byte) -> byte.",
-    ),
-]
+AGENT = typer.Option(
+    "--agent",
+    help="learner, silent, echo, random, table, knowledge.nq of an earlier run, the folder of a run of `pretrain`, "
+    "or MODULE:NAME of what makes an agent of a seed: (reward, byte) -> byte.",
+)
+AgentName = Annotated[str, AGENT]
 
 
 @settings
@@ -110,7 +109,9 @@ def run(*, config: RunSettings, agent: AgentName = "learner", out: NewFolder | N
     console.print(f"{passed} of {len(knower)} tasks passed; {ended}; a perfect knower: {sum(knower.values()):,}")
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-        write_sealed(out / RESULT, {**described(config), "agent": agent, "knower": knower, **result.figures()})
+        write_sealed(
+            out / RESULT, {**described(RUN_SCHEMA, config), "agent": agent, "knower": knower, **result.figures()}
+        )
         if isinstance(player, GradualLearner):
             graph = KnowledgeGraph()
             player.update(graph)
@@ -167,63 +168,201 @@ def pretrain(config: RecurrentConfig, run: Run = Path("runs/recurrent"), resume:
     )
 
 
+@settings
+class TrialSettings(RemoteSettings):
+    """How fresh agents are tried, of this process or another one.
+
+    :ivar max_steps: of each task.
+    :ivar seed: of the first run; the others have the next ones.
+    :ivar seeds: runs of each kind.
+    :ivar command: starts the agent as a process of its own, in place of --agent: a new one for each run.
+    """
+
+    max_steps: Count = 200_000
+    seeds: Count = 5
+
+
+_OF_RUNS = ("max_seconds", "address", "port", "final_notice")  # settings of `serve` that no trial has
+
+
+@settings
+class ValidationSettings(TrialSettings):
+    """How an agent is validated.
+
+    :ivar orders: in how many orders the tasks are learned: the given one, then drawn ones, always the same.
+    :ivar command: starts the agent as a process of its own, in place of --agent: a new one for each run. A copy of it
+        is a new process that hears the same stream again, and has to say the same.
+    """
+
+    orders: Count = 2
+
+
+@settings
+class VariationSettings(TrialSettings):
+    """How an agent is tried on variations."""
+
+    max_steps: Count = 20_000
+    seeds: Count = 3
+
+
+def _maker(agent: str | None, default: str, config: TrialSettings) -> MakeAgent:
+    """What makes the agents of a trial; InputError where two are named."""
+    from gumption.agents.gradual.validation import find_agent
+    from gumption.envs.gradual.remote import StartedAgent
+
+    if config.command is None:
+        return find_agent(agent or default)
+    if agent is not None:
+        raise InputError("--agent and --command are two agents: give one of them")
+    return lambda seed: StartedAgent(config)
+
+
+def _write_trial(out: Path, schema: str, config: TrialSettings, agent: str, found: dict[str, Any]) -> None:
+    from gumption.data.sealed import write_sealed
+
+    about = described(schema, config)
+    write_sealed(out, {**about, "agent": about["settings"]["command"] or agent, **found})
+
+
+CHALLENGE = ("challenge",)
+
+
 @app.command(epilog="Example: gumption gradual validate --agent table --chain 'micro1>micro2' --seeds 3")
+@from_config(ValidationSettings, flags=FLAGS, skip=_OF_RUNS)
 def validate(
     *,
-    agent: AgentName = "table",
+    config: ValidationSettings,
+    agent: Annotated[str | None, AGENT] = None,
     chain: list[str] | None = None,
     again: list[str] | None = None,
-    seeds: Count = 5,
-    max_steps: Count = 200_000,
-    threshold: Count = 5,
     out: NewFile | None = None,
 ) -> None:
-    """Compare the steps on a task after its prerequisites with those of the same agent without them.
+    """Does an agent learn gradually, and does it forget? (Evaluation criteria 2 and 3)
 
-    Without --chain these are the dependencies that the challenge's document names. With --again tasks are learned in
-    the given order and then played again (Evaluation criteria 2 and 3).
+    It learns gradually if a task takes it fewer steps after its prerequisites than without them: the lower end of the
+    ratio's 95 % bootstrap interval is above 1. It has kept a task if, after other tasks, its steps are nearer to those
+    right after it was learned, by a copy of the agent, than to those of a new agent.
+
+    Without --chain these are the dependencies that the challenge's document names, with --tasks those that the tasks
+    name as `requires`. Without --agent and --command it is the table.
 
     :param chain: TASK,...>TASK: what is learned first, and what builds on it; may be given again.
-    :param again: Play this task again after all; may be given again.
-    :param seeds: Runs of either arm of a chain.
-    :param max_steps: Of each task.
-    :param threshold: Solved instances in a row that end a task.
+    :param again: Play this task again after all others; may be given again. With --tasks it is each of them.
     :param out: Write the figures as JSON.
     """
     from rich.console import Console
-    from rich.table import Table
 
-    from gumption.agents.gradual.validation import CHAINS, find_agent, gradual_learning, not_forgetting
-    from gumption.data.provenance import command_line, hardware, versions
-    from gumption.data.writing import write_json
+    from gumption.agents.gradual.validation import CHAINS, gradual_learning, not_forgetting, required
+    from gumption.envs.gradual import known_tasks
 
-    make = find_agent(agent)
-    chosen = CHAINS if chain is None else [read_chain(text) for text in chain]
-    console = Console()
+    make = _maker(agent, "table", config)
+    curriculum, own = config.curriculum(), config.tasks != CHALLENGE
+    chains = [read_chain(text) for text in chain] if chain else required(curriculum.tasks) if own else CHAINS
+    played = again or ([task.name for task in curriculum.tasks] if own and len(curriculum.tasks) > 1 else [])
+    if not chains and not played:
+        raise InputError("there is nothing to validate: the one task requires no other; name a chain with --chain")
     with Console(stderr=True).status("validating") as status:
 
         def tell(text: str) -> None:
             status.update(text)
 
-        how: dict[str, Any] = {"seeds": seeds, "max_steps": max_steps, "success_threshold": threshold}
-        found = list(gradual_learning(make, chosen, tell=tell, **how)) if chosen else []
-        replayed = not_forgetting(make, again, tell=tell, **how) if again else []
-    table = Table("chain", "steps after", "steps alone", "ratio", "at most", "p", "passed", title="Gradual learning")
-    for one in found:
-        table.add_row(one.chain, _steps(one.after), _steps(one.alone), f"{one.ratio:.2f}", f"{one.at_most:.2f}",
-                      f"{one.p:.3f}", "yes" if one.passed else "no")  # fmt: skip
-    console.print(table)
-    if replayed:
-        table = Table("task", "steps when new", "steps again", "kept", title="Not forgetting")
-        for one in replayed:
-            table.add_row(one.task, _steps(one.first), _steps(one.again), "yes" if one.kept else "no")
-        console.print(table)
+        how: dict[str, Any] = {
+            "seeds": config.seeds, "orders": config.orders, "first_seed": config.seed, "max_steps": config.max_steps,
+            "success_threshold": curriculum.success_threshold, "tell": tell,
+            "tasks": {**known_tasks(config.rules), **{task.name: task for task in curriculum.tasks}},
+        }  # fmt: skip
+        found = [one.figures() for one in gradual_learning(make, chains, **how)]
+        replayed = [one.figures() for one in not_forgetting(make, played, **how)] if played else []
+    _show_validation(found, replayed)
     if out is not None:
-        write_json(out, {
-            "schema": VALIDATION_SCHEMA, "agent": agent, **how,
-            "chains": [one.figures() for one in found], "again": [one.figures() for one in replayed],
-            "command": command_line(sys.argv[1:]), "hardware": hardware(), "versions": versions(),
-        })  # fmt: skip
+        _write_trial(out, VALIDATION_SCHEMA, config, agent or "table", {"chains": found, "again": replayed})
+
+
+def _show_validation(chains: Sequence[dict[str, Any]], again: Sequence[dict[str, Any]]) -> None:
+    """Print a row for each chain and each task, and below it one for each order where there are several."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from .experiments import count_verdicts, middle, with_ends
+
+    console = Console()
+    if chains:
+        table = Table(
+            "chain", "steps after", "steps alone", "ratio", "at most", "p", "passed", title="Gradual learning"
+        )
+        for one in chains:
+            after = [steps for order in one["orders"] for steps in order["after"]]
+            table.add_row(
+                one["chain"], middle(after), middle(one["alone"]), with_ends(one), f"{one['at_most']:.2f}",
+                f"{one['p']:.3f}", _yes(one["passed"]),
+            )  # fmt: skip
+            for order in one["orders"] if len(one["orders"]) > 1 else ():
+                told = _yes(order["passed"])
+                table.add_row(_told_order(order), middle(order["after"]), "", with_ends(order), "", "", told)
+        console.print(table)
+        print(f"passed on {sum(one['passed'] for one in chains)} of {len(chains)} chains")
+    if again:
+        table = Table("task", "new", "just learned", "new / just learned", "again", "verdict", title="Not forgetting")
+        for one in again:
+            arms = ([steps for order in one["orders"] for steps in order[arm]] for arm in ("learned", "again"))
+            learned, after_all = map(middle, arms)
+            table.add_row(one["task"], middle(one["fresh"]), learned, with_ends(one), after_all, one["verdict"])
+            for order in one["orders"] if len(one["orders"]) > 1 else ():
+                told = order["verdict"]
+                table.add_row(_told_order(order), "", middle(order["learned"]), "", middle(order["again"]), told)
+        console.print(table)
+        print(count_verdicts([one["verdict"] for one in again]))
+
+
+def _told_order(order: dict[str, Any]) -> str:
+    return "  " + ", ".join(order["order"])
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+@app.command(epilog="Example: gumption gradual vary --agent table --tasks micro4,micro5.2 --seeds 1")
+@from_config(VariationSettings, flags=FLAGS, skip=_OF_RUNS)
+def vary(
+    *,
+    config: VariationSettings,
+    agent: Annotated[str | None, AGENT] = None,
+    variations: Path | None = None,
+    out: NewFile | None = None,
+) -> None:
+    """Play tasks in other words, with other signs and with other feedback: what does an agent rely on?
+
+    Each task is played alone by fresh agents, as it is and in each variation. Without --agent and --command it is the
+    learner.
+
+    :param variations: File of variations, TOML or JSON.  (default: those that ship)
+    :param out: Write the steps as JSON.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from gumption.agents.gradual.validation import vary
+    from gumption.envs.gradual.variations import Variation, load_variations
+
+    from .experiments import AS_IT_IS, middle
+
+    make, curriculum = _maker(agent, "learner", config), config.curriculum()
+    chosen = [Variation(AS_IT_IS), *load_variations(variations)]
+    with Console(stderr=True).status("varying") as status:
+        found = list(vary(
+            make, curriculum.tasks, chosen, seeds=config.seeds, first_seed=config.seed, max_steps=config.max_steps,
+            success_threshold=curriculum.success_threshold, tell=status.update,
+        ))  # fmt: skip
+    table = Table("task", *(one.variation for one in found), title="Steps, median of the runs that passed")
+    for task in curriculum.tasks:
+        table.add_row(task.name, *(middle(one.steps[task.name]) for one in found))
+    table.add_section()
+    table.add_row("passed", *(f"{one.passed} of {len(curriculum.tasks)}" for one in found))
+    Console().print(table)
+    if out is not None:
+        about = {"variations": [asdict(one) for one in chosen], "found": [one.figures() for one in found]}
+        _write_trial(out, VARIATION_SCHEMA, config, agent or "learner", about)
 
 
 def read_chain(text: str) -> Chain:
@@ -235,17 +374,6 @@ def read_chain(text: str) -> Chain:
     if not (arrow and names and target.strip()):
         raise InputError(f"--chain is {text!r}; it has the form micro1,micro2>micro3")
     return Chain(names, target.strip())
-
-
-def _steps(steps: tuple[int | None, ...]) -> str:
-    """The median and how many runs passed."""
-    from statistics import median
-
-    passed = sorted(one for one in steps if one is not None)
-    if not passed:
-        return f"none of {len(steps)} passed"
-    told = f"{median(passed):,.0f}"
-    return told if len(passed) == len(steps) else f"{told} ({len(passed)} of {len(steps)} passed)"
 
 
 @from_config(RemoteSettings, flags=FLAGS)
@@ -275,7 +403,7 @@ def serve(*, config: RemoteSettings, out: NewFile = Path("gradual.json"), keep: 
                 break
 
 
-def described(settings: SessionSettings) -> dict[str, Any]:
+def described(schema: str, settings: SessionSettings) -> dict[str, Any]:
     """The record of a run without its figures, and without paths of this machine."""
     from gumption.data.provenance import command_line, hardware, versions, without_folders
 
@@ -283,7 +411,7 @@ def described(settings: SessionSettings) -> dict[str, Any]:
     if used.get("command") is not None:  # which starts the agent
         used["command"] = without_folders(shlex.split(used["command"]))
     return {
-        "schema": RUN_SCHEMA, "world": "gradual", "command": command_line(sys.argv[1:]), "settings": used,
+        "schema": schema, "world": "gradual", "command": command_line(sys.argv[1:]), "settings": used,
         "versions": versions(), "hardware": hardware(),
     }  # fmt: skip
 
@@ -297,7 +425,7 @@ class Record:
             number += 1
             self.path = path.with_stem(f"{path.stem}-{number}")
         self._began, self._written = monotonic(), 0.0
-        self._about = {**described(settings), "began": datetime.now(UTC).isoformat(timespec="seconds")}
+        self._about = {**described(RUN_SCHEMA, settings), "began": datetime.now(UTC).isoformat(timespec="seconds")}
 
     def update(self, result: Result) -> None:
         """Write the result so far, every few seconds while it plays."""

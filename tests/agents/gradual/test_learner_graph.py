@@ -47,6 +47,17 @@ def test_a_learner_made_from_it_knows_the_tasks(graph: KnowledgeGraph) -> None:
         assert record.questions - record.right <= 4, name
 
 
+def test_another_learner_goes_on_from_one_fact_of_the_export(graph: KnowledgeGraph) -> None:
+    """The readable facts are for people: with the JSON alone the learner says the same."""
+    state = KnowledgeGraph()
+    state.add(graph.triples(subject="learner", relation="state", graph="gradual/learned"), graph="gradual/learned")
+    assert len(state) == 1 < len(graph)
+    whole, alone = (GradualLearner.from_graph(one) for one in (graph, state))
+    for name in NAMES[1:]:
+        steps = [Session([all_tasks()[name]], one, seed=5, max_steps=10_000).run().steps for one in (whole, alone)]
+        assert steps[0] == steps[1], name
+
+
 def test_it_writes_the_same_graph_again(graph: KnowledgeGraph) -> None:
     copy = KnowledgeGraph()
     GradualLearner.from_graph(graph).update(copy)

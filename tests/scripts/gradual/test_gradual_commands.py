@@ -1,12 +1,15 @@
 """`gumption gradual`: agents are run and validated, and results are kept."""
 
 import json
+import shlex
+import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from gumption.data import InputError
+from gumption.data.sealed import read_sealed
 from gumption.scripts.gradual.bench import MIX, Settings, one_stream, rates_of_many
 from gumption.scripts.gradual.commands import app
 
@@ -61,13 +64,110 @@ def test_an_agent_of_ones_own_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_chains_and_tasks_that_come_again_are_validated(tmp_path: Path) -> None:
     out = tmp_path / "found.json"
     told = run(
-        "validate", "--agent", "echo", "--chain", "micro4>micro2", "--again", "micro4", "--seeds", "2",
-        "--max-steps", "500", "--out", str(out),
+        "validate", "--agent", "echo", "--chain", "micro4>micro2", "--again", "micro4", "--again", "micro2",
+        "--seeds", "2", "--max-steps", "500", "--out", str(out),
     )  # fmt: skip
     assert "Gradual learning" in told
-    found = json.loads(out.read_text())
-    assert found["chains"][0]["after"] == found["chains"][0]["alone"] == [None, None]
-    assert found["again"] == [{"task": "micro4", "first": [50, 50], "again": [50, 50], "kept": True}]
+    assert "passed on 0 of 1 chains" in told
+    assert "0 of 0 kept, 2 not told" in told
+    found = read_sealed(out)
+    assert (found["schema"], found["agent"]) == ("gumption/gradual-validation/2", "echo")
+    [chain] = found["chains"]
+    assert chain["orders"][0]["after"] == chain["alone"] == [None, None]
+    assert [(one["task"], one["fresh"], one["verdict"]) for one in found["again"]] == [
+        ("micro4", [50, 50], "not told"), ("micro2", [None, None], "not told"),
+    ]  # fmt: skip
+    assert [order["order"] for order in found["again"][0]["orders"]] == [["micro4", "micro2"]]
+    assert (found["settings"]["orders"], found["settings"]["seeds"]) == (2, 2)
+
+
+OWN = """
+from gumption.envs.gradual import Solution, Task, stateless
+
+def named(name, *requires):
+    def ask(hidden, draw):
+        while True:
+            yield f"{name}?"
+    right = Solution(f"{name}.", ("+;",), ("-;",))
+    return Task(name, "", stateless, ask, lambda asked, hidden: right, requires=requires)
+
+TASKS = [named("a"), named("b", "a"), named("c", "a", "b")]
+NUMBER = 7
+def empty():
+    return []
+"""
+# Answers a name that it has heard twenty times before, whatever task it was in.
+REPEATING = """
+import sys
+heard, saying, name = {}, "", ""
+while pair := sys.stdin.buffer.read(2):
+    byte = chr(pair[1])
+    if byte == "?":
+        heard[name] = heard.get(name, 0) + 1
+        saying = f"{name}." if heard[name] > 20 else "."
+    elif byte.isalpha():
+        name = byte
+    said, saying = saying[:1] or " ", saying[1:]
+    sys.stdout.buffer.write(said.encode())
+    sys.stdout.buffer.flush()
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with tasks and an agent of one's own."""
+    (tmp_path / "tasks_of_mine.py").write_text(OWN)
+    (tmp_path / "agent.py").write_text(REPEATING)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_an_agent_of_another_process_is_validated_on_tasks_of_ones_own(own: Path) -> None:
+    command = shlex.join([sys.executable, str(own / "agent.py")])
+    told = run(
+        "validate", "--command", command, "--transport", "pipe", "--tasks", "tasks_of_mine:TASKS", "--seeds", "2",
+        "--threshold", "1", "--max-steps", "600", "--out", "found.json",
+    )  # fmt: skip
+    assert "3 of 3 kept" in told
+    found = read_sealed(own / "found.json")
+    assert [chain["chain"] for chain in found["chains"]] == ["a -> b", "a ... b -> c"]
+    assert [[order["order"] for order in chain["orders"]] for chain in found["chains"]] == [
+        [["a"]], [["a", "b"], ["b", "a"]],
+    ]  # fmt: skip
+    assert [one["verdict"] for one in found["again"]] == ["kept"] * 3
+    assert found["agent"] == found["settings"]["command"]
+    assert str(own) not in (own / "found.json").read_text()
+
+
+def test_tasks_of_ones_own_are_named_by_their_module(own: Path) -> None:
+    assert "3 of 3 tasks passed" not in run(
+        "run", "--agent", "echo", "--tasks", "tasks_of_mine:TASKS", "--max-steps", "50"
+    )
+    assert "micro4" in run("run", "--agent", "echo", "--tasks", "micro4,tasks_of_mine:TASKS", "--max-steps", "70")
+    for name, message in (
+        ("NUMBER", "tasks_of_mine has no curriculum, task or function 'NUMBER'"),
+        ("NONE", "tasks_of_mine has no curriculum, task or function 'NONE'"),
+        ("empty", "it is a Curriculum, a Task or a list of tasks"),
+    ):
+        with pytest.raises(InputError, match=message):
+            run("run", "--agent", "echo", "--tasks", f"tasks_of_mine:{name}", "--max-steps", "50")
+
+
+def test_tasks_are_varied(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('[[variation]]\nname = "signs"\ncharacters = {"a" = "x"}\n')
+    out = tmp_path / "varied.json"
+    told = run(
+        "vary", "--agent", "table", "--tasks", "micro4,micro7.1", "--seeds", "1", "--max-steps", "2000",
+        "--variations", str(tmp_path / "mine.toml"), "--threshold", "1", "--out", str(out),
+    )  # fmt: skip
+    assert "1 of 2" in told
+    found = read_sealed(out)
+    assert found["schema"] == "gumption/gradual-variation/1"
+    assert [one["variation"] for one in found["found"]] == ["as it is", "signs"]
+    assert [one["passed"] for one in found["found"]] == [1, 1]
+    assert found["found"][1]["steps"]["micro7.1"] == [None]
+    assert found["variations"][1]["characters"] == [["a", "x"]]
+    assert {"command", "versions", "hardware", "settings"} <= found.keys()
 
 
 @pytest.mark.parametrize(
@@ -77,6 +177,10 @@ def test_chains_and_tasks_that_come_again_are_validated(tmp_path: Path) -> None:
         (("run", "--agent", "no_such_module:make"), "--agent no_such_module:make: there is no module"),
         (("run", "--tasks", "micro5"), "the curriculum has no 'micro5'"),
         (("validate", "--chain", "micro4"), "it has the form micro1,micro2>micro3"),
+        (("validate", "--again", "micro4", "--chain", "micro4>micro2", "--max-steps", "9"), "name at least two tasks"),
+        (("validate", "--tasks", "micro1"), "there is nothing to validate: the one task requires no other"),
+        (("validate", "--agent", "echo", "--command", "python"), "--agent and --command are two agents"),
+        (("vary", "--agent", "echo", "--command", "python"), "--agent and --command are two agents"),
     ],
 )
 def test_what_cannot_be_run_is_told(arguments: tuple[str, ...], message: str) -> None:

@@ -7,7 +7,15 @@ import pytest
 
 from gumption.agents.run_folder import read_final
 from gumption.data import InputError
-from gumption.scripts.gradual.experiments import AGAIN, EXPERIMENTS, RECURRENT, CurriculumRuns, ValidationRuns
+from gumption.envs.gradual import load_variations
+from gumption.scripts.gradual.experiments import (
+    AGAIN,
+    EXPERIMENTS,
+    RECURRENT,
+    CurriculumRuns,
+    ValidationRuns,
+    VariationRuns,
+)
 from gumption.scripts.results import Condition, Job
 
 MACHINE = {"hardware": {"cpu": "a CPU", "cores": 2}, "versions": {"python": "3"}, "workers": 1, "command": "gumption",
@@ -48,19 +56,37 @@ def test_the_curriculum_is_told_by_agent_and_task(tmp_path: Path) -> None:
 
 def test_chains_are_told_with_both_arms(tmp_path: Path) -> None:
     kind = ValidationRuns()
-    limit = {"max_steps": 400, "agent": "echo"}
+    limit = {"max_steps": 400, "agent": "echo", "orders": 2}
     conditions = {
         "4 -> 2": Condition({**limit, "prerequisites": ["micro4"], "target": "micro2"}, target=1.5),
-        "2 -> 4": Condition({**limit, "prerequisites": ["micro2"], "target": "micro4"}),
+        "4, 2 -> 4": Condition({**limit, "prerequisites": ["micro2", "micro1"], "target": "micro4"}),
         "played again": Condition({**limit, "tasks": ["micro4", "micro2"]}, AGAIN),
     }
     rows = [row(kind, label, condition, tmp_path) for label, condition in conditions.items()]
     told = kind.markdown(EXPERIMENTS["gradual-validation"], {**MACHINE, "rows": rows})
-    assert "| 4 -> 2 | 2 | none passed | none passed | 1.00 | 8.00 | 1 | no |" in told
-    assert "| 2 -> 4 | 2 | 50 | 50 | 1.00 | 1.00 | 1 | no |" in told
-    assert "| played again | 2 | - | - | - | - | - | 1 of 2 kept |" in told
-    assert "| micro4 | 50 | 50 | yes |" in told
-    assert "| micro2 | none passed | none passed | no |" in told
+    assert "| 4 -> 2 | 2 | 1 | none passed | none passed | 1.00 (1.00 to 1.00) | 8.00 | 1 | no |" in told
+    assert "| 4, 2 -> 4 | 2 | 2 | 50 | 50 | 1.00 (1.00 to 1.00) | 1.00 | 1 | no |" in told
+    assert "| 4, 2 -> 4 | 2 | micro1, micro2 | 50 | 1.00 (1.00 to 1.00) | no |" in told
+    assert "| played again | 2 | 2 | - | - | - | - | - | 0 of 0 kept, 2 not told |" in told
+    assert "| micro4 | 50 | 50 | 1.00 (1.00 to 1.00) | 50 | not told | not told |" in told
+    assert "| micro2 | none passed | none passed | 1.00 (1.00 to 1.00) | none passed | not told | not told |" in told
+    assert "Orders: micro2, micro4; micro4, micro2." in told
+
+
+def test_variations_are_told_with_the_tasks_that_are_passed(tmp_path: Path) -> None:
+    kind = VariationRuns()
+    each = {"max_steps": 400, "agent": "echo", "tasks": ["micro4", "micro7.1"]}
+    conditions = {name: Condition({**each, "variation": name}) for name in ("as it is", "other letters")}
+    rows = [row(kind, label, condition, tmp_path) for label, condition in conditions.items()]
+    told = kind.markdown(EXPERIMENTS["gradual-variations"], {**MACHINE, "rows": rows})
+    assert "| as it is | 2 | 1 of 2 | 1 |" in told
+    assert "| other letters | 2 | 1 of 2 | 1 |" in told
+    assert "| micro7.1 | - | - |" in told
+    assert "| micro4 | 50 | 50 |" in told
+
+
+def test_the_variations_of_the_experiment_are_those_that_ship() -> None:
+    assert list(EXPERIMENTS["gradual-variations"].conditions) == ["as it is", *(one.name for one in load_variations())]
 
 
 def test_agents_run_on_the_cpu() -> None:

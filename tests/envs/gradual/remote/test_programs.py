@@ -3,6 +3,8 @@
 import socket
 import sys
 import time
+from contextlib import closing
+from copy import deepcopy
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -12,7 +14,7 @@ import pytest
 from gumption.data import InputError, Note
 from gumption.envs.gradual import Result, Session, challenge
 from gumption.envs.gradual import remote as module
-from gumption.envs.gradual.remote import Host, RemoteSettings, connect, play
+from gumption.envs.gradual.remote import Host, RemoteSettings, StartedAgent, connect, play
 
 # An agent in two bytes and one: it says back what it hears, and ends as it is told to at its tenth byte.
 PIPED = """
@@ -274,3 +276,58 @@ def test_tasks_that_are_not_there(tasks: tuple[str, ...], told: str) -> None:
 def test_the_challenge_is_what_is_played_by_default() -> None:
     assert RemoteSettings().curriculum() == challenge()
     assert RemoteSettings(success_threshold=2, early_stop=True).curriculum().success_threshold == 2
+
+
+# ---- Agents that are called, and copied, like those of this process.
+
+COUNTING = """
+import os
+number = 0
+while pair := os.read(0, 2):
+    number += pair[0] == 1
+    os.write(1, bytes([97 + number]))
+"""
+DRAWING = """
+import os, random
+while pair := os.read(0, 2):
+    os.write(1, bytes([97 + random.SystemRandom().randrange(26)]))
+"""
+
+
+def started(folder: Path, text: str, **settings: Any) -> StartedAgent:
+    return StartedAgent(RemoteSettings(**{"command": program(folder, text), "transport": "pipe", **settings}))
+
+
+def test_a_started_agent_is_copied_by_the_same_stream(tmp_path: Path) -> None:
+    with closing(started(tmp_path, COUNTING)) as agent:
+        assert [agent(reward, 0) for reward in (0, 1, -1, 1)] == [97, 98, 98, 99]
+        with closing(deepcopy(agent)) as copy, closing(deepcopy(copy)) as other:
+            assert copy(1, 5) == copy(0, 5) == other(1, 5) == 100
+            assert agent(0, 5) == 99, "it has not heard what the copies heard"
+
+
+def test_several_agents_that_connect_run_at_a_time(tmp_path: Path) -> None:
+    command = program(tmp_path, CONNECTED, "tcp")
+    with closing(started(tmp_path, CONNECTED, command=command, transport="tcp")) as agent:
+        assert agent(0, 65) == 65
+        with closing(deepcopy(agent)) as copy:
+            assert (copy(1, 66), agent(0, 67)) == (66, 67)
+
+
+def test_a_started_agent_that_says_something_else_is_no_copy(tmp_path: Path) -> None:
+    with closing(started(tmp_path, DRAWING)) as agent:
+        for _ in range(40):
+            agent(0, 0)
+        told = "cannot be copied: it heard the same stream again, and said .* at step .* has to come from a fixed seed"
+        with pytest.raises(InputError, match=told):
+            deepcopy(agent)
+
+
+def test_a_started_agent_that_ends_or_has_no_command_is_told(tmp_path: Path) -> None:
+    with (
+        closing(started(tmp_path, "import os, sys; os.read(0, 2); sys.exit(4)")) as agent,
+        pytest.raises(InputError, match="the agent ended with exit code 4"),
+    ):
+        agent(0, 65)
+    with pytest.raises(InputError, match="needs --command"):
+        StartedAgent(RemoteSettings())

@@ -1,0 +1,137 @@
+"""The same tasks in other words, with other signs, with other feedback: what an agent relies on shows where it fails.
+
+A variation is data, and a file of variations (TOML or JSON) is a list of them:
+
+    [[variation]]
+    name = "other words"
+    words = {say = "utter", spell = "letters"}    # exchanged wherever they stand free, in all that is sent and said
+
+    [[variation]]
+    name = "other signs"
+    characters = {"." = "x"}                      # exchanged in all that is sent and said
+
+    [[variation]]
+    name = "other feedback"                       # in place of the feedback of tasks that give any
+    right = "yes ;"
+    wrong = "no, {answer} it was ;"
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from random import Random
+from typing import Annotated, Any
+
+from annotated_types import Len
+
+from gumption.data import InputError
+from gumption.data.settings import checked, settings
+
+from .curriculum import Table, check_template, names_of, read_table
+from .session import Agent
+from .task import Hidden, Solution, Task
+
+_WORD = re.compile("[A-Za-z_]+")
+SHIPPED = Path(__file__).parent / "variations.toml"
+
+
+@settings
+class Variation:
+    """How tasks are varied. Both kinds of exchange go both ways, so that nothing becomes ambiguous.
+
+    :ivar words: word -> the word that it changes places with; runs of letters and "_".
+    :ivar characters: character -> the one that it changes places with.
+    :ivar right, wrong: the feedback on a right or a wrong answer, with {answer} for the expected one; None for the
+        task's own.
+    """
+
+    name: str
+    words: tuple[tuple[str, str], ...] = ()
+    characters: tuple[tuple[str, str], ...] = ()
+    right: str | None = None
+    wrong: str | None = None
+
+    def __post_init__(self) -> None:
+        """:raises InputError: what is no word or character, one that is named twice, a template with another name."""
+        for what, pairs, fits in (
+            ("a word of letters and _", self.words, _WORD.fullmatch),
+            ("one character with a code below 256", self.characters, lambda text: len(text) == 1 and ord(text) < 256),
+        ):
+            named = [one for pair in pairs for one in pair]
+            for one in named:
+                if not fits(one):
+                    raise InputError(f"the variation {self.name!r} exchanges {one!r}, which is not {what}")
+                if named.count(one) > 1:
+                    raise InputError(f"the variation {self.name!r} exchanges {one!r} more than once")
+        for text in (self.right, self.wrong):
+            if text is not None and (other := [name for name in names_of(check_template(text)) if name != "answer"]):
+                raise InputError(f"the variation {self.name!r} has {{{other[0]}}} in its feedback; it knows {{answer}}")
+
+    def task(self, task: Task) -> Task:
+        """The task in other words and with other feedback."""
+        if not (self.words or self.right or self.wrong):
+            return task
+        other = _exchange(dict(self.words))
+
+        def questions(hidden: Hidden, draw: Random) -> Iterator[str]:
+            return map(other, task.questions(hidden, draw))
+
+        def solve(question: str, hidden: Hidden) -> Solution:
+            asked = other(question)
+            return self._solution(task.solve(asked, hidden), asked, other)
+
+        return replace(task, questions=questions, solve=solve)
+
+    def agent(self, agent: Agent) -> Agent:
+        """The agent, for which characters are exchanged."""
+        table = {ord(one): ord(other) for one, other in (*self.characters, *(pair[::-1] for pair in self.characters))}
+        if not table:
+            return agent
+
+        def hear(reward: int, byte: int) -> int:
+            said = agent(reward, table.get(byte, byte))
+            return table.get(said, said)
+
+        return hear
+
+    def _solution(self, found: Solution, question: str, other: Callable[[str], str]) -> Solution:
+        accepts, opens, answer = found.accepts, found.opens, other(found.answer)
+
+        def told(texts: tuple[str, ...], template: str | None) -> tuple[str, ...]:
+            return tuple(map(other, texts)) if template is None else (template.format(answer=answer),)
+
+        return replace(
+            found, answer=answer,
+            right=told(found.right, self.right) if found.right or found.wrong else (),
+            wrong=told(found.wrong, self.wrong) if found.right or found.wrong else (),
+            accepts=None if accepts is None else lambda said: accepts(other(said)),
+            opens=None if opens is None else len(other(question[:opens])),
+        )  # fmt: skip
+
+
+def _exchange(words: Mapping[str, str]) -> Callable[[str], str]:
+    """Exchanges words in a text."""
+    both = {**words, **{new: old for old, new in words.items()}}
+    return lambda text: _WORD.sub(lambda found: both.get(found[0], found[0]), text)
+
+
+@checked
+def load_variations(source: str | PathLike | None = None) -> list[Variation]:
+    """The variations of a file, or those that ship with gumption.
+
+    :raises InputError: there is no file, or something in it is wrong; with the file, the variation and the key.
+    """
+    table = read_table(SHIPPED if source is None else Path(source))
+    table.known(("variation",))
+    found: list[Variation] = []
+    for number, content in enumerate(table.get("variation", Annotated[list[Mapping[str, Any]], Len(1)]), 1):
+        one = Table(f"{table.place}: variation {content.get('name', number)!r}", content)
+        one.known(("name", "words", "characters", "right", "wrong"))
+        name = one.get("name", str)
+        if any(name == other.name for other in found):
+            raise InputError(f"{one.place}: there is one of this name already")
+        pairs = {key: tuple(one.get(key, Mapping[str, str], {}).items()) for key in ("words", "characters")}
+        found.append(Variation(name, **pairs, **{key: one.get(key, str, None) for key in ("right", "wrong")}))
+    return found
