@@ -337,8 +337,6 @@ class CurveRuns(GapRuns):
 
 # ---- Agents with knowledge about their pushes, and agents without
 
-#: The name of knowledge that states every fact that can be asked; its graph is written into the experiment's folder.
-EVERYTHING = "everything"
 #: Name in the files -> heading and format of the column.
 FIGURES = {
     "test_success": ("success", ".0%"),
@@ -361,7 +359,6 @@ class KnowledgeRuns(Kind):
         **{heading: spread(name, form) for name, (heading, form) in FIGURES.items()},
         "s a run": figure("wall_s", ".0f"),
     }
-    rests_on: ClassVar = {"scores": "gumption.kg.scores:VERSION"}
     shown = ("success", "return", "destroyed", "in a hole")
     drawn = ("test_success", "success", "share of test levels whose goal is reached")
 
@@ -370,21 +367,30 @@ class KnowledgeRuns(Kind):
             raise InputError(f"--device {device}: these agents are small and run on the CPU; leave it out")
         return {"device": "cpu"}
 
+    def formats(self) -> dict[str, Any]:
+        """The versions of the scores and of the questions that they answer."""
+        from gumption.envs.segar import facts
+        from gumption.kg import scores
+
+        return {"scores": f"{scores.VERSION}.{facts.VERSION}"}
+
     def prepare(self, jobs: Sequence[Job], out: Path) -> list[Job]:
-        """The jobs, with the graph of all facts where they need it."""
-        from gumption.envs.segar.facts import askable
+        """The jobs, with the graphs of `guided.GRAPHS` in files where they name them."""
+        from gumption.agents.segar.guided import GRAPHS
         from gumption.kg import KnowledgeGraph
 
-        if all(job.settings.get("kg") != EVERYTHING for job in jobs):
-            return list(jobs)
-        path = out / f"{EVERYTHING}.nq"
-        graph = KnowledgeGraph()
-        graph.add(askable(), graph=f"segar/{EVERYTHING}")
-        graph.save(path)
-        return [
-            replace(job, settings={**job.settings, "kg": str(path)}) if job.settings.get("kg") == EVERYTHING else job
-            for job in jobs
-        ]
+        made: list[Job] = []
+        for job in jobs:
+            name, levels = job.settings.get("kg"), job.settings["levels"]
+            if name in GRAPHS:
+                path = out / f"{name}-{levels}-{job.seed}.nq"
+                if not path.exists():
+                    graph = KnowledgeGraph()
+                    graph.add(GRAPHS[name](levels, job.settings["num_levels"], job.seed), graph=f"segar/{name}")
+                    graph.save(path)
+                job = replace(job, settings={**job.settings, "kg": str(path)})
+            made.append(job)
+        return made
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
         from gumption.agents.evaluation import means
@@ -426,25 +432,27 @@ def _player(job: Job, where: Mapping[str, Any], chosen: dict[str, Any], progress
     from gumption.agents.segar import guided
     from gumption.agents.segar.evaluation import BASELINES
     from gumption.agents.settings import WorldConfig
-    from gumption.agents.setup import load_policy, untrained
+    from gumption.agents.setup import load_policy, setup_of, untrained
 
     method, parameters = job.method, chosen.pop("ppo", {})
     if method in BASELINES:
         return BASELINES[method]
     config = WorldConfig("segar", env=tuple(guided.env_settings(**where).items()), **chosen)
-    if method == "train":
-        train_impala(config, run_dir=job.directory, progress=progress, resume=True)
-        return Greedy(load_policy(job.directory)[1])
     if method == "without_kg":
         return Greedy(load_policy(job.source_run())[1], without_knowledge=True)
-    advice = None if config.kg == "none" else guided.advice_of(config)
+    advice = guided.PushOracle() if method.startswith("oracle") else None
+    if method in ("train", "oracle_train"):
+        train_impala(config, run_dir=job.directory, progress=progress, resume=True, advice=advice)
+        return Greedy(setup_of(config)(config, advice=advice, trained=job.directory, num_envs=1).policy().eval())
+    if advice is None and config.kg != "none":
+        advice = guided.advice_of(config)
     if method == "untrained":
         return untrained(config, advice)
-    if method == "ppo":
+    if method in ("ppo", "oracle_ppo"):
         model = guided.train_ppo(dict(config.env), advice, config.total_steps, config.seed, **parameters)
         return guided.ppo_player(model, advice)
     assert advice is not None
-    return guided.follows_scores(advice, guided.BY_HAND if method == "by_hand" else None)
+    return guided.follows_scores(advice, guided.by_hand(advice.relations) if method == "by_hand" else None)
 
 
 # ---- The experiments
@@ -509,21 +517,36 @@ _PPO: dict[str, Any] = {"n_steps": 16, "batch_size": 256, "n_epochs": 4, "learni
 
 
 def _told_or_not(levels: str, panel: str) -> dict[str, Condition]:
-    knowing: dict[str, Any] = {"levels": levels, "kg": "full"}
-    guided = f"trained with knowledge, {panel}"
+    def told(kg: str, method: str = "train", of: str | None = None, **more: Any) -> Condition:
+        return Condition({"levels": levels, "kg": kg, **more}, method, of=of)
+
+    def untold(method: str, **more: Any) -> Condition:
+        return Condition({"levels": levels, **more}, method)
+
     rows = {
-        "no knowledge": Condition({"levels": levels}),
-        "trained with knowledge": Condition(knowing),
-        "trained with the training facts": Condition({**knowing, "kg": "train"}, on_demand=True),
-        "trained, every fact is said to hold": Condition({**knowing, "kg": EVERYTHING}, on_demand=True),
-        "knowledge only: scores added up": Condition(knowing, "kg_only"),
-        "knowledge only: weights that people wrote": Condition(knowing, "by_hand"),
-        "untrained network with knowledge": Condition(knowing, "untrained"),
-        "trained, knowledge taken away": Condition(knowing, "without_kg", of=guided),
-        "PPO": Condition({"levels": levels, "ppo": _PPO}, "ppo"),
-        "PPO, scores in its observation": Condition({**knowing, "ppo": _PPO}, "ppo"),
-        "random": Condition({"levels": levels}, "random"),
-        "scripted": Condition({"levels": levels}, "scripted"),
+        "no knowledge": untold("train"),
+        "trained with knowledge": told("full"),
+        "trained with the training facts": told("train"),
+        "trained, memory only": told("memory"),
+        "trained, facts of other rules": told("other-rules"),
+        "trained, types without what they afford": told("types"),
+        "trained, one constant fact": told("one-fact"),
+        "trained, all facts but that of the goal": told("no-goal"),
+        "trained, every fact is said to hold": told("everything"),
+        "trained, an oracle of pushes and no graph": untold("oracle_train"),
+        "knowledge only: scores added up": told("full", "kg_only"),
+        "knowledge only: weights that people wrote": told("full", "by_hand"),
+        "memory only: the same weights": told("memory", "by_hand"),
+        "facts of other rules: the same weights": told("other-rules", "by_hand"),
+        "one constant fact: followed": told("one-fact", "kg_only"),
+        "untrained network with knowledge": told("full", "untrained"),
+        "trained, knowledge taken away": told("full", "without_kg", f"trained with knowledge, {panel}"),
+        "PPO": untold("ppo", ppo=_PPO),
+        "PPO, scores in its observation": told("full", "ppo", ppo=_PPO),
+        "PPO, an oracle of pushes in its observation": untold("oracle_ppo", ppo=_PPO),
+        "an oracle of pushes: followed": untold("oracle"),
+        "random": untold("random"),
+        "scripted": untold("scripted"),
     }
     return {f"{name}, {panel}": replace(one, panels=(panel,)) for name, one in rows.items()}
 
