@@ -369,10 +369,10 @@ class KnowledgeRuns(Kind):
 
     def formats(self) -> dict[str, Any]:
         """The versions of the scores and of the questions that they answer."""
-        from gumption.envs.segar import facts
-        from gumption.kg import scores
+        from gumption.envs.segar.facts import VERSION as ASKED
+        from gumption.kg.scores import VERSION
 
-        return {"scores": f"{scores.VERSION}.{facts.VERSION}"}
+        return {"scores": f"{VERSION}.{ASKED}"}
 
     def prepare(self, jobs: Sequence[Job], out: Path) -> list[Job]:
         """The jobs, with the graphs of `guided.GRAPHS` in files where they name them."""
