@@ -6,6 +6,8 @@ a thing, and on the same ball without it. A rule, a factor or a type of your own
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
+from math import dist
 from os import PathLike
 from random import Random
 from typing import Any, Literal
@@ -369,14 +371,17 @@ def _changes(start: np.ndarray, now: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _reaching(probes: Sequence[_Probe], task: Task) -> Iterator[Triple]:
-    """The types in whose middle the task is done."""
+    """The types in whose middle the task is done: thing and ball are put into the corner farthest from all others."""
     if not probes:
         return
     placed = []
     for probe in probes:
-        ball = _with(probe.ball, {Position: probe.thing.factors[Position], Velocity: (0.0, 0.0)})
-        entities = tuple(ball if one is probe.ball else one for one in probe.scene.entities)
-        placed.append(replace(probe.scene, entities=entities))
+        rest = [one for one in probe.scene.entities if one is not probe.ball and one is not probe.thing]
+        others = [one.factors[Position] for one in rest if Position in one.factors]
+        corners = list(product(probe.scene.sim.boundaries, repeat=2))
+        corner = max(corners, key=lambda one: min((dist(one, other) for other in others), default=0.0))
+        ball = _with(probe.ball, {Position: corner, Velocity: (0.0, 0.0)})
+        placed.append(replace(probe.scene, entities=(ball, _with(probe.thing, {Position: corner}), *rest)))
     success = task.standing(State(placed)).success
     reached = [probe.thing.type for probe, done in zip(probes, success, strict=True) if done]
     yield from ((kind.__name__, REACHING, BALL) for kind in reached)
