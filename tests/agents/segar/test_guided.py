@@ -95,6 +95,8 @@ def test_the_oracle_knows_the_pushes_that_lead_over_the_middle_of_the_goal_and_n
     assert play_levels(guided.follows_scores(oracle), env)["consumed"].tolist()[:2] == [True, False]
 
 
+@pytest.mark.filterwarnings("ignore::gumption.agents.knowledge.LeakedFacts")
+@pytest.mark.filterwarnings("ignore::gumption.agents.knowledge.UnknownEntities")
 def test_a_name_without_a_place_takes_the_scores_of_each_place(tmp_path: Path) -> None:
     told = guided.advice_of(config(kg="full", kg_scores=("affordsReaching",)))
     assert told.relations == ("affordsReaching@1", "affordsReaching@2", "affordsReaching@3")

@@ -43,6 +43,7 @@ def test_both_kinds_of_levels_have_all_rows_that_tell_knowledge_from_learning() 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::gumption.agents.knowledge.LeakedFacts")
+@pytest.mark.filterwarnings("ignore::gumption.agents.knowledge.UnknownEntities")
 def test_each_row_is_run_and_told(tmp_path: Path) -> None:
     pytest.importorskip("stable_baselines3")
     names = [label.removesuffix(f", {PANEL}") for label, one in EXPERIMENT.conditions.items() if PANEL in one.panels]
