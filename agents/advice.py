@@ -21,7 +21,7 @@ from gumption.data.settings import checked_methods, shown
 from gumption.envs.action_facts import ActionFacts, Fact, check_size
 from gumption.kg import KnowledgeGraph, NaryPredictor, NaryRelation, Vocabulary
 from gumption.kg.checkpoint import pick_device
-from gumption.kg.facts import distinct, nary_rows, relation_labels, relation_name
+from gumption.kg.facts import distinct, nary_rows, relation_labels, relation_name, stated_name
 from gumption.kg.links.predictor import LinkPredictor
 from gumption.kg.scores import BinaryTable, RelationScores, binary_scorer, known_scores, pair_scorer
 from gumption.kg.sources.weights import WEIGHTS
@@ -143,7 +143,14 @@ def scored_relations(predictor: LinkPredictor, relations: Sequence[Relation], na
     if isinstance(predictor, NaryPredictor):
         return [relation.name for relation in relations if isinstance(relation, NaryRelation)][:1]
     known = predictor.vocabulary.relations
-    return [r for r in relations if isinstance(r, str) and names.get(r, r).removeprefix(INVERSE) in known]
+    called = {r: _called(r, names).removeprefix(INVERSE) for r in relations if isinstance(r, str)}
+    return [relation for relation, name in called.items() if name in known]
+
+
+def _called(relation: str, names: Mapping[str, str]) -> str:
+    """What a predictor calls a relation, perhaps after `INVERSE`. :param names: see `scored_relations`."""
+    name = stated_name(relation)
+    return names.get(name, name)
 
 
 def predictor_scores(
@@ -166,7 +173,7 @@ def predictor_scores(
     scorers: dict[str, nn.Module] = {}
     unknown = unknown or {}
     for relation in relations:
-        predictor, called = predictors.get(relation), (names or {}).get(relation, relation)
+        predictor, called = predictors.get(relation), _called(relation, names or {})
         if isinstance(predictor, NaryPredictor):
             scorers[relation] = pair_scorer(predictor, entities, unknown=unknown.get(relation, ()), device=device)
             continue
@@ -225,10 +232,10 @@ class StatedFacts:
         facts, nodes = moved[~of_node], moved[of_node]
         rows = {r.name: found for r in nary if len(found := nary_rows(labels, nodes, r))}
         stated = set(vocabulary.relations)
-        there = tuple(r for r in relations if (r in stated if isinstance(r, str) else r.name in rows))
+        there = tuple(r for r in relations if (stated_name(r) in stated if isinstance(r, str) else r.name in rows))
         if not there:
             raise InputError(_no_relation(relations, set(labels.relations)))
-        asked = [vocabulary.relations.index(r) for r in there if isinstance(r, str)]
+        asked = [vocabulary.relations.index(stated_name(r)) for r in there if isinstance(r, str)]
         parties = [facts[np.isin(facts[:, 1], asked)][:, [0, 2]].ravel(), *(found.ravel() for found in rows.values())]
         used = np.unique(np.concatenate(parties))
         report = _report(vocabulary, used, len(entities))
@@ -247,7 +254,7 @@ class StatedFacts:
         if isinstance(relation, NaryRelation):
             rows = self.rows[relation.name]
             return rows[(rows < self.size).all(1)] + 1
-        place = self.vocabulary.relations.index(relation)
+        place = self.vocabulary.relations.index(stated_name(relation))
         facts = self.ids[(self.ids[:, 1] == place) & (self.ids[:, [0, 2]] < self.size).all(1)]
         return np.stack([facts[:, 0] + 1, np.zeros(len(facts), dtype=np.int64), facts[:, 2] + 1], axis=1)
 

@@ -34,7 +34,7 @@ from gumption.kg import (
     load_predictor,
 )
 from gumption.kg.checkpoint import checkpoint_hash, has_checkpoint
-from gumption.kg.facts import relation_labels, relation_name
+from gumption.kg.facts import relation_labels, relation_name, stated_name
 from gumption.kg.graph import open_graph
 from gumption.kg.leaks import Fact, Leaks, count_leaks, count_marked
 from gumption.kg.links.nary_predictor import NarySettings
@@ -105,7 +105,7 @@ class Knowledge:
         :param word_vectors: a file, for fits of relations of three parties; None for the vectors that ship.
         :raises InputError: a source that is not there or does not fit the world; relations that it does not have.
         """
-        wanted = [_relation(name, relations) for name in config.kg_scores]
+        wanted = [relation for name in config.kg_scores for relation in _of_name(name, relations)]
         given, source = world.played(played or {}), config.kg
         if not source:
             raise InputError("kg is empty; name a graph, a model or a file of rules, or take train, full or none")
@@ -207,11 +207,13 @@ class Knowledge:
                 f"{source} predicts facts of three parties, which have no other names: leave out kg_relations"
             )
         names, known = dict(config.kg_relations), predictor.vocabulary.relations
-        _check_names(config.kg_relations, [r for r in relations if isinstance(r, str)], known, "predictor")
+        _check_names(
+            config.kg_relations, relation_labels(r for r in relations if isinstance(r, str)), known, "predictor"
+        )
         has = scored_relations(predictor, wanted or relations, names)
         lacks = [name for name in map(relation_name, wanted or relations) if name not in has]
         if not has or (wanted and lacks):
-            lacked = names.get(lacks[0], lacks[0]).removeprefix(INVERSE)
+            lacked = names.get(stated_name(lacks[0]), stated_name(lacks[0])).removeprefix(INVERSE)
             raise InputError(f"the predictor {source}: {unknown_label('relation', lacked, known)}")
         predictors: dict[str, LinkPredictor] = {has[0] if nary else BINARY: predictor}
         about: dict[str, Any] = {"source": place_name(source), "predictor": checkpoint_hash(source), "by": "predictor"}
@@ -406,6 +408,12 @@ def _chosen(wanted: Sequence[Relation], stated: StatedFacts, source: str) -> Seq
         raise InputError(f"the graph {source} has no facts of {', '.join(lacks)}; it has {has}")
     of_three = [relation for relation in stated.relations if isinstance(relation, NaryRelation)]
     return wanted or of_three or stated.relations
+
+
+def _of_name(name: str, relations: Sequence[Relation]) -> Sequence[Relation]:
+    """The relation of a name, or, of a name without a place (see `PLACE` of gumption.kg.facts), that of each place."""
+    places = [relation for relation in relations if isinstance(relation, str) and stated_name(relation) == name]
+    return places or [_relation(name, relations)]
 
 
 def _relation(name: str, relations: Sequence[Relation]) -> Relation:

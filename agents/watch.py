@@ -31,6 +31,7 @@ from gumption.data.reading import parse_json
 from gumption.data.settings import Count, Seed, checked
 from gumption.data.writing import write_text
 from gumption.envs.gif import save_gif
+from gumption.kg.facts import PLACE
 
 from .policy import MASKED
 from .run_folder import world_of
@@ -190,12 +191,14 @@ def _frames(env: Any, pictures: bool) -> tuple[str, np.ndarray | None]:
 
 def in_words(fact: Sequence[str]) -> str:
     """A fact as a sentence. Two parties: "water combines with earth", "water is component of mud". Three: "water with
-    earth makes mud", or "water with something makes mud" where the third is "", not chosen yet."""
-    subject, relation, object_, *third = fact
+    earth makes mud", or "water with something makes mud" where the third is "", not chosen yet. A place in an order
+    stands after the subject: "Hole (2) affords ..."."""
+    subject, asked, object_, *third = fact
+    relation, _, place = asked.partition(PLACE)
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", relation).lower()
     verb = words if words.partition(" ")[0].endswith("s") else f"is {words}"
     partner = "".join(f" with {party or 'something'}" for party in third)
-    return f"{subject}{partner} {verb} {object_}"
+    return f"{subject}{f' ({place})' if place else ''}{partner} {verb} {object_}"
 
 
 # ---- A policy as a player.

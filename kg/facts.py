@@ -137,9 +137,20 @@ def relation_name(relation: "str | NaryRelation") -> str:
     return relation if isinstance(relation, str) else relation.name
 
 
+#: Before the place at the end of a relation's name, where a world asks one relation of several things in order:
+#: "affords@2" is asked of the second thing, and graphs state "affords".
+PLACE = "@"
+
+
+def stated_name(relation: str) -> str:
+    """The name under which graphs state a relation of two parties: without its place, see `PLACE`."""
+    return relation.partition(PLACE)[0]
+
+
 def relation_labels(relations: "Iterable[str | NaryRelation]") -> list[str]:
     """The labels in a graph of relations: names of those of two parties, roles of those of three, each once."""
-    return list(dict.fromkeys(label for r in relations for label in ((r,) if isinstance(r, str) else r.roles)))
+    names = ((stated_name(r),) if isinstance(r, str) else r.roles for r in relations)
+    return list(dict.fromkeys(label for labels in names for label in labels))
 
 
 def nary_rows(vocabulary: Vocabulary, ids: np.ndarray, relation: NaryRelation) -> np.ndarray:

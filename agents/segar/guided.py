@@ -1,12 +1,17 @@
-"""Agents that choose among pushes of PuttPutt, with knowledge and without."""
+"""Agents that choose among pushes of PuttPutt, with knowledge and without, and the graphs that compare them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import pi
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Tuple  # noqa: UP035  (as the paper's hints)
 
 import gymnasium as gym
 import numpy as np
+import torch
 
 from gumption.agents.advice import Advice
 from gumption.agents.evaluation import Player
@@ -14,9 +19,19 @@ from gumption.agents.knowledge import Knowledge
 from gumption.agents.settings import WorldConfig
 from gumption.data.settings import Count, Seed, Size, checked
 from gumption.envs import worlds
+from gumption.envs.action_facts import ActionFacts
 from gumption.envs.kg_wrapper import KG_SCORES, KGScores
-from gumption.envs.segar.configurations import Split
+from gumption.envs.physics.conditions import Contains, IsOn
+from gumption.envs.physics.factors import Consumes, Done, Heat, Mass, Mobile, Visible
+from gumption.envs.physics.rules import Rule, SetFactor, read_rule
+from gumption.envs.record_memory import RecordMemory
+from gumption.envs.segar.configurations import Split, draw_levels
 from gumption.envs.segar.env import SegarVectorEnv
+from gumption.envs.segar.facts import BALL, BURNING, FALLING, MEETING, REACHING, askable, facts
+from gumption.envs.segar.memory import Memory, memory_facts
+from gumption.envs.segar.tasks import REACHED, diagonal
+from gumption.kg.facts import PLACE, stated_name
+from gumption.kg.scores import BinaryTable, RelationScores
 
 ID = "gumption/PuttPutt-v0"
 DIRECTIONS = 16
@@ -29,8 +44,8 @@ OBSERVATION = {
         "tiles": {"kind": "tiles", "n_things": 4, "factors": ["Position", "Heat", "Friction"], "unique_ids": ["goal"]},
     },
 }
-#: The weights that people chose for the relations.
-BY_HAND = {"affordsReaching": 2.0, "affordsBurning": -1.0, "affordsFallingIn": -3.0}
+#: The weights that people chose for the relations at the first place; at each further place they count half as much.
+BY_HAND = {REACHING: 2.0, BURNING: -1.0, FALLING: -3.0}
 #: The bound of scores in an observation. Look-up in a graph gives 0 or 1, and 0 for pushes that meet nothing.
 BOUND = 1.0
 
@@ -58,8 +73,40 @@ def advice_of(config: WorldConfig) -> Advice:
     """The advice of the config's knowledge."""
     env: Any = gym.make_vec(ID, num_envs=1, **dict(config.env)).unwrapped
     world = worlds.find(config.world)
-    knowledge = Knowledge.of(config, world, env.vocabulary, env.relations, device=config.device)
+    knowledge = Knowledge.of(config, world, env.vocabulary, env.relations, dict(config.env), device=config.device)
     return knowledge.advice(env.vocabulary, env.relations)
+
+
+class PushOracle(Advice):
+    """An oracle of pushes without a graph: 1 for a push after which the straight way leads over the goal's middle, by
+    geometry alone, from the places of ball and goal, the ball's velocity and its mass in `OBSERVATION`.
+    """
+
+    def __init__(self) -> None:
+        scores = RelationScores(["goal"], {"leadsOver": BinaryTable(torch.ones(1, 1))})
+        super().__init__(scores, ["", "goal"], scores.relations)
+
+    def __call__(self, env: Any, chosen: Any = None) -> torch.Tensor:
+        """(B, A, 1) float32."""
+        return self.score(self.facts(env, env.unwrapped.observe()))
+
+    def facts(self, env: Any, seen: Mapping[str, np.ndarray]) -> ActionFacts:
+        """(goal leadsOver goal) for these pushes. :param seen: (B, ...) an observation of `env`."""
+        batch, ball = env.unwrapped, np.asarray(seen["ball"], dtype=float)
+        turns = 2 * pi * np.arange(DIRECTIONS) / DIRECTIONS
+        forces = np.concatenate([np.zeros((2, 1)), [np.cos(turns), np.sin(turns)]], axis=1) * batch.settings.action_max
+        v = ball[:, 2:4, None] + forces / np.maximum(ball[:, 4:5, None], 1e-9)  # (B, 2, A)
+        way = (np.asarray(seen["goal"], dtype=float) - ball[:, :2])[:, :, None]
+        along, across = (v * way).sum(axis=1), v[:, 0] * way[:, 1] - v[:, 1] * way[:, 0]
+        near = np.abs(across) <= REACHED * diagonal(batch.state)[:, None] * np.sqrt((v * v).sum(axis=1))
+        leads = ((along > 0) & near).astype(np.int64)[:, :, None]
+        return ActionFacts(self.relations, leads, leads, np.zeros_like(leads))
+
+
+def by_hand(relations: Sequence[str]) -> dict[str, float]:
+    """The weight of each relation by `BY_HAND`."""
+    places = {relation: int(relation.partition(PLACE)[2]) for relation in relations}
+    return {one: BY_HAND.get(stated_name(one), 0.0) / 2 ** (place - 1) for one, place in places.items()}
 
 
 def follows_scores(advice: Advice, weights: Mapping[str, float] | None = None) -> Player:
@@ -95,7 +142,8 @@ def train_ppo(
     from gumption.envs.sb3_adapter import SB3VecEnv
 
     env: Any = gym.make_vec(ID, num_envs=64, autoreset_mode="SameStep", **settings)
-    batch = SB3VecEnv(env if advice is None else KGScores(env, advice, bound=BOUND))
+    asked = advice.facts if isinstance(advice, PushOracle) else None
+    batch = SB3VecEnv(env if advice is None else KGScores(env, advice, asked, bound=BOUND))
     scaled = VecNormalize(batch, norm_obs=False)  # else the -100 of a ball that is destroyed drowns all other rewards
     return PPO("MultiInputPolicy", scaled, seed=seed, device="cpu", **parameters).learn(total_steps)
 
@@ -110,3 +158,79 @@ def ppo_player(model: Any, advice: Advice | None) -> Player:
         return model.predict(seen, deterministic=True)[0]
 
     return player
+
+
+# ---- Graphs beside the world's own facts: false ones, ones that say less, and one that was lived through
+
+
+def swallow(
+    thing: Tuple[Mobile, Done, Visible],  # noqa: UP006
+    hot: Tuple[Heat],  # noqa: UP006
+) -> Tuple[SetFactor[Done], SetFactor[Visible], SetFactor[Mobile]]:  # noqa: UP006
+    """What lies on a hot tile as a whole falls in."""
+    mobile, done, visible = thing
+    (heat,) = hot
+    falls = mobile & (heat > 0)
+    return SetFactor(done, True, falls), SetFactor(visible, False, falls), SetFactor(mobile, False, falls)
+
+
+def scorch(thing: Tuple[Mass, Mobile], hole: Tuple[Consumes]) -> SetFactor[Mass]:  # noqa: UP006
+    """What lies over a hole loses 1 % of its mass in a step."""
+    m, mobile = thing
+    return SetFactor(m, 0.99 * m, where=mobile)
+
+
+#: Built-in rules -> what takes their place: what is hot swallows, and a hole burns.
+EXCHANGED: dict[str, Rule] = {"apply_burn": read_rule(scorch, IsOn()), "consume": read_rule(swallow, Contains())}
+
+Facts = list[tuple[str, str, str]]
+GOAL_FACT = ("GoalTile", REACHING, BALL)
+
+
+def types_alone() -> Facts:
+    """Which type of thing is met, without what it affords: an effect for each type of the tiles levels, an arbitrary
+    one, so that each score tells one type.
+    """
+    names = ("GoalTile", "SandTile", "MagmaTile", "FireTile", "Hole")
+    return [(name, effect, BALL) for name, effect in zip(names, MEETING.values(), strict=True)]
+
+
+def facts_without_goal(levels: str, num_levels: int, level_seed: int) -> Facts:
+    """All facts of these levels but that of the goal."""
+    stated = facts(partition="all", levels=levels, num_levels=num_levels, level_seed=level_seed)
+    return [fact for fact in stated if fact != GOAL_FACT]
+
+
+def facts_of_other_rules(levels: str, num_levels: int, level_seed: int) -> Facts:
+    """The facts of these levels under the rules `EXCHANGED`."""
+    drawn = draw_levels(levels, "train", n=num_levels, seed=level_seed)
+    scenes = []
+    for scene in drawn.scenes:
+        rules = tuple(EXCHANGED.get(one, one) if isinstance(one, str) else one for one in scene.sim.rules)
+        scenes.append(replace(scene, sim=replace(scene.sim, rules=rules)))
+    return list(facts(partition="all", levels=replace(drawn, scenes=tuple(scenes))))
+
+
+def facts_of_random_play(levels: str, num_levels: int, level_seed: int) -> Facts:
+    """What 9,600 steps of random forces show on these levels; see `memory_facts`."""
+    with TemporaryDirectory() as folder:
+        tiles = gym.make_vec(
+            ID, num_envs=64, levels=levels, num_levels=num_levels, level_seed=level_seed, observation="state"
+        )
+        env, rng = RecordMemory(tiles, Path(folder) / "memory"), np.random.default_rng(level_seed)
+        env.reset(seed=level_seed)
+        for _ in range(150):
+            env.step(rng.uniform(-1, 1, (64, 2)).astype(np.float32))
+        env.close()
+        return memory_facts(Memory.load(Path(folder) / "memory"))
+
+
+#: Name -> the facts of a graph, for (levels, num_levels, level_seed).
+GRAPHS: dict[str, Callable[[str, int, int], Facts]] = {
+    "one-fact": lambda *_: [GOAL_FACT],
+    "types": lambda *_: types_alone(),
+    "everything": lambda *_: askable(),
+    "no-goal": facts_without_goal,
+    "other-rules": facts_of_other_rules,
+    "memory": facts_of_random_play,
+}

@@ -137,7 +137,6 @@ class SegarVectorEnv(NativeVectorEnv):
         self.levels = self.settings.load_levels(self.task.configuration)
         self._observation = make_observation(self.settings.seen())
         self._fresh = False
-        self._affordances = Affordances()
         count = self.settings.directions or DIRECTIONS
         turns = 2 * pi * np.arange(count) / count
         #: (A, 2) unit vectors; the first one is zero where "no force" is an action.
@@ -158,6 +157,7 @@ class SegarVectorEnv(NativeVectorEnv):
         self._look = np.zeros(num_envs, dtype=np.int64)
         self._all = State(scenes)
         self._play(self._all.select(np.zeros(num_envs, dtype=np.int64)))
+        self._affordances = Affordances(self.simulator.rules)
 
     # ---- episodes
 

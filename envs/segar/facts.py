@@ -1,41 +1,55 @@
 """SEGAR as triples: entity and factor types, what rules read and write, and what things afford.
 
-The causal facts follow from the rules' hints, so that a rule of your own is among them as soon as it is defined.
+What things afford follows from the rules and the factors of the levels at hand: the rules are run on a ball that meets
+a thing, and on the same ball without it. A rule, a factor or a type of your own is among the facts like any other.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import dist
+from os import PathLike
+from random import Random
+from typing import Any, Literal
 
 import numpy as np
+from numba import njit
 
-from gumption.data.settings import Seed, checked
-from gumption.envs.action_facts import ActionFacts, action_facts
-from gumption.envs.physics.entities import TYPES, Entity, GoalTile, Object, Thing, Tile
+from gumption.data.settings import NonNegative, Seed, Size, checked
+from gumption.envs.action_facts import ActionFacts
+from gumption.envs.physics.entities import TYPES, Entity, Object, Thing, Tile
 from gumption.envs.physics.factors import (
     FACTORS,
     PARAMETERS,
+    WIDTHS,
+    Acceleration,
     Alive,
-    Charge,
-    Consumes,
+    Collides,
     Done,
     Factor,
-    Friction,
-    Heat,
-    Magnetism,
+    Mass,
+    Order,
     Position,
-    Size,
-    StoredEnergy,
+    Shape,
+    Velocity,
+    Visible,
 )
+from gumption.envs.physics.factors import Size as Width
+from gumption.envs.physics.initialization import Initialization
 from gumption.envs.physics.rules import FIXED_RULES, RULES, Rule
-from gumption.envs.physics.state import State
+from gumption.envs.physics.scene import EntityData, Preset, Scene
+from gumption.envs.physics.shapes import circle
+from gumption.envs.physics.simulator import Simulator
+from gumption.envs.physics.state import POLYGON, State
+from gumption.kg.facts import PLACE
 
-from .tasks import REACHED, diagonal
+from .configurations import Levels, draw_levels, load_levels
+from .tasks import TASKS, Task
 
-#: What an entity affords a ball, each a relation, so that a policy weighs it by itself; see `afforded`.
-BURNING, FALLING, SLOWING, BOUNCING = "affordsBurning", "affordsFallingIn", "affordsSlowing", "affordsBouncing"
-PULLING, TURNING, SPEEDING, REACHING = "affordsPulling", "affordsTurning", "affordsSpeeding", "affordsReaching"
-EFFECTS = (BURNING, FALLING, SLOWING, BOUNCING, PULLING, TURNING, SPEEDING, REACHING)
-BALL = "ball"
+#: Raised when `action_facts` asks other questions, or the facts of the same levels become others.
+VERSION = 2
+Triple = tuple[str, str, str]
+BALL = "ball"  # the thing that the agent pushes
 #: Where the worlds lie, and of these modules the ones whose types and factors are SEGAR's.
 _WORLDS, _OURS = "gumption.envs.", ("gumption.envs.segar.", "gumption.envs.physics.")
 
@@ -47,22 +61,6 @@ def is_ours(kind: type[Entity] | type[Factor]) -> bool:
     return not kind.__module__.startswith(_WORLDS) or kind.__module__.startswith(_OURS)
 
 
-def afforded(kind: type[Thing]) -> list[str]:
-    """The affordances of an entity type for a ball that meets it, by its default factors and the built-in rules."""
-    mine = kind.all_factors
-    found = {
-        BURNING: mine.get(Heat),
-        FALLING: Consumes in mine,
-        SLOWING: mine.get(Friction) or mine.get(StoredEnergy, 0.0) < 0,
-        BOUNCING: issubclass(kind, Object),
-        PULLING: mine.get(Charge) and issubclass(kind, Object),
-        TURNING: mine.get(Magnetism),
-        SPEEDING: mine.get(StoredEnergy, 0.0) > 0,
-        REACHING: issubclass(kind, GoalTile),
-    }
-    return [effect for effect, there in found.items() if there]
-
-
 def kinds() -> list[type[Thing]]:
     """The entity types that can be met, by name."""
     met = (kind for kind in TYPES.values() if issubclass(kind, Thing) and kind not in (Thing, Object, Tile))
@@ -70,94 +68,387 @@ def kinds() -> list[type[Thing]]:
     return sorted(found, key=lambda kind: kind.__name__)
 
 
-def askable() -> list[tuple[str, str, str]]:
-    """Every fact that can be asked about a push, true or not."""
-    return [(kind.__name__, effect, BALL) for kind in kinds() for effect in EFFECTS]
+# ---- What a ball meets
+
+
+#: How many things on the way of a push are named.
+PLACES = 3
 
 
 class Affordances:
     """The facts that speak for pushes: (type of the thing that the ball meets, affords..., ball).
 
-    The ball is assumed to roll straight on to the first thing on its way. The goal is a case of its own, as rolling
-    over its edge does not reach it: the subject of `affordsReaching` is the goal where the way leads over its middle,
-    also behind other things, and nothing elsewhere.
+    The ball is assumed to roll straight on. The relation `affordsBurning@1` is asked of the first thing on its way,
+    `affordsBurning@2` of the second one, and so on; a graph states `affordsBurning`. The goal is a thing like others.
 
     :ivar vocabulary: "" for nothing, entity types and the ball.
+    :ivar relations: each effect at each of `PLACES` places.
     """
 
-    relations = EFFECTS
-
-    def __init__(self) -> None:
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        """:param rules: of the levels; see `effects`."""
         self.vocabulary: Sequence[str] = ("", *(kind.__name__ for kind in kinds()), BALL)
+        asked = effects(rules)
+        self.relations = tuple(f"{effect}{PLACE}{place + 1}" for place in range(PLACES) for effect in asked)
 
     def __call__(self, state: State, actors: np.ndarray, velocities: np.ndarray) -> ActionFacts:
         """:param actors: (B,) slots of what the agent pushes. :param velocities: (B, A, 2) that it has after a push."""
         ids = {name: place for place, name in enumerate(self.vocabulary)}
         by_type = np.array([ids.get(kind.__name__, 0) for kind in state.type_list])
-        batch = np.arange(state.num_envs)[:, None]
-
-        def labels(slots: np.ndarray) -> np.ndarray:
-            return np.where(slots >= state.slots, 0, by_type[state.types[np.minimum(slots, state.slots - 1), batch]])
-
-        first, goal = map(labels, straight_ahead(state, actors, velocities))
-        parties = [(goal if effect == REACHING else first, ids[BALL], 0) for effect in EFFECTS]
-        return action_facts(self.relations, velocities.shape[:2], parties)
+        slots = things_met(state, actors, velocities)
+        there = slots < state.slots
+        kinds_met = state.types[np.where(there, slots, 0), np.arange(state.num_envs)[:, None, None]]
+        subject = np.repeat(np.where(there, by_type[kinds_met], 0), len(self.relations) // PLACES, axis=2)
+        return ActionFacts(self.relations, subject, np.full_like(subject, ids[BALL]), np.zeros_like(subject))
 
 
-def straight_ahead(state: State, actors: np.ndarray, velocities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The things ahead of actors at each of A velocities: (B, A) the slot of the first thing, as wide as its Size, and
-    that of the goal where the way leads over its middle; N for none. Dead and done entities are left out.
+def things_met(state: State, actors: np.ndarray, velocities: np.ndarray, places: int = PLACES) -> np.ndarray:
+    """(B, A, places) the slots of the things that actors meet at each of A velocities, the nearest first; N for none.
+
+    A thing is met where the straight way leads over a tile, or where the actor's edge touches a thing that collides,
+    and its middle lies ahead. What is dead, done or invisible is left out.
 
     :param actors: (B,) slots. :param velocities: (B, A, 2); an actor at rest meets nothing.
     """
-    x, size = state.columns[Position], state.columns[Size][0]
-    batch = np.arange(state.num_envs)
-    away = x - x[:, actors, batch][:, None]
-    vx, vy = velocities.transpose(2, 1, 0)[:, :, None]
-    speed = np.sqrt(vx * vx + vy * vy)
-    speed[speed == 0] = 1.0
-    along = (vx * away[0] + vy * away[1]) / speed  # (A, N, B) of the middle of each thing
-    across = np.abs(vx * away[1] - vy * away[0]) / speed
+    size = state.columns[Width][0]
     there = state.present & (state.kinds != 0) & (np.arange(state.slots)[:, None] != actors)
-    for factor, gone in ((Alive, False), (Done, True)):
+    for factor, gone in ((Alive, False), (Done, True), (Visible, False)):
         if factor in state.columns:
             owners = state.layout.owners([factor])
             there[owners] &= state.columns[factor][0, owners] != gone
-    ahead = there & (along > 0)
-    # Objects touch by their edges; on a tile the middle of the ball counts.
-    wide = size / 2 + np.where(state.is_a(Object), size[actors, batch] / 2, 0.0)
+    scale = size / state.drawn_size if state.polygons_scale else np.ones_like(size)
+    found = np.full((*velocities.shape[:2], places), state.slots)
+    _meet(
+        found, velocities, actors, state.columns[Position], size, there, state.marks(Collides), state.kinds == POLYGON,
+        state.corners, state.corner_counts, scale,
+    )  # fmt: skip
+    return found
 
-    def nearest(hit: np.ndarray, distance: np.ndarray) -> np.ndarray:
-        return np.where(hit.any(axis=1), np.where(hit, distance, np.inf).argmin(axis=1), state.slots).T
 
-    reached = ahead & state.is_a(GoalTile) & (across <= REACHED * diagonal(state))
-    return nearest(ahead & (across <= wide), along - wide), nearest(reached, along)
+@njit(cache=True)
+def _meet(found, velocities, actors, place, size, there, collides, polygons, corners, counts, scale):
+    """Fill `found` (B, A, places) with the slots of what is met; see `things_met`."""
+    batch, candidates, places = found.shape
+    begins = np.empty(places)
+    for b in range(batch):
+        x, y, ball = place[0, actors[b], b], place[1, actors[b], b], size[actors[b], b] / 2
+        for a in range(candidates):
+            vx, vy = velocities[b, a, 0], velocities[b, a, 1]
+            speed = np.sqrt(vx * vx + vy * vy)
+            if speed == 0.0:
+                continue
+            vx, vy = vx / speed, vy / speed
+            begins[:] = np.inf
+            for n in range(there.shape[0]):
+                away_x, away_y = place[0, n, b] - x, place[1, n, b] - y
+                along, across = vx * away_x + vy * away_y, vx * away_y - vy * away_x
+                if not there[n, b] or along <= 0.0:
+                    continue
+                grown = ball if collides[n] else 0.0
+                if polygons[n, b]:
+                    points = corners[: counts[n, b], :, n, b] * scale[n, b]
+                    begin = _polygon_begins(vx, vy, along, across, grown, points)
+                else:
+                    radius = size[n, b] / 2 + grown
+                    begin = along - np.sqrt(radius * radius - across * across) if abs(across) <= radius else np.inf
+                for rank in range(places):  # an insertion among the nearest
+                    if begin < begins[rank]:
+                        begins[rank + 1 :] = begins[rank : places - 1].copy()
+                        found[b, a, rank + 1 :] = found[b, a, rank : places - 1].copy()
+                        begins[rank], found[b, a, rank] = begin, n
+                        break
+
+
+@njit(cache=True)
+def _polygon_begins(vx, vy, along, across, grown, points):
+    """How far along a way a polygon begins, grown by so much; inf where the way passes it by.
+
+    :param along, across: of its middle. :param points: (V, 2) its corners relative to that.
+    """
+    lowest, highest, front, begin = np.inf, -np.inf, np.inf, np.inf
+    x, y = points[-1]
+    last_along, last_across = along + vx * x + vy * y, across + vx * y - vy * x
+    for x, y in points:
+        mine_along, mine_across = along + vx * x + vy * y, across + vx * y - vy * x
+        lowest, highest, front = min(lowest, mine_across), max(highest, mine_across), min(front, mine_along)
+        if mine_across * last_across <= 0.0 and mine_across != last_across:
+            share = mine_across / (mine_across - last_across)
+            begin = min(begin, mine_along + share * (last_along - mine_along))
+        last_along, last_across = mine_along, mine_across
+    if lowest > grown or highest < -grown:
+        return np.inf
+    return (begin if begin < np.inf else front) - grown
+
+
+# ---- What things afford: derived from the rules
+
+
+LESS, MORE, TURNED = "Less", "More", "Turned"
+#: The names of what a ball undergoes that meets a thing: change and factor -> relation. Others are "affordsLessCharge".
+MEETING: Mapping[tuple[str, type[Factor]], str] = {
+    (LESS, Mass): "affordsBurning",
+    (MORE, Done): "affordsFallingIn",
+    (LESS, Velocity): "affordsSlowing",
+    (MORE, Velocity): "affordsSpeeding",
+    (TURNED, Velocity): "affordsBouncing",
+}
+#: The same of a ball that is near a thing: at rest it is set in motion, or its way is turned as it moves past.
+NEAR = {(MORE, Velocity): "affordsPulling", (TURNED, Velocity): "affordsTurning"}
+REACHING = "affordsReaching"  # the task is done where the ball lies in the middle of the thing
+BURNING, FALLING, SLOWING = (MEETING[one] for one in ((LESS, Mass), (MORE, Done), (LESS, Velocity)))
+EFFECTS = (*MEETING.values(), *NEAR.values(), REACHING)
+#: Factors whose changes are told by that of another one, Velocity or Done.
+_TOLD = (Position, Acceleration, Visible)
+#: Steps for which a probe runs, and differences that are rounding.
+_STEPS, _ROUNDING = 3, 1e-9
+
+
+def _effect(change: str, root: type[Factor]) -> str:
+    return MEETING.get((change, root)) or f"affords{change}{root.__name__}"
+
+
+def effects(rules: Iterable[Rule]) -> tuple[str, ...]:
+    """The relations affords... that can be asked where these rules hold: `EFFECTS`, and those of other factors that
+    rules of a person's own change.
+    """
+    found = list(EFFECTS)
+    for rule in rules:
+        for _, factor in () if rule.name in FIXED_RULES else rule.returns:
+            if factor.root not in _TOLD and factor.root.belongs_to is None:
+                changes = (LESS, MORE, TURNED) if factor.base == "vector" else (LESS, MORE)
+                found += [_effect(change, factor.root) for change in changes]
+    return tuple(dict.fromkeys(found))
+
+
+def askable(rules: Iterable[Rule] = ()) -> list[Triple]:
+    """Every fact that can be asked about a push, true or not. :param rules: see `effects`."""
+    asked = effects(rules)
+    return [(kind.__name__, effect, BALL) for kind in kinds() for effect in asked]
+
+
+@dataclass(frozen=True)
+class _Probe:
+    """A ball and a thing of a scene."""
+
+    scene: Scene
+    ball: EntityData
+    thing: EntityData
+
+    @property
+    def signature(self) -> tuple[Any, ...]:
+        """What probes with the same effects have in common: rules, types, and the signs of factors and parameters."""
+        signs = [
+            (each.type, *sorted((factor.__name__, _sign(value)) for factor, value in each.factors.items()
+                                if factor.root.base in WIDTHS and factor.root not in (Position, Order, Width)))
+            for each in (self.ball, self.thing)
+        ]  # fmt: skip
+        parameters = sorted((each.__name__, _sign(value)) for each, value in self.scene.sim.values().items())
+        return self.scene.sim.rules, *signs, *parameters
+
+    def scenes(self) -> list[Scene]:
+        """Each situation with the thing, then each without it: the ball meets it, the ball meets it off its middle, or
+        is too wide to lie on it as a whole, the ball rests near it, the ball moves past.
+        """
+        sim = self.scene.sim
+        wide, thick = (each.factors.get(Width, 0.0) for each in (self.thing, self.ball))
+        touching, speed = (wide + thick) / 2, min(1.0, sim.max_velocity / 2)
+        gap, far, room = speed / sim.framerate / 2, touching + thick, 10 * (wide + thick + speed)
+        arena = replace(sim, boundaries=(-room, room))
+        thing = _with(self.thing, {Position: (0.0, 0.0)})
+        if Collides in self.thing.factors:
+            aside = (-0.8 * touching - gap, -0.6 * touching) if thing.factors[Shape]["kind"] == "circle" else (-far, 0)
+            meeting: list[dict[type[Factor], Any]] = [{Position: (-touching - gap, 0.0)}, {Position: aside}]
+        else:
+            size = 3 * (wide + thick)
+            meeting = [{Position: (0.0, 0.0)}, {Position: (0.0, 0.0), Width: size, Shape: circle(size)}]
+        situations = [{**one, Velocity: (speed, 0.0)} for one in meeting]
+        situations += [{Position: (-far, 0.0), Velocity: velocity} for velocity in ((0.0, 0.0), (0.0, speed))]
+        balls = [_with(self.ball, changes) for changes in situations]
+        return [Scene(arena, (ball, *others)) for others in ((thing,), ()) for ball in balls]
+
+
+def _with(entity: EntityData, changes: Mapping[type[Factor], Any]) -> EntityData:
+    return replace(entity, factors={**entity.factors, **changes})
+
+
+def _sign(value: Any) -> Any:
+    return tuple(map(_sign, value)) if isinstance(value, tuple) else (value > 0) - (value < 0)
+
+
+#: (entity type, affords..., ball) -> the rules without which it does not hold; none for what no rule brings about.
+Afforded = dict[Triple, tuple[str, ...]]
+
+
+def afforded(scenes: Sequence[Scene], task: Task, preset: Preset = "fixed") -> tuple[Afforded, list[Rule]]:
+    """What the things of scenes afford, and all rules of the scenes.
+
+    The widest thing stands for all things of its type whose factors have the same signs.
+
+    :param task: says which thing is moved, and where it is done.
+    """
+    widest: dict[tuple[Any, ...], _Probe] = {}
+    reached: dict[type[Entity], _Probe] = {}
+    for scene in scenes:
+        ball = next((one for one in scene.entities if issubclass(one.type, task.actor)), None)
+        for thing in scene.entities:
+            if ball is None or thing is ball or Position not in thing.factors:
+                continue
+            probe = _Probe(scene, ball, thing)
+            known = widest.setdefault(probe.signature, probe)
+            if thing.factors.get(Width, 0.0) > known.thing.factors.get(Width, 0.0):
+                widest[probe.signature] = probe
+            reached.setdefault(thing.type, probe)
+    by_rules: dict[Any, list[_Probe]] = {}
+    for probe in widest.values():
+        by_rules.setdefault(probe.scene.sim.rules, []).append(probe)
+    found: Afforded = dict.fromkeys(_reaching(list(reached.values()), task), ())
+    all_rules: dict[str, Rule] = {}
+    for probes in by_rules.values():
+        shown, rules = _shown(probes, preset)
+        all_rules |= {rule.name: rule for rule in rules}
+        causes: dict[Triple, list[str]] = {fact: [] for fact in shown}
+        for rule in rules:
+            if len(rule.patterns) > 1:
+                others = tuple(one for one in rules if one is not rule)
+                without, _ = _shown([_ruled(probe, others) for probe in probes], preset)
+                for fact in shown - without:
+                    causes[fact].append(rule.name)
+        found |= {fact: tuple(dict.fromkeys([*found.get(fact, ()), *names])) for fact, names in causes.items()}
+    return found, list(all_rules.values())
+
+
+def _ruled(probe: _Probe, rules: tuple[Rule, ...]) -> _Probe:
+    return replace(probe, scene=replace(probe.scene, sim=replace(probe.scene.sim, rules=rules)))
+
+
+def _shown(probes: Sequence[_Probe], preset: Preset) -> tuple[set[Triple], list[Rule]]:
+    """The facts that probes with the same rules show, and these rules."""
+    state = State([scene for probe in probes for scene in probe.scenes()])
+    sim, batch = Simulator(state, preset), np.arange(state.num_envs)
+    actors = np.array([slots[scene.entities[0].id] for slots, scene in zip(state.slot_of, state.scenes, strict=True)])
+    asked = effects(sim.rules)
+
+    def looked() -> dict[type[Factor], np.ndarray]:
+        """Factor -> (d, probes, with the thing or without it, situations)."""
+        columns = {each: column[:, actors, batch] for each, column in state.columns.items() if each not in _TOLD}
+        return {each: values.reshape(len(values), len(probes), 2, -1) for each, values in columns.items()}
+
+    mine = {factor.root for probe in probes for factor in probe.ball.factors}
+    start, found = looked(), set[Triple]()
+    for _ in range(_STEPS):
+        sim.step()
+        now = looked()
+        plays = now[Alive][0] & ~now[Done][0] if {Alive, Done} <= mine else np.ones(now[Velocity].shape[1:], dtype=bool)
+        for factor in mine.intersection(now):
+            valid = plays.all(axis=1) if factor is Velocity else np.ones(plays[:, 0].shape, dtype=bool)
+            for change, there in _changes(start[factor], now[factor]).items():
+                for p, situation in np.argwhere(there & valid).tolist():
+                    name = _effect(change, factor) if situation < 2 else NEAR.get((change, factor))
+                    if name in asked and (situation == 3) == (name == NEAR[TURNED, Velocity]):
+                        found.add((probes[p].thing.type.__name__, name, BALL))
+    return found, sim.rules
+
+
+def _changes(start: np.ndarray, now: np.ndarray) -> dict[str, np.ndarray]:
+    """Change -> (probes, situations) bool: whether the thing makes a factor less, more, or turns a vector: it differs
+    from what it was, and from what it is without the thing.
+
+    :param start, now: (d, probes, with the thing or without it, situations).
+    """
+    before, after = (np.sqrt((each.astype(float) ** 2).sum(axis=0)) if len(each) > 1 else each[0].astype(float)
+                     for each in (start, now))  # fmt: skip
+    mine, other = after[:, 0], after[:, 1]
+    least = _ROUNDING * (1.0 + np.abs(other))
+    found = {
+        LESS: (mine < other - least) & (mine < before[:, 0] - least),
+        MORE: (mine > other + least) & (mine > before[:, 0] + least),
+    }
+    if len(now) > 1:
+        (ax, ay), (bx, by) = now[:, :, 0], now[:, :, 1]
+        turned = (np.abs(ax * by - ay * bx) > least * mine * other) | (ax * bx + ay * by < 0)
+        found[TURNED] = turned & (mine > 0) & (other > 0)
+    return found
+
+
+def _reaching(probes: Sequence[_Probe], task: Task) -> Iterator[Triple]:
+    """The types in whose middle the task is done: thing and ball are put into the corner farthest from all others."""
+    if not probes:
+        return
+    placed = []
+    for probe in probes:
+        rest = [one for one in probe.scene.entities if one is not probe.ball and one is not probe.thing]
+        others = [one.factors[Position] for one in rest if Position in one.factors]
+        corners = list(product(probe.scene.sim.boundaries, repeat=2))
+        corner = max(corners, key=lambda one: min((dist(one, other) for other in others), default=0.0))
+        ball = _with(probe.ball, {Position: corner, Velocity: (0.0, 0.0)})
+        placed.append(replace(probe.scene, entities=(ball, _with(probe.thing, {Position: corner}), *rest)))
+    success = task.standing(State(placed)).success
+    reached = [probe.thing.type for probe, done in zip(probes, success, strict=True) if done]
+    yield from ((kind.__name__, REACHING, BALL) for kind in reached)
+
+
+# ---- The facts of the world
 
 
 SUBTYPE_OF, HAS_FACTOR = "subtypeOf", "hasFactor"
-READS, WRITES, CAN_CHANGE, DEPENDS_ON = "reads", "writes", "canChange", "dependsOn"
-Triple = tuple[str, str, str]
+READS, WRITES, CAN_CHANGE, DEPENDS_ON, ACTS_BY = "reads", "writes", "canChange", "dependsOn", "actsBy"
 
 
 @checked
-def facts(*, partition: Literal["train", "test", "all"], split_seed: Seed = 0) -> Iterator[Triple]:
-    """The facts of the world, distinct and sorted.
+def facts(
+    *,
+    partition: Literal["train", "test", "all"],
+    levels: str | PathLike[str] | Mapping[str, Any] | Initialization | Levels | None = None,
+    num_levels: Size = 100,
+    level_seed: Seed = 0,
+    friction: NonNegative | None = None,
+    preset: Preset = "fixed",
+    split_seed: Seed = 0,
+) -> Iterator[Triple]:
+    """The facts of the world where these levels are played, distinct and sorted.
 
-    (type subtypeOf type) and (type hasFactor factor) of entities, (factor subtypeOf factor), (rule reads factor), (rule
-    writes factor), (rule dependsOn parameter), (factor canChange factor) where a rule reads the one and writes the
-    other, and (entity type affords... ball). Of what things afford "train" has four in five, drawn by the seed, and
-    "test" the rest; all other facts are in "train".
+    (type subtypeOf type) and (type hasFactor factor) of entities, (factor subtypeOf factor); of the levels' rules (rule
+    reads factor), (rule writes factor), (rule dependsOn parameter), and (factor canChange factor) where a rule reads
+    the one and writes the other; and what the levels' things do to the ball by these rules: (type affords... ball),
+    and (type actsBy rule) where it takes the rule. Of what things afford "train" has four in five, drawn by the seed,
+    and "test" the rest; all other facts are in "train".
 
-    :param partition: "train", "test" or "all".
+    :param levels: as the environments have them, of which the training levels are drawn; None for each type of thing as
+        it is by default, under the built-in rules, and for all rules that are defined.
+    :param num_levels, level_seed, friction, preset: as of the environments.
+    :raises InputError: no such levels.
     """
-    from random import Random
-
-    known = {*_types(), *causal_facts({**FIXED_RULES, **RULES}.values())}
-    afford = sorted((kind.__name__, effect, BALL) for kind in kinds() for effect in afforded(kind))
+    scenes = _scenes(levels, num_levels, level_seed, preset)
+    if friction is not None:
+        scenes = [replace(scene, sim=replace(scene.sim, friction=friction)) for scene in scenes]
+    actors = {entity.type for entity in scenes[0].entities}
+    task = next((one for one in TASKS.values() if one.actor in actors), TASKS["PuttPutt"])
+    found, rules = afforded(scenes, task, preset)
+    if levels is None:
+        rules = list({**FIXED_RULES, **RULES}.values())
+    afford = sorted(found)
     chosen = set(Random(split_seed).sample(afford, round(0.8 * len(afford))))
+    parts: dict[str, set[Triple]] = {
+        part: {*there, *((fact[0], ACTS_BY, rule) for fact in there for rule in found[fact])}
+        for part, there in (("train", chosen), ("test", set(afford) - chosen), ("all", set(afford)))
+    }
     if partition == "test":
-        return iter([fact for fact in afford if fact not in chosen])
-    return iter(sorted({*known, *(afford if partition == "all" else chosen)}))
+        return iter(sorted(parts["test"] - parts["train"]))
+    return iter(sorted({*_types(), *causal_facts(rules), *parts[partition]}))
+
+
+def _scenes(levels: Any, num_levels: int, level_seed: int, preset: Preset) -> Sequence[Scene]:
+    """The training levels of an environment with these settings; see `facts`."""
+    if levels is None:
+        ball = {"type": "GolfBall", "factors": {"Position": [-0.5, -0.5]}}
+        goal = {"type": "GoalTile", "factors": {"Position": [0.5, 0.5]}}
+        return [Scene.read({"entities": [ball, goal, {"type": kind}]}) for kind in kinds()]
+    if isinstance(levels, Levels):
+        return levels.scenes
+    if isinstance(levels, PathLike) or (isinstance(levels, str) and levels.endswith(".json")):
+        return load_levels(levels).scenes  # pyright: ignore[reportArgumentType]
+    distribution = Initialization.read(levels) if isinstance(levels, Mapping) else levels
+    return draw_levels(distribution, "train", n=num_levels, seed=level_seed, preset=preset).scenes
 
 
 def causal_facts(rules: Iterable[Rule]) -> Iterator[Triple]:

@@ -11,10 +11,10 @@ from annotated_types import Ge, Le
 
 from gumption.data import InputError
 from gumption.data.settings import Count, InnerShare, Seed, Whole
-from gumption.scripts.apps import App, pair
+from gumption.scripts.apps import App
 from gumption.scripts.output import Json, count, print_json, print_table, working
 
-from .sources import READ, Source, binary_graphs, nary_relations, node_endings, open_graph
+from .sources import READ, Source, binary_graphs, nary_relations, node_endings, open_graph, settings_of_facts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -282,7 +282,6 @@ def leaks(
 
     from gumption.envs import worlds
     from gumption.kg.checkpoint import has_checkpoint
-    from gumption.kg.vocabulary import unknown_label
 
     asked = worlds.find(world)
     facts = asked.get("facts")
@@ -294,10 +293,7 @@ def leaks(
     if unknown := [name for name in given if name not in known]:
         option = unknown[0].replace("_", "-")
         raise InputError(f"the facts of {world!r} are not split in such a way: leave out --{option}")
-    for name, value in map(pair, setting or ()):
-        if name not in known:
-            raise InputError(f"--setting: {unknown_label('setting', name, known)} (there are: {', '.join(known)})")
-        given[name] = value
+    given |= settings_of_facts(asked, setting)
     if has_checkpoint(Path(source)):
         digest, counts = _of_predictor(source, asked, given)
     else:

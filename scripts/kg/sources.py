@@ -1,6 +1,7 @@
 """A GRAPH of the command line: a file, a folder or an address, and perhaps one named graph of it; and `gumption kg
 build`, which makes one of a world."""
 
+import inspect
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -11,7 +12,7 @@ import typer
 
 from gumption.data import InputError
 from gumption.data.settings import Seconds
-from gumption.scripts.apps import App
+from gumption.scripts.apps import App, pair
 from gumption.scripts.output import Json, print_json, print_table, working
 from gumption.scripts.worlds import world_group
 
@@ -159,6 +160,20 @@ def build_of_memory(world: Any, folder: Path, out: str, update: str | None, as_j
     tell_built(out, counts, as_json)
 
 
+def settings_of_facts(world: Any, setting: list[str] | None) -> dict[str, Any]:
+    """Arguments of the world's `facts` from NAME=VALUE texts; InputError for a name that it does not have."""
+    from gumption.kg.vocabulary import unknown_label
+
+    stated = world.get("facts")
+    asked = () if stated is None else inspect.signature(stated).parameters
+    known = [name for name in asked if name != "partition"]
+    given = dict(map(pair, setting or ()))
+    for name in given:
+        if name not in known:
+            raise InputError(f"--setting: {unknown_label('setting', name, known)} (there are: {', '.join(known)})")
+    return given
+
+
 def tell_built(out: str, counts: dict[str, int], as_json: bool) -> None:
     """Print the graphs at `out` and their numbers of facts."""
     if as_json:
@@ -182,16 +197,22 @@ def general_build(world: Any) -> typer.Typer:
             list[str] | None,
             typer.Option(help="all (the default), train, test or, where there is one, validation; may be repeated."),
         ] = None,
+        setting: Annotated[
+            list[str] | None,
+            typer.Option(metavar="NAME=VALUE", help="A setting of the world's facts, such as its levels; repeatable."),
+        ] = None,
         memory: MemoryFolder = None,
         as_json: Json = False,
     ) -> None:
         if memory is not None:
-            if partition:
-                raise InputError("--partition is for the facts of the world; --memory takes none of it")
+            if partition or setting:
+                option = "--partition" if partition else "--setting"
+                raise InputError(f"{option} is for the facts of the world; --memory takes none of it")
             build_of_memory(world, memory, out, update, as_json)
             return
         parts = list(dict.fromkeys(partition or ["all"]))
-        stated = {f"{world.name}/{part}": list(world.facts(part)) for part in parts}
+        given = settings_of_facts(world, setting)
+        stated = {f"{world.name}/{part}": list(world.facts(part, **given)) for part in parts}
         with changed_graph(out, update, anew=True) as graph:
             for name, triples in stated.items():
                 graph.add(triples, graph=name)

@@ -152,6 +152,7 @@ def test_facts_in_words() -> None:
     assert in_words(("water", "combinesWith", "fire")) == "water combines with fire"
     assert in_words(("water", "componentOf", "acid rain")) == "water is component of acid rain"
     assert in_words(("digit 3", "affordedBy", "right")) == "digit 3 is afforded by right"
+    assert in_words(("Hole", "affordsFallingIn@2", "ball")) == "Hole (2) affords falling in ball"
     assert in_words(("water", "makes", "steam", "fire")) == "water with fire makes steam"
     assert in_words(("water", "makes", "steam", "")) == "water with something makes steam"
 

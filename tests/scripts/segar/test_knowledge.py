@@ -34,6 +34,7 @@ def test_both_kinds_of_levels_have_all_rows_that_tell_knowledge_from_learning() 
     rows = {panel: {one.method for one in EXPERIMENT.conditions.values() if one.panels == (panel,)} for panel in
             (PANEL, "tilesx3, hard")}  # fmt: skip
     wanted = {"train", "kg_only", "by_hand", "untrained", "without_kg", "ppo", "random", "scripted"}
+    wanted |= {"oracle", "oracle_train", "oracle_ppo"}
     assert rows == dict.fromkeys(rows, wanted)
     assert EXPERIMENT.seeds == 5
     for label, condition in EXPERIMENT.conditions.items():
@@ -42,6 +43,7 @@ def test_both_kinds_of_levels_have_all_rows_that_tell_knowledge_from_learning() 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::gumption.agents.knowledge.LeakedFacts")
+@pytest.mark.filterwarnings("ignore::gumption.agents.knowledge.UnknownEntities")
 def test_each_row_is_run_and_told(tmp_path: Path) -> None:
     pytest.importorskip("stable_baselines3")
     names = [label.removesuffix(f", {PANEL}") for label, one in EXPERIMENT.conditions.items() if PANEL in one.panels]
@@ -78,11 +80,26 @@ def test_a_device_that_is_not_used_is_refused() -> None:
     assert EXPERIMENT.kind.settings(None, "auto") == {"device": "cpu"}
 
 
-def test_a_graph_of_every_fact_is_written_for_the_runs_that_ask_it(tmp_path: Path) -> None:
-    made = jobs(tmp_path, "trained with knowledge", "trained, every fact is said to hold")
-    plain, told = EXPERIMENT.kind.prepare(made, tmp_path)
+def test_graphs_that_the_world_does_not_state_are_written_for_the_runs_that_ask_them(tmp_path: Path) -> None:
+    names = ("trained with knowledge", "trained, every fact is said to hold", "trained, facts of other rules")
+    plain, told, other = EXPERIMENT.kind.prepare(jobs(tmp_path, *names), tmp_path)
     assert plain.settings["kg"] == "full"
-    graph = KnowledgeGraph.load(told.settings["kg"])
-    assert ("SandTile", "affordsReaching", "ball") in set(graph.triples())
+    assert ("SandTile", "affordsReaching", "ball") in set(KnowledgeGraph.load(told.settings["kg"]).triples())
+    assert ("SandTile", "actsBy", "swallow") in set(KnowledgeGraph.load(other.settings["kg"]).triples())
     assert set(EXPERIMENT.kind.prepare([plain], tmp_path / "none")[0].settings.items()) == set(plain.settings.items())
     assert not (tmp_path / "none").exists()
+
+
+def test_rows_of_older_scores_or_older_questions_are_marked() -> None:
+    now = EXPERIMENT.kind.formats()
+    rows = [
+        {"condition": name, "settings": {"kg": kg}, "made": {"formats": made}}
+        for name, kg, made in (
+            ("a", "full", {"scores": 2}),
+            ("b", "full", now),
+            ("c", "none", {}),
+            ("d", "full", {"scores": now["scores"].partition(".")[0] + ".1"}),
+        )
+    ]
+    marked = [row["condition"] for older in EXPERIMENT.kind.older({"rows": rows}).values() for row in older]
+    assert marked == ["a", "d"]
