@@ -11,10 +11,11 @@ from torch import nn
 from torch.nn import functional
 
 from gumption.data import InputError
+from gumption.data.modules import of_module
 from gumption.data.settings import Size, checked_methods
 
 from .advice import Advice
-from .settings import MIXINGS, Mixing, of_module
+from .settings import MIXINGS, Mixing
 
 MASKED = -1e9  # the logit of a choice that is not open; finite, so that 0 * logit is 0 in an entropy
 

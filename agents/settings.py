@@ -1,10 +1,8 @@
 """Base classes of configs, and how a stored config is read. This module imports nothing heavy."""
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, asdict, fields, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, get_args
 
@@ -37,32 +35,6 @@ def place_name(place: str) -> str:
     """The name of a file or folder without the folders above it; #NAME, which may have slashes, stays as it is."""
     file, mark, graph = place.partition("#")
     return Path(file).name + mark + graph
-
-
-def of_module(place: str, option: str = "--policy") -> Callable[..., Any]:
-    """The function or class at "module:name"; modules are looked for where one works, too.
-
-    :param option: what names it, for messages.
-    :raises InputError: no such module or name, or a module that cannot be imported.
-    """
-    module, _, name = place.partition(":")
-    if not name or not module:
-        raise InputError(f"{option} is {place!r}; it is MODULE:NAME, such as my_agent:act")
-    if module.endswith(".py"):
-        raise InputError(f"{option} names the file {module}; name its module: {module[:-3].replace('/', '.')}:{name}")
-    if "" not in sys.path:
-        sys.path.insert(0, "")
-    try:
-        found = import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name is None or not (module == error.name or module.startswith(error.name + ".")):
-            raise InputError(f"{option} {place}: {module} imports {error.name}, which is not there") from None
-        raise InputError(f"{option} {place}: there is no module {module} here") from None
-    except Exception as error:
-        raise InputError(f"{option} {place}: {module} cannot be imported: {type(error).__name__}: {error}") from error
-    if not callable(getattr(found, name, None)):
-        raise InputError(f"{option} {place}: {module} has no function {name!r}")
-    return getattr(found, name)
 
 
 @settings

@@ -94,7 +94,7 @@ def find_agent(name: str) -> MakeAgent:
 
         return RecurrentAgent.load(name)
     if ":" in name:
-        from gumption.agents.settings import of_module
+        from gumption.data.modules import of_module
 
         return of_module(name, "--agent")
     if name not in BASELINES:
