@@ -496,8 +496,11 @@ class Initialization:
             count: dict[type[Entity], int] = {}
             entities = []
             for kind in (*kinds, *(kind for kind, _ in fixed)):
-                count[kind] = count.get(kind, -1) + 1
-                entities.append({"id": entity_id(kind, count[kind]), "type": kind, "factors": {}})
+                place = count[kind] = count.get(kind, -1) + 1
+                name = entity_id(kind, place)
+                if any(each["id"] == name for each in entities):  # of another type that counts as the same
+                    name = f"{kind.__name__.lower()}_{place}"
+                entities.append({"id": name, "type": kind, "factors": {}})
             priors = self._draw_factors(entities, rng)
             for entity, (_, position) in zip(entities[len(kinds) :], fixed, strict=True):
                 entity["factors"][Position] = position
@@ -665,5 +668,7 @@ def _sim_data(sim: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def entity_id(kind: type[Entity], place: int) -> str:
-    """The id of the entity at a place among those of its type: "charger_0", and "goal" for the first goal."""
-    return IDS[kind] if kind in IDS and place == 0 else f"{kind.__name__.lower()}_{place}"
+    """The id of the entity at a place among those of its type: "charger_0", and "goal" for the first goal; a subclass
+    of GoalTile is a goal, too."""
+    name = next((IDS[each] for each in kind.__mro__ if each in IDS), None)
+    return name if name is not None and place == 0 else f"{kind.__name__.lower()}_{place}"
