@@ -55,8 +55,10 @@ BASELINES = {"random": random_player, "no action": no_action, "scripted": script
 def make_env(task: str, levels: Levels, observation: ObservationSettings, num_envs: int | None = None) -> Any:
     """A batch of `num_envs` environments, by default one for each level, that acts by forces; the next episode begins
     in the same step, as learners need it."""
-    kind = getattr(environments, f"{task}VectorEnv")
-    return kind(num_envs or len(levels), autoreset_mode="SameStep", levels=levels, observation=observation)
+    given: dict[str, Any] = {"autoreset_mode": "SameStep", "levels": levels, "observation": observation}
+    if ":" in task:
+        return environments.SegarVectorEnv(num_envs or len(levels), task=task, **given)
+    return getattr(environments, f"{task}VectorEnv")(num_envs or len(levels), **given)
 
 
 def begin_levels(env: SegarVectorEnv, seed: int) -> None:
@@ -74,8 +76,7 @@ class _Ends:
 
     def add(self, env: SegarVectorEnv, actions: np.ndarray, playing: np.ndarray) -> None:
         ended = playing & env.results()[1]
-        if ended.any():
-            alive = env.info_arrays()["alive"]
+        if ended.any() and (alive := env.info_arrays().get("alive")) is not None:
             self.destroyed |= ended & ~alive
             self.consumed |= ended & alive & ~env.success
 

@@ -13,7 +13,7 @@ from gumption.envs.segar.configurations import DIFFICULTIES, Levels
 from gumption.envs.segar.measures import w2
 from gumption.envs.segar.observations import MISSING, make_observation
 
-from .config import FIRST, THINGS, SegarConfig
+from .config import SegarConfig
 from .evaluation import begin_levels, make_env, no_action, play_levels, random_player, scripted
 from .probe import Information, ProbeSettings, information
 from .training import SegarRun, untrained_model
@@ -35,7 +35,7 @@ def harder(levels: str) -> str | None:
     return f"{kind}-{DIFFICULTIES[DIFFICULTIES.index(difficulty) + 1]}"
 
 
-def generalisation(run: SegarRun) -> dict[str, dict[str, Any]]:
+def generalisation(run: SegarRun, yardstick: Player = scripted) -> dict[str, dict[str, Any]]:
     """Evaluate a trained run on its training levels ("train"), on the test levels of its config ("test"), and, where
     these have the distribution of the training levels, on those of the next difficulty ("harder").
 
@@ -45,12 +45,12 @@ def generalisation(run: SegarRun) -> dict[str, dict[str, Any]]:
     """
     config = run.config
     train = config.draw("train")
-    found: dict[str, dict[str, Any]] = {"train": played(run, train, {"trained": run.player, "scripted": scripted})}
+    found: dict[str, dict[str, Any]] = {"train": played(run, train, {"trained": run.player, "scripted": yardstick})}
     there = {"test": config.draw("test")}
     if config.test is None and (further := harder(config.levels)) is not None:
         there["harder"] = config.draw("test", further)
     for name, levels in there.items():
-        players = {"trained": run.player, "scripted": scripted, "random": random_player}
+        players = {"trained": run.player, "scripted": yardstick, "random": random_player}
         if name == "test":
             players |= {"no action": no_action, "untrained": before_training(run)}
         figures: dict[str, Any] = played(run, levels, players)
@@ -71,7 +71,7 @@ def seen_and_true(
     """
     config = run.config
     env = make_env(config.task, levels, config.seen())
-    truth = make_observation({"kind": "state", "n_things": THINGS, "unique_ids": FIRST})
+    truth = make_observation(config.truth())
     begin_levels(env, seed)
     pictures, factors = [], []
     everyone = np.arange(env.num_envs)

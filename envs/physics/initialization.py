@@ -472,6 +472,12 @@ class Initialization:
         of_numbers = [kinds.types if isinstance(kinds, ThingFactory) else (kinds,) for kinds, _ in self.numbers]
         return list(dict.fromkeys([*chain(*of_numbers), *(kind for kind, _ in self.positions)]))
 
+    @property
+    def most(self) -> int:
+        """The most things that a scene can have."""
+        counts = [each if isinstance(each, int) else int(each.support[0].max()) for _, each in self.numbers]
+        return sum(counts) + sum(len(places) for _, places in self.positions)
+
     def sample(self, rng: np.random.Generator) -> Scene:
         """A scene.
 

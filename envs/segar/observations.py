@@ -219,9 +219,14 @@ def tell_left_out(text: str) -> None:
     warnings.warn(text, LeftOut, stacklevel=2)
 
 
+def is_built_in(factor: type[Factor]) -> bool:
+    """Whether a factor is SEGAR's, and not a person's own."""
+    return factor.__module__ == Factor.__module__
+
+
 def tell_own(state: State, shown: Set[type[Factor]] = frozenset()) -> None:
     """Tell which factors of a person's own are not among those that are shown."""
-    own = [each.__name__ for each in state.columns if each not in shown and each.__module__ != Factor.__module__]
+    own = [each.__name__ for each in state.columns if each not in shown and not is_built_in(each)]
     if own:
         tell_left_out(f"the observation leaves out {', '.join(own)}; name what it shows in factors=, of numbers")
 
