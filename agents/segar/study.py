@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gumption.agents.evaluation import Player, means
+from gumption.data.modules import of_module
 from gumption.data.settings import Count, Seed, checked
 from gumption.envs.segar.configurations import DIFFICULTIES, Levels
 from gumption.envs.segar.measures import w2
@@ -35,14 +36,18 @@ def harder(levels: str) -> str | None:
     return f"{kind}-{DIFFICULTIES[DIFFICULTIES.index(difficulty) + 1]}"
 
 
-def generalisation(run: SegarRun, yardstick: Player = scripted) -> dict[str, dict[str, Any]]:
+def generalisation(run: SegarRun, yardstick: Player | str = scripted) -> dict[str, dict[str, Any]]:
     """Evaluate a trained run on its training levels ("train"), on the test levels of its config ("test"), and, where
     these have the distribution of the training levels, on those of the next difficulty ("harder").
+
+    :param yardstick: a player, or its "module:name", in place of the scripted one.
 
     :returns: set -> figures: the mean return and success of players; of test levels also "w2", their distances from the
         training levels, and "gap", the training return less the return there, as a share of the difference between the
         scripted and the random player there.
     """
+    if isinstance(yardstick, str):
+        yardstick = of_module(yardstick, "yardstick")
     config = run.config
     train = config.draw("train")
     found: dict[str, dict[str, Any]] = {"train": played(run, train, {"trained": run.player, "scripted": yardstick})}

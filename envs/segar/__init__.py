@@ -17,7 +17,7 @@ from gumption.envs.physics.rules import Aggregate, Differential, SetFactor, rule
 from .facts import facts
 from .memory import Memory, add_memory, memory_evidence, memory_facts
 from .observations import Observation
-from .tasks import Simulator, Task
+from .tasks import PuttPutt, Simulator, Task
 
 __all__ = [
     "Aggregate",
@@ -27,6 +27,7 @@ __all__ = [
     "Memory",
     "Observation",
     "Prior",
+    "PuttPutt",
     "SetFactor",
     "Simulator",
     "Task",

@@ -165,7 +165,7 @@ def test_the_goal_counts_only_after_sand_was_rolled_over() -> None:
     sim = Simulator(SCENE, task="own_sandbox:DustyPutt")
     found = []
     for _ in range(20):
-        touches = sim.state()["ball"]["Position"][0] > -0.3  # by its edge
+        touches = sim.state()["ball"]["Position"][0] > -0.301  # by its edge
         sim.step()
         found.append((touches, sim.state()["ball"]["Dusty"], sim.reward()))
     assert [touches for touches, _, _ in found] == [dusty for _, dusty, _ in found]
