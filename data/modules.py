@@ -1,4 +1,4 @@
-"""What a person names by its module, "module:name": an agent, a primitive, a painter."""
+"""Things of a person's own by their names: "module:name", on the command line, in config files and in data."""
 
 import sys
 from collections.abc import Callable
@@ -8,17 +8,19 @@ from typing import Any
 from .errors import InputError
 
 
-def of_module(place: str, option: str = "--policy", kind: Any = Callable, what: str = "function") -> Any:
-    """The function, or the instance of `kind`, at "module:name"; modules are looked for where one works, too.
+def of_module(place: str, option: str, fits: Callable[[Any], bool] = callable, what: str = "function") -> Any:
+    """The object at "module:name"; modules are looked for where one works, too. Importing a module runs it; nothing
+    else is run.
 
-    :param option: what names it, for messages; `what` is the word for the kind.
-    :raises InputError: no such module or name, or a module that cannot be imported.
+    :param option: what names it, for messages.
+    :param fits: whether the object is what is asked for; `what` says that in a message.
+    :raises InputError: no such name, a module that cannot be imported, or an object that does not fit.
     """
     module, _, name = place.partition(":")
-    if not name or not module:
-        raise InputError(f"{option} is {place!r}; it is MODULE:NAME, such as my_agent:act")
     if module.endswith(".py"):
         raise InputError(f"{option} names the file {module}; name its module: {module[:-3].replace('/', '.')}:{name}")
+    if not all(part.isidentifier() for part in (*module.split("."), name)):
+        raise InputError(f"{option} is {place!r}; it is MODULE:NAME, such as my_agent:act")
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:
@@ -29,6 +31,25 @@ def of_module(place: str, option: str = "--policy", kind: Any = Callable, what: 
         raise InputError(f"{option} {place}: there is no module {module} here") from None
     except Exception as error:
         raise InputError(f"{option} {place}: {module} cannot be imported: {type(error).__name__}: {error}") from error
-    if not isinstance(getattr(found, name, None), kind):
+    if not fits(getattr(found, name, None)):
         raise InputError(f"{option} {place}: {module} has no {what} {name!r}")
     return getattr(found, name)
+
+
+def class_of_module(place: str, option: str, kind: type) -> Any:
+    """The class at "module:name", `kind` or a subclass; InputError as `of_module`."""
+
+    def fits(found: Any) -> bool:
+        return isinstance(found, type) and issubclass(found, kind)
+
+    return of_module(place, option, fits, f"subclass of {kind.__name__}")
+
+
+def name_of(thing: Any) -> str:
+    """The name of a class or function in data: "module:name" where a person's module has it under that name, else the
+    plain name, as of what is built in."""
+    module, name = thing.__module__, thing.__qualname__
+    own = module != "__main__" and module.split(".")[0] != __name__.split(".")[0]
+    there = getattr(sys.modules.get(module), name, None)
+    found = own and thing in (there, getattr(there, "function", None))
+    return f"{module}:{name}" if found else thing.__name__

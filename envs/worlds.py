@@ -292,20 +292,21 @@ WORLDS: dict[str, World] = {
             source="Hjelm et al. (2022), The Sandbox Environment for Generalizable Agent Research (SEGAR)",
             environments=tuple(
                 Environment(
-                    f"gumption/{task}-v0",
-                    f"gumption.envs.segar.env:{task}Env",
-                    f"gumption.envs.segar.env:{task}VectorEnv",
+                    f"gumption/{name}-v0",
+                    f"gumption.envs.segar.env:{kind}Env",
+                    f"gumption.envs.segar.env:{kind}VectorEnv",
                     small={"num_levels": 5, "resolution": 32, "directions": 16, **small},
                     variants=({"directions": 0, "observation": "state"},),
                     held_out={"partition": "test"},
                     margin=margin,
                 )
-                for task, small, margin in (
+                for name, kind, small, margin in (
                     # Facts alone count burning as much as reaching the goal.
-                    ("PuttPutt", {"levels": "tilesx2-medium"}, None),
-                    ("PuttPuttNegDist", {"levels": "objectsx2-hard"}, None),
-                    ("Invisiball", {}, 0.015),
-                    ("Billiards", {}, None),
+                    ("PuttPutt", "PuttPutt", {"levels": "tilesx2-medium"}, None),
+                    ("PuttPuttNegDist", "PuttPuttNegDist", {"levels": "objectsx2-hard"}, None),
+                    ("Invisiball", "Invisiball", {}, 0.015),
+                    ("Billiards", "Billiards", {}, None),
+                    ("SEGAR", "Segar", {"levels": "tilesx2-medium"}, None),
                 )
             ),
             offers={

@@ -188,7 +188,7 @@ def policy_command(args: Sequence[str]) -> Any:
     ) -> None:
         from gumption.data.modules import of_module
 
-        function, more = of_module(policy), dict(map(pair, env or ()))
+        function, more = of_module(policy, "--policy"), dict(map(pair, env or ()))
         if twice := sorted(set(given) & set(more)):
             raise InputError(f"--env sets {twice[0]}, which has an option of its own")
         with kept_rows(out, {"policy": policy, **given, **more}) as keep:

@@ -1,23 +1,28 @@
 """The config of a run of SEGAR: levels, observation, learner. The same config gives the same bits on a CPU."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from gymnasium import spaces
+
 from gumption.agents.settings import RunConfig
 from gumption.data import InputError
+from gumption.data.modules import name_of
 from gumption.data.reading import read_json
-from gumption.data.settings import Count, Frames, NonNegative, Positive, Seed, Share, Size, settings, shown
-from gumption.envs.physics.initialization import Initialization
-from gumption.envs.segar.configurations import Levels, Split, draw_levels
-from gumption.envs.segar.observations import ObservationSettings
+from gumption.data.settings import Count, Frames, NonNegative, Positive, Seed, Share, Size, check, settings, shown
+from gumption.envs.physics.factors import WIDTHS
+from gumption.envs.physics.initialization import IDS, Initialization, entity_id
+from gumption.envs.segar.configurations import Levels, Split, configuration, draw_levels
+from gumption.envs.segar.observations import ALL_FACTORS, ObservationSettings, is_built_in
 from gumption.envs.segar.render import RendererSettings
+from gumption.envs.segar.tasks import read_task
 
 WORLD = "segar"
-TaskName = Literal["PuttPutt", "PuttPuttNegDist", "Invisiball"]
-#: Rows of a state: no scene of the named configurations of these tasks has more things.
+#: Rows of a state, at least: no scene of the named configurations of PuttPutt and Invisiball has more things.
 THINGS = 6
-#: Ids of those in the first rows.
-FIRST = ("golfball", "goal")
+#: Ids of the things that tasks refer to, which have the first rows.
+FIRST = tuple(IDS.values())
 #: Environments at a time, where a config says none (appendix E.1).
 NUM_ENVS = {"ppo": 64, "sac": 1}
 
@@ -27,14 +32,14 @@ class SegarConfig(RunConfig):
     """A learner on n training levels; the defaults of PPO are those of the paper's Table 1.
 
     :ivar world: segar.
-    :ivar task: PuttPutt, PuttPuttNegDist or Invisiball.
-    :ivar levels: the distribution of training levels: the name of a configuration such as objectsx2-hard, or a .json
-        file with a distribution of your own.
+    :ivar task: PuttPutt, PuttPuttNegDist, Invisiball, Billiards, or module:name of your own.
+    :ivar levels: the distribution of training levels: the name of a configuration such as objectsx2-hard, a .json file
+        with a distribution of your own, or its module:name; without it, the usual one of the task.
     :ivar test: that of test levels; without it, the same.
     :ivar num_levels: how many training levels there are; each episode plays one of them.
     :ivar level_seed: of the training levels; without it, the seed.
     :ivar test_levels: how many levels of the test part an evaluation plays.
-    :ivar observation: rgb (pixels) or state (factors).
+    :ivar observation: rgb (pixels), state (factors, your own too), or module:name of an Observation of your own.
     :ivar resolution: pixels of a side.
     :ivar frame_stack: how many frames the learner sees.
     :ivar hidden: names of factors that the observation leaves out.
@@ -62,13 +67,13 @@ class SegarConfig(RunConfig):
     """
 
     world: str = WORLD
-    task: TaskName = "PuttPutt"
-    levels: str = "empty-easy"
+    task: str = "PuttPutt"
+    levels: str = ""
     test: str | None = None
     num_levels: Size = 100
     level_seed: Seed | None = None
     test_levels: Size = 100
-    observation: Literal["rgb", "state"] = "rgb"
+    observation: str = "rgb"
     resolution: Size = 64
     frame_stack: Frames = 1
     hidden: tuple[str, ...] = ()
@@ -100,6 +105,9 @@ class SegarConfig(RunConfig):
     def __post_init__(self) -> None:
         """:raises InputError: settings that do not go together, or an unknown configuration or factor."""
         object.__setattr__(self, "hidden", tuple(self.hidden))
+        task = read_task(self.task)
+        if not self.levels and isinstance(task.levels, str):
+            object.__setattr__(self, "levels", task.levels)
         if self.world != WORLD:
             raise InputError(f"world is {shown(self.world)}; a run of SEGAR's learners has {WORLD!r}")
         if self.auxiliary != "none" and (self.algorithm != "ppo" or self.observation != "rgb"):
@@ -110,8 +118,14 @@ class SegarConfig(RunConfig):
             )
         if self.algorithm == "ppo" and self.parallel * self.n_steps == self.minibatches:
             raise InputError("a minibatch has one step; give fewer minibatches, or more n_steps or num_envs")
-        for name in filter(None, (self.levels, self.test)):
-            draw_levels(_distribution(name), n=1)
+        if ":" not in self.observation:
+            check("observation", self.observation, Literal["rgb", "state"])
+        elif self.hidden:
+            raise InputError(f"hidden is for rgb and state; the observation {self.observation} says what it shows")
+        if self.algorithm == "sac" and isinstance(task.action_space, spaces.Discrete | spaces.MultiDiscrete):
+            raise InputError(f"sac acts by numbers of a box; the task {self.task} has choices: take ppo")
+        for name in filter(None, ("train", self.test)):
+            draw_levels(self._distribution(None if name == "train" else name), n=1)
 
     @property
     def parallel(self) -> int:
@@ -124,21 +138,40 @@ class SegarConfig(RunConfig):
         :param levels: another distribution.
         """
         if split == "test":
-            return draw_levels(_distribution(levels or self.test or self.levels), "test", n=self.test_levels, seed=0)
+            return draw_levels(self._distribution(levels or self.test), "test", n=self.test_levels, seed=0)
         seed = self.seed if self.level_seed is None else self.level_seed
-        return draw_levels(_distribution(levels or self.levels), "train", n=self.num_levels, seed=seed)
+        return draw_levels(self._distribution(levels), "train", n=self.num_levels, seed=seed)
 
     def seen(self) -> ObservationSettings:
         if self.observation == "rgb":
             renderer = RendererSettings(resolution=self.resolution, hidden=self.hidden)
             return ObservationSettings(renderer=renderer, stack=self.frame_stack)
+        if self.observation != "state":
+            return ObservationSettings(kind=self.observation, stack=self.frame_stack)
+        return replace(self.truth(), hidden=self.hidden, stack=self.frame_stack)
+
+    def truth(self) -> ObservationSettings:
+        """The state without hidden factors: rows for all things of training and test levels, those that tasks refer to
+        first, with the factors of your own that they have."""
+        found = [self._distribution(None), self._distribution(self.test)]
+        drawn = [configuration(each) if isinstance(each, str) else each for each in found]
+        kinds = [kind for each in drawn for kind in each.kinds]
+        names = {entity_id(kind, 0) for kind in kinds}
+        own = {factor.root for kind in kinds for factor in kind.all_factors if not is_built_in(factor.root)}
+        factors = (*ALL_FACTORS, *sorted((each for each in own if each.base in WIDTHS), key=name_of))
         return ObservationSettings(
-            kind="state", n_things=THINGS, unique_ids=FIRST, hidden=self.hidden, stack=self.frame_stack
+            kind="state",
+            n_things=max(THINGS, *(each.most for each in drawn)),
+            unique_ids=tuple(name for name in FIRST if name in names),
+            factors=tuple(map(name_of, factors)) if own else (),
         )
 
+    def _distribution(self, levels: str | None) -> str | Initialization:
+        """The name of a configuration, or the distribution in a file; None for that of training levels.
 
-def _distribution(levels: str) -> str | Initialization:
-    """The name of a configuration, or the distribution in a file; InputError where there is none."""
-    if not levels.endswith(".json"):
-        return levels
-    return Initialization.read(read_json(Path(levels)), levels)
+        :raises InputError: there is none.
+        """
+        given = levels or self.levels or read_task(self.task).levels
+        if isinstance(given, str) and given.endswith(".json"):
+            return Initialization.read(read_json(Path(given)), given)
+        return given if isinstance(given, str) else Initialization.read(given, f"levels of the task {self.task}")

@@ -14,13 +14,12 @@ from gumption.agents.settings import CONFIG, WorldConfig
 from gumption.data import InputError
 from gumption.data.modules import of_module
 from gumption.data.settings import Count, Seed, checked, shown, unknown
-from gumption.envs.physics.factors import WIDTHS, Position
 from gumption.envs.segar.configurations import DIFFICULTIES, Levels
 from gumption.envs.segar.measures import READINGS, w2
-from gumption.envs.segar.observations import ALL_FACTORS, MISSING, make_observation
+from gumption.envs.segar.observations import MISSING, make_observation
 
 from . import guided
-from .config import FIRST, THINGS, SegarConfig
+from .config import SegarConfig
 from .evaluation import baselines, begin_levels, make_env, own_player, play_levels, random_player
 from .probe import Information, ProbeSettings, information
 from .training import SegarRun, untrained_model
@@ -210,7 +209,7 @@ def seen_and_true(
     """
     config = run.config
     env = make_env(config.task, levels, config.seen())
-    truth = make_observation(truth_of(levels))
+    truth = make_observation(config.truth())
     begin_levels(env, seed)
     pictures, factors = [], []
     everyone = np.arange(env.num_envs)
@@ -222,16 +221,6 @@ def seen_and_true(
         env.step_arrays(run.player(env, env.episode_begins()))
     numbers = np.concatenate(factors)[:observations]
     return np.concatenate(pictures)[:observations], np.where(numbers == MISSING, 0.0, numbers)
-
-
-def truth_of(levels: Levels) -> dict[str, Any]:
-    """The observation of all factors of all things of levels, own factors too."""
-    things = max(len(scene.entities) for scene in levels.scenes)
-    everywhere = [name for name in FIRST if all(any(one.id == name for one in s.entities) for s in levels.scenes)]
-    factors = {factor.root for scene in levels.scenes for one in scene.entities for factor in one.factors}
-    own = {each.__name__ for each in factors if each.__module__ != Position.__module__ and each.base in WIDTHS}
-    names = [*(each.__name__ for each in ALL_FACTORS), *sorted(own)]
-    return {"kind": "state", "n_things": max(THINGS, things), "unique_ids": everywhere, "factors": names}
 
 
 class Encoder(NamedTuple):

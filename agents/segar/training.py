@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from gymnasium import spaces
 from stable_baselines3 import PPO, SAC
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
@@ -22,6 +23,7 @@ from gumption.agents.evaluation import Rows
 from gumption.agents.learners.sb3 import SB3Learner, put_policy
 from gumption.agents.run import opened, own_random_numbers, run_learner
 from gumption.agents.run_folder import RunFolder, read_config, read_final, read_metrics
+from gumption.data import InputError
 from gumption.data.sealed import content_hash
 from gumption.data.settings import checked
 from gumption.envs.sb3_adapter import SB3VecEnv
@@ -79,7 +81,10 @@ def _make_model(config: SegarConfig, levels: Levels) -> BaseAlgorithm:
     env: VecEnv = SB3VecEnv(make_env(config.task, levels, config.seen(), config.parallel))
     if config.normalise_rewards:
         env = VecNormalize(env, norm_obs=False, gamma=config.gamma)
-    encoder = ImpalaEncoder if config.observation == "rgb" else StateEncoder
+    space = env.observation_space
+    if not isinstance(space, spaces.Box):
+        raise InputError(f"the observation {config.observation} is a {type(space).__name__}; learners see a Box")
+    encoder = ImpalaEncoder if space.dtype == np.uint8 and len(space.shape) == 3 else StateEncoder
     shared: dict[str, Any] = {
         "learning_rate": config.learning_rate,
         "gamma": config.gamma,
@@ -150,7 +155,7 @@ def train_segar(
             _make_model(config, train),
             measure,
             lambda line: f"return {line['train_return']:.2f}, on test levels {line['test_return']:.2f}",
-            threads=1 if config.observation == "state" else None,
+            threads=None if config.observation == "rgb" else 1,
             manifest={
                 "levels": {part.split: content_hash([one.to_data() for one in part.scenes]) for part in (train, test)}
             },

@@ -34,7 +34,7 @@ def watch(run: Path, *, partition: Split = "test", level: str | None = None) -> 
         shown = {"question": "push", "labels": ["none", *turns], "outcome": told}
         return PolicyPlayer(loaded.policy, env, options=options, **shown)
     levels, seen = loaded.config.draw(partition), loaded.config.seen()
-    env = gym.make_vec(f"gumption/{loaded.config.task}-v0", 1, **SHOWN, levels=levels, observation=seen)
+    env = gym.make_vec("gumption/SEGAR-v0", 1, **SHOWN, task=loaded.config.task, levels=levels, observation=seen)
     return ForcePlayer(loaded, env.unwrapped, options)
 
 
@@ -44,7 +44,7 @@ def told(env: SegarVectorEnv) -> str:
 
 
 class ForcePlayer:
-    """Plays the most probable forces of a run of PPO or SAC, which have no candidates beside them."""
+    """Plays the most probable forces, or actions of an own task, of a run of PPO or SAC, without candidates beside."""
 
     def __init__(self, run: "SegarRun", env: SegarVectorEnv, options: dict[str, Any]) -> None:
         """:param options: of each reset."""
@@ -54,9 +54,11 @@ class ForcePlayer:
         self.env.reset(seed=seed, options=self._options)
 
     def decide(self) -> tuple[np.ndarray, tuple[Choice, ...]]:
-        force = self._run.player(self.env, self.env.episode_begins())
-        x, y = force[0].tolist()
-        return force, (Choice("force", (Candidate(f"{x:.2f}, {y:.2f}", 1.0),), 0),)
+        actions = self._run.player(self.env, self.env.episode_begins())
+        numbers = np.ravel(actions[0])
+        words = ", ".join(f"{each:.2f}" if actions.dtype.kind == "f" else str(each) for each in numbers)
+        question = "action" if self.env.task.action_space is not None else "force"
+        return actions, (Choice(question, (Candidate(words, 1.0),), 0),)
 
     def outcome(self, infos: dict[str, Any]) -> tuple[str, bool]:
         return told(self.env), bool(infos["success"][0])

@@ -108,8 +108,10 @@ def at_place(place: str) -> Curriculum:
 
     :raises InputError: no such module or name, or something else there.
     """
-    found = of_module(place, "tasks", (Curriculum, Task, list, tuple, Callable), "curriculum, task or function")
-    if not isinstance(found, (Curriculum, Task, list, tuple)):
+    given = (Curriculum, Task, list, tuple)
+    what = "curriculum, task or function"
+    found = of_module(place, "tasks", lambda one: isinstance(one, given) or callable(one), what)
+    if not isinstance(found, given):
         found = found()
     if isinstance(found, Curriculum):
         return found

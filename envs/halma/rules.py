@@ -134,7 +134,7 @@ class Rules:
 
 
 def _own(place: str) -> Primitive:
-    found = of_module(place, "primitives", Primitive, "Primitive")
+    found = of_module(place, "primitives", lambda one: isinstance(one, Primitive), "Primitive")
     if not _NAME.fullmatch(found.name) or not 1 <= found.digit < LARGEST_SIDE:
         raise InputError(
             f"primitives {place}: its name is {found.name!r:.40} and its digit {found.digit}; a name is a word, and a "

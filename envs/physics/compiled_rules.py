@@ -13,6 +13,7 @@ import numpy as np
 from gumption.data import InputError
 
 from .conditions import Relation
+from .draws import Generator
 from .entities import Object
 from .factors import WIDTHS, Factor, FactorArray, Framerate, Order, Position, Velocity
 from .rules import INCOMPARABLE, Aggregate, Differential, Normal, Output, Pattern, Rule, SetFactor, Wall
@@ -58,9 +59,12 @@ class CompiledRule:
     :ivar reaches: whether there is any row.
     """
 
-    def __init__(self, rule: Rule, state: State, exact: bool) -> None:
-        """:param exact: subclasses of a pattern's factors do not match it."""
+    def __init__(self, rule: Rule, state: State, exact: bool, laws: np.ndarray | None = None) -> None:
+        """:param exact: subclasses of a pattern's factors do not match it.
+        :param laws: (L,) bool, the sets of rules of `Layout.laws` that it belongs to; None for all.
+        """
         self.rule, self._exact = rule, exact
+        self._laws = None if laws is None or laws.all() else laws
         self.slots = [_matching(pattern, state, exact) for pattern in rule.patterns]
         #: The slots as indices: slices where they follow on one another.
         self.places: list[Any] = [_range(slots) or slots for slots in self.slots]
@@ -175,7 +179,7 @@ class CompiledRule:
 
     def _is_static(self) -> bool:
         """Whether the arguments can be gathered once: views of the columns, as all slots are ranges."""
-        return not self.rule.at_contacts and all(_range(slots) is not None for slots in self.slots)
+        return not (self.rule.at_contacts or self.rule.draws) and all(_range(slots) is not None for slots in self.slots)
 
     def _gather(self, contact: Contact | None = None) -> tuple[list[Any], dict[int, tuple[int, type[Factor]]]]:
         """The arguments; and by the id of each array its pattern and root factor."""
@@ -196,6 +200,9 @@ class CompiledRule:
             if argument is Normal or argument is Wall:
                 assert contact is not None
                 arguments.append(contact.normals if argument is Normal else contact.walls)
+            elif argument is Generator:
+                places = [self._state.insertion[slots].T for slots in self.slots]
+                arguments.append(Generator(self.rule.name, self._state.seeds, self._state.moments, places))
             elif not isinstance(argument, int):
                 values = self._state.parameters[argument]
                 arguments.append(values.reshape(len(values), *[1] * (count + 1)))
@@ -213,6 +220,8 @@ class CompiledRule:
         self._speaks.clear()
         count = len(self.slots)
         mask = self._distinct
+        if self._laws is not None:
+            mask = _and(mask, self._laws[self._state.laws].reshape(-1, *[1] * (count + 1)))
         typed = self.rule.entity_type
         any_typed: np.ndarray | None = None
         if self._exact and self.reaches and self.rule.relation is not None and self.rule.relation.spatial:
@@ -372,6 +381,8 @@ def _row(argument: Any, row: np.ndarray, sources: dict[int, Any], names: dict[in
         return tuple(_row(each, row, sources, names) for each in argument)
     if isinstance(argument, Entities):
         return Entities({factor: _row(each, row, sources, names) for factor, each in argument._arrays.items()})
+    if isinstance(argument, Generator):
+        return argument.row(tuple(row.tolist()))
     if not isinstance(argument, np.ndarray):
         return argument
     at = tuple(0 if size == 1 else int(k) for k, size in zip(row, argument.shape[:-1], strict=True))

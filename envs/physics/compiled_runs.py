@@ -23,6 +23,7 @@ from gumption.data.writing import write_text
 
 from .compiled_rules import CompiledRule, listed
 from .contacts import MAX_IMPACTS, clip_all, travel, traveling_room
+from .draws import Generator
 from .factors import (
     WIDTHS,
     Acceleration,
@@ -157,6 +158,8 @@ class Law:
         bare = iter(rule.patterns[0].factors)
         for argument in rule.arguments:
             if not isinstance(argument, int):
+                if argument is Generator:
+                    raise NotTraced(f"{rule.name} draws random numbers")
                 if argument not in self.parameters:
                     self.parameters.append(argument)
                 arguments.append(Symbol(code, (code.node("parameter", (self.parameters.index(argument),)),)))

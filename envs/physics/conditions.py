@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.modules import name_of
 from gumption.data.settings import shown
 
 from .factors import ID, Factor, Label, read_value
@@ -131,7 +132,7 @@ class IsEqual(Condition):
 
     def to_data(self) -> dict[str, Any]:
         value = list(self.value) if isinstance(self.value, tuple) else self.value
-        return {"equal": [self.factor.__name__, value]}
+        return {"equal": [name_of(self.factor), value]}
 
 
 class _Combined(Condition):

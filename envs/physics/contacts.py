@@ -321,7 +321,7 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
     :param shapes: slots of inner walls, kinds, corners, corner_counts, drawn_size, reaches; as of `State`.
     :param parameters: (B,) MinVelocity, MaxVelocity, WallDamping, Restitution.
     :param walls: (2, B).
-    :param moves: whether velocities move things at all.
+    :param moves: (B,) bool, whether velocities move things at all.
     :param left: (B,) seconds left of the step; negative where it is over.
     :param budget: (B,) impacts left; negative at the start of a step.
     :param special: (N, N + 1, B) bool, pairs of slots whose contacts rules answer; [i, N] for the walls. With no
@@ -370,7 +370,8 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
                 count, d, mine, slots, hits[0, b], hits[1, b], normals[0, b], normals[1, b], limits[1]
             )
         left[b], budget[b], i, j, nx, ny = travel(
-            count, d, lasts, left[b], budget[b], limits, low, high, moves, (points, numbers, radii, middles, obstacles),
+            count, d, lasts, left[b], budget[b], limits, low, high, moves[b],
+            (points, numbers, radii, middles, obstacles),
             answered, i_hit, j_hit, normals[0, b], normals[1, b], room,
         )  # fmt: skip
         hits[0, b] = -1

@@ -5,26 +5,30 @@ An initialisation is data, so that a person's own is a file:
     {"numbers": [["GolfBall", 1], [{"Charger": 0.5, "Ball": 0.5}, {"noise": "Choice", "values": [1, 2]}]],
      "priors": [{"target": "Position", "value": {"noise": "RandomTopLocation"}, "entity_type": "GolfBall"}],
      "positions": [["Ball", [[0, 0], [0.2, 0]]]],
-     "sim": {"friction": {"noise": "UniformNoise", "low": 0.02, "high": 0.1}}}
+     "sim": {"friction": {"noise": "UniformNoise", "low": 0.02, "high": 0.1},
+             "parameters": {"Restitution": {"noise": "UniformNoise", "low": 0.5, "high": 1.0}},
+             "rules": {"noise": "RuleSets", "sets": [["move", "accelerate"], ["move", "my_module:my_rule"]]}}}
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import chain
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from annotated_types import Ge, Le
 
 from gumption.data import InputError
-from gumption.data.settings import check, checked, describe, shown, unknown
+from gumption.data.modules import name_of
+from gumption.data.settings import LARGEST, check, checked, describe, settings, shown, unknown
 
 from .conditions import FACTOR, TYPE, Condition, Specificity, read_condition
 from .entities import CueBall, Entity, GoalTile, GolfBall, Object, type_priority
-from .factors import ID, WIDTHS, Factor, Label, Order, Position, Shape, Size, read_value
+from .factors import ID, PARAMETERS, WIDTHS, Factor, Label, Order, Parameter, Position, Shape, Size, read_value
 from .locations import Point, ProductNoise, RandomConvexHull
 from .noise import Deterministic, DiscreteNoise, Noise, NumericNoise, ScalarNoise, check_probabilities, read_noise
-from .scene import SETTINGS, Preset, Scene, SimSettings, entity_type, factor_type
+from .rules import known_rule
+from .scene import SETTINGS, Preset, Scene, SimSettings, entity_type, factor_type, own_parameter, rule_names
 from .shapes import HIGHEST, scaled, width
 
 #: SEGAR draws again where two centres are not farther apart.
@@ -247,14 +251,14 @@ class Prior:
     def to_data(self) -> dict[str, Any]:
         """As it stands in a file."""
         conditions = {
-            "factor_type": self.factor_type and self.factor_type.__name__,
-            "entity_type": self.entity_type and self.entity_type.__name__,
+            "factor_type": self.factor_type and name_of(self.factor_type),
+            "entity_type": self.entity_type and name_of(self.entity_type),
             "relation": self.relation and self.relation.to_data(),
         }
         value = self.value
         if isinstance(value, Deterministic | Point):
             value = list(value.value) if isinstance(value, Point) else value.value
-        data = {"target": self.target.__name__, "value": value.to_data() if isinstance(value, Noise) else value}
+        data = {"target": name_of(self.target), "value": value.to_data() if isinstance(value, Noise) else value}
         return data | {name: each for name, each in conditions.items() if each is not None}
 
 
@@ -370,7 +374,7 @@ class ThingFactory:
 
     def to_data(self) -> dict[str, float]:
         """As it stands in a file."""
-        return {kind.__name__: share for kind, share in zip(self.types, self.p, strict=True)}
+        return {name_of(kind): share for kind, share in zip(self.types, self.p, strict=True)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -380,7 +384,8 @@ class Initialization:
     :param numbers: pairs of a type, or a factory of types, and how many: a number, or a noise of whole numbers.
     :param priors: of factors; others have the defaults of their type.
     :param positions: pairs of a type and fixed positions, with an entity of the type for each.
-    :param sim: settings of the simulation, or noises from which each scene draws them.
+    :param sim: settings of the simulation, or noises from which each scene draws them: numbers, those of `parameters`
+        too, and rules (`RuleSets`, or a noise of a person's own whose values are lists of rules).
     :param preset: "compat" ranks priors and places things as the first release of SEGAR did.
     :raises InputError: a value that does not fit, a prior that matches none of the types, or two equally specific
         priors that disagree.
@@ -450,17 +455,14 @@ class Initialization:
         return {
             "numbers": [
                 [
-                    kinds.to_data() if isinstance(kinds, ThingFactory) else kinds.__name__,
+                    kinds.to_data() if isinstance(kinds, ThingFactory) else name_of(kinds),
                     number.to_data() if isinstance(number, Noise) else number,
                 ]
                 for kinds, number in self.numbers
             ],
             "priors": [prior.to_data() for prior in self.priors],
-            "positions": [[kind.__name__, [list(each) for each in places]] for kind, places in self.positions],
-            "sim": {
-                name: value.to_data() if isinstance(value, Noise) else list(value) if type(value) is tuple else value
-                for name, value in self.sim.items()
-            },
+            "positions": [[name_of(kind), [list(each) for each in places]] for kind, places in self.positions],
+            "sim": _sim_data(self.sim),
             "preset": self.preset,
         }
 
@@ -469,6 +471,12 @@ class Initialization:
         """The types that its scenes can have, in order of their first mention."""
         of_numbers = [kinds.types if isinstance(kinds, ThingFactory) else (kinds,) for kinds, _ in self.numbers]
         return list(dict.fromkeys([*chain(*of_numbers), *(kind for kind, _ in self.positions)]))
+
+    @property
+    def most(self) -> int:
+        """The most things that a scene can have."""
+        counts = [each if isinstance(each, int) else int(each.support[0].max()) for _, each in self.numbers]
+        return sum(counts) + sum(len(places) for _, places in self.positions)
 
     def sample(self, rng: np.random.Generator) -> Scene:
         """A scene.
@@ -480,9 +488,9 @@ class Initialization:
         :raises InputError: things cannot be placed in 100 tries.
         """
         assert self.sim is not None
-        drawn = {
-            name: value.sample(rng, 1)[0] if isinstance(value, Noise) else value for name, value in self.sim.items()
-        }
+        drawn = _drawn(self.sim, rng)
+        if "rules" in drawn and any(known_rule(each).draws for each in drawn["rules"]):
+            drawn["seed"] = int(rng.integers(LARGEST))
         sim = SimSettings(**drawn)
         fixed = [(kind, place) for kind, places in self.positions for place in places]
 
@@ -494,8 +502,11 @@ class Initialization:
             count: dict[type[Entity], int] = {}
             entities = []
             for kind in (*kinds, *(kind for kind, _ in fixed)):
-                count[kind] = count.get(kind, -1) + 1
-                entities.append({"id": entity_id(kind, count[kind]), "type": kind, "factors": {}})
+                place = count[kind] = count.get(kind, -1) + 1
+                name = entity_id(kind, place)
+                if any(each["id"] == name for each in entities):  # of another type that counts as the same
+                    name = f"{kind.__name__.lower()}_{place}"
+                entities.append({"id": name, "type": kind, "factors": {}})
             priors = self._draw_factors(entities, rng)
             for entity, (_, position) in zip(entities[len(kinds) :], fixed, strict=True):
                 entity["factors"][Position] = position
@@ -566,27 +577,104 @@ def _read_number(given: Any) -> int | DiscreteNoise:
     return check("numbers: how many", given, Annotated[int, Ge(0), Le(MOST)])
 
 
+@settings
+class RuleSets(Noise):
+    """One of some sets of rules: rules or their names, in their order; `p` are probabilities, None for equal ones."""
+
+    dimension: ClassVar[int] = 0
+
+    sets: tuple[tuple[Any, ...], ...]
+    p: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.sets:
+            raise InputError("RuleSets: sets is empty; give one set of rules or more")
+        for each in (each for rules in self.sets for each in rules):
+            known_rule(each)
+        if self.p is not None:
+            check_probabilities("RuleSets: p", self.p, len(self.sets))
+
+    def sample(self, rng: np.random.Generator, n: int) -> list[tuple[Any, ...]]:
+        p = None if self.p is None else np.array(self.p) / sum(self.p)
+        return [self.sets[each] for each in rng.choice(len(self.sets), n, p=p)]
+
+    def to_data(self) -> dict[str, Any]:
+        p = None if self.p is None else list(self.p)
+        return {"noise": name_of(type(self)), "sets": [rule_names(rules) for rules in self.sets], "p": p}
+
+
 def _read_sim(given: Any) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         raise InputError(f"sim is {shown(given)}; it is a dict of settings")
+    own = given.get("parameters", {})
+    if not isinstance(own, Mapping):
+        raise InputError(f"sim: parameters is {shown(own)}; it is a dict of parameter -> value or noise")
+    own = {own_parameter(name, "sim: parameters").__name__: value for name, value in own.items()}
     plain, noises = {}, {}
     known = {each.name: each.type for each in fields(SimSettings)}  # pyright: ignore[reportArgumentType]
     for name, value in given.items():
-        if not _is_noise(value):
+        if name == "parameters":
+            plain[name] = {label: one for label, one in own.items() if not _is_noise(one)}
+        elif not _is_noise(value):
             plain[name] = value
-            continue
-        noise = read_noise(value, f"sim: {name}")
-        if name not in known:
+        elif name not in known:
             raise InputError(f"sim: {unknown('SimSettings', name, known)}")
-        number = known[name] is float or float in get_args(known[name])[:1]
-        if not number or not isinstance(noise, NumericNoise) or noise.dimension != 1:
-            raise InputError(f"sim: {name} cannot be drawn from {shown(noise)}")
-        check_draws(noise, SETTINGS[name], f"sim: {name}")
-        noises[name] = noise
+        elif name == "rules":
+            noises[name] = read_noise(value, "sim: rules")
+            if noises[name].dimension != 0 or isinstance(noises[name], RandomConvexHull):
+                raise InputError(f"sim: rules cannot be drawn from {shown(noises[name])}; take RuleSets")
+        elif name not in SETTINGS:
+            raise InputError(f"sim: {name} cannot be drawn from {shown(value)}")
+        else:
+            noises[name] = _read_number_noise(value, SETTINGS[name], f"sim: {name}")
     settings = SimSettings(**plain)
-    return {name: getattr(settings, name) if name in plain else noises[name] for name in given}
+    for each in settings.rules if "rules" in plain else ():
+        known_rule(each)
+    found = {name: noises[name] if name in noises else getattr(settings, name) for name in given}
+    if "parameters" in given:
+        found["parameters"] = {
+            name: _read_number_noise(value, PARAMETERS[name], f"sim: parameters: {name}")
+            if _is_noise(value)
+            else settings.parameters[name]
+            for name, value in own.items()
+        }
+    return found
+
+
+def _read_number_noise(given: Any, parameter: type[Parameter], where: str) -> NumericNoise:
+    noise = read_noise(given, where)
+    if not isinstance(noise, NumericNoise) or noise.dimension != 1:
+        raise InputError(f"{where} cannot be drawn from {shown(noise)}")
+    check_draws(noise, parameter, where)
+    return noise
+
+
+def _drawn(settings: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    """The settings with a value drawn from each noise."""
+    found = {name: value.sample(rng, 1)[0] if isinstance(value, Noise) else value for name, value in settings.items()}
+    return found | ({"parameters": _drawn(found["parameters"], rng)} if "parameters" in found else {})
+
+
+def _sim_data(sim: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings as they stand in a file."""
+    data: dict[str, Any] = {}
+    for name, value in sim.items():
+        if isinstance(value, Noise):
+            data[name] = value.to_data()
+        elif name == "rules":
+            data[name] = rule_names(value)
+        elif name == "parameters":
+            data[name] = {
+                name_of(PARAMETERS[label]): one.to_data() if isinstance(one, Noise) else one
+                for label, one in value.items()
+            }
+        else:
+            data[name] = list(value) if type(value) is tuple else value
+    return data
 
 
 def entity_id(kind: type[Entity], place: int) -> str:
-    """The id of the entity at a place among those of its type: "charger_0", and "goal" for the first goal."""
-    return IDS[kind] if kind in IDS and place == 0 else f"{kind.__name__.lower()}_{place}"
+    """The id of the entity at a place among those of its type: "charger_0", and "goal" for the first goal; a subclass
+    of GoalTile is a goal, too."""
+    name = next((IDS[each] for each in kind.__mro__ if each in IDS), None)
+    return name if name is not None and place == 0 else f"{kind.__name__.lower()}_{place}"

@@ -122,9 +122,11 @@ class Motion:
     """
 
     def __init__(
-        self, state: State, moves: bool, drifts: Sequence[CompiledRule], contact_rules: Sequence[Rule]
+        self, state: State, moves: np.ndarray, drifts: Sequence[CompiledRule], contact_rules: Sequence[CompiledRule]
     ) -> None:
-        """:param moves: velocities move discs. :param drifts: further rules that change Position."""
+        """:param moves: (L,) bool, whether velocities move discs by each of `Layout.laws`.
+        :param drifts: further rules that change Position.
+        """
         self._state, self._moves, self._drifts = state, moves, drifts
         self._drifted = OwnValues(state, [each.rule for each in drifts])
         discs = state.layout.owners([Position, Velocity])
@@ -180,9 +182,10 @@ class Motion:
             places[:] = before
         np.divide(1.0, state.parameters[Framerate], out=self._left)
         self._budget[:] = -1
+        moves = self._moves[state.laws]
         while True:
             advance(
-                self._discs, self._shapes, self._parameters, state.walls, self._moves, self._left, self._budget,
+                self._discs, self._shapes, self._parameters, state.walls, moves, self._left, self._budget,
                 self._concerned(), self._hits, self._normals,
             )  # fmt: skip
             if self._answers is None or not (self._hits[0] >= 0).any():
@@ -196,10 +199,9 @@ class Motion:
 class ContactRules:
     """A person's rules that answer contacts, in place of the built-in bounce."""
 
-    def __init__(self, rules: Sequence[Rule], state: State) -> None:
-        self._state = state
-        self._rules = [CompiledRule(rule, state, exact=False) for rule in rules]
-        self._values = OwnValues(state, rules)
+    def __init__(self, rules: Sequence[CompiledRule], state: State) -> None:
+        self._state, self._rules = state, rules
+        self._values = OwnValues(state, [each.rule for each in rules])
         self._allowed: list[np.ndarray] = []
 
     def concerned(self) -> np.ndarray:

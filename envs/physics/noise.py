@@ -21,6 +21,7 @@ from scipy.spatial import KDTree
 from scipy.special import digamma, gamma, log_ndtr, logsumexp, ndtr, ndtri
 
 from gumption.data import InputError
+from gumption.data.modules import class_of_module, name_of
 from gumption.data.settings import Positive, settings, shown, unknown
 
 #: All noises by name, your own included.
@@ -47,7 +48,7 @@ class Noise(ABC):
         """As it stands in a file: {"noise": name, field: value}."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}  # pyright: ignore[reportArgumentType]
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
-        return {"noise": type(self).__name__, **plain}
+        return {"noise": name_of(type(self)), **plain}
 
 
 class NumericNoise(Noise):
@@ -197,6 +198,8 @@ def read_noise(given: Any, where: str) -> Noise:
         raise InputError(f"{where} is {shown(given)}; it is {{'noise': name, ...}}")
     known = {name: kind for name, kind in NOISES.items() if not isabstract(kind)}
     name = given["noise"]
+    if name not in known and isinstance(name, str) and ":" in name:
+        known = {name: class_of_module(name, f"{where}: noise", Noise)}
     if name not in known:
         raise InputError(f"{where}: {unknown('noise', name, known)}")
     try:

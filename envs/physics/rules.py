@@ -6,10 +6,11 @@
         return Differential[Velocity](v, sail * wind)
 
 The hint of an argument is `Tuple[F1, F2, ...]`: an entity with these factors; an entity type: an entity of this type,
-whose factors are `one[F1]`; factors alone: all of one entity; or a `Parameter` of the scene. A rule is called once for
-a whole batch: a value is an array (B, 1..., n, 1..., d), with an axis for each entity that the hints name, in their
-order, and d = 2 for a vector, 1 for anything else. The first argument of an output is the array of the factor that
-changes. A rule that uses `if` on a value is called once for each row instead, which is slower.
+whose factors are `one[F1]`; factors alone: all of one entity; a `Parameter` of the scene; or `Generator`, which draws
+numbers that depend on the scene's seed alone. A rule is called once for a whole batch: a value is an array (B, 1..., n,
+1..., d), with an axis for each entity that the hints name, in their order, and d = 2 for a vector, 1 for anything else.
+The first argument of an output is the array of the factor that changes. A rule that uses `if` on a value is called once
+for each row instead, which is slower.
 
 A rule with a `Normal` or a `Wall` among its hints answers contacts, in place of the built-in bounce, of two entities or
 of one and a wall. It is applied once to each contact that fits its hints; where both orders fit, the first entity is
@@ -26,20 +27,21 @@ the one with the lower Order, or the earlier one in the scene. Velocities that s
 
 # ruff: noqa: UP006, UP035  (Tuple, as in the paper's hints)
 
-import importlib
 import inspect
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Generic, Tuple, TypeVar, Union, get_args, get_origin, get_type_hints, overload
 
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.modules import of_module
 from gumption.data.settings import shown
 
 from .conditions import Contains, IsOn, Relation
+from .draws import Generator
 from .entities import Entity, type_priority
 from .factors import (
     Acceleration,
@@ -66,6 +68,7 @@ from .factors import (
     norm,
     tangent,
 )
+from .scene import no_such
 
 F = TypeVar("F", bound=Factor)
 
@@ -117,7 +120,7 @@ class Rule:
     """A function with what its hints say.
 
     :ivar patterns: the entities, in the order of the hints.
-    :ivar arguments: for each argument the number of its pattern, its parameter, Normal or Wall.
+    :ivar arguments: for each argument the number of its pattern, its parameter, Normal, Wall or Generator.
     :ivar bare: each factor is an argument, and all are of one entity.
     :ivar returns: the kinds and factors of its outputs.
     :ivar relation: must hold between the first entity and the second.
@@ -137,7 +140,7 @@ class Rule:
         """A rule that its module has under the function's name is pickled by that name, like a function."""
         module, name = self.function.__module__, self.function.__qualname__
         if getattr(sys.modules.get(module), name, None) is self:
-            return _named, (module, name)
+            return known_rule, (f"{module}:{name}",)
         return Rule, tuple(getattr(self, field.name) for field in fields(self))
 
     @property
@@ -148,6 +151,11 @@ class Rule:
     def at_contacts(self) -> bool:
         """Whether it answers contacts."""
         return Normal in self.arguments or Wall in self.arguments
+
+    @property
+    def draws(self) -> bool:
+        """Whether it draws random numbers."""
+        return Generator in self.arguments
 
     @property
     def changes(self) -> frozenset[type[Factor]]:
@@ -171,10 +179,6 @@ class Rule:
             return INCOMPARABLE
         parts = [type_priority(self.entity_type, deep), 3 if self.factor_type else 0]
         return max(*parts, self.relation.priority if self.relation else 1)
-
-
-def _named(module: str, name: str) -> Rule:
-    return getattr(importlib.import_module(module), name)
 
 
 #: The priority of a rule that conflicts with any other that sets another value.
@@ -251,7 +255,7 @@ def read_rule(
         elif _is(hint, Entity):
             arguments.append(len(patterns))
             patterns.append(Pattern(entity_type=hint))
-        elif _is(hint, Parameter) or hint in (Normal, Wall):
+        elif _is(hint, Parameter) or hint in (Normal, Wall, Generator):
             arguments.append(hint)
         elif _is(hint, Factor):
             arguments.append(0)
@@ -423,3 +427,22 @@ def built_in(*functions: Callable[..., Any]) -> dict[str, Rule]:
 FIXED_RULES: dict[str, Rule] = built_in(
     move, lorentz_law, apply_friction, apply_burn, stop_condition, kill_condition, consume, accelerate
 )
+
+
+def known_rule(given: Any, builtin: Mapping[str, Rule] = FIXED_RULES) -> Rule:
+    """A rule, or the one that a function describes, that has a name, or that "module:name" names.
+
+    :param builtin: the built-in rules of the preset.
+    :raises InputError: there is none of this name, or a function that is no rule.
+    """
+    if isinstance(given, Rule):
+        return given
+    if isinstance(given, str) and ":" in given:
+        given = of_module(given, "rules", lambda found: isinstance(found, Rule) or inspect.isfunction(found), "rule")
+        return known_rule(given)
+    known = {**RULES, **builtin}
+    if isinstance(given, str):
+        if given not in known:
+            raise InputError(no_such("rule", given, known))
+        return known[given]
+    return read_rule(given)

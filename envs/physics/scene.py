@@ -1,7 +1,7 @@
 """A scene as data: settings of the simulation, and entities with their types and factors."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -9,7 +9,8 @@ from annotated_types import Gt
 
 from gumption.data import InputError
 from gumption.data.errors import did_you_mean
-from gumption.data.settings import check, settings, shown
+from gumption.data.modules import class_of_module, name_of
+from gumption.data.settings import Seed, check, settings, shown
 
 from .entities import TYPES, Entity, Thing
 from .factors import (
@@ -61,8 +62,9 @@ class SimSettings:
     :ivar friction: the coefficient of the floor.
     :ivar wall_damping: the share of the velocity that a wall takes.
     :ivar gravity, min_mass, max_velocity, min_velocity: see the parameters in `gumption.envs.physics.factors`.
-    :ivar rules: names of rules, or rules, in the order in which they are tried.
+    :ivar rules: rules, or their names, in the order in which they are tried.
     :ivar parameters: values of a person's own parameters, by name.
+    :ivar seed: of the rules that draw numbers; see `gumption.envs.physics.rules.Generator`.
     """
 
     framerate: float = 100.0
@@ -75,6 +77,7 @@ class SimSettings:
     min_velocity: float = 1e-4
     rules: tuple[str | Callable[..., Any], ...] = ALL_RULES
     parameters: Mapping[str, float] = field(default_factory=dict)
+    seed: Seed = 0
 
     def __post_init__(self) -> None:
         low, high = self.boundaries
@@ -86,10 +89,19 @@ class SimSettings:
             )
         for name, parameter in SETTINGS.items():
             read_number(parameter, getattr(self, name), name)
-        for name, value in self.parameters.items():
-            if name not in PARAMETERS or PARAMETERS[name] in SETTINGS.values():
-                raise InputError(f"parameters: {no_such('parameter', name, PARAMETERS)}")
-            read_number(PARAMETERS[name], value, f"parameters: {name}")
+        mine = {own_parameter(name, "parameters"): value for name, value in self.parameters.items()}
+        for parameter, value in mine.items():
+            read_number(parameter, value, f"parameters: {parameter.__name__}")
+        object.__setattr__(self, "parameters", {parameter.__name__: value for parameter, value in mine.items()})
+
+    def to_data(self) -> dict[str, Any]:
+        """As it stands in a file."""
+        data: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}  # pyright: ignore[reportArgumentType]
+        data |= {"boundaries": list(self.boundaries), "rules": rule_names(self.rules)}
+        data["parameters"] = {name_of(PARAMETERS[name]): value for name, value in self.parameters.items()}
+        if not self.seed:  # of all scenes that have no rule that draws
+            del data["seed"]
+        return data
 
     def values(self) -> dict[type[Parameter], float]:
         """The value of each parameter."""
@@ -115,11 +127,11 @@ class EntityData:
     def to_data(self) -> dict[str, Any]:
         """As it stands in a file."""
         factors = {
-            factor.__name__: list(value) if isinstance(value, tuple) else value
+            name_of(factor): list(value) if isinstance(value, tuple) else value
             for factor, value in self.factors.items()
             if factor not in (ID, Label)
         }
-        return {"id": self.id, "type": self.type.__name__, "factors": factors}
+        return {"id": self.id, "type": name_of(self.type), "factors": factors}
 
 
 @dataclass(frozen=True)
@@ -163,33 +175,41 @@ class Scene:
 
     def to_data(self) -> dict[str, Any]:
         """As it stands in a file; `read` gives the same scene."""
-        sim = asdict(self.sim)
-        sim["boundaries"] = list(self.sim.boundaries)
-        sim["rules"] = [rule if isinstance(rule, str) else rule_name(rule) for rule in self.sim.rules]
-        return {"sim": sim, "entities": [entity.to_data() for entity in self.entities]}
+        return {"sim": self.sim.to_data(), "entities": [entity.to_data() for entity in self.entities]}
 
 
-def rule_name(rule: Callable[..., Any]) -> str:
-    """The name of a rule, or of the function that it is made of."""
-    return getattr(rule, "name", None) or rule.__name__
+def rule_names(rules: Sequence[str | Callable[..., Any]]) -> list[str]:
+    """The names of rules, or of the functions that they are made of."""
+    return [rule if isinstance(rule, str) else name_of(getattr(rule, "function", rule)) for rule in rules]
+
+
+def own_parameter(name: Any, where: str) -> type[Parameter]:
+    """A parameter that is no setting of its own, or its name; InputError where there is none."""
+    found = _of_name(name, Parameter, "parameter", PARAMETERS, where)
+    if (setting := next((each for each, known in SETTINGS.items() if known is found), None)) is not None:
+        raise InputError(f"{where}: {found.__name__} is the setting {setting!r}, beside parameters")
+    return found
 
 
 def entity_type(name: Any, where: str) -> type[Entity]:
     """The entity type of a name, or itself; InputError where there is none."""
-    if isinstance(name, type) and issubclass(name, Entity):
-        return name
-    if isinstance(name, str) and name in TYPES:
-        return TYPES[name]
-    raise InputError(f"{where}: {no_such('entity type', name, TYPES)}")
+    return _of_name(name, Entity, "entity type", TYPES, where)
 
 
 def factor_type(name: Any, where: str) -> type[Factor]:
     """The factor of a name, or itself; InputError where there is none."""
-    if isinstance(name, type) and issubclass(name, Factor):
-        return name
-    if isinstance(name, str) and name in FACTORS:
-        return FACTORS[name]
-    raise InputError(f"{where}: {no_such('factor', name, FACTORS)}")
+    return _of_name(name, Factor, "factor", FACTORS, where)
+
+
+def _of_name(given: Any, kind: type[Any], what: str, known: Mapping[str, Any], where: str) -> Any:
+    """The class of a known name or of "module:name", or itself."""
+    if isinstance(given, type) and issubclass(given, kind):
+        return given
+    if isinstance(given, str) and given in known:
+        return known[given]
+    if isinstance(given, str) and ":" in given:
+        return class_of_module(given, f"{where}: {what}", kind)
+    raise InputError(f"{where}: {no_such(what, given, known)}")
 
 
 def _read_entity(given: Any, place: int, sim: SimSettings, where: str) -> EntityData:

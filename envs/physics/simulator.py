@@ -18,8 +18,8 @@ from .compat import COMPAT_RULES, CompatMotion
 from .compiled_rules import CompiledRule, check_conflicts, evaluated, schedule
 from .factors import Acceleration, Alive, Done, Factor, Framerate, Mass, MaxVelocity, Position, Velocity
 from .motion import WINDOW, Motion, OwnValues, RestWatch
-from .rules import FIXED_RULES, RULES, Aggregate, Differential, Rule, read_rule
-from .scene import Preset, Scene, no_such
+from .rules import FIXED_RULES, Aggregate, Differential, Rule, known_rule
+from .scene import Preset, Scene
 from .state import POLYGON, State
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ Pair = Sequence[float] | np.ndarray
 
 
 class Simulator:
-    """A scene, or a batch of scenes with the same rules, that moves.
+    """A scene, or a batch of scenes, that moves.
 
         sim = Simulator({"entities": [{"id": "a", "type": "Ball", "factors": {"Velocity": [1, 0]}}]})
         sim.step(100)
@@ -55,8 +55,8 @@ class Simulator:
     ) -> None:
         """:param scenes: one scene, or several as a batch, as data (see `Scene.read`).
         :param device: "cuda", "cpu" or "auto" for torch tensors there; None for arrays of NumPy.
-        :raises InputError: a scene that cannot be read, an unknown rule, different rules in one batch, rules that are
-            certain to conflict, a shape that cannot move, or what does not run on a device.
+        :raises InputError: a scene that cannot be read, an unknown rule, rules that are certain to conflict, a shape
+            that cannot move, or what does not run on a device or with "compat", as different rules in one batch.
         """
         self.preset: Preset = check("preset", preset, Preset)
         self.device = check("device", device, str | None)
@@ -82,7 +82,8 @@ class Simulator:
             k, i = (int(each[0]) for each in np.nonzero(bad))
             name = self.arrays.name(int(self._discs[k]), i)
             raise InputError(f"scene {i}: {name} moves and is a polygon; only circles can move and collide")
-        self.rules = _read_rules(self.arrays.scenes, self.preset)
+        self.rules, self._laws = _read_rules(self.arrays.layout.laws, self.preset)
+        self._draws = any(rule.draws for rule in self.rules)
         if self.device is None:
             self._compile()
         else:
@@ -295,17 +296,20 @@ class Simulator:
     def _compile(self) -> None:
         exact = self.preset == "compat"
         self._fixed = not exact
-        answering = [rule for rule in self.rules if rule.at_contacts]
-        if exact and answering:
+        if exact and (contacts := [rule.name for rule in self.rules if rule.at_contacts]):
             raise InputError(
-                f"the rule {answering[0].name} answers contacts, which the code of 2022 cannot; the preset 'fixed' does"
+                f"the rule {contacts[0]} answers contacts, which the code of 2022 cannot; the preset 'fixed' does"
             )
-        compiled = [CompiledRule(rule, self.arrays, exact) for rule in self.rules if not rule.at_contacts]
-        live = [each for each in compiled if each.reaches]
+        rules = [
+            CompiledRule(rule, self.arrays, exact, laws) for rule, laws in zip(self.rules, self._laws, strict=True)
+        ]
+        answering = [each for each in rules if each.rule.at_contacts]
+        live = [each for each in rules if each.reaches and not each.rule.at_contacts]
         numeric = frozenset(self.arrays.columns)
         if exact:  # the code of 2022 lists the factors that change when it is imported
             numeric = frozenset(each for each in numeric if each.__module__ == Factor.__module__)
-        self._schedule = schedule(live, numeric, (COMPAT_RULES if exact else FIXED_RULES)["move"])
+        move = (COMPAT_RULES if exact else FIXED_RULES)["move"]
+        self._schedule = schedule(live, numeric, move)
         self._own_values = OwnValues(self.arrays, [rule for rule in self.rules if not rule.at_contacts])
         _, drifts, moves, _ = self._schedule
         for rules, _ in self._schedule.rounds:
@@ -317,13 +321,17 @@ class Simulator:
             if kind is not Aggregate and root not in (*self._integrated, Acceleration):
                 self._watched += [root] * (root.base == "vector")
                 self._integrated += [root] * (root.base == "vector" or kind is Differential)
-        if len(self._discs):
-            self._motion = CompatMotion(self.arrays, moves) if exact else Motion(self.arrays, moves, drifts, answering)
+        if len(self._discs) and exact:
+            self._motion = CompatMotion(self.arrays, moves)
+        elif len(self._discs):
+            moving = [laws for rule, laws in zip(self.rules, self._laws, strict=True) if rule is move]
+            by_law = np.any([np.zeros(len(self.arrays.layout.laws), dtype=bool), *moving], axis=0)
+            self._motion = Motion(self.arrays, by_law, drifts, answering)
 
     @cached_property
     def _compiled_run(self) -> "CompiledRun | None":
         """The compiled loop of `run`; None where the rules have none."""
-        if not isinstance(self._motion, Motion) or self._answering:
+        if not isinstance(self._motion, Motion) or self._answering or len(self._arrays.layout.laws) > 1:
             return None
         from .compiled_runs import CompiledRun, NotTraced
 
@@ -340,6 +348,8 @@ class Simulator:
 
     def _step_arrays(self) -> None:
         (rules, factors), (rules_of_velocity, velocity) = self._schedule.rounds
+        if self._draws:
+            self.arrays.moments[:] = np.rint(self.time * self.arrays.parameters[Framerate])
         if rules:
             evaluated(self.arrays, rules, factors, self._fixed).apply()
         if rules_of_velocity:
@@ -412,26 +422,28 @@ def _copied(state: State, preset: Preset, device: str | None, batched: bool, tim
     return copy
 
 
-def _read_rules(scenes: Sequence[Scene], preset: Preset) -> list[Rule]:
-    builtin = COMPAT_RULES if preset == "compat" else FIXED_RULES
-    chosen = scenes[0].sim.rules
-    for i, scene in enumerate(scenes):
-        if scene.sim.rules != chosen:
-            raise InputError(f"scene {i} has other rules than scene 0; scenes of one batch have the same rules")
+def _read_rules(laws: Sequence[Sequence[Any]], preset: Preset) -> tuple[list[Rule], list[np.ndarray]]:
+    """The rules of all sets in one order, which is the order of each set; and for each rule (L,) bool, the sets that it
+    belongs to. Where sets have two rules in different orders, one of them comes twice."""
+    if len(laws) > 1 and preset == "compat":
+        raise InputError("scenes with different rules are in one batch, which 'compat' does not play; 'fixed' does")
     found: list[Rule] = []
-    for each in chosen:
-        if isinstance(each, str):
-            known = {**RULES, **builtin}
-            if each not in known:
-                raise InputError(no_such("rule", each, known))
-            found.append(known[each])
-        else:
-            found.append(each if isinstance(each, Rule) else read_rule(each))
-    names = [each.name for each in found]
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f"the rule {name!r} is named twice")
-    return found
+    members: list[np.ndarray] = []
+    for number, law in enumerate(laws):
+        after = 0
+        rules = [known_rule(each, COMPAT_RULES if preset == "compat" else FIXED_RULES) for each in law]
+        names = [each.name for each in rules]
+        for rule, name in zip(rules, names, strict=True):
+            if names.count(name) > 1:
+                raise InputError(f"the rule {name!r} is named twice")
+            place = next((at for at in range(after, len(found)) if found[at] == rule), None)
+            if place is None:
+                place = after
+                found.insert(place, rule)
+                members.insert(place, np.zeros(len(laws), dtype=bool))
+            members[place][number] = True
+            after = place + 1
+    return found, members
 
 
 def _gap(factor: type[Factor], batch: int) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.settings import shown
 
 from .entities import Entity
 from .factors import (
@@ -31,7 +32,7 @@ from .factors import (
     Size,
     Velocity,
 )
-from .scene import EntityData, Scene
+from .scene import EntityData, Scene, rule_names
 from .shapes import circle, scaled
 
 #: The id of the entity that stands for the floor: it has a Friction and no Position.
@@ -41,7 +42,7 @@ _DTYPES = {"float": np.float64, "int": np.int64, "bool": np.bool_, "vector": np.
 _LAST = np.iinfo(np.int64).max
 _NONE = np.zeros(0)
 _ARRAYS = ("walls", "present", "types", "insertion", "sequence", "rank", "kinds", "corners", "corner_counts", "reaches",
-           "drawn_size")  # fmt: skip
+           "drawn_size", "laws", "seeds")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -55,17 +56,21 @@ class Group:
 
 @dataclass(frozen=True)
 class Layout:
-    """The slots of a batch, and how many corners a polygon can have."""
+    """The slots of a batch, how many corners a polygon can have, and the sets of rules that its scenes can have."""
 
     groups: tuple[Group, ...]
     corners: int
+    laws: tuple[tuple[Any, ...], ...]
 
     @staticmethod
     def of(scenes: Iterable[Scene]) -> "Layout":
         """A layout with room for each of the scenes."""
         most: dict[frozenset[type[Factor]], int] = {}
         corners = 3
+        laws: list[tuple[Any, ...]] = []
         for scene in scenes:
+            if scene.sim.rules not in laws:
+                laws.append(scene.sim.rules)
             counts: dict[frozenset[type[Factor]], int] = {}
             for entity in _with_floor(scene):
                 key = _signature(entity)
@@ -79,7 +84,7 @@ class Layout:
         for key in sorted(most, key=lambda each: (Velocity not in each, sorted(one.__name__ for one in each))):
             groups.append(Group(key, start, start + most[key]))
             start += most[key]
-        return Layout(tuple(groups), corners)
+        return Layout(tuple(groups), corners, tuple(laws))
 
     @property
     def slots(self) -> int:
@@ -101,6 +106,8 @@ class State:
     :ivar columns: root factor -> (d, N, B), float64, int64 or bool; 0 where an entity has no such factor.
     :ivar parameters: parameter -> (B,).
     :ivar walls: (2, B), the lower and the upper boundary, for both axes.
+    :ivar laws: (B,) the number of the scene's rules in `layout.laws`. :ivar seeds: (B,) of rules that draw numbers, and
+        `moments` (B,) the number of the step for which they draw.
     :ivar present: (N, B) bool, whether the scene has an entity in the slot.
     :ivar types: (N, B) numbers of entity types in `type_list`.
     :ivar insertion: (N, B) places among the scene's entities.
@@ -129,15 +136,16 @@ class State:
         self.slot_of: list[dict[str, int]] = [{} for _ in scenes]
         shape = self.slots, self.num_envs
         roots = {factor.root: None for group in self.layout.groups for factor in group.factors}
-        self.columns: dict[type[Factor], np.ndarray] = {
-            root: np.zeros((WIDTHS[root.base], *shape), dtype=_DTYPES[root.base])
-            for root in sorted(roots, key=lambda each: each.__name__)
-            if root.base in WIDTHS
-        }
+        self._roots = sorted((each for each in roots if each.base in WIDTHS), key=lambda each: each.__name__)
+        widths = dict.fromkeys(_DTYPES.values(), 0)
+        for root in self._roots:
+            widths[_DTYPES[root.base]] += WIDTHS[root.base]
+        self._hold([np.zeros((width, *shape), dtype=dtype) for dtype, width in widths.items()])
         self.parameters: dict[type[Parameter], np.ndarray] = {
             each: np.zeros(self.num_envs) for each in PARAMETERS.values()
         }
         self.walls = np.zeros((2, self.num_envs))
+        self.laws, self.seeds, self.moments = np.zeros((3, self.num_envs), dtype=np.int64)
         self.present = np.zeros(shape, dtype=bool)
         self.types = np.zeros(shape, dtype=np.int64)
         self.type_list: list[type[Entity]] = []
@@ -152,6 +160,27 @@ class State:
         for i, scene in enumerate(scenes):
             self._put(i, scene)
         self.order()
+
+    def of(self, entity_type: type[Entity], factor: type[Factor]) -> np.ndarray:
+        """The factor of the first entity of a type in each scene, which each scene must have: (B, 2) of a vector, else
+        (B,); a new array."""
+        column = self.columns[factor.root]
+        places = self.first_places(entity_type)
+        # An index into one axis takes less time than one into two.
+        return column[0].take(places) if len(column) == 1 else column.reshape(len(column), -1).take(places, axis=1).T
+
+    def snapshot(self) -> "State":
+        """A copy to be read, of the factors; what steps do not change is shared."""
+        copied = copy(self)
+        copied._hold([block.copy() for block in self._blocks])
+        copied.derived, copied._kept = {}, {}
+        return copied
+
+    def renew(self, other: "State", columns: Any = slice(None)) -> None:
+        """Bring a snapshot of another state up to date, or some of its scenes."""
+        for mine, its in zip(self._blocks, other._blocks, strict=True):
+            mine[..., columns] = its[..., columns]
+        self.version = other.version
 
     def view(self, factor: type[Factor]) -> np.ndarray:
         """(B, N, d) of the factor's column, writable; KeyError where there is none."""
@@ -199,9 +228,9 @@ class State:
         chosen.num_envs, chosen.derived, chosen.type_list = len(columns), {}, list(self.type_list)
         chosen._kept = {}
         # An index would leave the batch as the first axis in memory; take does not.
-        chosen.columns = {each: column.take(columns, axis=-1) for each, column in self.columns.items()}
+        chosen._hold([block.take(columns, axis=-1) for block in self._blocks])
         chosen.parameters = {each: values[columns] for each, values in self.parameters.items()}
-        for name in _ARRAYS:
+        for name in (*_ARRAYS, "moments"):
             setattr(chosen, name, getattr(self, name).take(columns, axis=-1))
         chosen.scenes = [self.scenes[i] for i in columns.tolist()]
         chosen.slot_of = [self.slot_of[i] for i in columns.tolist()]
@@ -246,9 +275,13 @@ class State:
         return self._until_changed(("first", entity_type), lambda: self.is_a(entity_type).argmax(axis=0))
 
     def first_places(self, entity_type: type[Entity]) -> np.ndarray:
-        """(B,), read-only: the same entities, as indices into columns reshaped to (d, N * B)."""
+        """(B,), read-only: the same entities, as indices into columns reshaped to (d, N * B); InputError where a scene
+        has none."""
 
         def find() -> np.ndarray:
+            there = self.is_a(entity_type).any(axis=0)
+            if not there.all():
+                raise InputError(f"scene {int(there.argmin())} has no {entity_type.__name__}")
             return self.first(entity_type) * self.num_envs + np.arange(self.num_envs)
 
         return self._until_changed(("place", entity_type), find)
@@ -263,13 +296,26 @@ class State:
         return found
 
     def _moving_arrays(self) -> list[np.ndarray]:
-        return [*self.columns.values(), self.sequence, self.rank]
+        return [*self._blocks, self.sequence, self.rank]
 
     def _arrays(self) -> list[np.ndarray]:
-        return [*self.columns.values(), *(getattr(self, name) for name in _ARRAYS)]
+        return [*self._blocks, *(getattr(self, name) for name in _ARRAYS)]
+
+    def _hold(self, blocks: list[np.ndarray]) -> None:
+        """Take the columns from blocks (rows, N, B), one for each dtype, which are copied faster than many columns."""
+        self._blocks, starts = blocks, dict.fromkeys(_DTYPES.values(), 0)
+        self.columns: dict[type[Factor], np.ndarray] = {}
+        for root in self._roots:
+            dtype, width = _DTYPES[root.base], WIDTHS[root.base]
+            block = blocks[list(starts).index(dtype)]
+            self.columns[root] = block[starts[dtype] : starts[dtype] + width]
+            starts[dtype] += width
 
     def _put(self, i: int, scene: Scene) -> None:
         free = {group.factors: iter(range(group.start, group.stop)) for group in self.layout.groups}
+        if scene.sim.rules not in self.layout.laws:
+            raise InputError(f"no scene of the batch has the rules {shown(rule_names(scene.sim.rules))}")
+        self.laws[i], self.seeds[i] = self.layout.laws.index(scene.sim.rules), scene.sim.seed
         self.scenes[i], self.slot_of[i] = scene, {}
         for place, entity in enumerate(_with_floor(scene)):
             slot = next(free.get(_signature(entity), iter(())), None)

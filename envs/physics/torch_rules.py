@@ -349,9 +349,10 @@ class TensorState:
         """Copy the columns into a state of NumPy, which then are read-only; InputError where the device has a fault."""
         self.faults.check()
         for root, tensor in self.tensors.items():
-            column = tensor.cpu().numpy().astype(state.columns[root].dtype)
+            column = state.columns[root]
+            column.flags.writeable = True
+            column[:] = tensor.cpu().numpy()
             column.flags.writeable = False
-            state.columns[root] = column
 
 
 class Faults:

@@ -155,6 +155,11 @@ def _refuse(host: State, rules: Sequence[Rule], preset: Preset) -> None:
     answering = [rule.name for rule in rules if rule.at_contacts]
     if answering:
         raise InputError(f"the rule {answering[0]} answers contacts, which does not run on a device: {_INSTEAD}")
+    drawing = [rule.name for rule in rules if rule.draws]
+    if drawing:
+        raise InputError(f"the rule {drawing[0]} draws numbers, which does not run on a device: {_INSTEAD}")
+    if len(host.layout.laws) > 1:
+        raise InputError(f"scenes with different rules in one batch do not run on a device: {_INSTEAD}")
     discs = host.layout.owners([Position, Velocity])
     walls = np.setdiff1d(host.layout.owners([Position, Shape, Collides]), discs)
     inner = host.present[walls]

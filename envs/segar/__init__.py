@@ -9,20 +9,28 @@ A simulation of your own:
     sim.state()["a"]["Position"]
 """
 
+from gumption.envs.physics.conditions import IsOn
+from gumption.envs.physics.draws import Generator
 from gumption.envs.physics.initialization import Prior
 from gumption.envs.physics.rules import Aggregate, Differential, SetFactor, rule
 
 from .facts import facts
 from .memory import Memory, add_memory, memory_evidence, memory_facts
-from .tasks import Simulator
+from .observations import Observation
+from .tasks import PuttPutt, Simulator, Task
 
 __all__ = [
     "Aggregate",
     "Differential",
+    "Generator",
+    "IsOn",
     "Memory",
+    "Observation",
     "Prior",
+    "PuttPutt",
     "SetFactor",
     "Simulator",
+    "Task",
     "add_memory",
     "facts",
     "memory_evidence",

@@ -6,7 +6,7 @@ of objects or tiles from 1 on. The preset "compat" has the distributions of the 
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import sqrt
@@ -17,6 +17,7 @@ from zlib import crc32
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.modules import of_module
 from gumption.data.settings import Count, Seed, Whole, check, checked, shown
 from gumption.envs.physics.entities import (
     Ball,
@@ -79,8 +80,12 @@ _PLACES: dict[str, tuple[type[Noise], type[Noise], type[Noise]]] = {
 
 @checked
 def configuration(name: str, preset: Preset = "fixed") -> Initialization:
-    """The distribution of scenes of a name; InputError where there is none."""
-    return _configuration(name, preset)
+    """The distribution of scenes of a name, or of "module:name" of your own, which has its preset; InputError where
+    there is none."""
+    if ":" not in name:
+        return _configuration(name, preset)
+    fits = (Initialization, Mapping)
+    return Initialization.read(of_module(name, "levels", lambda found: isinstance(found, fits), "distribution"), name)
 
 
 def configuration_names() -> list[str]:
@@ -97,7 +102,7 @@ def _configuration(name: str, preset: Preset) -> Initialization:
     if not found or int(found[3] or 0) > MOST:
         raise InputError(
             f"there is no configuration {shown(name)}; there are empty-, objectsxN- and tilesxN- with easy, medium or "
-            f"hard and N from 1 to {MOST}, such as objectsx2-hard, and {', '.join(_DEMONSTRATIONS)}"
+            f"hard and N from 1 to {MOST}, such as objectsx2-hard, {', '.join(_DEMONSTRATIONS)}, and yours: MODULE:NAME"
         )
     kind, n, difficulty = found[1] or found[2], int(found[3] or 0), found[4]
     ball, goal, _ = _PLACES[difficulty]
@@ -281,7 +286,7 @@ _STREAMS: dict[Split, int] = {"train": 0, "test": 1}
 class Levels:
     """Levels of one distribution.
 
-    :ivar name: of the configuration; None for a distribution of your own.
+    :ivar name: of the configuration; None for a distribution of your own that has no "module:name".
     :ivar first: the number of the first level.
     """
 
@@ -330,7 +335,8 @@ def draw_levels(
 ) -> Levels:
     """n levels.
 
-    :param distribution: the name of a configuration, or a distribution of your own, which has its preset.
+    :param distribution: the name of a configuration, or a distribution of your own, which has its preset, or its
+        "module:name".
     :param first: the number of the first level; a level does not depend on how many are drawn.
     :raises InputError: no configuration of this name, or things that cannot be placed; the message names the level.
     """

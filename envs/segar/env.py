@@ -19,7 +19,7 @@ from gumption.data.settings import Count, NonNegative, Positive, Seed, Size, set
 from gumption.envs.action_facts import ActionFacts
 from gumption.envs.memory import Layout as MemoryLayout
 from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Observation, check_batch
-from gumption.envs.physics.factors import Acceleration, Alive, Done, Mass, Mobile, Position, Velocity
+from gumption.envs.physics.factors import Acceleration, Alive, Done, Mass, Position, Velocity
 from gumption.envs.physics.initialization import Initialization, fix_overlaps
 from gumption.envs.physics.scene import Scene
 from gumption.envs.physics.simulator import Preset, Simulator
@@ -42,22 +42,23 @@ from .memory import (
     seen,
     top_tile,
 )
-from .observations import ObservationSettings, make_observation, read_settings
+from .observations import Observation as OneObservation
+from .observations import ObservationSettings, make_observation
 from .render import RendererSettings, draw_frame
-from .tasks import TASKS, Standing, hide
+from .tasks import TASKS, Task, of_task, read_task
 
 
 @settings
 class SegarSettings:
     """The keyword arguments of SEGAR's environments.
 
-    :ivar levels: the name of a configuration such as "objectsx2-hard", a distribution of your own, a file of levels, or
-        `Levels`; None for the usual one of the task.
+    :ivar levels: the name of a configuration such as "objectsx2-hard", a distribution of your own or its "module:name",
+        a file of levels, or `Levels`; None for the usual ones of the task.
     :ivar partition: "train" or "test" levels, where they are drawn.
     :ivar num_levels, level_seed: how many levels are drawn, by which seed. Each episode plays one of them, which makes
         them an epistemic POMDP (section 5).
     :ivar observation: "rgb", "state" or another kind, or settings such as {"kind": "state", "hidden": ["Mass"]}; see
-        `ObservationSettings`.
+        `ObservationSettings`. One of your own is a subclass of `gumption.envs.segar.Observation`, or its "module:name".
     :ivar resolution: pixels of a side, of the observation "rgb".
     :ivar directions: 0: an action is a force in a box; n: 0 is no force, and 1 to n are forces of `action_max` in n
         directions, counter-clockwise from the right.
@@ -76,7 +77,7 @@ class SegarSettings:
     partition: Split = "train"
     num_levels: Size = 100
     level_seed: Seed = 0
-    observation: str | Mapping[str, Any] | ObservationSettings = "rgb"
+    observation: str | Mapping[str, Any] | ObservationSettings | type[OneObservation] = "rgb"
     resolution: Size = 64
     directions: Annotated[int, Ge(0), Le(360)] = 0
     action_max: Positive = 2.0
@@ -90,16 +91,17 @@ class SegarSettings:
         if self.directions in (1, 2):
             raise InputError(f"directions is {self.directions}; it is 0, or at least 3")
 
-    def seen(self) -> ObservationSettings:
-        if self.observation == "rgb":
-            renderer = RendererSettings(resolution=self.resolution, preset=self.preset)
-            return ObservationSettings(renderer=renderer)
-        return read_settings(self.observation)
+    def observer(self, only_visible: bool) -> OneObservation:
+        """The observation of a batch; see `make_observation`."""
+        given = self.observation
+        if given == "rgb":
+            given = ObservationSettings(renderer=RendererSettings(resolution=self.resolution, preset=self.preset))
+        return make_observation(given, only_visible)
 
-    def load_levels(self, usual: str) -> Levels:
+    def load_levels(self, usual: Any) -> Levels:
         """The levels that are played.
 
-        :param usual: the configuration where none is given.
+        :param usual: those of the task, where none are given.
         :raises InputError: no such configuration or file, or scenes that cannot be placed.
         """
         given = usual if self.levels is None else self.levels
@@ -112,15 +114,29 @@ class SegarSettings:
         return draw_levels(given, self.partition, n=self.num_levels, seed=self.level_seed, preset=self.preset)
 
 
+@settings
+class SandboxSettings(SegarSettings):
+    """The keyword arguments of `gumption/SEGAR-v0`: those of the other ids, and the task.
+
+    :ivar task: "PuttPutt" or another name of a task, a `Task`, or "module:name" of your own.
+    """
+
+    task: str | Task | type[Task] = "PuttPutt"
+
+
 #: Directions that facts are about where actions are forces in a box.
 DIRECTIONS = 8
 _OPTIONS = ("scene", "level")
 
 
 class SegarVectorEnv(NativeVectorEnv):
-    """A batch of environments; the single ones below describe rewards and ends."""
+    """A batch of environments; the single ones below describe rewards and ends.
 
-    task_name = "PuttPutt"
+    :cvar task_name: of its task; None where the settings name it.
+    """
+
+    task_name: ClassVar[str | None] = None
+    settings: SegarSettings
 
     def __init__(
         self,
@@ -131,11 +147,14 @@ class SegarVectorEnv(NativeVectorEnv):
     ) -> None:
         """:raises InputError: bad settings; see `SegarSettings`."""
         check_batch(num_envs, render_mode)
-        self.settings = SegarSettings(**settings)
+        if self.task_name is None:
+            self.settings = SandboxSettings(**settings)
+            self.task = read_task(self.settings.task)
+        else:
+            self.settings, self.task = SegarSettings(**settings), TASKS[self.task_name]
         self._compat = self.settings.preset == "compat"
-        self.task = TASKS[self.task_name]
-        self.levels = self.settings.load_levels(self.task.configuration)
-        self._observation = make_observation(self.settings.seen())
+        self.levels = self.settings.load_levels(self.task.levels)
+        self._observation = self.settings.observer(self.task.only_visible)
         self._fresh = False
         count = self.settings.directions or DIRECTIONS
         turns = 2 * pi * np.arange(count) / count
@@ -146,6 +165,13 @@ class SegarVectorEnv(NativeVectorEnv):
         if self.settings.directions:
             self._directions = np.concatenate([np.zeros((1, 2)), self._directions])
             action_space = spaces.Discrete(len(self._directions))
+        self._forces = self.task.action_space is None
+        if self.task.action_space is not None:
+            if self.settings.directions:
+                raise InputError(f"directions are of forces; the actions of the task {self.task.name} are its own")
+            action_space = self.task.action_space
+        #: How many candidates an action is chosen among, for masks and facts.
+        self._choices = int(action_space.n) if isinstance(action_space, spaces.Discrete) else len(self._directions)
         super().__init__(num_envs, render_mode, autoreset_mode, self._observation.space, action_space)
         seeds = [crc32(name.encode()) for name in self.levels.names]
         scenes = [self._adapted(scene, seed) for scene, seed in zip(self.levels.scenes, seeds, strict=True)]
@@ -163,37 +189,39 @@ class SegarVectorEnv(NativeVectorEnv):
 
     def advance(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
         self._idle = np.zeros(self.num_envs, dtype=bool) if idle is None else idle.copy()
-        force = self._force(actions)
-        state = self.state
-        mine = np.arange(self.num_envs)
+        given = self._given(actions)
+        task, state, before = self.task, self.state, self._before
         frozen = self._idle | (self._compat & (self.steps >= self.settings.max_steps))
-        state.columns[Velocity][:, self._actors, mine] += force.T * np.where(frozen, 0.0, self._push())
-        if self.task.hides_actor:
-            hide(state, self._actors)
         kept: list[tuple[np.ndarray, list[np.ndarray]]] = []
-        standing = self._standing
+        if frozen.any():
+            kept.append(_copied(state, frozen))
+            if self._forces:
+                given = np.where(frozen[:, None], 0.0, given)
+        before.renew(state)
+        task.act(state, given)
+        ended = np.zeros(self.num_envs, dtype=bool)
         for _ in range(self.settings.sub_steps):
-            if frozen.any() and not kept:
-                kept.append(_copied(state, frozen))
             self.simulator.step()
-            now = self.task.standing(state)
-            standing = _merged(standing, now, frozen)
-            ended = standing.over & ~frozen
-            if ended.any():
-                kept.append(_copied(state, ended))
-                frozen = frozen | ended
+            over = of_task(task, "done", before, given, state) & ~frozen
+            if over.any():
+                kept.append(_copied(state, over))
+                ended, frozen = ended | over, frozen | over
             if frozen.all():
                 break
         for columns, copies in kept:
             state.put_back(columns, copies)
-        self._standing = standing
+        self._action, self._ended = given, ended
+        self._reward = np.array(of_task(task, "reward", before, given, state), dtype=np.float64)
         self.steps[~self._idle] += 1
+        _, terminated, truncated = self.results()
+        ends = terminated | truncated
+        self._success = of_task(task, "success", before, given, state) & ends if ends.any() else ends
         self._fresh = True
 
     def results(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         playing = ~self._idle
-        reward = np.where(playing, self._standing.reward, 0.0).astype(np.float32)
-        over = self._standing.over & playing
+        reward = np.where(playing, self._reward, 0.0).astype(np.float32)
+        over = self._ended & playing
         # In the code of 2022 an episode has one step more, in which nothing moves.
         return reward, over, (self.steps >= self.settings.max_steps + self._compat) & playing & ~over
 
@@ -232,7 +260,7 @@ class SegarVectorEnv(NativeVectorEnv):
 
     @property
     def success(self) -> np.ndarray:
-        return self._standing.success & ~self._idle
+        return self._success & ~self._idle
 
     # ---- observations
 
@@ -241,27 +269,30 @@ class SegarVectorEnv(NativeVectorEnv):
         return self._observation.observe(self.state, fresh)
 
     def info_arrays(self) -> Arrays:
-        mine = np.arange(self.num_envs)
+        actor = self.task.actor
+        told = {each.__name__.lower(): self.state.of(actor, each) for each in self._told}
+        told |= self.task.info(self._before, self._action, self.state)
         return {
             "success": self.success,
-            "distance": self._standing.distance.astype(np.float32),
-            "mass": self.state.columns[Mass][0, self._actors, mine].astype(np.float32),
-            "velocity": self.state.columns[Velocity][:, self._actors, mine].T.astype(np.float32),
-            "acceleration": self.state.columns[Acceleration][:, self._actors, mine].T.astype(np.float32),
-            "alive": self.state.columns[Alive][0, self._actors, mine].copy(),
+            **{name: self._info(name, values) for name, values in told.items()},
             "level": self.level.copy(),
-            "action_mask": np.ones((self.num_envs, len(self._directions)), dtype=np.int8),
+            "action_mask": np.ones((self.num_envs, self._choices), dtype=np.int8),
         }
+
+    def _info(self, name: str, values: Any) -> np.ndarray:
+        found = np.asarray(values)
+        if found.shape[:1] != (self.num_envs,):
+            raise InputError(
+                f"info {name!r} of the task {self.task.name} has the shape {found.shape}; its first axis is the "
+                f"{self.num_envs} environments"
+            )
+        return found.astype(np.float32) if found.dtype == np.float64 else found
 
     def describe(self, i: int) -> dict[str, Any]:
         info = {name: values[i] for name, values in self.info_arrays().items()}
         own = int(self.level[i]) == len(self.levels)
         return {
-            **info,
-            "success": bool(info["success"]),
-            "distance": float(info["distance"]),
-            "mass": float(info["mass"]),
-            "alive": bool(info["alive"]),
+            **{name: value if np.ndim(value) else value.item() for name, value in info.items()},
             "level": "" if own else self.levels.names[int(self.level[i])],
             "scene": self.state.scene(i).to_data(),
         }
@@ -278,10 +309,13 @@ class SegarVectorEnv(NativeVectorEnv):
         return self._affordances(self.state, self._actors, self.pushed())
 
     def pushed(self) -> np.ndarray:
-        """(B, A, 2) the velocity of the actor after the force of each direction."""
+        """(B, A, 2) the velocity of the actor after the force of each direction; 0 for a task whose actions are no
+        forces."""
+        if not self._forces:
+            return np.zeros((self.num_envs, self._choices, 2))
         forces = self._directions * self.settings.action_max
         before = self.state.columns[Velocity][:, self._actors, np.arange(self.num_envs)].T
-        return before[:, None] + forces * self._push()[:, None, None]
+        return before[:, None] + forces * self.task.push(self.state)[:, None, None]
 
     def draw_frame(self, i: int, mode: str) -> Any:
         return draw_frame(self.state, i, mode)
@@ -312,7 +346,7 @@ class SegarVectorEnv(NativeVectorEnv):
         level = np.where(self.level == len(self.levels), OWN_SCENE, self.level)
         after = (columns[Position][:, *at].T, columns[Velocity][:, *at].T, columns[Mass][0][at])
         top, _ = top_tile(self.state, self._actors, slots)
-        return (level, episode, self._force(actions), reward, flags, *things, *after, top)
+        return (level, episode, self._given(actions), reward, flags, *things, *after, top)
 
     def memory_files(self) -> Mapping[str, str]:
         return self._level_file
@@ -336,7 +370,7 @@ class SegarVectorEnv(NativeVectorEnv):
         if (self.level == len(self.levels)).any():
             raise InputError("only levels of the environment can be saved; an episode plays a scene of reset options")
         moving = {factor.__name__: column.copy() for factor, column in self.state.columns.items()}
-        standing = {name: part.copy() for name, part in self._standing._asdict().items()}
+        standing = {"reward": self._reward.copy(), "over": self._ended.copy(), "success": self._success.copy()}
         return {name.strip("_"): getattr(self, name).copy() for name in self._STATE} | {
             **{f"factor.{name}": column for name, column in moving.items()},
             **{f"standing.{name}": part for name, part in standing.items()},
@@ -362,26 +396,37 @@ class SegarVectorEnv(NativeVectorEnv):
         self.state.order()
         for name in self._STATE:
             getattr(self, name)[:] = state[name.strip("_")]
-        self._standing = Standing(*(np.array(state[f"standing.{name}"]) for name in Standing._fields))
+        self._reward, self._ended, self._success = (
+            np.array(state[f"standing.{name}"]) for name in ("reward", "over", "success")
+        )
         self.simulator.time[:] = state["time"]
+        self._before.renew(self.state)
         self.np_random.bit_generator.state = json.loads(state["rng"])
         self._started = True
 
     # ---- inside
 
-    def _force(self, actions: np.ndarray) -> np.ndarray:
-        """(B, 2)."""
+    def _given(self, actions: np.ndarray) -> np.ndarray:
+        """(B, ...) the actions of the task: of forces (B, 2)."""
+        if not self._forces:
+            self._check_discrete(actions)
+            return actions
         if not self.settings.directions:
             return actions
         if ((actions < 0) | (actions >= len(self._directions))).any():
             raise InputError(f"actions are {shown(actions)}; they are 0 to {len(self._directions) - 1}")
         return self._directions[actions] * self.settings.action_max
 
-    def _push(self) -> np.ndarray:
-        """(B,) what a force of 1 adds to the velocity of the actor."""
-        mine = np.arange(self.num_envs)
-        alive, mobile, mass = (self.state.columns[one][0, self._actors, mine] for one in (Alive, Mobile, Mass))
-        return np.where(alive & mobile & (mass > 0), 1.0 / np.where(mass > 0, mass, 1.0), 0.0)
+    def _check_discrete(self, actions: np.ndarray) -> None:
+        space = self.single_action_space
+        if isinstance(space, spaces.Discrete):
+            low, high = space.start, space.start + space.n - 1
+        elif isinstance(space, spaces.MultiDiscrete):
+            low, high = space.start, space.start + space.nvec - 1
+        else:
+            return
+        if ((actions < low) | (actions > high)).any():
+            raise InputError(f"actions are {shown(actions)}; they are {low} to {high}")
 
     def _looks(self, seeds: list[int], rng: np.random.Generator) -> list[int]:
         """The seeds of textures: those of the levels; in the code of 2022 new ones in each episode."""
@@ -401,7 +446,12 @@ class SegarVectorEnv(NativeVectorEnv):
         self.state = state
         self.simulator = Simulator(state, preset=self.settings.preset)
         self._actors = state.first(self.task.actor)
-        self._standing = self.task.standing(state)
+        self._before = state.snapshot()
+        self._action = np.zeros((self.num_envs, *((2,) if self._forces else self._action_shape[1:])))
+        self._reward = np.zeros(self.num_envs)
+        self._ended, self._success = np.zeros((2, self.num_envs), dtype=bool)
+        mine = {factor.root for factor in self.task.actor.all_factors}
+        self._told = [each for each in (Mass, Velocity, Acceleration, Alive) if each in mine]
         self._observation.begin(state, np.arange(self.num_envs), self._look.tolist())
 
     def _make_room(self, scene: Scene, columns: np.ndarray) -> None:
@@ -410,7 +460,7 @@ class SegarVectorEnv(NativeVectorEnv):
         playing = [self.state.scene(i) if i in others else self._all.scenes[0] for i in range(self.num_envs)]
         layout, time = Layout.of([*self._all.scenes, *playing, scene]), self.simulator.time
         self._all = State(self._all.scenes, layout)
-        self._observation = make_observation(self.settings.seen())
+        self._observation = self.settings.observer(self.task.only_visible)
         self._play(State(playing, layout))
         self.simulator.time[:] = time
 
@@ -421,11 +471,11 @@ class SegarVectorEnv(NativeVectorEnv):
         self.simulator.time[columns] = 0.0
         self.level[columns], self.steps[columns], self._look[columns] = levels, 0, seeds
         self._actors = self.state.first(self.task.actor)
-        fresh = np.isin(np.arange(self.num_envs), columns)
-        now = self.task.standing(self.state)
-        self._standing = _merged(self._standing, now, ~fresh)
-        self._standing.over[columns] = False
-        self._standing.success[columns] = False
+        self._before.renew(self.state, columns)
+        self._action = self._action.copy()
+        self._action[columns] = 0
+        self._reward[columns] = 0.0
+        self._ended[columns] = self._success[columns] = False
         self._observation.begin(self.state, columns, seeds)
 
 
@@ -433,12 +483,6 @@ def _copied(state: State, which: np.ndarray) -> tuple[np.ndarray, list[np.ndarra
     """The numbers of some scenes, and copies of their arrays that steps change."""
     columns = np.flatnonzero(which)
     return columns, state.moving(columns)
-
-
-def _merged(before: Standing, now: Standing, frozen: np.ndarray) -> Standing:
-    if not frozen.any():
-        return now
-    return Standing(*(np.where(frozen, old, new) for old, new in zip(before, now, strict=True)))
 
 
 # ---- The tasks by name, and single environments that are batches of one.
@@ -469,7 +513,26 @@ class BilliardsVectorEnv(SegarVectorEnv):
 
 
 class SegarEnv(NativeEnv):
-    """A single environment. :cvar batched: the class of its batches."""
+    """A task in SEGAR's sandbox, by default PuttPutt, or one of your own (Hjelm et al., 2022, SEGAR, section 4).
+
+    Description: a scene of entities with factors, which rules change, and a task in it: what actions do to the factors,
+    and reward and end by states and actions. Each episode plays one of `num_levels` scenes of a distribution.
+
+    Observation: "rgb" Box (64, 64, 3) uint8, in textures that show factors; or factors themselves, or both, or any
+    function of the states of your own; see `ObservationSettings`.
+
+    Actions: those of the task; by default Box (2,) float32 within +-`action_max`: a force on its actor, as in
+    `PuttPuttEnv`. Then `sub_steps` steps of 0.01 s pass.
+
+    Reward: that of the task, for the state before the action, the action, and the state after it.
+
+    Termination: `done` of the task. Truncation: after `max_steps`.
+
+    Info: `success`, and `mass`, `velocity`, `acceleration`, `alive` of the actor as far as it has them, those of the
+    task, `level`, `scene` and `action_mask` as of `PuttPuttEnv`; the scene names its rules.
+
+    Reset options: `level` or `scene`, as of `PuttPuttEnv`.
+    """
 
     batched: type[SegarVectorEnv] = SegarVectorEnv
     batch: SegarVectorEnv

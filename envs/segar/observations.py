@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import field, replace
 from typing import Any, Literal
 
 import numpy as np
 from gymnasium import spaces
 
-from gumption.data import InputError
-from gumption.data.settings import Frames, Size, settings, shown
+from gumption.data import InputError, Note
+from gumption.data.modules import class_of_module
+from gumption.data.settings import Frames, Size, check, settings, shown
 from gumption.envs.physics.factors import (
     FACTORS,
     WIDTHS,
@@ -26,15 +28,17 @@ from gumption.envs.physics.factors import (
     Position,
     StoredEnergy,
     Velocity,
+    Visible,
 )
 from gumption.envs.physics.scene import factor_type
-from gumption.envs.physics.state import ABSENT, Layout, State
+from gumption.envs.physics.state import ABSENT, FLOOR, Layout, State
 
-from .render import Renderer, RendererSettings, check_kind, make_renderer
+from .render import Renderer, RendererSettings, Textured, check_kind, make_renderer
 
 
 class Observation:
-    """What an agent sees of a batch.
+    """What an agent sees of a batch: any function of the states. One of your own is a subclass with a `space` and
+    `observe`; it is made without arguments, once for a batch.
 
     :ivar space: of one environment.
     """
@@ -46,7 +50,6 @@ class Observation:
 
         :param columns: (n,) int; at the first call all columns. :param seeds: (n,) those of the levels.
         """
-        raise NotImplementedError
 
     def observe(self, state: State, fresh: bool = True) -> Any:
         """The observations of all environments, batch first.
@@ -87,12 +90,21 @@ def read_factors(names: Sequence[str], hidden: Sequence[str] = ()) -> Factors:
     return left
 
 
-class _Rows:
-    """(B, n, d) float32 of slots of a state, in the order of the factors."""
+class LeftOut(Note):
+    """The state has something that an observation leaves out, though nobody asked for that."""
 
-    def __init__(self, factors: Factors) -> None:
-        self.factors = factors
+
+class _Rows:
+    """(B, n, d) float32 of slots of a state, in the order of the factors.
+
+    :ivar only_visible: what is not Visible is `MISSING`.
+    """
+
+    def __init__(self, factors: Factors, hidden: Factors, only_visible: bool) -> None:
+        """:param hidden: factors that are left out on purpose."""
+        self.factors, self.only_visible = factors, only_visible
         self.width = sum(WIDTHS[factor.base] for factor in factors)
+        self._expected = {factor.root for factor in (*factors, *hidden)}
         self._layout: Layout | None = None
         self._owned: list[np.ndarray] = []
 
@@ -101,8 +113,11 @@ class _Rows:
         if state.layout is not self._layout:
             self._layout = state.layout
             self._owned = [state.marks(one) for one in self.factors]
+            tell_own(state, self._expected)
         found = np.full((*slots.shape, self.width), MISSING, dtype=np.float32)
         rows, there = np.arange(len(slots))[:, None], slots >= 0
+        if self.only_visible and Visible in state.columns:
+            there &= state.columns[Visible][0][slots, rows] | ~state.marks(Visible)[slots]
         start = 0
         for factor, owned in zip(self.factors, self._owned, strict=True):
             has = (there & owned[slots])[:, :, None]
@@ -115,10 +130,10 @@ class _Rows:
 
 
 class EntityState(Observation):
-    """The factors of one entity; all numbers are `MISSING` where a scene has none of that id."""
+    """The factors of one entity; all numbers are `MISSING` where a scene has none of that id, which is told."""
 
-    def __init__(self, id: str, factors: Factors) -> None:
-        self._id, self._rows = id, _Rows(factors)
+    def __init__(self, id: str, factors: Factors, hidden: Factors = (), only_visible: bool = False) -> None:
+        self._id, self._rows = id, _Rows(factors, hidden, only_visible)
         self.space = _box(self._rows.width)
         self._slots = np.zeros((0, 1), dtype=np.int64)
 
@@ -134,16 +149,23 @@ class ManyStates(Observation):
     """A row for each of several entities: those of given ids first, others in the order of iteration, then zeros."""
 
     def __init__(
-        self, factors: Factors, n_things: int = 20, unique_ids: Sequence[str] = (), required: Factors = ()
+        self,
+        factors: Factors,
+        n_things: int = 20,
+        unique_ids: Sequence[str] = (),
+        required: Factors = (),
+        hidden: Factors = (),
+        only_visible: bool = False,
     ) -> None:
-        """:param n_things: how many rows; further things are left out.
+        """:param n_things: how many rows; that further things are left out is told.
         :param unique_ids: of the first rows; a row is `MISSING` where a scene has no such entity.
         :param required: only things with all these factors have rows.
         :raises InputError: more ids than rows, or an id twice.
         """
         if len(unique_ids) > n_things or len(set(unique_ids)) < len(unique_ids):
             raise InputError(f"unique_ids are {', '.join(unique_ids)}: give each once, and at most n_things={n_things}")
-        self._rows, self._count, self._ids, self._required = _Rows(factors), n_things, unique_ids, required
+        self._rows = _Rows(factors, hidden, only_visible)
+        self._count, self._ids, self._required = n_things, unique_ids, required
         self.space = _box(n_things, self._rows.width)
         self._slots = np.zeros((0, len(unique_ids)), dtype=np.int64)
         self._fitting = np.zeros((0, 0), dtype=bool)
@@ -155,6 +177,13 @@ class ManyStates(Observation):
         rows = np.arange(state.num_envs)
         for slots in self._slots.T:
             self._fitting[slots[slots >= 0], rows[slots >= 0]] = False
+        room = self._count - len(self._ids)
+        most = room if owners.sum() <= room else int(self._fitting.sum(axis=0).max(initial=0))
+        if most > room:
+            tell_left_out(
+                f"the observation has {self._count} rows, and {most - room} of the {most + len(self._ids)} things of a "
+                "scene are left out; n_things= makes room for more"
+            )
 
     def observe(self, state: State, fresh: bool = True) -> np.ndarray:
         """(B, n_things, d) float32."""
@@ -178,7 +207,28 @@ def _slots_of(ids: Sequence[str], before: np.ndarray, state: State, columns: np.
     found = before if len(before) == state.num_envs else np.full((state.num_envs, len(ids)), -1)
     for column in np.asarray(columns).tolist():
         found[column] = [state.slot_of[column].get(id, -1) for id in ids]
+    if len(columns) == state.num_envs and (absent := (found < 0).all(axis=0)).any():
+        name, there = ids[int(absent.argmax())], ", ".join(sorted(one for one in state.slot_of[0] if one != FLOOR))
+        tell_left_out(
+            f"no scene has an entity {name!r}, so that the observation has {MISSING:g} for it; ids are {there}"
+        )
     return found
+
+
+def tell_left_out(text: str) -> None:
+    warnings.warn(text, LeftOut, stacklevel=2)
+
+
+def is_built_in(factor: type[Factor]) -> bool:
+    """Whether a factor is SEGAR's, and not a person's own."""
+    return factor.__module__ == Factor.__module__
+
+
+def tell_own(state: State, shown: Set[type[Factor]] = frozenset()) -> None:
+    """Tell which factors of a person's own are not among those that are shown."""
+    own = [each.__name__ for each in state.columns if each not in shown and not is_built_in(each)]
+    if own:
+        tell_left_out(f"the observation leaves out {', '.join(own)}; name what it shows in factors=, of numbers")
 
 
 Kind = Literal["rgb", "entity", "object", "tile", "state", "objects", "tiles", "multimodal"]
@@ -209,7 +259,8 @@ class ObservationSettings:
     """What an agent sees.
 
     :ivar kind: "rgb": pixels; "entity", "object" and "tile": the factors of the entity `id`; "state", "objects" and
-        "tiles": a row of factors for each thing; "multimodal": a dict of `parts`.
+        "tiles": a row of factors for each thing; "multimodal": a dict of `parts`; "module:name": a subclass of
+        `Observation` of your own.
     :ivar id: of the entity.
     :ivar factors: names, in order; () for SEGAR's choice for the kind ("entity" has none).
     :ivar hidden: names of factors to leave out; for pixels set them in `renderer`.
@@ -220,7 +271,7 @@ class ObservationSettings:
         axis. At the beginning of an episode all frames are the first one.
     """
 
-    kind: Kind = "rgb"
+    kind: str = "rgb"
     id: str = "golfball"
     factors: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
@@ -231,6 +282,8 @@ class ObservationSettings:
     stack: Frames = 1
 
     def __post_init__(self) -> None:
+        if ":" not in self.kind:
+            check("kind", self.kind, Kind)
         check_kind(self, _FIELDS, "observations")
         if self.kind == "multimodal" and not self.parts:
             raise InputError('a multimodal observation needs parts, such as {"pixels": "rgb", "numbers": "state"}')
@@ -243,7 +296,7 @@ def read_settings(
     if isinstance(given, ObservationSettings):
         return given
     if isinstance(given, str):
-        return ObservationSettings(kind=given)  # pyright: ignore[reportArgumentType]
+        return ObservationSettings(kind=given)
     if not isinstance(given, Mapping):
         raise InputError(f"{where} is {shown(given)}; it is a kind such as 'rgb', or a dict of settings")
     options = {str(name): value for name, value in given.items()}
@@ -252,26 +305,45 @@ def read_settings(
     return ObservationSettings(**options)
 
 
-def make_observation(given: ObservationSettings | Mapping[str, Any] | str) -> Observation:
+def make_observation(
+    given: ObservationSettings | Mapping[str, Any] | str | type[Observation], only_visible: bool = False
+) -> Observation:
     """The observation of these settings.
 
-    :param given: "rgb" or another kind, a dict such as {"kind": "state", "hidden": ["Mass"]}, or settings.
+    :param given: "rgb" or another kind, a dict such as {"kind": "state", "hidden": ["Mass"]}, settings, or a class.
+    :param only_visible: the factors of what is not Visible are `MISSING`; see `Task`.
     :raises InputError: settings that do not fit.
     """
+    if isinstance(given, type):
+        return _own(given, given.__name__)
     wanted = read_settings(given)
     if wanted.stack > 1:
-        return Stacked(make_observation(replace(wanted, stack=1)), wanted.stack, channels=wanted.kind == "rgb")
+        one = make_observation(replace(wanted, stack=1), only_visible)
+        return Stacked(one, wanted.stack, channels=wanted.kind == "rgb")
+    if ":" in wanted.kind:
+        return _own(class_of_module(wanted.kind, "observation", Observation), wanted.kind)
     if wanted.kind == "rgb":
         return Pixels(make_renderer(wanted.renderer))
     if wanted.kind == "multimodal":
         parts = {name: read_settings(part, f"parts: {name}") for name, part in wanted.parts.items()}
-        return Multimodal({name: make_observation(part) for name, part in parts.items()})
+        return Multimodal({name: make_observation(part, only_visible) for name, part in parts.items()})
     names = wanted.factors or tuple(factor.__name__ for factor in _DEFAULTS.get(wanted.kind, ()))
     factors = read_factors(names, wanted.hidden)
+    hidden = tuple(factor_type(name, "hidden") for name in wanted.hidden)
     if wanted.kind in _ONE:
-        return EntityState(wanted.id, factors)
+        return EntityState(wanted.id, factors, hidden, only_visible)
     required = () if wanted.kind == "state" else _DEFAULTS[wanted.kind]
-    return ManyStates(factors, wanted.n_things, wanted.unique_ids, required)
+    return ManyStates(factors, wanted.n_things, wanted.unique_ids, required, hidden, only_visible)
+
+
+def _own(kind: type[Any], name: str) -> Observation:
+    """An observation of a person's own class."""
+    if not issubclass(kind, Observation):
+        raise InputError(f"observation is {name}, which is no subclass of gumption.envs.segar.Observation")
+    made = kind()
+    if not isinstance(getattr(made, "space", None), spaces.Space):
+        raise InputError(f"the observation {name} has no space: give it one of gymnasium.spaces, of one environment")
+    return made
 
 
 class Pixels(Observation):
@@ -279,9 +351,13 @@ class Pixels(Observation):
 
     def __init__(self, renderer: Renderer) -> None:
         self.renderer = renderer
+        self._layout: Layout | None = None
         self.space = spaces.Box(0, 255, (renderer.resolution, renderer.resolution, 3), np.uint8)
 
     def begin(self, state: State, columns: np.ndarray, seeds: Sequence[int]) -> None:
+        if isinstance(self.renderer, Textured) and state.layout is not self._layout:
+            self._layout = state.layout
+            tell_own(state)
         self.renderer.begin(state, columns, seeds)
 
     def observe(self, state: State, fresh: bool = True) -> np.ndarray:

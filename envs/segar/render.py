@@ -12,7 +12,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from gumption.data import InputError, Note
-from gumption.data.settings import Count, Seed, checked, settings
+from gumption.data.modules import of_module
+from gumption.data.settings import Count, Seed, check, checked, settings
 from gumption.data.settings import Size as PictureSize
 from gumption.envs.physics import entities as kinds
 from gumption.envs.physics.factors import (
@@ -337,7 +338,8 @@ class RendererSettings:
     """How scenes look.
 
     :ivar kind: "linear": textures of autoencoders; "features": textures of a network's filters; "colours": plain
-        colours for people; "flow": the motion; "affordances": the effect of each place on the ball.
+        colours for people; "flow": the motion; "affordances": the effect of each place on the ball; "module:name": a
+        class of your own with the methods of `Renderer`, which is called with `resolution`.
     :ivar resolution: pixels of a side.
     :ivar models: of "linear": "baseline", "five", "twenty", one of these such as "twenty-07", or a file or folder; the
         seed of a level chooses among several.
@@ -350,7 +352,7 @@ class RendererSettings:
         at the position; "fixed": textures follow their factors, and polygons are drawn where they are.
     """
 
-    kind: Kind = "linear"
+    kind: str = "linear"
     resolution: PictureSize = 64
     models: str = "baseline"
     filters: Path | None = None
@@ -361,6 +363,8 @@ class RendererSettings:
     preset: Preset = "fixed"
 
     def __post_init__(self) -> None:
+        if ":" not in self.kind:
+            check("kind", self.kind, Kind)
         check_kind(self, _FIELDS, "renderers")
 
 
@@ -380,6 +384,12 @@ def make_renderer(settings: RendererSettings) -> Renderer:
     :raises InputError: a file that cannot be read or is no model, a hidden factor that textures do not show.
     """
     centred = settings.preset == "compat"
+    if ":" in settings.kind:
+
+        def fits(found: Any) -> bool:
+            return isinstance(found, type) and all(hasattr(found, each) for each in ("begin", "draw"))
+
+        return of_module(settings.kind, "renderer", fits, "class with begin and draw")(resolution=settings.resolution)
     match settings.kind:
         case "colours":
             return SolidColours(settings.resolution, settings.annotations, centred)
@@ -396,6 +406,8 @@ def make_renderer(settings: RendererSettings) -> Renderer:
             filters = random_filters(settings.feature_seed) if given is None else read_filters(given)
             seeds = range(settings.feature_seed, settings.feature_seed + settings.feature_models)
             models = feature_models(filters, list(seeds), "random" if given is None else given.stem)
+        case _:
+            raise AssertionError(settings.kind)
     return Textured(models, settings.resolution, settings.hidden, settings.preset == "fixed", centred)
 
 

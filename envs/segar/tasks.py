@@ -1,15 +1,16 @@
-"""SEGAR's tasks: what the agent moves, and reward and end as functions of the state (section 4.4)."""
+"""SEGAR's tasks: what actions do to the factors, and reward and end by states and actions (section 4.4)."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 
 from gumption.data import InputError
-from gumption.data.settings import check, shown
+from gumption.data.modules import of_module
+from gumption.data.settings import shown
 from gumption.envs.physics.entities import Ball, CueBall, Entity, GoalTile, GolfBall, Hole
-from gumption.envs.physics.factors import Alive, Done, Factor, Position, Velocity, Visible
+from gumption.envs.physics.factors import Alive, Done, Mass, Mobile, Position, Velocity, Visible
 from gumption.envs.physics.scene import Scene
 from gumption.envs.physics.simulator import Preset
 from gumption.envs.physics.simulator import Simulator as PhysicsSimulator
@@ -23,123 +24,219 @@ REACHED = 1e-2
 POTTED = 1e-4
 
 
-class Standing(NamedTuple):
-    """How a task stands in B environments.
-
-    :ivar reward: (B,) of the latest step; `over`, `success` (B,) bool; `distance` (B,) in diagonals of the arena.
-    """
-
-    reward: np.ndarray
-    over: np.ndarray
-    success: np.ndarray
-    distance: np.ndarray
-
-
-@dataclass(frozen=True)
 class Task:
-    """A task.
+    """A task: an action space with a function of actions on the factors, and rewards and ends as functions of states
+    and actions. One of your own is a subclass, or is made of functions:
 
-    :ivar name: of its environment.
-    :ivar configuration: its usual levels.
-    :ivar actor: the type of the entity that the agent moves.
-    :ivar hides_actor: the actor is visible only before the first action.
+        Task(spaces.Discrete(2), act=grow_or_wait, reward=size_of_the_ball)
+
+    Each function is about B environments at once. `before` is the state before the action and `after` the one after it,
+    at the end of the environment's step; `done` is asked after each step of the simulation. `before` holds its values
+    until the next step. An action is (B, ...): int64 of discrete spaces, float64 of a box.
+
+    :cvar action_space: of one environment; None for forces on the actor, as the environment's settings have them.
+    :cvar actor: the type of the entity that forces move, and that infos and memories are about; subclasses count.
+    :cvar levels: the usual ones: whatever the setting `levels` of an environment can be.
+    :cvar only_visible: observations of factors leave out what is not Visible, as pictures do.
     """
 
-    name: str
-    configuration: str
-    actor: type[Entity]
-    hides_actor: bool = False
+    action_space: spaces.Space[Any] | None = None
+    actor: type[Entity] = GolfBall
+    levels: Any = "empty-easy"
+    only_visible = False
 
-    def standing(self, state: State) -> Standing:
-        """How it stands now."""
+    def __init__(
+        self,
+        action_space: spaces.Space[Any] | None = None,
+        act: Callable[[State, np.ndarray], None] | None = None,
+        reward: Callable[[State, np.ndarray, State], Any] | None = None,
+        done: Callable[[State, np.ndarray, State], Any] | None = None,
+        info: Callable[[State, np.ndarray, State], Mapping[str, Any]] | None = None,
+        success: Callable[[State, np.ndarray, State], Any] | None = None,
+        actor: type[Entity] | None = None,
+        levels: Any = None,
+        name: str | None = None,
+    ) -> None:
+        """What is None stays as the class has it."""
+        given = {
+            "action_space": action_space, "act": act, "reward": reward, "done": done, "info": info, "success": success,
+            "actor": actor, "levels": levels,
+        }  # fmt: skip
+        self.__dict__.update({each: value for each, value in given.items() if value is not None})
+        self.name = name or type(self).__name__
+        if not isinstance(self.action_space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete | None):
+            raise InputError(
+                f"the task {self.name} has the action space {shown(self.action_space)}; it is a Box, Discrete or "
+                "MultiDiscrete"
+            )
+
+    def act(self, state: State, action: np.ndarray) -> None:
+        """Change the factors by the actions; here a force (B, 2) on the actor, whose velocity changes by force / mass.
+        An actor that is destroyed or immobile does not move."""
+        state.columns[Velocity][:, state.first(self.actor), np.arange(state.num_envs)] += action.T * self.push(state)
+
+    def push(self, state: State) -> np.ndarray:
+        """(B,) what a force of 1 adds to the velocity of the actor."""
+        mine = np.arange(state.num_envs)
+        alive, mobile, mass = (state.columns[one][0, state.first(self.actor), mine] for one in (Alive, Mobile, Mass))
+        return np.where(alive & mobile & (mass > 0), 1.0 / np.where(mass > 0, mass, 1.0), 0.0)
+
+    def reward(self, before: State, action: np.ndarray, after: State) -> Any:
+        """(B,) the reward of the step."""
         raise NotImplementedError
+
+    def done(self, before: State, action: np.ndarray, after: State) -> Any:
+        """(B,) bool, whether the episode is over; here never, so that it ends by `max_steps` alone."""
+        return np.zeros(after.num_envs, dtype=bool)
+
+    def success(self, before: State, action: np.ndarray, after: State) -> Any:
+        """(B,) bool, whether the task is solved, which is asked where an episode ends; here never."""
+        return np.zeros(after.num_envs, dtype=bool)
+
+    def info(self, before: State, action: np.ndarray, after: State) -> Mapping[str, Any]:
+        """Further infos by name, (B, ...) each."""
+        return {}
 
     def check(self, state: State) -> None:
-        """:raises InputError: a scene lacks what the task needs."""
-        raise NotImplementedError
+        """:raises InputError: a scene lacks what the task needs; here the actor."""
+        check_number(state, self, self.actor)
 
 
-@dataclass(frozen=True)
+def check_number(state: State, task: Task, kind: type[Entity], *, only: bool = False) -> None:
+    """:raises InputError: a scene has no entity of a type, or, with `only`, more than one."""
+    counts = state.is_a(kind).sum(axis=0)
+    wrong = (counts != 1) if only else (counts == 0)
+    if wrong.any():
+        i = int(np.flatnonzero(wrong)[0])
+        wanted = f"one {kind.__name__}" if only else f"a {kind.__name__}"
+        raise InputError(f"{task.name} needs {wanted} in a scene; scene {i} has {counts[i]}")
+
+
 class PuttPutt(Task):
     """Bring the golf ball to the goal.
 
-    :ivar squared: the reward is minus the squared distance, else minus the distance.
-    :ivar fastest_at_goal: a faster ball has not reached the goal; None for any speed.
+    :cvar squared: the reward is minus the squared distance, else minus the distance.
+    :cvar fastest_at_goal: a faster ball has not reached the goal; None for any speed.
     """
 
-    configuration: str = "empty-easy"
-    actor: type[Entity] = GolfBall
-    squared: bool = True
+    squared = True
     fastest_at_goal: float | None = None
 
-    def standing(self, state: State) -> Standing:
-        """Reward -D^2 (or -D), -100 once the ball is destroyed; over when it is, or in a hole, or at the goal."""
-        ball, goal = state.first_places(GolfBall), state.first_places(GoalTile)
-        between = _of(state, Position, ball) - _of(state, Position, goal)
-        far = np.sqrt((between * between).sum(axis=0)) / diagonal(state)
-        dead, done = ~_of(state, Alive, ball)[0], _of(state, Done, ball)[0]
-        reached = far <= REACHED
+    def distance(self, state: State) -> np.ndarray:
+        """(B,) from the ball to the goal, in diagonals of the arena."""
+        x, y = (state.of(GolfBall, Position) - state.of(GoalTile, Position)).T
+        return np.sqrt(x * x + y * y) / diagonal(state)
+
+    def at_goal(self, state: State) -> np.ndarray:
+        """(B,) bool."""
+        reached = self.distance(state) <= REACHED
         if self.fastest_at_goal is not None:
-            v = _of(state, Velocity, ball)
-            reached &= np.sqrt((v * v).sum(axis=0)) <= self.fastest_at_goal
-        reward = -(far * far if self.squared else far) + np.where(dead, DEATH, 0.0)
-        return Standing(reward, dead | done | reached, reached & ~dead & ~done, far)
+            v = state.of(GolfBall, Velocity)
+            reached &= np.sqrt((v * v).sum(axis=1)) <= self.fastest_at_goal
+        return reached
+
+    def reward(self, before: State, action: np.ndarray, after: State) -> np.ndarray:
+        """-D^2 (or -D), -100 more once the ball is destroyed."""
+        far = self.distance(after)
+        return -(far * far if self.squared else far) + np.where(after.of(GolfBall, Alive), 0.0, DEATH)
+
+    def done(self, before: State, action: np.ndarray, after: State) -> np.ndarray:
+        """Once the ball is destroyed, or in a hole, or at the goal."""
+        return ~after.of(GolfBall, Alive) | after.of(GolfBall, Done) | self.at_goal(after)
+
+    def success(self, before: State, action: np.ndarray, after: State) -> np.ndarray:
+        return self.at_goal(after) & after.of(GolfBall, Alive) & ~after.of(GolfBall, Done)
+
+    def info(self, before: State, action: np.ndarray, after: State) -> dict[str, np.ndarray]:
+        return {"distance": self.distance(after)}
 
     def check(self, state: State) -> None:
-        _check_one(state, self.name, GolfBall, GoalTile)
+        for kind in (GolfBall, GoalTile):
+            check_number(state, self, kind, only=True)
 
 
-@dataclass(frozen=True)
+class PuttPuttNegDist(PuttPutt):
+    """Bring the golf ball to the goal; the reward is minus the distance."""
+
+    squared = False
+
+
+class Invisiball(PuttPutt):
+    """Bring a golf ball to the goal that is visible only before the first action."""
+
+    levels = "invisiball"
+    only_visible = True
+
+    def act(self, state: State, action: np.ndarray) -> None:
+        super().act(state, action)
+        state.columns[Visible][0, state.first(self.actor), np.arange(state.num_envs)] = False
+
+
 class Billiards(Task):
     """Bring the balls into the holes with the cue ball."""
 
-    name: str = "Billiards"
-    configuration: str = "billiards"
-    actor: type[Entity] = CueBall
+    actor = CueBall
+    levels = "billiards"
 
-    def standing(self, state: State) -> Standing:
-        """Reward minus the sum over balls of the squared distance to the nearest hole, -100 once the cue ball is
-        destroyed; over when it is, or in a hole, or when no ball is left.
-        """
-        cue = state.first_places(CueBall)
-        balls, holes = state.is_a(Ball), state.is_a(Hole)
+    def nearest(self, state: State) -> np.ndarray:
+        """(N, B) of each thing to the nearest hole, in diagonals of the arena."""
         x = state.columns[Position]
         apart = np.sqrt(((x[:, :, None] - x[:, None]) ** 2).sum(axis=0)) / diagonal(state)
-        nearest = np.where(holes[None], apart, np.inf).min(axis=1)
-        out = ~state.columns[Alive][0] | state.columns[Done][0] | (nearest * diagonal(state) <= POTTED)
-        dead, done = ~_of(state, Alive, cue)[0], _of(state, Done, cue)[0]
-        reward = -np.where(balls, nearest**2, 0.0).sum(axis=0) + np.where(dead, DEATH, 0.0)
-        won = (out | ~balls).all(axis=0)
-        left = np.where(balls & ~out, nearest, 0.0).sum(axis=0)
-        return Standing(reward, dead | done | won, won & ~dead & ~done, left)
+        return np.where(state.is_a(Hole)[None], apart, np.inf).min(axis=1)
+
+    def left(self, state: State, nearest: np.ndarray) -> np.ndarray:
+        """(N, B) bool, the balls that are in the game."""
+        potted = nearest * diagonal(state) <= POTTED
+        return state.is_a(Ball) & state.columns[Alive][0] & ~state.columns[Done][0] & ~potted
+
+    def reward(self, before: State, action: np.ndarray, after: State) -> np.ndarray:
+        """Minus the sum over balls of the squared distance to the nearest hole, -100 more once the cue ball is
+        destroyed."""
+        squares = np.where(after.is_a(Ball), self.nearest(after) ** 2, 0.0).sum(axis=0)
+        return -squares + np.where(after.of(CueBall, Alive), 0.0, DEATH)
+
+    def done(self, before: State, action: np.ndarray, after: State) -> np.ndarray:
+        """Once the cue ball is destroyed, or in a hole, or no ball is left."""
+        lost = ~after.of(CueBall, Alive) | after.of(CueBall, Done)
+        return lost | ~self.left(after, self.nearest(after)).any(axis=0)
+
+    def success(self, before: State, action: np.ndarray, after: State) -> np.ndarray:
+        playing = after.of(CueBall, Alive) & ~after.of(CueBall, Done)
+        return playing & ~self.left(after, self.nearest(after)).any(axis=0)
+
+    def info(self, before: State, action: np.ndarray, after: State) -> dict[str, np.ndarray]:
+        nearest = self.nearest(after)
+        return {"distance": np.where(self.left(after, nearest), nearest, 0.0).sum(axis=0)}
 
     def check(self, state: State) -> None:
-        _check_one(state, self.name, CueBall)
+        check_number(state, self, CueBall, only=True)
         if not state.is_a(Ball).any() or not state.is_a(Hole).any(axis=0).all():
             raise InputError(f"{self.name} needs a Ball and a Hole in each scene")
 
 
-TASKS: dict[str, Task] = {
-    task.name: task
-    for task in (
-        PuttPutt("PuttPutt"),
-        PuttPutt("PuttPuttNegDist", squared=False),
-        PuttPutt("Invisiball", hides_actor=True, configuration="invisiball"),
-        Billiards(),
-    )
-}
+TASKS: dict[str, Task] = {kind.__name__: kind() for kind in (PuttPutt, PuttPuttNegDist, Invisiball, Billiards)}
 
 
-def hide(state: State, slots: np.ndarray) -> None:
-    """Make the entity in one slot of each scene invisible."""
-    state.columns[Visible][0, slots, np.arange(state.num_envs)] = False
+def read_task(given: Any) -> Task:
+    """The task of a name in `TASKS`, or of "module:name", or itself; a class is made without arguments.
+
+    :raises InputError: there is no such task.
+    """
+    if isinstance(given, str) and given not in TASKS:
+        if ":" not in given:
+            raise InputError(
+                f"there is no task {shown(given)}; there are {', '.join(TASKS)}, and one of your own is MODULE:NAME"
+            )
+        given = of_module(given, "task", _is_task, "task")
+    if not _is_task(given):
+        if isinstance(given, str):
+            return TASKS[given]
+        raise InputError(f"task is {shown(given)}; it is a Task, or the name of one")
+    return given() if isinstance(given, type) else given
 
 
-def _of(state: State, factor: type[Factor], places: np.ndarray) -> np.ndarray:
-    """(d, B) the factor of the entities at these `State.first_places`."""
-    column = state.columns[factor]
-    # An index into one axis takes less time than one into two.
-    return column.reshape(len(column), -1).take(places, axis=1)
+def _is_task(given: Any) -> bool:
+    return isinstance(given, Task) or (isinstance(given, type) and issubclass(given, Task))
 
 
 def diagonal(state: State) -> np.ndarray:
@@ -147,20 +244,13 @@ def diagonal(state: State) -> np.ndarray:
     return np.sqrt(2.0) * (state.walls[1] - state.walls[0])
 
 
-def _check_one(state: State, task: str, *kinds: type[Entity]) -> None:
-    for kind in kinds:
-        counts = state.is_a(kind).sum(axis=0)
-        if (counts != 1).any():
-            i = int(np.flatnonzero(counts != 1)[0])
-            raise InputError(f"{task} needs one {kind.__name__} in a scene; scene {i} has {counts[i]}")
-
-
 class Simulator(PhysicsSimulator):
-    """The simulator of `gumption.envs.physics.simulator`, with reward and end of a task.
+    """The simulator of `gumption.envs.physics.simulator`, with actions, reward and end of a task.
 
     sim = Simulator({"entities": [{"type": "GolfBall"}, {"type": "GoalTile", "factors": {"Position": [0.5, 0]}}]},
                     task="PuttPutt")
-    sim.step()
+    sim.act([1.0, 0.0])
+    sim.step(5)
     sim.reward(), sim.done()
     """
 
@@ -168,35 +258,71 @@ class Simulator(PhysicsSimulator):
         self,
         scenes: Mapping[str, Any] | Scene | Sequence[Mapping[str, Any] | Scene] | State,
         preset: Preset = "fixed",
-        task: str | None = None,
+        task: str | Task | None = None,
         device: str | None = None,
     ) -> None:
-        """:param task: "PuttPutt", "PuttPuttNegDist", "Invisiball" or "Billiards".
+        """:param task: "PuttPutt", "PuttPuttNegDist", "Invisiball", "Billiards", or one of your own.
         :raises InputError: as the simulator of the physics; no such task, or a scene that lacks what the task needs.
         """
         super().__init__(scenes, preset, device)
-        if check("task", task, str | None) is not None and task not in TASKS:
-            raise InputError(f"there is no task {shown(task)}; there are {', '.join(TASKS)}")
-        self.task = None if task is None else TASKS[task]
+        self.task = None if task is None else read_task(task)
+        self._before: tuple[State, np.ndarray] | None = None
         if self.task is not None:
             self.task.check(self.arrays)
 
+    def act(self, action: Any) -> None:
+        """Apply an action; of a batch (B, ...). Reward and end are about the steps after it.
+
+        :raises InputError: no task, a simulator on a device, or something else than numbers for each scene.
+        """
+        task, state = self._with_task(), self.arrays
+        if self.device is not None:
+            raise InputError("actions change arrays of NumPy: make the simulator without device=")
+        shape = (2,) if task.action_space is None else task.action_space.shape or ()
+        given = np.asarray(action)
+        given = given if self.batched else given[None]
+        if given.shape != (state.num_envs, *shape) or given.dtype.kind not in "iuf":
+            raise InputError(f"the action is {shown(action)}; it is numbers of the shape {shape} for each scene")
+        self._before = state.snapshot(), given
+        task.act(state, given)
+
     def reward(self) -> Any:
         """The reward now, a float; of a batch (B,)."""
-        return self._told(self._standing().reward)
+        return self._told("reward", float)
 
     def done(self) -> Any:
         """Whether the task is over, a bool; of a batch (B,)."""
-        return self._told(self._standing().over)
+        return self._told("done", bool)
 
     def success(self) -> Any:
         """Whether the task is solved, a bool; of a batch (B,)."""
-        return self._told(self._standing().success)
+        return self._told("success", bool)
 
-    def _standing(self) -> Standing:
+    def _with_task(self) -> Task:
         if self.task is None:
             raise InputError(f"this simulator has no task; give one of {', '.join(TASKS)} as task=")
-        return self.task.standing(self.arrays)
+        return self.task
 
-    def _told(self, values: Any) -> Any:
+    def _told(self, question: str, kind: type) -> Any:
+        task, state = self._with_task(), self.arrays
+        if self._before is None:
+            shape = (2,) if task.action_space is None else task.action_space.shape or ()
+            self._before = state.snapshot(), np.zeros((state.num_envs, *shape))
+        values = of_task(task, question, *self._before, state).astype(kind)
         return values if self.batched else values[0].item()
+
+
+def of_task(task: Task, question: str, before: State, action: np.ndarray, after: State) -> np.ndarray:
+    """(B,) the answer of a task's function, "reward", "done" or "success".
+
+    :raises InputError: another shape, or a number that is not finite.
+    """
+    found = np.asarray(getattr(task, question)(before, action, after))
+    if found.shape != (after.num_envs,) or found.dtype.kind not in "biuf":
+        raise InputError(
+            f"{question} of the task {task.name} has the shape {found.shape} of {found.dtype}; it is a number for each "
+            f"of the {after.num_envs} environments, of the shape ({after.num_envs},)"
+        )
+    if question == "reward" and not np.isfinite(found).all():
+        raise InputError(f"reward of the task {task.name} is not finite: {shown(found)}")
+    return found if question == "reward" else found.astype(bool, copy=False)

@@ -6,19 +6,26 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import cos, inf, isfinite, radians, sin
-from typing import Any, Literal
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
 
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed
 
 from . import env as environments
 
-TaskName = Literal["PuttPutt", "PuttPuttNegDist", "Invisiball", "Billiards"]
 #: Typed -> degrees, counter-clockwise from the right.
 TURNS = {
     "right": 0.0, "up right": 45.0, "up": 90.0, "up left": 135.0, "left": 180.0, "down left": 225.0, "down": 270.0,
     "down right": 315.0,
 }  # fmt: skip
+OWN = """\
+The task is {task}; {actor} is what it is about (a capital letter is an object, a small one a tile). At each prompt type
+{action}. Enter alone is zero.
+
+level {level}"""
 RULES = """\
 You push {actor} (a capital letter is an object, a small one a tile). At each prompt type a direction, and how strong
 the push is if it is not the strongest, {bound:g}:
@@ -41,23 +48,30 @@ class TextFace:
 
     def rules(self, env: Any) -> str:
         batch = env.unwrapped.batch
-        info, kind = batch.describe(0), batch.task.actor.__name__
-        actor = next(one["id"] for one in info["scene"]["entities"] if one["type"] == kind)
-        return RULES.format(actor=actor, bound=batch.settings.action_max, level=info["level"] or self.level)
+        slot = int(batch.state.first(batch.task.actor)[0])
+        told = {"actor": batch.state.name(slot, 0).strip("'"), "level": batch.describe(0)["level"] or self.level}
+        if batch.task.action_space is None:
+            return RULES.format(bound=batch.settings.action_max, **told)
+        return OWN.format(task=batch.task.name, action=asked(batch.task.action_space), **told)
 
     def observe(self, env: Any) -> str:
         return env.unwrapped.batch.draw_frame(0, "ansi")
 
-    def parse(self, typed: str, env: Any) -> tuple[float, float]:
-        """The push (x, y) that was typed; InputError where it is none, or too strong."""
-        return parse_push(typed, env.unwrapped.batch.settings.action_max)
+    def parse(self, typed: str, env: Any) -> Any:
+        """The push (x, y) that was typed, or the action of an own task; InputError where it is none, or too strong."""
+        batch = env.unwrapped.batch
+        if batch.task.action_space is None:
+            return parse_push(typed, batch.settings.action_max)
+        return parse_action(typed, batch.task.action_space)
 
     def told(self, info: Mapping[str, Any], over: bool) -> str:
         """The result of a step in words, from its info; `over` where the episode ended."""
         if info["success"]:
-            return "the goal is reached"
-        if not info["alive"]:
+            return "the goal is reached" if "distance" in info else "the task is solved"
+        if not info.get("alive", True):
             return "the ball is destroyed"
+        if "distance" not in info:
+            return "the episode is over" if over else "the episode goes on"
         return f"distance {info['distance']:.3f}" + ", the ball is in a hole" * over
 
 
@@ -65,20 +79,39 @@ FACE = TextFace()
 
 
 def begin(
-    *, level: str | None = None, task: TaskName = "PuttPutt", seed: Seed = 0, steps: Count = 50
+    *, level: str | None = None, task: str = "PuttPutt", seed: Seed = 0, steps: Count = 50
 ) -> tuple[environments.SegarEnv, TextFace]:
     """Play an episode of SEGAR: bring the ball to the goal, or balls into holes, push by push.
 
     :param level: Its name, CONFIGURATION/train|test/SEED/NUMBER.  [default: drawn by the seed]
-    :param task: What is to be done in it.
+    :param task: PuttPutt, PuttPuttNegDist, Invisiball, Billiards, or MODULE:NAME of your own.
     :param seed: Draws the level, where none is given.
     :param steps: The longest that the episode may be.
     """
     levels = {"levels": "objectsx2-medium"} if task.startswith("PuttPutt") else {}
     settings = {"observation": "state", "partition": "test", "max_steps": steps, **levels}
-    env = getattr(environments, f"{task}Env")(render_mode="ansi", **settings)
+    env = environments.SegarEnv(render_mode="ansi", task=task, **settings)
     env.reset(seed=seed, options={} if level is None else {"level": level})
     return env, TextFace(level or "")
+
+
+def asked(space: spaces.Space[Any]) -> str:
+    """The action of a space in words."""
+    if isinstance(space, spaces.Discrete):
+        return f"a whole number from {space.start} to {space.start + space.n - 1}"
+    count = int(np.prod(space.shape or (1,)))
+    return f"{count} number{'s' * (count > 1)}, with commas between"
+
+
+def parse_action(typed: str, space: spaces.Space[Any]) -> Any:
+    """The action of a space that was typed; InputError where it is none."""
+    size = int(np.prod(space.shape or (1,)))
+    numbers = np.array(_numbers(typed.split(","), typed) if typed.strip() else [0.0] * size)
+    action = numbers.astype(space.dtype)
+    exact = action.dtype.kind == "f" or (action == numbers).all()
+    if len(numbers) != size or not exact or not space.contains(action.reshape(space.shape)):
+        raise InputError(f"{typed!r} is no action; type {asked(space)}, as of {space}")
+    return action.reshape(space.shape)
 
 
 def parse_push(typed: str, bound: float) -> tuple[float, float]:

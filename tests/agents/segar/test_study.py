@@ -1,5 +1,6 @@
 """What a study measures of a run, recomputed from its parts."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -16,14 +17,10 @@ from gumption.agents.segar.study import (
     informed,
     seen_and_true,
     told_gap,
-    truth_of,
     without_training,
 )
 from gumption.agents.segar.training import train_segar
 from gumption.data import InputError
-from gumption.envs.physics.entities import GolfBall
-from gumption.envs.physics.factors import Factor
-from gumption.envs.physics.initialization import Initialization
 from gumption.envs.segar.configurations import draw_levels
 from gumption.envs.segar.measures import w2
 
@@ -206,18 +203,13 @@ def test_a_bad_encoder_is_told(run, given, told):
 ANYWHERE = {"target": "Position", "value": {"noise": "RandomUniformLocation"}}
 
 
-def test_the_truth_has_every_thing_and_every_own_factor():
-    class Ripeness(Factor, base="float"):
-        pass
+def test_the_truth_has_every_thing(tmp_path):
+    from gumption.agents.segar.config import SegarConfig
 
-    class Orange(GolfBall):
-        factors = {Ripeness: 0.25}  # noqa: RUF012
-
-    many = Initialization(numbers=[("GoalTile", 1), ("GolfBall", 1), ("Charger", 9)], priors=[ANYWHERE])
-    told = truth_of(draw_levels(many, n=2))
-    assert (told["n_things"], told["unique_ids"]) == (11, ["golfball", "goal"])
-    own = truth_of(draw_levels(Initialization(numbers=[("Orange", 1)], priors=[ANYWHERE]), n=1))
-    assert (own["unique_ids"], own["factors"][-1]) == ([], "Ripeness")
+    many = {"numbers": [["GoalTile", 1], ["GolfBall", 1], ["Charger", 9]], "priors": [ANYWHERE]}
+    (tmp_path / "many.json").write_text(json.dumps(many))
+    told = SegarConfig(levels=str(tmp_path / "many.json"), test="empty-easy", observation="state").truth()
+    assert (told.n_things, told.unique_ids) == (11, ("golfball", "goal"))
 
 
 def test_evaluate_has_the_players_that_learn_nothing_beside(tmp_path, run):

@@ -221,8 +221,8 @@ def test_polygons_cannot_move() -> None:
 def test_batches() -> None:
     with pytest.raises(InputError, match="a state needs a scene"):
         Simulator([])
-    with pytest.raises(InputError, match="scene 1 has other rules than scene 0"):
-        Simulator([scene(), scene(rules=["move"])])
+    with pytest.raises(InputError, match="scenes with different rules are in one batch, which 'compat' does not play"):
+        Simulator([scene(), scene(rules=["move"])], preset="compat")
     with pytest.raises(InputError, match="scene 1: Ball 'a': Mass"):
         Simulator([scene(), scene(disc("a", Mass=None))])
     with pytest.raises(InputError, match="preset"):
