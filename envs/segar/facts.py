@@ -44,7 +44,8 @@ from gumption.envs.physics.state import POLYGON, State
 from gumption.kg.facts import PLACE
 
 from .configurations import Levels, draw_levels, load_levels
-from .tasks import TASKS, Task
+from .tasks import TASKS, Task, read_task
+from .tasks import Simulator as TaskSimulator
 
 #: Raised when `action_facts` asks other questions, or the facts of the same levels become others.
 VERSION = 2
@@ -382,7 +383,7 @@ def _reaching(probes: Sequence[_Probe], task: Task) -> Iterator[Triple]:
         corner = max(corners, key=lambda one: min((dist(one, other) for other in others), default=0.0))
         ball = _with(probe.ball, {Position: corner, Velocity: (0.0, 0.0)})
         placed.append(replace(probe.scene, entities=(ball, _with(probe.thing, {Position: corner}), *rest)))
-    success = task.standing(State(placed)).success
+    success = TaskSimulator(State(placed), task=task).success()
     reached = [probe.thing.type for probe, done in zip(probes, success, strict=True) if done]
     yield from ((kind.__name__, REACHING, BALL) for kind in reached)
 
@@ -403,6 +404,7 @@ def facts(
     level_seed: Seed = 0,
     friction: NonNegative | None = None,
     preset: Preset = "fixed",
+    task: str | Task | None = None,
     split_seed: Seed = 0,
 ) -> Iterator[Triple]:
     """The facts of the world where these levels are played, distinct and sorted.
@@ -416,14 +418,15 @@ def facts(
     :param levels: as the environments have them, of which the training levels are drawn; None for each type of thing as
         it is by default, under the built-in rules, and for all rules that are defined.
     :param num_levels, level_seed, friction, preset: as of the environments.
-    :raises InputError: no such levels.
+    :param task: as of `gumption/SEGAR-v0`; None for the first one that moves a thing of the levels.
+    :raises InputError: no such levels or task.
     """
     scenes = _scenes(levels, num_levels, level_seed, preset)
     if friction is not None:
         scenes = [replace(scene, sim=replace(scene.sim, friction=friction)) for scene in scenes]
     actors = {entity.type for entity in scenes[0].entities}
-    task = next((one for one in TASKS.values() if one.actor in actors), TASKS["PuttPutt"])
-    found, rules = afforded(scenes, task, preset)
+    fits = next((one for one in TASKS.values() if one.actor in actors), TASKS["PuttPutt"])
+    found, rules = afforded(scenes, fits if task is None else read_task(task), preset)
     if levels is None:
         rules = list({**FIXED_RULES, **RULES}.values())
     afford = sorted(found)
