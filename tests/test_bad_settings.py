@@ -54,6 +54,7 @@ SETTINGS = [
 ]
 #: Fields whose values have to fit each other.
 FITTING: dict[str, dict[str, Any]] = {
+    "RuleSets": {"sets": (("move",),)},
     "UniformNoise": {"low": 0.5, "high": 3},
     "UniformNoise2D": {"low": (0.0, 0.0), "high": (0.5, 3)},
     "GaussianMixtureNoise": {"means": (0.5, 3), "stds": (0.5, 3)},

@@ -324,7 +324,7 @@ class SegarVectorEnv(NativeVectorEnv):
 
     @property
     def memory_layout(self) -> MemoryLayout:
-        return layout(self._things, self._scenes_hash)
+        return layout(self._things, self._scenes_hash, None if self._forces else self._action_shape[1:])
 
     def episode_begins(self) -> np.ndarray:
         return self.steps == 0

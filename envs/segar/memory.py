@@ -35,18 +35,21 @@ DESTROYED, CONSUMED, SUCCESS, OVER, INSIDE = 1, 2, 4, 8, 16  # bits of `flags`
 
 
 @checked
-def layout(things: Whole, levels: str) -> Layout:
+def layout(things: Whole, levels: str, action: tuple[int, ...] | None = None) -> Layout:
     """The record of a step of the environment; the actor, which forces act on, is thing 0.
 
     :param things: the most of a scene. :param levels: hash of the scenes that `level` numbers.
+    :param action: the shape of actions that are no forces, which a field `action` then has in place of `force`.
     """
+    acts = ("force", "<f4", (2,)) if action is None else ("action", "<f4", action)
+    shape = {} if action is None else {"action": list(action)}
     fields = [
-        ("level", "<i4"), ("episode", "<i4"), ("force", "<f4", (2,)), ("reward", "<f4"), ("flags", "u1"),
+        ("level", "<i4"), ("episode", "<i4"), acts, ("reward", "<f4"), ("flags", "u1"),
         ("type", "<u2", (things,)), ("position", "<f4", (things, 2)), ("velocity", "<f4", (things, 2)),
         ("size", "<f4", (things,)), ("mass", "<f4"), ("top", "<u2"),
         ("position_after", "<f4", (2,)), ("velocity_after", "<f4", (2,)), ("mass_after", "<f4"), ("top_after", "<u2"),
     ]  # fmt: skip
-    return Layout(SCHEMA, fields, {"things": things, "levels": levels})
+    return Layout(SCHEMA, fields, {"things": things, "levels": levels, **shape})
 
 
 @checked_methods
@@ -279,7 +282,8 @@ def _meetings(records: Any) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     flags = records["flags"]
     fell = (flags & CONSUMED) != 0
     yield FALLING, np.where(fell, after, np.where(flags & INSIDE, before, 0)), fell
-    yield SLOWING, *_slowed(records, before, after)
+    if "force" in records.dtype.names:
+        yield SLOWING, *_slowed(records, before, after)
     done = (flags & SUCCESS) != 0
     middle = records["position"][np.arange(len(records)), records["top_after"]]
     apart = np.linalg.norm(records["position_after"] - middle, axis=1)

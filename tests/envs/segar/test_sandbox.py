@@ -20,7 +20,7 @@ from gumption.envs.physics.entities import GolfBall
 from gumption.envs.physics.factors import Position, Size, Visible
 from gumption.envs.physics.initialization import Initialization
 from gumption.envs.record_memory import RecordMemory
-from gumption.envs.segar import Observation, Simulator, Task
+from gumption.envs.segar import Memory, Observation, Simulator, Task, memory_facts
 from gumption.envs.segar.configurations import check_replay, draw_levels, level, load_levels
 from gumption.envs.segar.observations import LeftOut, make_observation
 from gumption.envs.segar.tasks import TASKS
@@ -355,6 +355,14 @@ def test_an_own_task_is_recorded_and_played(tmp_path: Path) -> None:
     for _ in range(3):
         env.step(np.zeros((2, 2)))
     env.close()
+    choices = RecordMemory(own(task="own_sandbox:Grow"), tmp_path / "choices")
+    choices.reset(seed=0)
+    choices.step(np.array([0, 2]))
+    choices.close()
+    memory = Memory.load(tmp_path / "choices")
+    assert memory.records["action"].tolist() == [0, 2]
+    assert "force" not in (memory.records.dtype.names or ())
+    assert memory_facts(memory) == []
     game, face = begin(task="own_sandbox:Grow", level="own_sandbox:LEFT/test/0/1")
     assert "a whole number from 0 to 2" in face.rules(game)
     _, _, _, _, info = game.step(face.parse("2", game))
