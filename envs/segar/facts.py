@@ -44,8 +44,7 @@ from gumption.envs.physics.state import POLYGON, State
 from gumption.kg.facts import PLACE
 
 from .configurations import Levels, draw_levels, load_levels
-from .tasks import TASKS, Task, read_task
-from .tasks import Simulator as TaskSimulator
+from .tasks import TASKS, Task, of_task, read_task
 
 #: Raised when `action_facts` asks other questions, or the facts of the same levels become others.
 VERSION = 2
@@ -383,7 +382,8 @@ def _reaching(probes: Sequence[_Probe], task: Task) -> Iterator[Triple]:
         corner = max(corners, key=lambda one: min((dist(one, other) for other in others), default=0.0))
         ball = _with(probe.ball, {Position: corner, Velocity: (0.0, 0.0)})
         placed.append(replace(probe.scene, entities=(ball, _with(probe.thing, {Position: corner}), *rest)))
-    success = TaskSimulator(State(placed), task=task).success()
+    state = State(placed)
+    success = of_task(task, "success", state, np.zeros((state.num_envs, 2)), state)
     reached = [probe.thing.type for probe, done in zip(probes, success, strict=True) if done]
     yield from ((kind.__name__, REACHING, BALL) for kind in reached)
 
