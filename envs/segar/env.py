@@ -370,7 +370,14 @@ class SegarVectorEnv(NativeVectorEnv):
         if (self.level == len(self.levels)).any():
             raise InputError("only levels of the environment can be saved; an episode plays a scene of reset options")
         moving = {factor.__name__: column.copy() for factor, column in self.state.columns.items()}
-        standing = {"reward": self._reward.copy(), "over": self._ended.copy(), "success": self._success.copy()}
+        asked = self._before, self._action, self.state
+        first = of_task(self.task, "reward", *asked)  # of episodes that have had no step yet
+        standing = {
+            "reward": np.where(self.steps == 0, first, self._reward),
+            "over": self._ended.copy(),
+            "success": self._success.copy(),
+            **{name: values for name, values in self.task.info(*asked).items() if name == "distance"},
+        }
         return {name.strip("_"): getattr(self, name).copy() for name in self._STATE} | {
             **{f"factor.{name}": column for name, column in moving.items()},
             **{f"standing.{name}": part for name, part in standing.items()},
