@@ -33,6 +33,11 @@ def test_what_was_lived_through_gets_into_a_graph_beside_the_facts_of_the_world(
     assert "MagmaTile" in gumption.ok("query", "kg.nq", "--bind", "graph=segar/ada", question)
 
 
+def test_the_facts_of_levels_are_built(gumption) -> None:
+    gumption.ok("build", "segar", "--setting", "levels=tilesx3-hard", "--setting", "num_levels=20", "--out", "kg.nq")
+    assert ("SandTile", "actsBy", "apply_burn") in set(KnowledgeGraph.load("kg.nq").triples())
+
+
 def test_the_evidence_is_not_among_the_facts_that_a_link_predictor_learns(gumption, lived) -> None:
     gumption.ok("build", "segar", "--memory", "memories/ada", "--out", "kg.nq")
     gumption.ok("fit", "kg.nq", "--out", "model", "--epochs", "1", "--rank", "2", "--device", "cpu")
@@ -43,6 +48,11 @@ def test_the_evidence_is_not_among_the_facts_that_a_link_predictor_learns(gumpti
     [
         (("segar", "--memory", "memories/bob"), "memories/bob: no memory of transitions there"),
         (("segar", "--memory", "m", "--partition", "all"), "--partition is for the facts of the world; --memory takes"),
+        (
+            ("segar", "--memory", "m", "--setting", "levels=empty-easy"),
+            "--setting is for the facts of the world; --memory",
+        ),
+        (("segar", "--setting", "level=empty-easy"), "unknown setting 'level': did you mean 'levels'"),
         (("gradual", "--memory", "m"), "the world 'gradual' makes no facts of a memory: leave --memory out"),
     ],
 )
