@@ -75,7 +75,9 @@ def evaluate(
         return result
     from .study import told_gap
 
-    measured = told_gap(found, drawn, figures, yardstick)
+    several = (yardstick,) if isinstance(yardstick, str) else yardstick
+    given = [read_run(Path(one), device) if (Path(one) / CONFIG).is_file() else one for one in several]
+    measured = told_gap(found, drawn, figures, given)
     words = measured.pop("words")
     return result | measured | {"about": f"{about}; {words}"}
 

@@ -3,14 +3,13 @@ information of features and factors."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 
 from gumption.agents.evaluation import Greedy, Player, means, name_of
-from gumption.agents.settings import CONFIG, WorldConfig
+from gumption.agents.settings import WorldConfig
 from gumption.data import InputError
 from gumption.data.modules import of_module
 from gumption.data.settings import Count, Seed, checked, shown, unknown
@@ -101,8 +100,8 @@ def contenders(given: Any, run: Any) -> dict[str, Contender]:
 
     :param given: one, or a list: "scripted" or another player that learns nothing; "module:name" of a function, or the
         function: a player (env, first) -> actions, which may look at env.state, or a policy (observation, info) ->
-        action of the run's observation; or a run of the same task: its folder or the result of a training. None is the
-        scripted player.
+        action of the run's observation; or a run of the same task: the result of a training, or `runs.read_run` of its
+        folder. None is the scripted player.
     :raises InputError: no such player, the random one, or a run of another task.
     """
     mine = home(run)
@@ -132,24 +131,18 @@ def _contender(given: Any, run: Any, known: Mapping[str, Player]) -> tuple[str, 
     """The name of a yardstick, and its player."""
     if hasattr(given, "config"):
         return str(getattr(given, "run_dir", None) or "a run in memory"), home(given)
-    if not isinstance(given, str | Path):
+    if not isinstance(given, str):
         if not callable(given):
             raise InputError(f"a yardstick is {shown(given)}; it is a player, its name, or a run")
         return name_of(given), home(run)._replace(player=own_player(given, name_of(given), _actions(run)))
-    name = str(given)
+    name = given
     if name in known:
         return name, home(run)._replace(player=known[name])
-    if (Path(name) / CONFIG).is_file():
-        from .runs import read_run
-
-        return name, home(read_run(Path(name), None))
     if ":" in name:
         return name, home(run)._replace(player=own_player(of_module(name, "the yardstick"), name, _actions(run)))
     if name == LOWER:
         raise InputError(f"the yardstick is the {LOWER} player, which is the other end of the scale: give a better one")
-    raise InputError(
-        f"{unknown('the list of players', name, known)}; a yardstick is also a run's folder or MODULE:NAME"
-    )
+    raise InputError(f"{unknown('the list of players', name, known)}; a yardstick is also a run, or MODULE:NAME")
 
 
 def _actions(run: Any) -> gym.Space[Any]:

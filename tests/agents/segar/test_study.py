@@ -94,9 +94,11 @@ def test_a_yardstick_is_the_best_on_each_set_of_levels():
 
 def test_a_run_with_other_observations_is_a_yardstick(tmp_path, run, config):
     other = train_segar(config(levels="objectsx1-medium", frame_stack=2, seed=5), tmp_path / "other", progress=False)
-    found = generalisation(run, yardstick=(other, str(tmp_path / "other")))["test"]
+    found = generalisation(run, yardstick=("no action", other))["test"]
     played = other.play(run.config.draw("test"))["return"].mean()
     assert found[str(tmp_path / "other")]["return"] == pytest.approx(played)
+    told = evaluate(run, yardstick=("no action", str(tmp_path / "other")))
+    assert told["players"][str(tmp_path / "other")] == found[str(tmp_path / "other")]
     moved = train_segar(config(task="PuttPuttNegDist"), progress=False)
     with pytest.raises(InputError, match="the yardstick a run in memory plays PuttPuttNegDist, and the run PuttPutt"):
         generalisation(run, yardstick=moved)
@@ -110,7 +112,7 @@ def fails(env, first):
     ("given", "told"),
     [
         ("random", "the yardstick is the random player, which is the other end of the scale"),
-        ("scipted", "the list of players has no 'scipted'.*scripted.*a run's folder or MODULE:NAME"),
+        ("scipted", "the list of players has no 'scipted'.*scripted.*a run, or MODULE:NAME"),
         ("nowhere_at_all:player", "the yardstick nowhere_at_all:player: there is no module"),
         (7, "a yardstick is 7; it is a player, its name, or a run"),
         ((), "yardstick is empty"),
