@@ -50,6 +50,6 @@ def name_of(thing: Any) -> str:
     plain name, as of what is built in."""
     module, name = thing.__module__, thing.__qualname__
     own = module != "__main__" and module.split(".")[0] != __name__.split(".")[0]
-    there = getattr(sys.modules.get(module), name, None)
-    found = own and thing in (there, getattr(there, "function", None))
+    there: Any = getattr(sys.modules.get(module), name, None)
+    found = own and any(thing is one for one in (there, getattr(there, "function", None)))
     return f"{module}:{name}" if found else thing.__name__

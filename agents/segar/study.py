@@ -245,7 +245,7 @@ def encoder_of(run: SegarRun, given: Any = "trained") -> Encoder:
     if isinstance(given, str) and ":" not in given:
         wrong = unknown("the list of encoders", given, ("trained", "untrained"))
         raise InputError(f"{wrong}; one of your own is MODULE:NAME")
-    function = of_module(given, "the encoder") if isinstance(given, str) else given
+    function: Any = of_module(given, "the encoder") if isinstance(given, str) else given
     if not callable(function):
         raise InputError(f"an encoder is {shown(function)}; it is a function of observations, or its name")
     name = given if isinstance(given, str) else name_of(given)

@@ -206,7 +206,7 @@ def _settings(initialization: Initialization) -> dict[str, NumericNoise]:
     names = {parameter: name for name, parameter in SETTINGS.items()}
     found: dict[str, NumericNoise] = {}
     for parameter, default in SimSettings().values().items():
-        name = names.get(parameter, parameter.__name__)
+        name = names.get(parameter) or parameter.__name__
         value = given.get(name, default)
         found[name] = value if isinstance(value, NumericNoise) else Deterministic(value)
     return found

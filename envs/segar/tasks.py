@@ -222,15 +222,15 @@ def read_task(given: Any) -> Task:
 
     :raises InputError: there is no such task.
     """
-    if isinstance(given, str) and given not in TASKS:
+    if isinstance(given, str):
+        if given in TASKS:
+            return TASKS[given]
         if ":" not in given:
             raise InputError(
                 f"there is no task {shown(given)}; there are {', '.join(TASKS)}, and one of your own is MODULE:NAME"
             )
         given = of_module(given, "task", _is_task, "task")
     if not _is_task(given):
-        if isinstance(given, str):
-            return TASKS[given]
         raise InputError(f"task is {shown(given)}; it is a Task, or the name of one")
     return given() if isinstance(given, type) else given
 
