@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gumption.agents.halma.config import HALMAConfig, PretrainingConfig
+from gumption.agents.settings import of_module
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, Share
 from gumption.data.writing import check_writable, whole_file
+from gumption.envs.halma.knowledge_base import LastPanel, Reading
 from gumption.envs.halma.maze import ALL_COLOURS, DIRECTIONS, MeanBranches, MeanDepth, Move, NumMazes, OptLen
 from gumption.scripts.apps import App, from_config, refuse_foreign
 from gumption.scripts.kg.sources import PLACE, Update, changed_graph, check_place
@@ -34,6 +36,12 @@ app = App(
 FLAGS = {"num_mazes": "mazes"}
 DrawSeed = Annotated[Seed, typer.Option(help="Draws the mazes.")]
 Depth = Annotated[MeanDepth, typer.Option(help="Mean depth of dead ends in cells: 2 for training, 5 in tests.")]
+KnowledgeBase = Annotated[
+    Reading, typer.Option(help="How Appendix D is read: strict (own axis, exact length), or literal, as it is written.")
+]
+Last = Annotated[
+    LastPanel, typer.Option(help="Whether s' of a trial's last move counts, at the goal: no agent is shown it.")
+]
 Branches = Annotated[MeanBranches, typer.Option(help="Mean number of dead ends of a maze.")]
 
 
@@ -68,6 +76,7 @@ def evaluate(
     *,
     splits: Path | None = None,
     seeds: Count = 3,
+    matched: bool = True,
     space_model: Path | None = None,
     paper: bool = False,
     plot: Path | None = None,
@@ -85,6 +94,7 @@ def evaluate(
     :param runs: Folder of a run, as `gumption train` leaves it.
     :param splits: Folder of tests, for all runs.  [default: RUN/splits of each]
     :param seeds: How often each test is played, seeds 0, 1, ...
+    :param matched: Beside each generated test, also play random mazes of the same shape.
     :param space_model: The run's SPACE model, if it was moved.
     :param paper: Show the paper's figures beside.
     :param plot: Draw the table into this file, .png and .svg.
@@ -107,7 +117,8 @@ def evaluate(
             _warn_of_others(run, tests)
             agent = load_run(run, device=device, space_model=None if space_model is None else str(space_model))
         with working(f"playing the tests of {run}"):
-            evaluations.append(evaluate_splits(agent, tests, seeds=range(seeds), beside=comparisons(agent)))
+            beside = comparisons(agent)
+            evaluations.append(evaluate_splits(agent, tests, seeds=range(seeds), matched=matched, beside=beside))
         alone = agents_of(columns(evaluations[-1:]))
         drawn += plot_table(alone, run / "plots" / "table", published=published_of(alone))
         if curve := read_learning(run):
@@ -156,6 +167,8 @@ def build(
     out: Annotated[str | None, typer.Option(help=PLACE, show_default="RUN/kg.nq")] = None,
     update: Update = None,
     threshold: Count = 3,
+    knowledge_base: KnowledgeBase = "strict",
+    last_panel: Last = "counted",
     beliefs: bool = False,
     as_json: Json = False,
 ) -> None:
@@ -197,7 +210,7 @@ def build(
     check_place(place)
     with working("reading what the agent has seen"):
         memory = Memory.load(run / FOLDER)
-        bases = KnowledgeBases.of(memory, threshold)
+        bases = KnowledgeBases.of(memory, threshold, knowledge_base=knowledge_base, last_panel=last_panel)
     _warn(memory.warning)
     with changed_graph(place, update) as graph, working(f"writing {place}"):
         graphs = bases.add_to(graph, run.resolve().name)
@@ -229,6 +242,9 @@ def splits(
     seed: Seed = 0,
     mazes: Count = 50,
     threshold: Count = 3,
+    knowledge_base: KnowledgeBase = "strict",
+    last_panel: Last = "counted",
+    own: list[str] | None = None,
     force: bool = False,
 ) -> None:
     """Make tests of what an agent has not seen but could infer, or check such tests.
@@ -241,6 +257,8 @@ def splits(
 
     Example: gumption splits halma --memory memories/mine --out splits/mine
 
+    Example: gumption splits halma --run runs/halma --out splits/halma --own my_tests:detours
+
     :param run: Folder of a run with its memory.
     :param memory: Instead of --run: a folder that RecordMemory wrote, of any agent.
     :param out: Folder for the tests: a file each, and a manifest.
@@ -248,6 +266,8 @@ def splits(
     :param seed: Fixes every maze.
     :param mazes: Mazes of each test.
     :param threshold: Visits from which on something counts as understood.
+    :param own: Also a test of your own, MODULE:FUNCTION; it is called with (knowledge, training, rng, mazes), gives
+        mazes, and is named after the function; may be given again.
     :param force: Replace other tests in the folder.
     """
     from gumption.envs.halma.splits import read_memory, read_run
@@ -259,16 +279,18 @@ def splits(
     else:
         raise InputError("give either --run, a run of gumption, or --memory, a folder that RecordMemory wrote")
     if check is not None and out is None:
-        refuse_foreign(context, dict.fromkeys(("seed", "mazes", "threshold", "force"), "--out"), "", "--check")
+        made_with = ("seed", "mazes", "threshold", "knowledge_base", "last_panel", "own", "force")
+        refuse_foreign(context, dict.fromkeys(made_with, "--out"), "", "--check")
         _check(read, check)
     elif out is not None and check is None:
         with working("reading what the agent has seen"):
             from gumption.envs.halma.splits import make_splits
 
-            experience = read(threshold=threshold)
+            experience = read(threshold=threshold, knowledge_base=knowledge_base, last_panel=last_panel)
         _warn(experience.warning)
         with working("making the tests"):
-            made = make_splits(experience, out, seed=seed, mazes=mazes, force=force)
+            tests = {place.rpartition(":")[2]: of_module(place, "--own") for place in own or ()}
+            made = make_splits(experience, out, seed=seed, mazes=mazes, own=tests, force=force)
         _show(made, f"{out}: made and checked")
     else:
         raise InputError("give either --out, a folder to write the tests to, or --check, a folder to check")
@@ -279,7 +301,7 @@ def _check(read: Read, folder: Path) -> None:
         from gumption.envs.halma.splits import check_splits, load_splits
 
         made = load_splits(folder)
-        experience = read(threshold=made.manifest["parameters"]["threshold"])
+        experience = read(threshold=made.manifest["parameters"]["threshold"], **made.choices)
     _warn(experience.warning)
     with working("checking the tests"):
         faults = check_splits(made, experience.knowledge, experience.mazes)

@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from gumption.agents.halma.evaluation import DYNAMIC, EVALUATION, GUIDED, MEASURES, agents_of, rows_of
+from gumption.agents.halma.evaluation import (
+    DYNAMIC,
+    EVALUATION,
+    GUIDED,
+    MATCHED,
+    MEASURES,
+    agents_of,
+    rows_of,
+    told_shapes,
+)
 from gumption.agents.halma.plots import Columns, Published
 from gumption.data import InputError
 from gumption.data.reading import read_json
@@ -120,6 +129,10 @@ HOW_TO_READ = (
     "of the agent's, 0 where it failed; all in percent, mean ± standard deviation (95 % bootstrap interval)."
 )
 
+CONTROLS = (
+    '"Matched" are random mazes with ways as long as those of the test, and about as many dead ends and crossings, so '
+    "that a difference between the two is not one of size."
+)
 _MLP = {measure: given or (0.0,) for measure, given in TABLE_1["MLP"]["RT"].items()}  # RT has all measures
 OTHER_MEASURE = (
     f"The paper's rho_p is another measure than ours, which is rho_g at most: its MLP has {_MLP['rho_p'][0]:.1f} of it "
@@ -134,7 +147,9 @@ def how_to_read(columns: Columns, paper: bool) -> str:
     one = "Of one run: the deviation is over the seeds of the test, the interval over its mazes."
     many = "Of several runs: both are over the runs."
     spread = [text for text, wanted in ((one, not all(several)), (many, any(several))) if wanted]
-    return " ".join([HOW_TO_READ, *spread, *([OTHER_MEASURE] if paper and published_of(columns) else [])])
+    controls = any(MATCHED in found for column in columns.values() for found in column["tests"].values())
+    parts = [HOW_TO_READ, *([CONTROLS] if controls else []), *spread]
+    return " ".join([*parts, *([OTHER_MEASURE] if paper and published_of(columns) else [])])
 
 
 def falls_short(columns: Columns) -> list[str]:
@@ -154,19 +169,36 @@ def falls_short(columns: Columns) -> list[str]:
 
 
 def rows(columns: Columns, paper: str | None) -> list[tuple[str, ...]]:
-    """(test, measure, mazes, a cell for each agent) of each row.
+    """(test, measure, mazes, a cell for each agent) of each row; those of matched random mazes follow their test.
 
     :param paper: the separator before the paper's figure; None for ours alone.
     """
     found = []
     for test in rows_of(columns.values()):
-        tests = [column["tests"][test] for column in columns.values()]
-        mazes = sorted({one["mazes"] for one in tests})
-        counts = f"{mazes[0]}" if len(mazes) == 1 else f"{mazes[0]} to {mazes[-1]}"
-        for i, measure in enumerate(MEASURES):
-            cells = (cell(column, test, measure, paper) for column in columns.values())
-            found.append(("" if i else _WORDS.get(test, test), measure, "" if i else counts, *cells))
+        for name, shown, theirs in (
+            (_WORDS.get(test, test), columns, paper),
+            (f"{_WORDS.get(test, test)}, matched", _controls(columns, test), None),
+        ):
+            mazes = sorted({column["tests"][test]["mazes"] for column in shown.values()})
+            counts = f"{mazes[0]}" if len(mazes) == 1 else f"{mazes[0]} to {mazes[-1]}" if mazes else ""
+            for i, measure in enumerate(MEASURES if shown else ()):
+                cells = (cell(column, test, measure, theirs) for column in shown.values())
+                found.append(("" if i else name, measure, "" if i else counts, *cells))
     return found
+
+
+def _controls(columns: Columns, test: str) -> Columns:
+    """The columns with the matched random mazes of a test in its place; none where no agent played any."""
+    none = {"mazes": 0, "runs": 0, "reason": None}
+    found = {
+        name: {**column, "tests": {test: column["tests"][test].get(MATCHED, none)}} for name, column in columns.items()
+    }
+    return found if any(column["tests"][test]["mazes"] for column in found.values()) else {}
+
+
+def shapes_told(columns: Columns) -> list[str]:
+    """How close matched random mazes are to their tests, by agent, whose tests are its own."""
+    return [f"{name}: {line}" for name, column in agents_of(columns).items() for line in told_shapes(column["tests"])]
 
 
 def cell(column: Mapping[str, Any], test: str, measure: str, paper: str | None = None) -> str:
@@ -220,6 +252,8 @@ class Overview:
             yield ""
             names, title = names[count:], None
         yield how_to_read(self.columns, self.paper)
+        if shapes := shapes_told(self.columns):
+            yield "\n".join(["How close:", *shapes])
         if reasons := why_none(self.columns):
             yield "\n".join(['Why there is "-":', *reasons])
 
@@ -248,6 +282,8 @@ def markdown(columns: Columns, paper: bool) -> list[str]:
     lines += ["", how_to_read(columns, paper)]
     if paper and (shorter := falls_short(columns)):
         lines += ["", "What falls short of the paper's rho_g:", "", *(f"- {one}" for one in shorter)]
+    if shapes := shapes_told(columns):
+        lines += ["", "How close matched random mazes are to their tests:", "", *(f"- {line}" for line in shapes)]
     if reasons := why_none(columns):
         lines += ["", 'Why there is "-":', "", *(f"- {reason}" for reason in reasons)]
     return lines
@@ -322,7 +358,7 @@ class HALMARuns(Kind):
         else:
             run = train_td3(HALMAConfig(**job.settings), job.directory, resume=True, progress=progress)
         splits = make_splits(read_run(job.directory), job.directory / SPLITS, seed=job.seed, mazes=MAZES)
-        evaluation = evaluate_splits(run, splits, seeds=SEEDS, beside=comparisons(run))
+        evaluation = evaluate_splits(run, splits, seeds=SEEDS, matched=True, beside=comparisons(run))
         save_evaluation(job.directory / EVALUATION, evaluation)
 
     def words(self, found: Mapping[str, Any]) -> str:
