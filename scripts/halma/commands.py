@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,6 +24,7 @@ from gumption.scripts.worlds import Resume, Run
 
 if TYPE_CHECKING:
     from gumption.agents.halma.failures import MazeFailures
+    from gumption.envs.halma import KnowledgeBases
     from gumption.envs.halma.generator import PanelStatistics
     from gumption.envs.halma.splits import Experience, Splits
 
@@ -270,14 +271,7 @@ def splits(
         mazes, and is named after the function; may be given again.
     :param force: Replace other tests in the folder.
     """
-    from gumption.envs.halma.splits import read_memory, read_run
-
-    if run is not None and memory is None:
-        read: Read = partial(read_run, run)
-    elif memory is not None and run is None:
-        read = partial(read_memory, memory)
-    else:
-        raise InputError("give either --run, a run of gumption, or --memory, a folder that RecordMemory wrote")
+    read = _reader(run, memory)
     if check is not None and out is None:
         made_with = ("seed", "mazes", "threshold", "knowledge_base", "last_panel", "own", "force")
         refuse_foreign(context, dict.fromkeys(made_with, "--out"), "", "--check")
@@ -294,6 +288,16 @@ def splits(
         _show(made, f"{out}: made and checked")
     else:
         raise InputError("give either --out, a folder to write the tests to, or --check, a folder to check")
+
+
+def _reader(run: Path | None, memory: Path | None) -> Read:
+    from gumption.envs.halma.splits import read_memory, read_run
+
+    if run is not None and memory is None:
+        return partial(read_run, run)
+    if memory is not None and run is None:
+        return partial(read_memory, memory)
+    raise InputError("give either --run, a run of gumption, or --memory, a folder that RecordMemory wrote")
 
 
 def _check(read: Read, folder: Path) -> None:
@@ -410,8 +414,7 @@ def failures(
         print_json({name: asdict(one) for name, (_, one) in found.items()})
         return
     _print_failures(test, [one for _, one in found.values()], {name: one for name, (_, one) in worst.items()})
-    for path in drawn:
-        print(f"saved: {path}")
+    _say_saved(drawn)
 
 
 def _print_failures(test: str, found: list[MazeFailures], worst: dict[str, MazeFailures]) -> None:
@@ -442,6 +445,93 @@ def _print_failures(test: str, found: list[MazeFailures], worst: dict[str, MazeF
         print(f"at least {MOST:.0%} {off}: in {astray}")
         print(f"... began in one of two cells, to and fro: in {stuck}")
         print(f"training showed the panel of the commonest cell: {seen}")
+
+
+# ---- the paper's figures
+
+
+@app.command(epilog="Example: gumption halma hitmaps --run runs/halma --plot hitmaps.png")
+def hitmaps(
+    *,
+    plot: Path,
+    run: Path | None = None,
+    memory: Path | None = None,
+    threshold: Count = 3,
+    knowledge_base: KnowledgeBase = "strict",
+    last_panel: Last = "counted",
+) -> None:
+    """Draw how often each pair of digits was visited, by knowledge base and direction (Xie et al., 2021, Fig. S6).
+
+    :param plot: The picture, .png and .svg.
+    :param run: Folder of a run with its memory.
+    :param memory: Instead of --run: a folder that RecordMemory wrote, of any agent.
+    :param threshold: Visits from which on a pair is in a knowledge base, and framed.
+    """
+    from gumption.agents.halma.plots import plot_hitmaps
+
+    stem = picture_stem(plot)
+    knowledge = _knowledge(_reader(run, memory), threshold, knowledge_base, last_panel)
+    _say_saved(plot_hitmaps(knowledge, stem, f"Visits of pairs of digits, {knowledge_base} knowledge bases"))
+
+
+@app.command(epilog="Example: gumption halma grammar --run runs/halma --plot grammar.png")
+def grammar(
+    *,
+    plot: Path,
+    run: Path | None = None,
+    memory: Path | None = None,
+    threshold: Count = 3,
+    knowledge_base: KnowledgeBase = "strict",
+    last_panel: Last = "counted",
+    max_opt_len: OptLen | None = None,
+) -> None:
+    """Draw the And-Or grammar of panels, options and what options do to digits (Xie et al., 2021, Appendix B, Fig. 2).
+
+    Without an agent's experience it is the world's; with it, those of its options are lit that the agent has learned.
+
+    :param plot: The picture, .png and .svg.
+    :param run: Folder of a run with its memory.
+    :param memory: Instead of --run: a folder that RecordMemory wrote, of any agent.
+    :param threshold: Visits from which on a digit counts as understood.
+    :param max_opt_len: Primitives of the world's options.  [default: 5]
+    """
+    from gumption.agents.halma.grammar import plot_grammar
+
+    stem = picture_stem(plot)
+    if run is None and memory is None:
+        _say_saved(plot_grammar(stem, max_opt_len=max_opt_len or 5, title="The And-Or grammar of HALMA"))
+        return
+    if max_opt_len is not None:
+        raise InputError("--max-opt-len is for the world's grammar; an agent's options have their own length")
+    knowledge = _knowledge(_reader(run, memory), threshold, knowledge_base, last_panel)
+    _say_saved(plot_grammar(stem, knowledge, title="Options that used up digits, and how often"))
+
+
+def _knowledge(read: Read, threshold: int, knowledge_base: str, last_panel: str) -> KnowledgeBases:
+    with working("reading what the agent has seen"):
+        experience = read(threshold=threshold, knowledge_base=knowledge_base, last_panel=last_panel)
+    _warn(experience.warning)
+    return experience.knowledge
+
+
+def _say_saved(paths: Iterable[Path]) -> None:
+    for path in paths:
+        print(f"saved: {path}")
+
+
+@app.command(epilog="Example: gumption halma figure S10 --plot s10.png")
+def figure(name: Annotated[str, typer.Argument(metavar="NAME")], *, plot: Path, results: Path | None = None) -> None:
+    """Draw a figure of Xie et al. (2021) from results: S9, S10, S11 (learning curves), S14, S15, S16 (ablations).
+
+    :param name: The figure.
+    :param plot: The picture, .png and .svg.
+    :param results: Folder of an experiment, with results.json.  [default: the saved results of this version]
+    """
+    from .figures import draw_figure
+
+    paths, shown = draw_figure(name, picture_stem(plot), results)
+    print(f"results of {shown['experiment']}: {', '.join(row['condition'] for row in shown['rows'])}")
+    _say_saved(paths)
 
 
 # ---- mazes

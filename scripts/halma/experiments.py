@@ -439,10 +439,7 @@ class HALMARuns(Kind):
         rows, heading = results["rows"], f"{results['figure']}: {results['title']}"
         if experiment.varied:
             setting, label = experiment.varied
-            agents: dict[str, dict[Any, Mapping[str, Any]]] = {}
-            for row in rows:
-                agents.setdefault(row["column"]["agent"], {})[row["settings"][setting]] = row["column"]
-            written += plot_ablation(agents, directory / "ablation", label, heading)
+            written += plot_ablation(over_setting(rows, setting), directory / "ablation", label, heading)
         else:
             written += plot_table(agents_of(_columns(rows)), directory / "table", heading, results["paper"])
             curves = {row["condition"]: row["curve"] for row in rows}
@@ -490,6 +487,14 @@ def _columns(rows: Sequence[Row]) -> dict[str, Mapping[str, Any]]:
         addition = row["condition"].removeprefix(row["column"]["agent"])
         found |= {column["agent"] + addition: column for column in row.get("beside", ())}
     return found
+
+
+def over_setting(rows: Sequence[Row], setting: str) -> dict[str, dict[Any, Mapping[str, Any]]]:
+    """The columns of rows by agent and by the value of a setting, for `plot_ablation`."""
+    agents: dict[str, dict[Any, Mapping[str, Any]]] = {}
+    for row in rows:
+        agents.setdefault(row["column"]["agent"], {})[row["settings"][setting]] = row["column"]
+    return agents
 
 
 def _curve(runs: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] | None:
@@ -562,17 +567,24 @@ _VISUAL: dict[str, dict[str, Any]] = {
     "CNN+TRAN": {"agent": "cnn+tran"},
     "SPACE": {"agent": "space"},
 }
+# With the panels that the paper's agents saw, as we read it. Only CNN+MLP has saved results.
+_FIXED: dict[str, dict[str, Any]] = {
+    name: {"agent": agent, "panels": "fixed"}
+    for name, agent in (("CNN+MLP", "cnn+mlp"), ("CNN+TRAN", "cnn+tran"), ("SPACE", "space"))
+}
 
 
 def _conditions(agents: Mapping[str, Mapping[str, Any]]) -> dict[str, Condition]:
     return {name: Condition(settings) for name, settings in agents.items()}
 
 
-def _over(setting: str, values: Sequence[int], words: str) -> dict[str, Condition]:
-    """Every symbolic agent with every value of a setting."""
+def _over(
+    setting: str, values: Sequence[int], words: str, agents: Mapping[str, Mapping[str, Any]] = _SYMBOLIC
+) -> dict[str, Condition]:
+    """Every agent with every value of a setting."""
     return {
         f"{name}, {words.format(value)}": Condition({**settings, setting: value})
-        for name, settings in _SYMBOLIC.items()
+        for name, settings in agents.items()
         for value in values
     }
 
@@ -618,7 +630,8 @@ EXPERIMENTS: dict[str, Experiment] = {
             "Table 1, visual",
             "Agents that see panels of handwritten digits, max_opt_len 1",
             KIND,
-            _conditions(_VISUAL),
+            _conditions(_VISUAL)
+            | {f"{name}, fixed panels": Condition(_FIXED[name], on_demand=True) for name in ("CNN+TRAN", "SPACE")},
             "Section 4: under visual observation all agents fail the generalization tests, even in the easiest setup; "
             "SPACE agents perform worse than CNN+TRAN agents even under random split.",
             "Panels are redrawn at each look. With fixed panels each cell of a maze has one picture, as we read the "
@@ -651,6 +664,17 @@ EXPERIMENTS: dict[str, Experiment] = {
             "Section G.2: performance degrades on all measures as max_opt_len increases; the efficiency drops "
             "significantly from max_opt_len 3 on in the diagnostic tests.",
             _GUIDED_NOTE,
+            base=BASE,
+            varied=("max_opt_len", "max_opt_len"),
+        ),
+        Experiment(
+            "halma-visual-options",
+            "Figure S16",
+            "Longer options, with pictures",
+            KIND,
+            _over("max_opt_len", (1, 3, 5), "max_opt_len {}", _FIXED),
+            "Section G.2: with visual observations performance degrades as max_opt_len increases, as with symbols.",
+            "With fixed panels, one picture for each cell of a maze. SPACE is pretrained once for all seeds.",
             base=BASE,
             varied=("max_opt_len", "max_opt_len"),
         ),
