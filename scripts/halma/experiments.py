@@ -290,21 +290,28 @@ def markdown(columns: Columns, paper: bool) -> list[str]:
 
 
 def short(columns: Columns) -> list[str]:
-    """The table in Markdown as the README has it: rho_g / rho_p of each test, the paper's figures below ours."""
+    """The table in Markdown as the README has it: rho_g / rho_p of each test, the paper's figures below ours, and those
+    of matched random mazes after their test."""
+
+    def both(found: Mapping[str, Any]) -> str:
+        if not found["mazes"]:
+            return "-"
+        return " / ".join(f"{100 * found[measure]['mean']:.1f}" for measure in ("rho_g", "rho_p"))
+
     lines = [f"| rho_g / rho_p, % | {' | '.join(columns)} |", "| --- |" + " ---: |" * len(columns)]
     for test in rows_of(columns.values()):
         cells = []
         for column in columns.values():
-            found, published = column["tests"][test], TABLE_1.get(column["agent"], {}).get(test)
-            ours = "-"
-            if found["mazes"]:
-                ours = " / ".join(f"{100 * found[measure]['mean']:.1f}" for measure in ("rho_g", "rho_p"))
+            ours, published = both(column["tests"][test]), TABLE_1.get(column["agent"], {}).get(test)
             if published is not None:
                 figures = [published.get(measure) for measure in ("rho_g", "rho_p")]
                 theirs = " / ".join("-" if one is None else f"{one[0]:.1f}" for one in figures) if any(figures) else "-"
                 ours += f"<br>paper {theirs}"
             cells.append(ours)
         lines.append(f"| {_WORDS.get(test, test)} | {' | '.join(cells)} |")
+        if controls := _controls(columns, test):
+            cells = [both(column["tests"][test]) for column in controls.values()]
+            lines.append(f"| {_WORDS.get(test, test)}, matched | {' | '.join(cells)} |")
     return lines
 
 
