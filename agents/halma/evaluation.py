@@ -163,8 +163,8 @@ def evaluate_splits(
     :param seeds: of the actor's draws, and of panels that are not fixed.
     :param tests: their names; None for all.
     :param num_mazes: of each test at most so many, the first ones.
-    :param matched: beside each generated test, play random mazes of the same shape, see `matched_mazes`: tests are
-        easier than random mazes, whose ways are longer.
+    :param matched: beside each generated test, the run's actor plays random mazes of the same shape, too, see
+        `matched_mazes`: tests are easier than random mazes, whose ways are longer.
     :param keep: called with the name and the summary of each test after it is played.
     :param beside: by name, other actors that play the same tests; see `comparisons`.
     :returns: {"schema", "agent", "config", "seeds", "knowledge", "tests", "beside": tests by name}; a test is {"mazes":
@@ -207,7 +207,7 @@ def evaluate_splits(
         played, beside_them = {}, {}
         for test, mazes in played_mazes.items():
             played[test] = play_test(agent, mazes, test, seeds, make)
-            if test in controls:
+            if make is None and test in controls:
                 beside_them[test] = play_test(agent, controls[test], test, seeds, make)
             if keep is not None:
                 keep(test, summarise(played[test]))

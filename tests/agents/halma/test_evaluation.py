@@ -193,7 +193,9 @@ def test_random_mazes_of_the_same_shape_stand_beside_generated_tests(explored):
             assert way["difference"] == 0
     both = [told[test]["matched"]["rho_p"]["per_maze"] for test in ("ST-1", "AnT", DYNAMIC)]
     assert both[2] == both[0] + both[1]
-    assert found["beside"]["random"]["ST-1"]["matched"]["rho_g"]["mean"] < 0.5
+    assert not any("matched" in one for one in found["beside"]["random"].values()), (
+        "only the run's own actor plays them"
+    )
     for test in ("T", "ST-1"):
         same = {key: value for key, value in told[test].items() if key != "matched"}
         assert same == alone["tests"][test], "the tests themselves are played as without controls"
