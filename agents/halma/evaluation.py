@@ -280,16 +280,16 @@ def evaluate_policy(
     played: dict[str, Summary] = {}
     for test, figures in found["tests"].items():
         if figures["mazes"]:
-            name = "all diagnostic tests" if test == DYNAMIC else test
-            played[name] = figures
+            row = "all diagnostic tests" if test == DYNAMIC else test
+            played[row] = figures
             if MATCHED in figures:
-                played[f"{name}, matched"] = figures[MATCHED]
+                played[f"{row}, matched"] = figures[MATCHED]
     none = [f"{test}: {figures['reason']}" for test, figures in found["tests"].items() if not figures["mazes"]]
     about = f"valid moves, trials that reach the goal, efficiency; {seeds} seeds, intervals over the mazes"
     told = [about, *none, *told_shapes(found["tests"])]
     shown = {
-        f"{name} ({figures['mazes']})": {measure: figures[measure] for measure in MEASURES}
-        for name, figures in played.items()
+        f"{row} ({figures['mazes']})": {measure: figures[measure] for measure in MEASURES}
+        for row, figures in played.items()
     }
     return {**found, "players": {label(agent): shown}, "parts": "test (mazes)", "about": "\n".join(told)}
 
@@ -354,7 +354,7 @@ def _with_controls(
         parts[DYNAMIC] = dynamic
     for test, names in parts.items():
         shape = np.concatenate([shapes[name] for name in names], axis=1)
-        figures = zip(*shape.mean(1), np.abs(shape[0] - shape[1]).mean(0), strict=True)
+        figures = np.stack([*shape.mean(1), np.abs(shape[0] - shape[1]).mean(0)], axis=1)
         about = {
             name: dict(zip(("test", "random", "difference"), _rounded(of), strict=True))
             for name, of in zip(SHAPE, figures, strict=True)

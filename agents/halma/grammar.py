@@ -149,7 +149,7 @@ def _draw(axis: Axes, graph: DiGraph, visits: Mapping[tuple[str, Any], int] | No
         box = {"boxstyle": "square,pad=0.3", "facecolor": "white", "edgecolor": colour, "linewidth": 0.8}
         count = f"  ({visits[node]:,})" if option and visits is not None and node in visits else ""
         axis.text(
-            *where[node], label + count, ha="center", va="center", fontsize=6, color=colour, zorder=4,
+            *where[node], f"{label}{count}", ha="center", va="center", fontsize=6, color=colour, zorder=4,
             rotation=90 if option else 0, bbox=box if option else None,
         )  # fmt: skip
     left = min(x for x, _ in where.values()) - 1.5

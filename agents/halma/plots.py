@@ -232,7 +232,7 @@ def plot_hitmaps(knowledge: KnowledgeBases, stem: str | os.PathLike[str], title:
                 row, np.moveaxis(visits, 2, 0), np.moveaxis(inside, 2, 0), (*DIRECTIONS, "any"), strict=True
             ):
                 shown = np.ma.masked_equal(of[1:, 1:], 0)
-                image = axis.imshow(shown, cmap="YlGnBu", norm=norm, origin="lower", extent=(0.5, 9.5, 0.5, 9.5))
+                axis.imshow(shown, cmap="YlGnBu", norm=norm, origin="lower", extent=(0.5, 9.5, 0.5, 9.5))
                 y, x = np.nonzero(framed)
                 axis.scatter(x, y, s=90, marker="s", facecolors="none", edgecolors="#D55E00", linewidths=0.9)
                 axis.set_title(f"{name}, {heading}: {len(x)} pairs", fontsize=9)
@@ -241,6 +241,6 @@ def plot_hitmaps(knowledge: KnowledgeBases, stem: str | os.PathLike[str], title:
             row[0].set_ylabel("greater digit")
         for axis in axes[-1]:
             axis.set_xlabel("lesser digit")
-        figure.colorbar(image, ax=axes, label="visits", shrink=0.5)
+        figure.colorbar(axes[0, 0].images[0], ax=axes, label="visits", shrink=0.5)
 
     return save_figure(draw, (15.0, 9.0), Path(stem), title)
