@@ -360,7 +360,15 @@ class HALMARuns(Kind):
     options = Options
     last = EVALUATION
     rests_on: ClassVar = {"splits": "gumption.envs.halma.splits:SCHEMA"}
-    code = ("envs/halma", "agents/halma", "data/digits")
+    code = (
+        "envs/halma",
+        "agents/halma",
+        "agents/learners/mpo.py",
+        "agents/learners/parameters.py",
+        "agents/learners/replay.py",
+        "agents/learners/td3.py",
+        "data/digits",
+    )
     kept = ("TD3 on HALMA, with knowledge", "SPACE")
 
     def settings(self, options: Options, device: str) -> dict[str, Any]:
