@@ -17,7 +17,7 @@ from gumption.agents.halma.plots import (
     read_learning,
 )
 from gumption.data import InputError
-from gumption.envs.halma import KnowledgeBases, Memory
+from gumption.envs.halma import KnowledgeBases, Memory, Primitive, Rules
 
 
 def column(value: float, runs: int = 2, missing: tuple[str, ...] = ()) -> dict:
@@ -117,6 +117,41 @@ def test_what_an_agent_has_learned_of_the_grammar(tmp_path):
     assert ">2+3  (4)<" in text
     _, svg = plot_grammar(tmp_path / "world", max_opt_len=2)
     assert "all panels" in svg.read_text(encoding="utf-8")
+
+
+jump = Primitive("jump", 2, lambda mazes: mazes.ahead(2))
+
+
+def test_hitmaps_and_grammar_of_a_world_of_other_rules(tmp_path):
+    rules = Rules(side=12, primitives=f"0,1,5,{__name__}:jump")
+    walls = np.zeros((4, 11), dtype=np.int8)
+    walls[:3, 4] = 11, 3, 2  # to the left; 11 is used up by 5+5+1, 3 by 1+jump, and 2 by jump
+    options = [[0, 2, 2, 1], [0, 1, 3, 0], [0, 3, 0, 0]]
+    memory = Memory.of(3, np.repeat(walls[:3], 3, 0), np.repeat(options, 3, 0), np.repeat(walls[3:], 9, 0), rules=rules)
+    knowledge = KnowledgeBases.of(memory)
+    assert {name: of.shape for name, (of, _) in hitmaps(knowledge).items()} == dict.fromkeys(
+        ("KB_S", "KB_C", "KB_A"), (12, 12, 5)
+    )
+    visits, inside = hitmaps(knowledge)["KB_A"]
+    assert [(*pair, int(visits[*pair])) for pair in np.argwhere(inside)[:, :3].tolist() if pair[2] == 0] == [
+        (3, 2, 0, 3), (11, 2, 0, 3), (11, 3, 0, 3)
+    ]  # fmt: skip
+    _, svg = plot_hitmaps(knowledge, tmp_path / "hitmaps")
+    assert ">11<" in svg.read_text(encoding="utf-8")
+    found = learned(knowledge, 0)
+    assert {node[1]: visits for node, visits in found.items() if node[0] == "option"} == {
+        (1, 2, 2): 3,
+        (1, 3): 3,
+        (3,): 3,
+    }
+    assert {node[1] for node in found if node[0] == "length"} == {11, 3, 2}
+    assert set(found) <= set(grammar(3, rules))
+    _, svg = plot_grammar(tmp_path / "own", knowledge)
+    text = svg.read_text(encoding="utf-8")
+    assert "left: 3 of 11 digits understood, by 3 of " in text
+    assert ">1+jump  (3)<" in text
+    _, svg = plot_grammar(tmp_path / "world", max_opt_len=2, rules=rules)
+    assert ">5+jump<" in svg.read_text(encoding="utf-8")
 
 
 def test_a_table_is_drawn_small_and_as_both_kinds(tmp_path):
