@@ -54,7 +54,7 @@ RUNS = {
         "train halma --agent lstm --mazes 2 --episodes 4 --log-interval 1 --checkpoint-interval 1 --kg full"
         " --set num_envs=2 --set batch_size=32 --set hidden_size=16 --set candidates=2 --set random_candidates=1",
         "splits halma --run run --mazes 1 --out run/splits",
-        "evaluate run --seeds 1",
+        "evaluate run --seeds 1 --no-matched",
     ),
     "PPO on SEGAR": (
         f"train segar {SMALL_SEGAR} --num-envs 2 --n-steps 8 --minibatches 2",

@@ -23,7 +23,15 @@ from gumption.data.progress import Bar
 from gumption.data.sealed import read_sealed, write_sealed
 from gumption.data.settings import Count, Size, check, checked, settings
 from gumption.envs.halma import HALMAVectorEnv, Mazes
-from gumption.envs.halma.diagnostics import SPLITS, TESTS, TRAINING
+from gumption.envs.halma.diagnostics import (
+    DYNAMIC,
+    SHAPE,
+    SPLITS,
+    TESTS,
+    TRAINING,
+    matched_mazes,
+    shape_of,
+)
 from gumption.envs.halma.maze import Images, Observation, Panels
 from gumption.envs.halma.rules import RULES, OptLen, Rules
 
@@ -40,15 +48,17 @@ EVALUATION = "evaluation.json"  # of a run
 MEASURES = ("rho_a", "rho_g", "rho_p")
 RETURN = "return"  # beside them: the discounted return of an episode, across its trials (equation 1)
 GUIDED, WITH_GRAPH = "written strategy + KG", " + given graph"
-DYNAMIC = "dynamic"  # all mazes of the diagnostic tests together, as in Figs S14 and S15
 ROWS = (*SPLITS, DYNAMIC)
 SEEDS = (0, 1, 2)
+MATCHED = "matched"  # of a test's summary: that of random mazes of the same shape
 # The columns beside a guided agent in every table. Its column "no knowledge" is another training, the agent MLP.
 KNOWLEDGE_ONLY = "knowledge only"
 UNTRAINED = "untrained network + KG"
 TAKEN_AWAY = "trained network, KG taken away"
 RANDOM, ORACLE = "random", "oracle"
 COMPARISONS = (KNOWLEDGE_ONLY, UNTRAINED, TAKEN_AWAY, RANDOM, ORACLE)
+
+_OF_A_RUN = ("seed", "device", "space_model")  # settings in which the runs of one agent differ
 
 #: The summary of a test that a run does not have.
 ABSENT: dict[str, Any] = {"mazes": 0, "reason": "the splits have no such test"}
@@ -145,6 +155,7 @@ def evaluate_splits(
     seeds: Sequence[int] = SEEDS,
     tests: Sequence[str] | None = None,
     num_mazes: Size | None = None,
+    matched: bool = False,
     keep: Callable[[str, Mapping[str, Summary]], None] | None = None,
     beside: Mapping[str, MakeActor] | None = None,
 ) -> dict[str, Any]:
@@ -154,12 +165,16 @@ def evaluate_splits(
     :param seeds: of the actor's draws, and of panels that are not fixed.
     :param tests: their names; None for all.
     :param num_mazes: of each test at most so many, the first ones.
+    :param matched: beside each generated test, the run's actor plays random mazes of the same shape, too, see
+        `matched_mazes`: tests are easier than random mazes, whose ways are longer.
     :param keep: called with the name and the summary of each test after it is played.
     :param beside: by name, other actors that play the same tests; see `comparisons`.
     :returns: {"schema", "agent", "config", "seeds", "knowledge", "tests", "beside": tests by name}; a test is {"mazes":
         their number, "reason": why there are none, or None, "rho_a", "rho_g", "rho_p", "return": {"mean", "std" over
         the seeds, "low", "high": the 95 % bootstrap interval over the mazes, "per_seed", "per_maze": the mean of each
-        maze over the seeds}}.
+        maze over the seeds}}. With `matched` a generated test has "matched", the same of the random mazes, and in it
+        "shape": of "way", "dead ends" and "crossings" the means of the test and of the random mazes, and the mean
+        difference. How the splits read the experience stands in "choices", where it is not the default.
     :raises InputError: no seed, knowledge bases of options of another length, or a function that returns no options.
     """
     if not seeds:
@@ -184,14 +199,26 @@ def evaluate_splits(
         check("tests", test, Literal[tuple(splits)])
     chosen = [test for test in splits if tests is None or test in tests]
 
+    played_mazes = {
+        test: splits[test] if num_mazes is None else Mazes(splits[test].mazes[:num_mazes], splits.rules)
+        for test in chosen
+    }
+    controls: dict[str, Mazes] = {}
+    if matched:
+        training, seed = splits.get(TRAINING, ()), splits.manifest.get("parameters", {}).get("seed", 0)
+        generated = [test for test in chosen if test not in SPLITS[:2]]  # T and RT are random mazes themselves
+        controls = {test: matched_mazes(played_mazes[test], seed=seed, but=training) for test in generated}
+
     def tests_of(make: MakeActor | None) -> dict[str, Summary]:
-        played = {}
-        for test in chosen:
-            mazes = splits[test] if num_mazes is None else Mazes(splits[test].mazes[:num_mazes], splits.rules)
+        played, beside_them = {}, {}
+        for test, mazes in played_mazes.items():
             played[test] = play_test(agent, mazes, test, seeds, make)
+            if make is None and test in controls:
+                beside_them[test] = play_test(agent, controls[test], test, seeds, make)
             if keep is not None:
                 keep(test, summarise(played[test]))
-        return _summaries(splits, played, None if tests is None else "not asked for")
+        found = _summaries(splits, played, None if tests is None else "not asked for")
+        return _with_controls(found, beside_them, played_mazes, controls)
 
     return {
         "schema": SCHEMA,
@@ -199,6 +226,7 @@ def evaluate_splits(
         "config": json.loads(json.dumps(config.to_json())),  # as it is read from a file
         "seeds": list(seeds),
         "knowledge": splits.manifest["knowledge"]["fingerprint"],
+        **({"choices": splits.choices} if splits.choices else {}),
         "tests": tests_of(None),
         "beside": {name: tests_of(make) for name, make in (beside or {}).items()},
     }
@@ -212,6 +240,7 @@ def evaluate_policy(
     seeds: Count = 3,
     tests: tuple[str, ...] | None = None,
     num_mazes: Size | None = None,
+    matched: bool = True,
     observation: Observation = "symbolic",
     images: Images = "train",
     panels: Panels = "redrawn",
@@ -227,6 +256,7 @@ def evaluate_policy(
     :param seeds: how often each test is played, seeds 0, 1, ...
     :param tests: the names of those that are played, with commas between; without any, all.
     :param num_mazes: of each test at most so many.
+    :param matched: also play random mazes of the shape of each generated test.
     :param observation: what it sees: symbolic or visual.
     :param images: handwriting of visual panels in training: train or train-full.
     :param panels: visual panels are redrawn at each look, or fixed.
@@ -250,17 +280,24 @@ def evaluate_policy(
             if keep is not None:
                 keep({"test": test, **figures})
 
-        found = evaluate_splits(agent, made, seeds=range(seeds), tests=tests, num_mazes=num_mazes, keep=ended)
-    played = {test: figures for test, figures in found["tests"].items() if figures["mazes"]}
+        found = evaluate_splits(
+            agent, made, seeds=range(seeds), tests=tests, num_mazes=num_mazes, matched=matched, keep=ended
+        )
+    played: dict[str, Summary] = {}
+    for test, figures in found["tests"].items():
+        if figures["mazes"]:
+            row = "all diagnostic tests" if test == DYNAMIC else test
+            played[row] = figures
+            if MATCHED in figures:
+                played[f"{row}, matched"] = figures[MATCHED]
     none = [f"{test}: {figures['reason']}" for test, figures in found["tests"].items() if not figures["mazes"]]
     about = f"valid moves, trials that reach the goal, efficiency; {seeds} seeds, intervals over the mazes"
+    told = [about, *none, *told_shapes(found["tests"])]
     shown = {
-        f"{'all diagnostic tests' if test == DYNAMIC else test} ({figures['mazes']})": {
-            measure: figures[measure] for measure in MEASURES
-        }
-        for test, figures in played.items()
+        f"{row} ({figures['mazes']})": {measure: figures[measure] for measure in MEASURES}
+        for row, figures in played.items()
     }
-    return {**found, "players": {label(agent): shown}, "parts": "test (mazes)", "about": "\n".join([about, *none])}
+    return {**found, "players": {label(agent): shown}, "parts": "test (mazes)", "about": "\n".join(told)}
 
 
 def play_test(
@@ -308,6 +345,41 @@ def _summaries(splits: Splits, played: Mapping[str, np.ndarray], left_out: str |
     none = {"mazes": 0, "reason": "none of the diagnostic tests has mazes"}
     own = {test: tests.pop(test) for test in list(tests) if test not in SPLITS}
     return {**tests, DYNAMIC: summarise(np.concatenate(dynamic, axis=2)) if dynamic else none, **own}
+
+
+def _with_controls(
+    found: dict[str, Summary],
+    played: Mapping[str, np.ndarray],
+    tests: Mapping[str, Mazes],
+    controls: Mapping[str, Mazes],
+) -> dict[str, Summary]:
+    """Put beside each test its matched random mazes, of which `played` are the measures."""
+    shapes = {test: np.stack([shape_of(tests[test]), shape_of(mazes)]) for test, mazes in controls.items()}
+    parts = {test: [test] for test in played}
+    if dynamic := [test for test in TESTS if test in played]:
+        parts[DYNAMIC] = dynamic
+    for test, names in parts.items():
+        shape = np.concatenate([shapes[name] for name in names], axis=1)
+        figures = np.stack([*shape.mean(1), np.abs(shape[0] - shape[1]).mean(0)], axis=1)
+        about = {
+            name: dict(zip(("test", "random", "difference"), _rounded(of), strict=True))
+            for name, of in zip(SHAPE, figures, strict=True)
+        }
+        found[test][MATCHED] = {**summarise(np.concatenate([played[name] for name in names], axis=2)), "shape": about}
+    return found
+
+
+def told_shapes(tests: Mapping[str, Summary]) -> list[str]:
+    """How close the matched random mazes are to each test, a line for each."""
+    lines = []
+    for test, found in tests.items():
+        if MATCHED in found and test != DYNAMIC:
+            parts = (
+                f"{name} {of['test']:.1f} and {of['random']:.1f} ({of['difference']:.2f} apart)"
+                for name, of in found[MATCHED]["shape"].items()
+            )
+            lines.append(f"{test} and its matched random mazes: {', '.join(parts)}")
+    return lines
 
 
 def rows_of(columns: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
@@ -368,12 +440,12 @@ def columns(evaluations: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any
     """
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for evaluation in evaluations:
-        groups.setdefault(json.dumps(_without_seed(evaluation["config"]), sort_keys=True), []).append(evaluation)
+        groups.setdefault(json.dumps(_settings_of(evaluation), sort_keys=True), []).append(evaluation)
     found: dict[str, dict[str, Any]] = {}
     names = _names(list(groups.values()))
     for name, group in zip(names, groups.values(), strict=True):
         first = group[0]
-        about = {"config": _without_seed(first["config"]), "runs": len(group)}
+        about = {"config": _settings_of(first), "runs": len(group)}
         found[name] = {"agent": first["agent"], **about, "tests": _tests_together([one["tests"] for one in group])}
         differing = name.removeprefix(first["agent"])
         for other in first.get("beside", {}):
@@ -412,21 +484,29 @@ def together(summaries: Sequence[Summary]) -> Summary:
             continue
         means = np.array([one[measure]["mean"] for one in have])
         found[measure] = {**_spread(means, means), "per_run": _rounded(means)}
+    if controls := [one[MATCHED] for one in have if MATCHED in one]:
+        shapes = {
+            name: {part: float(np.mean([one["shape"][name][part] for one in controls])) for part in parts}
+            for name, parts in controls[0]["shape"].items()
+        }
+        found[MATCHED] = {**together(controls), "shape": shapes}
     return found
 
 
-def _without_seed(config: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in config.items() if key not in ("seed", "device", "space_model")}
+def _settings_of(evaluation: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings in which agents differ: of the config, and how their tests read what they lived through."""
+    config = {key: value for key, value in evaluation["config"].items() if key not in _OF_A_RUN}
+    return {**config, **evaluation.get("choices", {})}
 
 
 def _names(groups: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
     """A name for each group of evaluations: the agent, and the settings that differ among agents of that name."""
-    firsts = [group[0] for group in groups]
+    firsts = [(group[0]["agent"], _settings_of(group[0])) for group in groups]
     names = []
-    for first in firsts:
-        same = [other["config"] for other in firsts if other["agent"] == first["agent"]]
-        differ = [key for key in _without_seed(first["config"]) if any(one[key] != same[0][key] for one in same)]
-        names.append(", ".join([first["agent"], *(f"{key} {first['config'][key]}" for key in differ)]))
+    for agent, own in firsts:
+        same = [settings for other, settings in firsts if other == agent]
+        differ = [key for key in own if any(one.get(key) != same[0].get(key) for one in same)]
+        names.append(", ".join([agent, *(f"{key} {own[key]}" for key in differ)]))
     return names
 
 

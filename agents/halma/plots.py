@@ -1,4 +1,5 @@
-"""Pictures of HALMA's results: Table 1, learning curves (Fig. S9), and the ablations (Figs S14 and S15)."""
+"""Pictures of HALMA's results: Table 1, learning curves (Figs S9 to S11), the ablations (Figs S14 to S16), and the
+hitmaps of knowledge bases (Fig. S6)."""
 
 from __future__ import annotations
 
@@ -11,13 +12,16 @@ import numpy as np
 
 from gumption.agents.plots import Line, Panel, Scale, plot_curves, save_figure
 from gumption.data import InputError
+from gumption.envs.halma.maze import DIRECTIONS
 from gumption.kg.views.pictures import COLOURS
 
-from .evaluation import DYNAMIC, MEASURES, ROWS, rows_of
+from .evaluation import ABSENT, DYNAMIC, MEASURES, ROWS, rows_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from gumption.envs.halma import KnowledgeBases
 
 # Columns of Table 1 by the agent's name, as `columns` of evaluation.py gives them.
 Columns = Mapping[str, Mapping[str, Any]]
@@ -148,7 +152,8 @@ def plot_ablation(
     axis_label: str,
     title: str = "",
 ) -> tuple[Path, Path]:
-    """Write STEM.png and STEM.svg: each measure on T, RT and all diagnostic tests together, over a varied setting.
+    """Write STEM.png and STEM.svg: each measure on T, RT, all diagnostic tests together and each of one's own, over a
+    varied setting.
 
     :param agents: by the name of the agent, by the value of the setting, a column of Table 1.
     :raises InputError: nothing to draw.
@@ -156,14 +161,15 @@ def plot_ablation(
     values = list(dict.fromkeys(value for points in agents.values() for value in points))
     if not values:
         raise InputError("no evaluated run to plot")
-    tests = {"T": "training mazes", "RT": "random mazes", DYNAMIC: "diagnostic tests"}
+    own = rows_of(column for points in agents.values() for column in points.values())[len(ROWS) :]
+    tests = {"T": "training mazes", "RT": "random mazes", DYNAMIC: "diagnostic tests"} | {test: test for test in own}
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots(len(MEASURES), len(tests), sharex=True, sharey=True)
         for row, measure in zip(axes, MEASURES, strict=True):
             for axis, test in zip(row, tests, strict=True):
                 for i, (name, points) in enumerate(agents.items()):
-                    found = {values.index(value): column["tests"][test] for value, column in points.items()}
+                    found = {values.index(v): column["tests"].get(test, ABSENT) for v, column in points.items()}
                     _points(axis, i, name, {at: one[measure] for at, one in found.items() if one["mazes"]})
                 _percent(axis, NAMES[measure] if axis is row[0] else "")
         for axis, heading in zip(axes[0], tests.values(), strict=True):
@@ -175,7 +181,7 @@ def plot_ablation(
         handles, labels = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False, title=title)
 
-    return save_figure(draw, (9.0, 7.4), Path(stem))
+    return save_figure(draw, (3.0 * len(tests), 7.4), Path(stem))
 
 
 def _points(axis: Axes, i: int, name: str, found: Mapping[int, Mapping[str, Any]]) -> None:
@@ -186,3 +192,57 @@ def _points(axis: Axes, i: int, name: str, found: Mapping[int, Mapping[str, Any]
     for place, one in zip(places, found.values(), strict=True):
         if one["low"] is not None:
             axis.plot([place] * 2, [one["low"], one["high"]], color=colour, linewidth=1.0)
+
+
+def hitmaps(knowledge: KnowledgeBases) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """By knowledge base: visits (10, 10, 5) int64 [greater, lesser, direction or any], and (10, 10, 5) bool: is in it;
+    10 is the side of the world.
+
+    A pair of KB_A has the visits of the digit that was used up less; of "any" types, of the types that were used most.
+    """
+    used, greater = knowledge.affordance, np.tri(knowledge.rules.side, k=-1, dtype=bool)[:, :, None]
+    least = np.minimum(used[:, None], used[None]) * greater
+    most = used.max(1)
+    any_a = np.minimum(most[:, None], most[None]) * greater[:, :, 0]
+    tables = {
+        "KB_S": (knowledge.semantics, knowledge.semantics.sum(2), knowledge.s, knowledge.s.any(2)),
+        "KB_C": (knowledge.causality, knowledge.causality.sum(2), knowledge.c, knowledge.c.any(2)),
+        "KB_A": (least, any_a, np.einsum("itjt->ijt", knowledge.a), knowledge.a.any((1, 3))),
+    }
+    return {
+        name: (np.concatenate([of, any_of[:, :, None]], 2), np.concatenate([inside, any_inside[:, :, None]], 2))
+        for name, (of, any_of, inside, any_inside) in tables.items()
+    }
+
+
+def plot_hitmaps(knowledge: KnowledgeBases, stem: str | os.PathLike[str], title: str = "") -> tuple[Path, Path]:
+    """Write STEM.png and STEM.svg: the visits of each pair of digits by knowledge base and direction (Fig. S6).
+
+    Framed pairs are in the knowledge base: they were visited as often as its threshold asks.
+    """
+    from matplotlib.colors import LogNorm
+
+    tables = hitmaps(knowledge)
+    norm = LogNorm(1, max(2, *(int(visits.max()) for visits, _ in tables.values())))
+    side = knowledge.rules.side
+    digits, ends = range(1, side), (0.5, side - 0.5)
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots(len(tables), 5, sharex=True, sharey=True)
+        for row, (name, (visits, inside)) in zip(axes, tables.items(), strict=True):
+            for axis, of, framed, heading in zip(
+                row, np.moveaxis(visits, 2, 0), np.moveaxis(inside, 2, 0), (*DIRECTIONS, "any"), strict=True
+            ):
+                shown = np.ma.masked_equal(of[1:, 1:], 0)
+                axis.imshow(shown, cmap="YlGnBu", norm=norm, origin="lower", extent=(*ends, *ends))
+                y, x = np.nonzero(framed)
+                axis.scatter(x, y, s=90, marker="s", facecolors="none", edgecolors="#D55E00", linewidths=0.9)
+                axis.set_title(f"{name}, {heading}: {len(x)} pairs", fontsize=9)
+                axis.set_xticks(digits)
+                axis.set_yticks(digits)
+            row[0].set_ylabel("greater digit")
+        for axis in axes[-1]:
+            axis.set_xlabel("lesser digit")
+        figure.colorbar(axes[0, 0].images[0], ax=axes, label="visits", shrink=0.5)
+
+    return save_figure(draw, (15.0, 9.0), Path(stem), title)

@@ -15,7 +15,9 @@ that test draws it, so that a test's questions depend neither on a seed nor on t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,10 +25,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.settings import Seed, checked
+from gumption.data.settings import Seed, checked, shown
 
-from .generator import count_optimal_paths, grow_branches, rank_of_path, sample_maze
-from .maze import DIRECTIONS, STEPS, Cell, Edge, Maze, TestMazes, oracle_trials, panel_row, place_codes
+from .generator import count_optimal_paths, grow_branches, path_of_rank, rank_of_path, ranks_of_length, sample_maze
+from .maze import DIRECTIONS, STEPS, Cell, Edge, Maze, Mazes, TestMazes, oracle_trials, panel_row, place_codes
 from .rules import RULES
 
 if TYPE_CHECKING:
@@ -184,6 +186,7 @@ MEAN_DEPTH, MEAN_BRANCHES = 5.0, 5.0  # of deceptive branches in tests (paper, A
 ATTEMPTS = 100  # mazes drawn for one question, until one has a new panel and asks for no other pair outside KB_S
 TRAINING, RANDOM = "T", "RT"
 SPLITS = (TRAINING, RANDOM, *TESTS)  # in the order of Table 1
+DYNAMIC = "dynamic"  # all mazes of the diagnostic tests together, as in Figs S14 and S15
 
 
 class Asked(NamedTuple):
@@ -231,15 +234,24 @@ class Refused(NamedTuple):
 class BuiltTest:
     """The mazes of a test.
 
-    :ivar queries: the number of pairs with their types that the test could ask for; 0 for T and RT.
+    :ivar queries: the number of pairs with their types that the test could ask for; 0 for T, RT and own tests.
     :ivar refused: those of them that could not be built.
     :ivar reason: why there are no mazes.
+    :ivar maker: the function of an own test, "module:name".
     """
 
     records: tuple[Record, ...]
     queries: int = 0
     refused: tuple[Refused, ...] = ()
     reason: str | None = None
+    maker: str | None = None
+
+
+#: A test of your own: called with (knowledge, training, rng, mazes), it gives about `mazes` mazes. One that asks for a
+#: pair is given as (maze, Pair, cell), where the panel of the cell shows the pair; `draw_maze(rng, pair)` makes such,
+#: with `knowledge.rules.side` where it is not 10.
+OwnTest = Callable[["KnowledgeBases", Sequence[Maze], np.random.Generator, int], "Iterable[Maze | OwnQuestion]"]
+OwnQuestion = tuple[Maze, Pair, Cell]
 
 
 class PanelCounts:
@@ -258,9 +270,14 @@ class PanelCounts:
 
 @checked
 def build_tests(
-    knowledge: KnowledgeBases, training: Sequence[Maze], *, seed: Seed = 0, mazes: TestMazes = 50
+    knowledge: KnowledgeBases,
+    training: Sequence[Maze],
+    *,
+    seed: Seed = 0,
+    mazes: TestMazes = 50,
+    own: Mapping[str, OwnTest] | None = None,
 ) -> dict[str, BuiltTest]:
-    """T, RT and the seven diagnostic tests, in the order of SPLITS.
+    """T, RT and the seven diagnostic tests, in the order of SPLITS, then a person's own.
 
     No two mazes of RT and the diagnostic tests have the same optimal path, and none has that of a training maze. The
     panel at an asked cell was never met in training; only where ST-1 finds no such panel, it was met less often than
@@ -269,7 +286,12 @@ def build_tests(
 
     :param training: the mazes that the agent was trained on.
     :param mazes: of each test, spread evenly over its pairs.
+    :param own: tests of your own by name.
+    :raises InputError: a name that an own test cannot have, or an own test that gives something else than mazes, or a
+        maze that does not show the pair that it asks for.
     """
+    for name in own or {}:
+        check_own_name(name)
     diagnosis = diagnose(knowledge)
     builder = _Builder(knowledge, training, seed, mazes)
     built = {
@@ -281,7 +303,17 @@ def build_tests(
             built[test] = BuiltTest((), reason=diagnosis.reasons[test])
         else:
             built[test] = builder.test(test, diagnosis.pairs(test), knowledge.threshold if test == "ST-1" else 1)
+    for name, make in (own or {}).items():
+        built[name] = builder.own_test(name, make, training)
     return built
+
+
+def check_own_name(name: str) -> None:
+    """:raises InputError: a name that is no file's, or that another test has."""
+    if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]*", name) is None:
+        raise InputError(f"{name!r} is no name of a test: it has letters, digits, '-' and '_'")
+    if name in (*SPLITS, DYNAMIC):
+        raise InputError(f"{name!r} is the name of another test; give yours a name of its own")
 
 
 class _Builder:
@@ -332,6 +364,41 @@ class _Builder:
         reason = None if records else f"of {len(pairs)} pairs with types none could be built into a maze"
         return BuiltTest(tuple(records), len(pairs), tuple(sorted(refused)), reason)
 
+    def own_test(self, name: str, make: OwnTest, training: Sequence[Maze]) -> BuiltTest:
+        """The mazes that a person's function gives, by a stream that depends on the name alone."""
+        key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4])
+        stream = (self.seed, len(SPLITS), key)
+        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=stream[1:]))
+        records = [
+            Record(name, maze, stream, question)
+            for maze, question in (
+                self._own(f"{name}: maze {number}", one)
+                for number, one in enumerate(make(self.knowledge, training, rng, self.mazes), 1)
+            )
+        ]
+        maker = f"{make.__module__}:{getattr(make, '__qualname__', type(make).__qualname__)}"
+        return BuiltTest(tuple(records), reason=None if records else f"{maker} gave no maze", maker=maker)
+
+    def _own(self, where: str, given: object) -> tuple[Maze, Asked | None]:
+        if isinstance(given, Maze):
+            return given, None
+        if not (isinstance(given, tuple) and len(given) == 3 and isinstance(given[0], Maze)):
+            raise InputError(f"{where} is {shown(given)}; an own test gives a Maze, or (Maze, Pair, cell)")
+        try:
+            maze, pair, (x, y) = given[0], Pair(*given[1]), given[2]
+            t, cell = DIRECTIONS.index(pair.type), (int(x), int(y))
+        except (TypeError, ValueError):
+            raise InputError(
+                f"{where} asks for {shown(given[1:])}; a question is a pair (wall, crossing, direction) and a cell"
+            ) from None
+        row = panel_row(maze, cell)
+        if (row[4 + t], row[t]) != (pair.d1, pair.d2):
+            raise InputError(
+                f"{where} asks at {cell} for a wall {pair.d1} and a crossing {pair.d2} {pair.type}; there the wall is "
+                f"{row[4 + t]} and the crossing {row[t]}"
+            )
+        return maze, self._asked(maze, pair, cell)
+
     def _ask(self, rng: np.random.Generator, pair: Pair, below: int) -> tuple[Maze, Asked] | str:
         """A maze that asks for a pair, with the panel that was met least, then the fewest other pairs; or why not."""
         best: tuple[Maze, Asked] | None = None
@@ -380,6 +447,59 @@ def _met_pairs(maze: Maze) -> Iterator[Pair]:
         if 0 < row[t] < row[4 + t]:
             yield Pair(int(row[4 + t]), int(row[t]), direction)
         x, y = x + STEPS[t][0] * length, y + STEPS[t][1] * length
+
+
+# ---- Controls: random mazes that are as large as those of a test.
+#
+# A test maze is built around a corridor, so its way to the goal is short, and short ways are easy. Beside a test stand
+# random mazes with ways as long, and with as many dead ends and crossings as the random mazes of their length allow.
+
+CANDIDATES = 16  # random mazes of the same length that are drawn for each maze of a test
+SHAPE = ("way", "dead ends", "crossings")
+
+
+def shape_of(mazes: Mazes) -> np.ndarray:
+    """(M, 3) int64: cells from the start to the goal, dead ends, and crossings, in the order of SHAPE."""
+    degree = (mazes.rows[:, :, 4:8] > 0).sum(2)
+    each = np.arange(len(mazes))
+    way = np.abs(mazes.rows[each, mazes.start, 8:10].astype(np.int64)).sum(1)
+    ends = degree == 1
+    ends[each, mazes.start] = ends[each, mazes.goal] = False
+    return np.stack([way, ends.sum(1), (degree >= 3).sum(1)], axis=1)
+
+
+@checked
+def matched_mazes(mazes: Mazes, *, seed: Seed = 0, but: Iterable[Maze] = ()) -> Mazes:
+    """A random maze for each of M mazes: maze m has a way as long as that of `mazes[m]`.
+
+    Paths are drawn uniformly from all optimal paths of the length, branches as in RT. Of `CANDIDATES` times as many as
+    are needed those are taken that differ least in dead ends and crossings, added up over all mazes of a length. No two
+    have the same optimal path, and none that of one of `mazes`. They have the rules of `mazes`.
+
+    :param but: mazes whose optimal paths none has either, such as those of the training.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(len(SPLITS), 0)))
+    rules, side = mazes.rules, mazes.rules.side
+    taken = {rank_of_path(maze.optimal_path, side) for maze in (*mazes, *but)}
+    shape = shape_of(mazes)
+    found: dict[int, Maze] = {}
+    for length in np.unique(shape[:, 0]).tolist():
+        own = np.flatnonzero(shape[:, 0] == length)
+        ranks = np.setdiff1d(ranks_of_length(length, side), list(taken))
+        ranks = rng.choice(ranks, min(len(ranks), CANDIDATES * len(own)), replace=False) if len(ranks) else ranks
+        drawn = [_with_branches(rng, path_of_rank(int(rank), side), side) for rank in ranks]
+        if len(drawn) < len(own):
+            raise InputError(f"there are {len(drawn)} other ways of {length} cells; {len(own)} mazes need one each")
+        apart = np.abs(shape[own, None, 1:] - shape_of(Mazes(drawn, rules))[None, :, 1:]).sum(2)
+        found |= {int(own[i]): drawn[j] for i, j in zip(*linear_sum_assignment(apart), strict=True)}
+    return Mazes((found[m] for m in range(len(mazes))), rules)
+
+
+def _with_branches(rng: np.random.Generator, path: Sequence[Cell], side: int) -> Maze:
+    edges = grow_branches(rng, _edges(path), MEAN_DEPTH, MEAN_BRANCHES, side=side)
+    return Maze(path[0], path[-1], edges, side=side)
 
 
 def draw_maze(rng: np.random.Generator, pair: Pair, side: int = RULES.side) -> tuple[Maze, Cell]:

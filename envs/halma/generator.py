@@ -98,6 +98,15 @@ def rank_of_path(path: list[Cell], side: Side = RULES.side) -> int:
 
 
 @checked
+def ranks_of_length(length: Count, side: Side = RULES.side) -> np.ndarray:
+    """(n,) int64 the ranks of all optimal paths of so many cells, sorted; none beyond the longest."""
+    offsets, upto = _offsets(side)
+    begin = [0, *upto[:-1]]
+    own = [np.arange(a, b) for (dx, dy), a, b in zip(offsets, begin, upto, strict=True) if abs(dx) + abs(dy) == length]
+    return np.concatenate(own) if own else np.zeros(0, dtype=np.int64)
+
+
+@checked
 def sample_path(rng: np.random.Generator, side: Side = RULES.side) -> list[Cell]:
     """A path from (0, 0), uniformly from all optimal paths."""
     return path_of_rank(int(rng.integers(count_optimal_paths(side))), side)

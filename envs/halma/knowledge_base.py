@@ -20,6 +20,22 @@ paper's rules leave choices open; these are the decisions:
 - *The pairs of KB_A* are all understood digits d1 > d2; their types may differ.
 - *The threshold* (3 visits) is applied when a table is read; the counts stay as they are.
 
+KB_C and KB_A are narrower than the text of Appendix D, which names neither the option's direction nor its length. With
+`knowledge_base="literal"` they are what it says:
+
+- *KB_C* counts a crossing or wall digit of any direction that "changes in states s and s', and if both digits are
+  non-zero", by whatever amount. The two are followed separately, as above.
+- *KB_A* counts a crossing or wall digit of any direction that "appears in state s and disappear[s] in s'": its place
+  shows none in s', and no digit of its colour shows its value. A digit that another takes the place of has changed, and
+  is in KB_C. The option may have another direction than the digit, and another length.
+
+In one case "strict" counts more: where a crossing is reached and the next one's digit takes its place, the digit was
+used up, and by the text it changed.
+
+s' of a trial's last move is the panel at the goal, or where the trial's time ended: the agent is put back at the start
+and never observes it. It counts all the same, as the environment's record of the transition. With the setting
+`last_panel="dropped"` it does not, neither as a sighting nor as what an option brought about.
+
 As triples of labels, a digit is an entity named by its colour and value, "red 5", an option by its direction and its
 primitives without zeros, "left 2+3". Binary facts, which rules apply to and models train on, are in the graph
 `halma/RUN`:
@@ -40,7 +56,7 @@ The evidence is in the graph `halma/RUN/evidence`, also for what was met too rar
 a knowledge base is a node, and so is each option that used up a digit:
 
     inequality:RUN:semantics:red 5>red 3       hasVisits, hasSightings (see KnowledgeBases)
-    inequality:RUN:causality:red 5>red 3       hasVisits, hasDifference 2 (the length of the options)
+    inequality:RUN:causality:red 5>red 3       hasVisits, hasDifference 2 (the length of the options, unless literal)
     inequality:RUN:affordance:red 5>orange 3   hasVisits (of the digit that was used up less often)
     use:RUN:red 5:left 2+3                     hasVisits, hasDigit red 5, hasOption left 2+3
 
@@ -55,7 +71,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -98,6 +114,8 @@ SELECT DISTINCT ?greater ?lesser {
     FILTER(?other != ent:KB_A) } }
 """
 THRESHOLD = 3  # visits from which on something counts as understood (paper, footnote 6; decision: 3)
+Reading = Literal["strict", "literal"]  # of Appendix D
+LastPanel = Literal["counted", "dropped"]  # s' of a trial's last move
 
 
 def digit_label(value: int, direction: int) -> str:
@@ -137,12 +155,18 @@ def perceived(shown: np.ndarray) -> set[Triple]:
     return {(digit, HAS_VALUE, value) for digit, value, _ in digits} | {(d, HAS_COLOUR, c) for d, _, c in digits}
 
 
-def affordance_facts(digit: int, direction: int, code: int, rules: Rules = RULES) -> set[Triple]:
-    """An option that uses a digit up, and its parts."""
-    option = option_label(direction, code, rules)
+def affordance_facts(
+    digit: int, direction: int, code: int, rules: Rules = RULES, moved: int | None = None
+) -> set[Triple]:
+    """An option that uses a digit up, and its parts.
+
+    :param moved: the option's direction, where it is not the digit's.
+    """
+    moved = direction if moved is None else moved
+    option = option_label(moved, code, rules)
     return {
         (digit_label(digit, direction), AFFORDS, option),
-        (option, HAS_DIRECTION, DIRECTIONS[direction]),
+        (option, HAS_DIRECTION, DIRECTIONS[moved]),
         (option, HAS_PRIMITIVES, f"dice {_sum(code, rules)}"),
     }
 
@@ -187,20 +211,21 @@ def _nodes(graph: "KnowledgeGraph", name: str) -> Iterator[tuple[str, dict[str, 
 
 def option_length(code: int, rules: Rules = RULES) -> int:
     """The sum of the digits of a code's primitives."""
-    length = 0
-    while code:
-        code, primitive = divmod(code, rules.count)
-        length += int(rules.digits[primitive])
-    return length
+    return int(rules.digits[primitives_of(code, rules)].sum())
 
 
 def _sum(code: int, rules: Rules) -> str:
     """The primitives of a code in their order, "2+3"."""
+    return "+".join(rules.names[primitive] for primitive in primitives_of(code, rules))
+
+
+def primitives_of(code: int, rules: Rules = RULES) -> list[int]:
+    """The indices of a code's primitives, in their order; see `option_codes`."""
     primitives = []
     while code:
         code, primitive = divmod(code, rules.count)
-        primitives.append(rules.names[primitive])
-    return "+".join(reversed(primitives))
+        primitives.append(primitive)
+    return primitives[::-1]
 
 
 def _digit(label: str) -> tuple[int, int]:
@@ -209,11 +234,13 @@ def _digit(label: str) -> tuple[int, int]:
     return int(value), COLOURS.index(colour)
 
 
-def _code(label: str, rules: Rules) -> int:
+def _option(label: str, rules: Rules) -> tuple[int, int]:
+    """Direction and code."""
+    direction, _, primitives = label.partition(" ")
     code = 0
-    for primitive in label.partition(" ")[2].split("+"):
+    for primitive in primitives.split("+"):
         code = code * rules.count + rules.names.index(primitive)
-    return code
+    return DIRECTIONS.index(direction), code
 
 
 def _integer(literal: str) -> int:
@@ -221,6 +248,7 @@ def _integer(literal: str) -> int:
 
 
 SCHEMA = "gumption/halma-knowledge/1"
+_CHOICES = {"knowledge_base": "knowledgeBase", "last_panel": "lastPanel"}  # in a graph's annotations
 
 
 @checked_methods
@@ -233,13 +261,14 @@ class KnowledgeBases:
     :ivar sightings: (10, 10, 4) int64, records that show the pair in s or s'.
     :ivar causality: (10, 10, 4) int64, valid moves that turned one digit of the pair into the other.
     :ivar affordance: (10, 4) int64 [digit, direction], valid moves that used the digit up.
-    :ivar affordance_options: (k, 4) int64 sorted rows digit, direction, option code (see `option_codes`), visits, which
-        add up to `affordance`.
+    :ivar affordance_options: (k, 5) int64 sorted rows digit, its direction, the option's direction, option code (see
+        `option_codes`), visits, which add up to `affordance`. The directions differ in literal knowledge bases only.
     :ivar shown: (10, 4) bool [digit, direction], some panel of the memory shows the digit.
     :ivar threshold: visits from which on a pair or a digit counts as understood.
     :ivar records: transitions of the memory.
     :ivar max_opt_len: primitives of an option.
     :ivar memory: fingerprint of the memory.
+    :ivar knowledge_base: how Appendix D is read, and `last_panel` whether s' of a trial's last move counts; see above.
     :ivar rules: of the world.
     """
 
@@ -253,23 +282,40 @@ class KnowledgeBases:
     records: int
     max_opt_len: int
     memory: str
+    knowledge_base: Reading = "strict"
+    last_panel: LastPanel = "counted"
     _panels: tuple[np.ndarray, np.ndarray] | None = None
     rules: Rules = RULES
 
     @classmethod
-    def of(cls, memory: Memory, threshold: Count = THRESHOLD) -> "KnowledgeBases":
+    def of(
+        cls,
+        memory: Memory,
+        threshold: Count = THRESHOLD,
+        *,
+        knowledge_base: Reading = "strict",
+        last_panel: LastPanel = "counted",
+    ) -> "KnowledgeBases":
         """An empty memory gives empty knowledge bases."""
         before, after = np.ascontiguousarray(memory.before), np.ascontiguousarray(memory.after)
+        if last_panel == "dropped":  # a state that stays shows nothing new and brings nothing about
+            after = np.where(memory.seen_after[:, None], after, before)
         valid, direction, length = memory.valid, memory.direction, memory.length
         side = memory.rules.side
         panels, counts = _distinct_panels(before, after, side)
-        options = _used_up(before, after, valid, direction, length, option_codes(memory.option, memory.rules.count))
+        codes = option_codes(memory.option, memory.rules.count)
+        if knowledge_base == "strict":
+            causality = _changes(before, after, valid, direction, length, side)
+            options = _used_up(before, after, valid, direction, length, codes)
+        else:
+            causality = _all_changes(before, after, valid, side)
+            options = _all_gone(before, after, valid, direction, codes)
         affordance = np.zeros((side, 4), dtype=np.int64)
-        np.add.at(affordance, (options[:, 0], options[:, 1]), options[:, 3])
+        np.add.at(affordance, (options[:, 0], options[:, 1]), options[:, 4])
         return cls(
             semantics=_shown_pairs(before[valid], side=side),
             sightings=_shown_pairs(before, after, side=side),
-            causality=_changes(before, after, valid, direction, length, side),
+            causality=causality,
             affordance=affordance,
             affordance_options=options,
             shown=_shown_digits(panels, side),
@@ -277,9 +323,17 @@ class KnowledgeBases:
             records=len(memory),
             max_opt_len=memory.max_opt_len,
             memory=memory.fingerprint,
+            knowledge_base=knowledge_base,
+            last_panel=last_panel,
             _panels=(panels, counts),
             rules=memory.rules,
         )
+
+    @property
+    def choices(self) -> dict[str, str]:
+        """The settings that differ from "strict" and "counted", with which the first knowledge bases were made."""
+        settings = {"knowledge_base": self.knowledge_base, "last_panel": self.last_panel}
+        return {name: value for name, value in settings.items() if value not in ("strict", "counted")}
 
     @property
     def panels(self) -> np.ndarray:
@@ -316,9 +370,13 @@ class KnowledgeBases:
     @cached_property
     def fingerprint(self) -> str:
         """sha256 (hex) of the tables, the threshold and the memory's fingerprint."""
-        settings = json.dumps([SCHEMA, self.threshold, self.records, self.max_opt_len, self.memory])
+        choices = [self.choices] if self.choices else []
+        settings = json.dumps([SCHEMA, self.threshold, self.records, self.max_opt_len, self.memory, *choices])
         digest = hashlib.sha256(settings.encode())
-        for table in (self.semantics, self.sightings, self.causality, self.affordance_options, self.shown):
+        uses = self.affordance_options
+        if self.knowledge_base == "strict":  # the option's direction is the digit's
+            uses = np.delete(uses, 2, axis=1)
+        for table in (self.semantics, self.sightings, self.causality, uses, self.shown):
             digest.update(table.astype("<i8").tobytes())
         return digest.hexdigest()
 
@@ -331,9 +389,9 @@ class KnowledgeBases:
             triples.add((digit_label(d1, type1), GREATER_THAN, digit_label(d2, type2)))
         for digit, d in np.argwhere(self.understood).tolist():
             triples.add((digit_label(digit, d), INDICATES, DIRECTIONS[d]))
-        for digit, d, code, _ in self.affordance_options.tolist():
+        for digit, d, moved, code, _ in self.affordance_options.tolist():
             if self.understood[digit, d]:
-                triples |= affordance_facts(digit, d, code, self.rules)
+                triples |= affordance_facts(digit, d, code, self.rules, moved)
         return sorted(triples)
 
     def evidence(self, run: str) -> list[Triple]:
@@ -350,8 +408,8 @@ class KnowledgeBases:
         for d1, type1, d2, type2 in np.argwhere(self.a).tolist():
             visits = min(self.affordance[d1, type1], self.affordance[d2, type2])
             _inequality(triples, run, AFFORDANCE, (d1, type1), (d2, type2), visits, True)
-        for value, d, code, visits in self.affordance_options.tolist():
-            digit, option = digit_label(value, d), option_label(d, code, self.rules)
+        for value, d, moved, code, visits in self.affordance_options.tolist():
+            digit, option = digit_label(value, d), option_label(moved, code, self.rules)
             node = f"use:{run}:{digit}:{option}"
             roles = {OF_RUN: run, HAS_DIGIT: digit, HAS_OPTION: option, HAS_VISITS: integer(visits)}
             triples += [(node, role, value) for role, value in roles.items()]
@@ -362,6 +420,7 @@ class KnowledgeBases:
         about = {
             "source": f"the memory of the run {run}", "run": run, "memory": self.memory, "records": str(self.records),
             "maxOptLen": str(self.max_opt_len), "threshold": str(self.threshold), "fingerprint": self.fingerprint,
+            **{_CHOICES[name]: value for name, value in self.choices.items()},
             **({"rules": json.dumps(self.rules.changes, sort_keys=True)} if self.rules.changes else {}),
         }  # fmt: skip
         return state_facts(graph, graph_name(run), self.facts(), self.evidence(run), about)
@@ -395,7 +454,7 @@ class KnowledgeBases:
                 visits = _integer(roles[HAS_VISITS])
                 if HAS_OPTION in roles:
                     value, d = _digit(roles[HAS_DIGIT])
-                    uses.append((value, d, _code(roles[HAS_OPTION], rules), visits))
+                    uses.append((value, d, *_option(roles[HAS_OPTION], rules), visits))
                     affordance[value, d] += visits
                 elif roles[HAS_EVIDENCE] != AFFORDANCE:  # those follow from the uses
                     (d1, d), (d2, _) = _digit(roles[HAS_GREATER]), _digit(roles[HAS_LESSER])
@@ -408,18 +467,19 @@ class KnowledgeBases:
                 f"`gumption kg validate STORE#{evidence} --shapes halma` says what is wrong"
             ) from None
         try:
-            settings = {
+            settings: dict[str, Any] = {
                 "threshold": int(about["threshold"]),
                 "records": int(about["records"]),
                 "max_opt_len": int(about["maxOptLen"]),
                 "memory": about["memory"],
+                **{name: about[word] for name, word in _CHOICES.items() if word in about},
             }
         except (KeyError, ValueError):
             raise InputError(
                 f"{evidence}: its annotations threshold, records, maxOptLen and memory are missing or wrong (a TSV "
                 "file has them in FILE.license); make it anew with `gumption kg build halma`"
             ) from None
-        options = np.array(sorted(uses), dtype=np.int64).reshape(-1, 4)
+        options = np.array(sorted(uses), dtype=np.int64).reshape(-1, 5)
         bases = cls(**tables, affordance=affordance, affordance_options=options, shown=shown, rules=rules, **settings)
         if bases.fingerprint != about.get("fingerprint"):
             raise InputError(
@@ -503,6 +563,19 @@ def _changes(
     return total
 
 
+def _all_changes(before: np.ndarray, after: np.ndarray, valid: np.ndarray, side: int) -> np.ndarray:
+    """(10, 10, 4): valid moves between whose panels a digit of a direction changed, as Appendix D says."""
+    total = np.zeros((side, side, 4), dtype=np.int64)
+    for d in range(4):
+        codes = []
+        for slot in (d, 4 + d):
+            old, new = before[:, slot].astype(np.int64), after[:, slot].astype(np.int64)
+            changed = valid & (old > 0) & (new > 0) & (old != new)
+            codes.append(np.where(changed, np.maximum(old, new) * side + np.minimum(old, new), 0))
+        total[..., d] = _count_once(codes, side)
+    return total
+
+
 def _count_once(codes: list[np.ndarray], side: int) -> np.ndarray:
     """(10, 10): records per pair code greater * 10 + lesser; a record with a pair in both lists counts once."""
     first, *rest = codes
@@ -521,16 +594,35 @@ def _used_up(
     length: np.ndarray,
     codes: np.ndarray,
 ) -> np.ndarray:
-    """(k, 4) int64 sorted rows digit, direction, option code, visits."""
+    """`affordance_options` of digits that options of their own direction and length used up."""
     each = np.arange(len(before))
     there, still = (
         (rows[each, direction] == length) | (rows[each, 4 + direction] == length) for rows in (before, after)
     )
     used = valid & (length > 0) & there & ~still
+    return _uses(length[used], direction[used], direction[used], codes[used])
+
+
+def _all_gone(
+    before: np.ndarray, after: np.ndarray, valid: np.ndarray, direction: np.ndarray, codes: np.ndarray
+) -> np.ndarray:
+    """`affordance_options` of digits that appear in s and disappear in s', as Appendix D says."""
+    parts: list[tuple[np.ndarray, ...]] = []
+    for d in range(4):
+        here, there = before[:, (d, 4 + d)], after[:, (d, 4 + d)]
+        gone = valid[:, None] & (here > 0) & (there == 0) & (here != there[:, ::-1])
+        gone[:, 1] &= ~gone[:, 0] | (here[:, 0] != here[:, 1])  # both digits showing one value is one visit
+        record, slot = np.nonzero(gone)
+        parts.append((here[record, slot].astype(np.int64), np.full_like(record, d), direction[record], codes[record]))
+    return _uses(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+def _uses(digit: np.ndarray, type_: np.ndarray, direction: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """(k, 5) int64 sorted rows digit, type, the option's direction, option code, visits."""
     # Sorting one number for each row is many times faster than sorting rows.
     size = int(codes.max(initial=0)) + 1
-    found, visits = np.unique((length[used] * 4 + direction[used]) * size + codes[used], return_counts=True)
-    return np.stack([found // (4 * size), found // size % 4, found % size, visits], axis=1)
+    found, visits = np.unique(((digit * 4 + type_) * 4 + direction) * size + codes, return_counts=True)
+    return np.stack([found // (16 * size), found // (4 * size) % 4, found // size % 4, found % size, visits], axis=1)
 
 
 def _shown_digits(panels: np.ndarray, side: int) -> np.ndarray:

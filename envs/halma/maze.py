@@ -464,6 +464,7 @@ class Mazes:
         if other := next((maze for maze in self.mazes if maze.side != side), None):
             raise InputError(f"{other} is for boxes of side {other.side}, not {side}; give side={other.side}")
         self.cells, self.offsets = side * side, np.array([dx * side + dy for dx, dy in STEPS])
+        self._found: dict[int, np.ndarray] = {}
         self.place = np.stack(np.divmod(np.arange(self.cells), side), 1)
         count = len(self.mazes)
         self.corner = np.array([np.min(maze.cells, axis=0) for maze in self.mazes])
@@ -642,10 +643,6 @@ class Mazes:
             trials = (oracle_options(maze, max_opt_len, self.rules) for maze in self.mazes)
             self._found[max_opt_len] = np.array([[len(trial) for trial in pair] for pair in trials])
         return self._found[max_opt_len]
-
-    @cached_property
-    def _found(self) -> dict[int, np.ndarray]:
-        return {}
 
     @cached_property
     def fingerprint(self) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Le
@@ -18,9 +18,6 @@ from annotated_types import Ge, Le
 from gumption.data import InputError
 from gumption.data.modules import of_module
 from gumption.data.settings import checked, settings
-
-if TYPE_CHECKING:
-    from .maze import Mazes
 
 LARGEST_SIDE = 26  # so that a panel row is one number of 64 bits, see `place_codes`
 Side = Annotated[int, Ge(4), Le(LARGEST_SIDE)]
@@ -48,7 +45,7 @@ class Primitive(NamedTuple):
 
     name: str
     digit: int
-    landing: Callable[[Mazes], np.ndarray] | None = None
+    landing: Callable[[Any], np.ndarray] | None = None
 
 
 @settings

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import product
@@ -27,12 +28,14 @@ from .diagnostics import (
     SPLITS,
     Asked,
     BuiltTest,
+    OwnTest,
     Pair,
     Record,
     build_tests,
+    check_own_name,
     known_pairs,
 )
-from .knowledge_base import THRESHOLD, KnowledgeBases
+from .knowledge_base import THRESHOLD, KnowledgeBases, LastPanel, Reading
 from .maze import DIRECTIONS, MAZES, STEPS, Cell, Maze, Mazes, TestMazes
 from .maze import SCHEMA as MAZE_SCHEMA
 from .memory import FOLDER, Memory
@@ -44,7 +47,8 @@ from .rules import RULES, Rules
 @checked_methods
 @dataclass(frozen=True, eq=False)
 class Splits(Mapping[str, Mazes]):
-    """The mazes of a folder of splits by test, in the order of SPLITS; tests without mazes are left out.
+    """The mazes of a folder of splits by test, in the order of SPLITS and then a person's own; tests without mazes are
+    left out.
 
     :ivar records: the mazes with their questions, by test.
     :ivar manifest: counts, parameters, sizes of the knowledge bases, reasons, sha256 of the files.
@@ -70,6 +74,12 @@ class Splits(Mapping[str, Mazes]):
         """Of the world."""
         made = self.manifest.get("parameters", {})
         return Rules(**{field.name: made[field.name] for field in fields(Rules) if field.name in made})
+
+    @property
+    def choices(self) -> dict[str, str]:
+        """How the experience was read, as far as it was in another way than by default: `KnowledgeBases.choices`."""
+        parameters = self.manifest.get("parameters", {})
+        return {name: parameters[name] for name in ("knowledge_base", "last_panel") if name in parameters}
 
     @property
     def reasons(self) -> dict[str, str]:
@@ -190,7 +200,7 @@ def check_splits(splits: Splits, knowledge: KnowledgeBases, training: Iterable[M
     faults = []
     if splits.manifest["knowledge"]["fingerprint"] != knowledge.fingerprint:
         faults.append(
-            "the splits were made from other knowledge bases than those of this run, or with another threshold"
+            "the splits were made from other knowledge bases than those of this run, or with other settings of them"
         )
     faults += _check_mazes(splits.records, list(training))
     for test, records in splits.records.items():
@@ -227,7 +237,7 @@ def _check_mazes(records: Mapping[str, Sequence[Record]], training: list[Maze]) 
             if shape in where:
                 faults.append(f"{here}: the same maze as {where[shape]}")
             where.setdefault(shape, here)
-            if record.asked is not None and asked_by.setdefault(record.asked.pair, test) != test:
+            if test in ORDER and record.asked is not None and asked_by.setdefault(record.asked.pair, test) != test:
                 faults.append(f"{here}: asks for a pair that {asked_by[record.asked.pair]} asks for")
     return faults
 
@@ -240,12 +250,12 @@ def _shape(maze: Maze) -> tuple[object, ...]:
 
 
 def check_record(record: Record, facts: Facts) -> list[str]:
-    """Every fault of one maze of a test."""
-    asked = record.asked
+    """Every fault of one maze of a test; of a person's own tests only what a maze claims is checked."""
+    asked, ours = record.asked, record.test in ORDER
     if record.test in ("T", "RT"):
         return [f"{record.test} asks for no pair"] if asked else []
     if asked is None:
-        return ["asks for nothing"]
+        return ["asks for nothing"] if ours else []
     (d1, d2, type_), cell = asked.pair, asked.cell
     doors = _doors(record.maze)
     if cell not in doors:
@@ -255,7 +265,7 @@ def check_record(record: Record, facts: Facts) -> list[str]:
     t = DIRECTIONS.index(type_)
     if (panel[4 + t], panel[t]) != (d1, d2):
         faults.append(f"at {cell} a crossing is {panel[t]} and a wall {panel[4 + t]} {type_}, it claims {d2} and {d1}")
-    else:
+    elif ours:
         faults += _check_decision(record.maze, doors, cell, t, d1, d2)
     others = tuple(sorted(_met_on_the_way(record.maze, doors) - facts.s - {asked.pair}))
     if others != asked.others:
@@ -263,7 +273,7 @@ def check_record(record: Record, facts: Facts) -> list[str]:
     if list(asked.panel) != panel:
         faults.append(f"the panel at {cell} is {panel}, it claims {list(asked.panel)}")
     owner = facts.owners.get(asked.pair)
-    if owner != record.test:
+    if ours and owner != record.test:
         whose = f"it belongs to {owner}" if owner else "no test asks for it"
         faults.append(f"{d1}>{d2}, {type_} is no question of {record.test}: {whose}")
     if facts.sightings.get(asked.pair, 0) != asked.sightings:
@@ -271,7 +281,7 @@ def check_record(record: Record, facts: Facts) -> list[str]:
     seen = facts.panels.get(tuple(panel[:10]), 0)
     if seen != asked.seen:
         faults.append(f"the digits at {cell} were met {seen} times, it claims {asked.seen}")
-    if seen >= (facts.threshold if record.test == "ST-1" else 1):
+    if ours and seen >= (facts.threshold if record.test == "ST-1" else 1):
         faults.append(f"the digits at {cell} were met {seen} times in training")
     return faults
 
@@ -380,10 +390,17 @@ class Experience(NamedTuple):
 
 
 @checked
-def read_run(run: str | Path, *, threshold: Count = THRESHOLD) -> Experience:
+def read_run(
+    run: str | Path,
+    *,
+    threshold: Count = THRESHOLD,
+    knowledge_base: Reading = "strict",
+    last_panel: LastPanel = "counted",
+) -> Experience:
     """The experience in RUN/memory and RUN/mazes.jsonl.
 
     :param threshold: visits from which on a pair counts as understood.
+    :param knowledge_base, last_panel: how the memory is read, see `gumption.envs.halma.knowledge_base`.
     :raises InputError: no run, a run without a memory or without its mazes, or a memory of other mazes.
     """
     run = Path(run)
@@ -392,12 +409,18 @@ def read_run(run: str | Path, *, threshold: Count = THRESHOLD) -> Experience:
     memory = Memory.load(run / FOLDER)
     if not (run / MAZES).is_file():
         raise InputError(f"{run}: the run has no {MAZES}, the mazes it was trained on; train it again")
-    return _experience(memory, run / MAZES, threshold)
+    return _experience(memory, run / MAZES, threshold, knowledge_base, last_panel)
 
 
 @checked
-def read_memory(folder: str | Path, *, threshold: Count = THRESHOLD) -> Experience:
-    """The experience in a folder that `RecordMemory` wrote.
+def read_memory(
+    folder: str | Path,
+    *,
+    threshold: Count = THRESHOLD,
+    knowledge_base: Reading = "strict",
+    last_panel: LastPanel = "counted",
+) -> Experience:
+    """The experience in a folder that `RecordMemory` wrote; parameters as of `read_run`.
 
     :raises InputError: no memory there, one without its mazes, or of other mazes.
     """
@@ -405,34 +428,47 @@ def read_memory(folder: str | Path, *, threshold: Count = THRESHOLD) -> Experien
     memory = Memory.load(folder)
     if not (folder / MAZES).is_file():
         raise InputError(f"{folder}: no {MAZES} there, the mazes of its records; for the memory of a run give the run")
-    return _experience(memory, folder / MAZES, threshold)
+    return _experience(memory, folder / MAZES, threshold, knowledge_base, last_panel)
 
 
-def _experience(memory: Memory, path: Path, threshold: int) -> Experience:
+def _experience(
+    memory: Memory, path: Path, threshold: int, knowledge_base: Reading, last_panel: LastPanel
+) -> Experience:
     mazes = Mazes.load(path, memory.rules)
     if len(memory) and int(memory.maze.max()) >= len(mazes):
         raise InputError(f"{path}: {len(mazes)} mazes, but the memory is of maze {memory.maze.max()}, from 0 on")
-    return Experience(KnowledgeBases.of(memory, threshold), mazes, memory.warning)
+    knowledge = KnowledgeBases.of(memory, threshold, knowledge_base=knowledge_base, last_panel=last_panel)
+    return Experience(knowledge, mazes, memory.warning)
 
 
 @checked
 def make_splits(
-    experience: Experience, folder: str | Path, *, seed: Seed = 0, mazes: TestMazes = 50, force: bool = False
+    experience: Experience,
+    folder: str | Path,
+    *,
+    seed: Seed = 0,
+    mazes: TestMazes = 50,
+    own: Mapping[str, OwnTest] | None = None,
+    force: bool = False,
 ) -> Splits:
     """Make the splits of a run, check them, and write them to a folder.
 
-    The same experience, seed and number of mazes give the same bytes.
+    The same experience, seed, number of mazes and own tests give the same bytes.
 
     :param experience: of `read_run`.
     :param mazes: of RT and of each diagnostic test.
+    :param own: tests of your own by name, see `OwnTest`.
     :param force: replace other splits that are in the folder.
-    :raises InputError: a folder with other splits or with other files.
+    :raises InputError: a folder with other splits or with other files; as `build_tests`; an own test that has a maze of
+        the training or of another test.
     """
     knowledge, training, _ = experience
-    built = build_tests(knowledge, list(training), seed=seed, mazes=mazes)
+    built = build_tests(knowledge, list(training), seed=seed, mazes=mazes, own=own)
     contents = split_contents(built, knowledge, seed=seed, mazes=mazes)
     splits = _parse(Path(folder), contents.__getitem__)
     if faults := check_splits(splits, knowledge, training):
+        if faults[0].partition(".jsonl:")[0] in (own or {}):
+            raise InputError(faults[0])
         raise RuntimeError(f"gumption made splits that are not what they claim: {faults[0]}")
     write_splits(folder, contents, force=force)
     return splits
@@ -460,6 +496,7 @@ def split_contents(
             "reason": made.reason,
             "refused": [{"pair": [p.d1, p.d2], "type": p.type, "reason": reason} for p, reason in made.refused],
             "sha256": sha256,
+            **({} if made.maker is None else {"maker": made.maker}),
         }
     contents[MANIFEST] = FORMAT.seal(
         {
@@ -471,6 +508,7 @@ def split_contents(
                 "mean_depth": MEAN_DEPTH,
                 "mean_branches": MEAN_BRANCHES,
                 "attempts": ATTEMPTS,
+                **knowledge.choices,
                 **knowledge.rules.changes,
             },
             "knowledge": {
@@ -490,8 +528,12 @@ def split_contents(
 
 
 def write_splits(folder: str | Path, contents: Mapping[str, bytes], *, force: bool = False) -> bool:
-    """See `gumption.envs.split_files.write_folder`."""
-    return write_folder(Path(folder), contents, {MANIFEST, *(f"{test}.jsonl" for test in SPLITS)}, force=force)
+    """See `gumption.envs.split_files.write_folder`; own tests that the folder's manifest names are replaced, too."""
+    there, tests = present_folder(Path(folder)) / MANIFEST, set(SPLITS)
+    with suppress(InputError):
+        tests.update(FORMAT.unseal(read_file(there), there)["tests"])
+    possible = {MANIFEST, *contents, *(f"{test}.jsonl" for test in tests)}
+    return write_folder(Path(folder), contents, possible, force=force)
 
 
 @checked
@@ -507,10 +549,12 @@ def _parse(folder: Path, read: Callable[[str], bytes]) -> Splits:
     """:param folder: for messages; `read` gives the content of a file."""
     manifest = FORMAT.unseal(read(MANIFEST), folder / MANIFEST)
     records: dict[str, tuple[Record, ...]] = {}
-    for test in SPLITS:
-        sha256 = manifest["tests"][test]["sha256"]
+    for test, entry in manifest["tests"].items():
+        sha256 = entry["sha256"]
         if sha256 is None:
             continue
+        if test not in SPLITS:
+            check_own_name(test)  # it names a file
         path = folder / f"{test}.jsonl"
         content = read(path.name)
         if hashlib.sha256(content).hexdigest() != sha256:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,8 +12,10 @@ import typer
 
 from gumption.agents.halma.config import HALMAConfig, PretrainingConfig, learned_by
 from gumption.data import InputError
+from gumption.data.modules import of_module
 from gumption.data.settings import Count, Seed, Share
 from gumption.data.writing import check_writable, whole_file
+from gumption.envs.halma.knowledge_base import LastPanel, Reading
 from gumption.envs.halma.maze import ALL_COLOURS, DIRECTIONS, MeanBranches, MeanDepth, Move, NumMazes
 from gumption.envs.halma.rules import RULES, OptLen, PanelsEqual, Rules, Side
 from gumption.scripts.apps import App, from_config, refuse_foreign
@@ -23,6 +25,7 @@ from gumption.scripts.worlds import Resume, Run
 
 if TYPE_CHECKING:
     from gumption.agents.halma.failures import MazeFailures
+    from gumption.envs.halma import KnowledgeBases
     from gumption.envs.halma.generator import PanelStatistics
     from gumption.envs.halma.splits import Experience, Splits
 
@@ -35,6 +38,12 @@ app = App(
 FLAGS = {"num_mazes": "mazes"}
 DrawSeed = Annotated[Seed, typer.Option(help="Draws the mazes.")]
 Depth = Annotated[MeanDepth, typer.Option(help="Mean depth of dead ends in cells: 2 for training, 5 in tests.")]
+KnowledgeBase = Annotated[
+    Reading, typer.Option(help="How Appendix D is read: strict (own axis, exact length), or literal, as it is written.")
+]
+Last = Annotated[
+    LastPanel, typer.Option(help="Whether s' of a trial's last move counts, at the goal: no agent is shown it.")
+]
 Branches = Annotated[MeanBranches, typer.Option(help="Mean number of dead ends of a maze.")]
 BoxSide = Annotated[Side, typer.Option(help="Mazes fit into a box of so many cells both ways.")]
 Equal = Annotated[
@@ -81,6 +90,7 @@ def evaluate(
     *,
     splits: Path | None = None,
     seeds: Count = 3,
+    matched: bool = True,
     space_model: Path | None = None,
     paper: bool = False,
     plot: Path | None = None,
@@ -98,6 +108,7 @@ def evaluate(
     :param runs: Folder of a run, as `gumption train` leaves it.
     :param splits: Folder of tests, for all runs.  [default: RUN/splits of each]
     :param seeds: How often each test is played, seeds 0, 1, ...
+    :param matched: Beside each generated test, also play random mazes of the same shape.
     :param space_model: The run's SPACE model, if it was moved.
     :param paper: Show the paper's figures beside.
     :param plot: Draw the table into this file, .png and .svg.
@@ -120,7 +131,8 @@ def evaluate(
             _warn_of_others(run, tests)
             agent = load_run(run, device=device, space_model=None if space_model is None else str(space_model))
         with working(f"playing the tests of {run}"):
-            evaluations.append(evaluate_splits(agent, tests, seeds=range(seeds), beside=comparisons(agent)))
+            beside = comparisons(agent)
+            evaluations.append(evaluate_splits(agent, tests, seeds=range(seeds), matched=matched, beside=beside))
         alone = agents_of(columns(evaluations[-1:]))
         drawn += plot_table(alone, run / "plots" / "table", published=published_of(alone))
         if curve := read_learning(run):
@@ -169,6 +181,8 @@ def build(
     out: Annotated[str | None, typer.Option(help=PLACE, show_default="RUN/kg.nq")] = None,
     update: Update = None,
     threshold: Count = 3,
+    knowledge_base: KnowledgeBase = "strict",
+    last_panel: Last = "counted",
     beliefs: bool = False,
     as_json: Json = False,
 ) -> None:
@@ -210,7 +224,7 @@ def build(
     check_place(place)
     with working("reading what the agent has seen"):
         memory = Memory.load(run / FOLDER)
-        bases = KnowledgeBases.of(memory, threshold)
+        bases = KnowledgeBases.of(memory, threshold, knowledge_base=knowledge_base, last_panel=last_panel)
     _warn(memory.warning)
     with changed_graph(place, update) as graph, working(f"writing {place}"):
         graphs = bases.add_to(graph, run.resolve().name)
@@ -242,6 +256,9 @@ def splits(
     seed: Seed = 0,
     mazes: Count = 50,
     threshold: Count = 3,
+    knowledge_base: KnowledgeBase = "strict",
+    last_panel: Last = "counted",
+    own: list[str] | None = None,
     force: bool = False,
 ) -> None:
     """Make tests of what an agent has not seen but could infer, or check such tests.
@@ -254,6 +271,8 @@ def splits(
 
     Example: gumption splits halma --memory memories/mine --out splits/mine
 
+    Example: gumption splits halma --run runs/halma --out splits/halma --own my_tests:detours
+
     :param run: Folder of a run with its memory.
     :param memory: Instead of --run: a folder that RecordMemory wrote, of any agent.
     :param out: Folder for the tests: a file each, and a manifest.
@@ -261,30 +280,37 @@ def splits(
     :param seed: Fixes every maze.
     :param mazes: Mazes of each test.
     :param threshold: Visits from which on something counts as understood.
+    :param own: Also a test of your own, MODULE:FUNCTION; it is called with (knowledge, training, rng, mazes), gives
+        mazes, and is named after the function; may be given again.
     :param force: Replace other tests in the folder.
     """
-    from gumption.envs.halma.splits import read_memory, read_run
-
-    if run is not None and memory is None:
-        read: Read = partial(read_run, run)
-    elif memory is not None and run is None:
-        read = partial(read_memory, memory)
-    else:
-        raise InputError("give either --run, a run of gumption, or --memory, a folder that RecordMemory wrote")
+    read = _reader(run, memory)
     if check is not None and out is None:
-        refuse_foreign(context, dict.fromkeys(("seed", "mazes", "threshold", "force"), "--out"), "", "--check")
+        made_with = ("seed", "mazes", "threshold", "knowledge_base", "last_panel", "own", "force")
+        refuse_foreign(context, dict.fromkeys(made_with, "--out"), "", "--check")
         _check(read, check)
     elif out is not None and check is None:
         with working("reading what the agent has seen"):
             from gumption.envs.halma.splits import make_splits
 
-            experience = read(threshold=threshold)
+            experience = read(threshold=threshold, knowledge_base=knowledge_base, last_panel=last_panel)
         _warn(experience.warning)
         with working("making the tests"):
-            made = make_splits(experience, out, seed=seed, mazes=mazes, force=force)
+            tests = {place.rpartition(":")[2]: of_module(place, "--own") for place in own or ()}
+            made = make_splits(experience, out, seed=seed, mazes=mazes, own=tests, force=force)
         _show(made, f"{out}: made and checked")
     else:
         raise InputError("give either --out, a folder to write the tests to, or --check, a folder to check")
+
+
+def _reader(run: Path | None, memory: Path | None) -> Read:
+    from gumption.envs.halma.splits import read_memory, read_run
+
+    if run is not None and memory is None:
+        return partial(read_run, run)
+    if memory is not None and run is None:
+        return partial(read_memory, memory)
+    raise InputError("give either --run, a run of gumption, or --memory, a folder that RecordMemory wrote")
 
 
 def _check(read: Read, folder: Path) -> None:
@@ -292,7 +318,7 @@ def _check(read: Read, folder: Path) -> None:
         from gumption.envs.halma.splits import check_splits, load_splits
 
         made = load_splits(folder)
-        experience = read(threshold=made.manifest["parameters"]["threshold"])
+        experience = read(threshold=made.manifest["parameters"]["threshold"], **made.choices)
     _warn(experience.warning)
     with working("checking the tests"):
         faults = check_splits(made, experience.knowledge, experience.mazes)
@@ -401,8 +427,7 @@ def failures(
         print_json({name: asdict(one) for name, (_, one) in found.items()})
         return
     _print_failures(test, [one for _, one in found.values()], {name: one for name, (_, one) in worst.items()})
-    for path in drawn:
-        print(f"saved: {path}")
+    _say_saved(drawn)
 
 
 def _print_failures(test: str, found: list[MazeFailures], worst: dict[str, MazeFailures]) -> None:
@@ -433,6 +458,98 @@ def _print_failures(test: str, found: list[MazeFailures], worst: dict[str, MazeF
         print(f"at least {MOST:.0%} {off}: in {astray}")
         print(f"... began in one of two cells, to and fro: in {stuck}")
         print(f"training showed the panel of the commonest cell: {seen}")
+
+
+# ---- the paper's figures
+
+
+@app.command(epilog="Example: gumption halma hitmaps --run runs/halma --plot hitmaps.png")
+def hitmaps(
+    *,
+    plot: Path,
+    run: Path | None = None,
+    memory: Path | None = None,
+    threshold: Count = 3,
+    knowledge_base: KnowledgeBase = "strict",
+    last_panel: Last = "counted",
+) -> None:
+    """Draw how often each pair of digits was visited, by knowledge base and direction (Xie et al., 2021, Fig. S6).
+
+    :param plot: The picture, .png and .svg.
+    :param run: Folder of a run with its memory.
+    :param memory: Instead of --run: a folder that RecordMemory wrote, of any agent.
+    :param threshold: Visits from which on a pair is in a knowledge base, and framed.
+    """
+    from gumption.agents.halma.plots import plot_hitmaps
+
+    stem = picture_stem(plot)
+    knowledge = _knowledge(_reader(run, memory), threshold, knowledge_base, last_panel)
+    _say_saved(plot_hitmaps(knowledge, stem, f"Visits of pairs of digits, {knowledge_base} knowledge bases"))
+
+
+@app.command(epilog="Example: gumption halma grammar --run runs/halma --plot grammar.png")
+def grammar(
+    *,
+    plot: Path,
+    run: Path | None = None,
+    memory: Path | None = None,
+    threshold: Count = 3,
+    knowledge_base: KnowledgeBase = "strict",
+    last_panel: Last = "counted",
+    max_opt_len: OptLen | None = None,
+    side: BoxSide = RULES.side,
+    primitives: Primitives = RULES.primitives,
+) -> None:
+    """Draw the And-Or grammar of panels, options and what options do to digits (Xie et al., 2021, Appendix B, Fig. 2).
+
+    Without an agent's experience it is the world's; with it, those of its options are lit that the agent has learned.
+
+    :param plot: The picture, .png and .svg.
+    :param run: Folder of a run with its memory.
+    :param memory: Instead of --run: a folder that RecordMemory wrote, of any agent.
+    :param threshold: Visits from which on a digit counts as understood.
+    :param max_opt_len: Primitives of the world's options.  [default: 5]
+    """
+    from gumption.agents.halma.grammar import plot_grammar
+
+    stem = picture_stem(plot)
+    if run is None and memory is None:
+        rules, title = Rules(side, primitives=primitives), "The And-Or grammar of HALMA"
+        _say_saved(plot_grammar(stem, max_opt_len=max_opt_len or 5, rules=rules, title=title))
+        return
+    if (max_opt_len, side, primitives) != (None, RULES.side, RULES.primitives):
+        raise InputError(
+            "--max-opt-len, --side and --primitives are for the world's grammar; an agent's experience has its own"
+        )
+    knowledge = _knowledge(_reader(run, memory), threshold, knowledge_base, last_panel)
+    _say_saved(plot_grammar(stem, knowledge, title="Options that used up digits, and how often"))
+
+
+def _knowledge(read: Read, threshold: int, knowledge_base: str, last_panel: str) -> KnowledgeBases:
+    with working("reading what the agent has seen"):
+        experience = read(threshold=threshold, knowledge_base=knowledge_base, last_panel=last_panel)
+    _warn(experience.warning)
+    return experience.knowledge
+
+
+def _say_saved(paths: Iterable[Path]) -> None:
+    for path in paths:
+        print(f"saved: {path}")
+
+
+@app.command(epilog="Example: gumption halma figure S10 --plot s10.png")
+def figure(name: Annotated[str, typer.Argument(metavar="NAME")], *, plot: Path, results: Path | None = None) -> None:
+    """Draw a figure of Xie et al. (2021) from results: S9, S10, S11 (learning curves), S14, S15, S16 (ablations).
+
+    :param name: The figure.
+    :param plot: The picture, .png and .svg.
+    :param results: Folder of an experiment, with results.json.  [default: the saved results of this version]
+    """
+    from .figures import draw_figure
+
+    paths, shown = draw_figure(name, picture_stem(plot), results)
+    print(f"results of {shown['experiment']}: {', '.join(row['condition'] for row in shown['rows'])}")
+    _say_saved(paths)
 
 
 # ---- mazes

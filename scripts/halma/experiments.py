@@ -20,6 +20,7 @@ from gumption.agents.halma.evaluation import (
     EVALUATION,
     GUIDED,
     KNOWLEDGE_ONLY,
+    MATCHED,
     MEASURES,
     ORACLE,
     RANDOM,
@@ -27,6 +28,7 @@ from gumption.agents.halma.evaluation import (
     UNTRAINED,
     agents_of,
     rows_of,
+    told_shapes,
 )
 from gumption.agents.halma.plots import Columns, Published
 from gumption.data import InputError
@@ -132,6 +134,10 @@ OF_RETURN = (
     f"return: the rewards of a whole episode, each discounted by {DISCOUNT} a move (equation 1); not in percent."
 )
 
+CONTROLS = (
+    '"Matched" are random mazes with ways as long as those of the test, and about as many dead ends and crossings, so '
+    "that a difference between the two is not one of size."
+)
 _MLP = {measure: given or (0.0,) for measure, given in TABLE_1["MLP"]["RT"].items()}  # RT has all measures
 OTHER_MEASURE = (
     f"The paper's rho_p is another measure than ours, which is rho_g at most: its MLP has {_MLP['rho_p'][0]:.1f} of it "
@@ -145,9 +151,12 @@ def how_to_read(columns: Columns, paper: bool) -> str:
     several = [column["runs"] > 1 for column in columns.values()]
     one = "Of one run: the deviation is over the seeds of the test, the interval over its mazes."
     many = "Of several runs: both are over the runs."
-    told = (OF_RETURN, _have_return(columns)), (one, not all(several)), (many, any(several))
-    spread = [text for text, wanted in told if wanted]
-    return " ".join([HOW_TO_READ, *spread, *([OTHER_MEASURE] if paper and published_of(columns) else [])])
+    controls = any(MATCHED in found for column in columns.values() for found in column["tests"].values())
+    told = (
+        (OF_RETURN, _have_return(columns)), (CONTROLS, controls), (one, not all(several)), (many, any(several)),
+        (OTHER_MEASURE, paper and bool(published_of(columns))),
+    )  # fmt: skip
+    return " ".join([HOW_TO_READ, *(text for text, wanted in told if wanted)])
 
 
 def _have_return(columns: Columns) -> bool:
@@ -178,20 +187,38 @@ def falls_short(columns: Columns) -> list[str]:
 
 
 def rows(columns: Columns, paper: str | None) -> list[tuple[str, ...]]:
-    """(test, measure, mazes, a cell for each agent) of each row; the first names the learners.
+    """(test, measure, mazes, a cell for each agent) of each row; the first names the learners, and those of matched
+    random mazes follow their test.
 
     :param paper: the separator before the paper's figure; None for ours alone.
     """
     found = [("learner", "", "", *map(learner, columns.values()))]
     measures = (*MEASURES, RETURN) if _have_return(columns) else MEASURES
     for test in rows_of(columns.values()):
-        tests = [column["tests"][test] for column in columns.values()]
-        mazes = sorted({one["mazes"] for one in tests})
-        counts = f"{mazes[0]}" if len(mazes) == 1 else f"{mazes[0]} to {mazes[-1]}"
-        for i, measure in enumerate(measures):
-            cells = (cell(column, test, measure, paper) for column in columns.values())
-            found.append(("" if i else _WORDS.get(test, test), measure, "" if i else counts, *cells))
+        for name, shown, theirs in (
+            (_WORDS.get(test, test), columns, paper),
+            (f"{_WORDS.get(test, test)}, matched", _controls(columns, test), None),
+        ):
+            mazes = sorted({column["tests"][test]["mazes"] for column in shown.values()})
+            counts = f"{mazes[0]}" if len(mazes) == 1 else f"{mazes[0]} to {mazes[-1]}" if mazes else ""
+            for i, measure in enumerate(measures if shown else ()):
+                cells = (cell(column, test, measure, theirs) for column in shown.values())
+                found.append(("" if i else name, measure, "" if i else counts, *cells))
     return found
+
+
+def _controls(columns: Columns, test: str) -> Columns:
+    """The columns with the matched random mazes of a test in its place; none where no agent played any."""
+    none = {"mazes": 0, "runs": 0, "reason": None}
+    found = {
+        name: {**column, "tests": {test: column["tests"][test].get(MATCHED, none)}} for name, column in columns.items()
+    }
+    return found if any(column["tests"][test]["mazes"] for column in found.values()) else {}
+
+
+def shapes_told(columns: Columns) -> list[str]:
+    """How close matched random mazes are to their tests, by agent, whose tests are its own."""
+    return [f"{name}: {line}" for name, column in agents_of(columns).items() for line in told_shapes(column["tests"])]
 
 
 def cell(column: Mapping[str, Any], test: str, measure: str, paper: str | None = None) -> str:
@@ -245,6 +272,8 @@ class Overview:
             yield ""
             names, title = names[count:], None
         yield how_to_read(self.columns, self.paper)
+        if shapes := shapes_told(self.columns):
+            yield "\n".join(["How close:", *shapes])
         if reasons := why_none(self.columns):
             yield "\n".join(['Why there is "-":', *reasons])
 
@@ -273,13 +302,22 @@ def markdown(columns: Columns, paper: bool) -> list[str]:
     lines += ["", how_to_read(columns, paper)]
     if paper and (shorter := falls_short(columns)):
         lines += ["", "What falls short of the paper's rho_g:", "", *(f"- {one}" for one in shorter)]
+    if shapes := shapes_told(columns):
+        lines += ["", "How close matched random mazes are to their tests:", "", *(f"- {line}" for line in shapes)]
     if reasons := why_none(columns):
         lines += ["", 'Why there is "-":', "", *(f"- {reason}" for reason in reasons)]
     return lines
 
 
 def short(columns: Columns) -> list[str]:
-    """The table in Markdown as the README has it: rho_g / rho_p of each test, the paper's figures below ours."""
+    """The table in Markdown as the README has it: rho_g / rho_p of each test, the paper's figures below ours, and those
+    of matched random mazes after their test."""
+
+    def both(found: Mapping[str, Any]) -> str:
+        if not found["mazes"]:
+            return "-"
+        return " / ".join(f"{100 * found[measure]['mean']:.1f}" for measure in ("rho_g", "rho_p"))
+
     lines = [f"| rho_g / rho_p, % | {' | '.join(columns)} |", "| --- |" + " ---: |" * len(columns)]
     theirs = ["<br>paper TD3" if column["agent"] in TABLE_1 else "" for column in columns.values()]
     ours = map(learner, columns.values())
@@ -287,16 +325,16 @@ def short(columns: Columns) -> list[str]:
     for test in rows_of(columns.values()):
         cells = []
         for column in columns.values():
-            found, published = column["tests"][test], TABLE_1.get(column["agent"], {}).get(test)
-            ours = "-"
-            if found["mazes"]:
-                ours = " / ".join(f"{100 * found[measure]['mean']:.1f}" for measure in ("rho_g", "rho_p"))
+            ours, published = both(column["tests"][test]), TABLE_1.get(column["agent"], {}).get(test)
             if published is not None:
                 figures = [published.get(measure) for measure in ("rho_g", "rho_p")]
                 theirs = " / ".join("-" if one is None else f"{one[0]:.1f}" for one in figures) if any(figures) else "-"
                 ours += f"<br>paper {theirs}"
             cells.append(ours)
         lines.append(f"| {_WORDS.get(test, test)} | {' | '.join(cells)} |")
+        if controls := _controls(columns, test):
+            cells = [both(column["tests"][test]) for column in controls.values()]
+            lines.append(f"| {_WORDS.get(test, test)}, matched | {' | '.join(cells)} |")
     return lines
 
 
@@ -322,7 +360,15 @@ class HALMARuns(Kind):
     options = Options
     last = EVALUATION
     rests_on: ClassVar = {"splits": "gumption.envs.halma.splits:SCHEMA"}
-    code = ("envs/halma", "agents/halma", "data/digits")
+    code = (
+        "envs/halma",
+        "agents/halma",
+        "agents/learners/mpo.py",
+        "agents/learners/parameters.py",
+        "agents/learners/replay.py",
+        "agents/learners/td3.py",
+        "data/digits",
+    )
     kept = ("TD3 on HALMA, with knowledge", "SPACE")
 
     def settings(self, options: Options, device: str) -> dict[str, Any]:
@@ -352,7 +398,7 @@ class HALMARuns(Kind):
         else:
             run = train_halma(HALMAConfig(**job.settings), job.directory, resume=True, progress=progress)
         splits = make_splits(read_run(job.directory), job.directory / SPLITS, seed=job.seed, mazes=MAZES)
-        evaluation = evaluate_splits(run, splits, seeds=SEEDS, beside=comparisons(run))
+        evaluation = evaluate_splits(run, splits, seeds=SEEDS, matched=True, beside=comparisons(run))
         save_evaluation(job.directory / EVALUATION, evaluation)
 
     def words(self, found: Mapping[str, Any]) -> str:
@@ -438,10 +484,7 @@ class HALMARuns(Kind):
         rows, heading = results["rows"], f"{results['figure']}: {results['title']}"
         if experiment.varied:
             setting, label = experiment.varied
-            agents: dict[str, dict[Any, Mapping[str, Any]]] = {}
-            for row in rows:
-                agents.setdefault(row["column"]["agent"], {})[row["settings"][setting]] = row["column"]
-            written += plot_ablation(agents, directory / "ablation", label, heading)
+            written += plot_ablation(over_setting(rows, setting), directory / "ablation", label, heading)
         else:
             written += plot_table(agents_of(_columns(rows)), directory / "table", heading, results["paper"])
             curves = {row["condition"]: row["curve"] for row in rows}
@@ -488,6 +531,14 @@ def _columns(rows: Sequence[Row]) -> dict[str, Mapping[str, Any]]:
         addition = row["condition"].removeprefix(row["column"]["agent"])
         found |= {column["agent"] + addition: column for column in row.get("beside", ())}
     return found
+
+
+def over_setting(rows: Sequence[Row], setting: str) -> dict[str, dict[Any, Mapping[str, Any]]]:
+    """The columns of rows by agent and by the value of a setting, for `plot_ablation`."""
+    agents: dict[str, dict[Any, Mapping[str, Any]]] = {}
+    for row in rows:
+        agents.setdefault(row["column"]["agent"], {})[row["settings"][setting]] = row["column"]
+    return agents
 
 
 def _curve(runs: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] | None:
@@ -560,17 +611,24 @@ _VISUAL: dict[str, dict[str, Any]] = {
     "CNN+TRAN": {"agent": "cnn+tran"},
     "SPACE": {"agent": "space"},
 }
+# With the panels that the paper's agents saw, as we read it. Only CNN+MLP has saved results.
+_FIXED: dict[str, dict[str, Any]] = {
+    name: {"agent": agent, "panels": "fixed"}
+    for name, agent in (("CNN+MLP", "cnn+mlp"), ("CNN+TRAN", "cnn+tran"), ("SPACE", "space"))
+}
 
 
 def _conditions(agents: Mapping[str, Mapping[str, Any]]) -> dict[str, Condition]:
     return {name: Condition(settings) for name, settings in agents.items()}
 
 
-def _over(setting: str, values: Sequence[int], words: str) -> dict[str, Condition]:
-    """Every symbolic agent with every value of a setting."""
+def _over(
+    setting: str, values: Sequence[int], words: str, agents: Mapping[str, Mapping[str, Any]] = _SYMBOLIC
+) -> dict[str, Condition]:
+    """Every agent with every value of a setting."""
     return {
         f"{name}, {words.format(value)}": Condition({**settings, setting: value})
-        for name, settings in _SYMBOLIC.items()
+        for name, settings in agents.items()
         for value in values
     }
 
@@ -634,7 +692,8 @@ EXPERIMENTS: dict[str, Experiment] = {
             "Table 1, visual",
             "Agents that see panels of handwritten digits, max_opt_len 1",
             KIND,
-            _conditions(_VISUAL),
+            _conditions(_VISUAL)
+            | {f"{name}, fixed panels": Condition(_FIXED[name], on_demand=True) for name in ("CNN+TRAN", "SPACE")},
             "Section 4: under visual observation all agents fail the generalization tests, even in the easiest setup; "
             "SPACE agents perform worse than CNN+TRAN agents even under random split.",
             "Panels are redrawn at each look. With fixed panels each cell of a maze has one picture, as we read the "
@@ -667,6 +726,17 @@ EXPERIMENTS: dict[str, Experiment] = {
             "Section G.2: performance degrades on all measures as max_opt_len increases; the efficiency drops "
             "significantly from max_opt_len 3 on in the diagnostic tests.",
             _GUIDED_NOTE,
+            base=BASE,
+            varied=("max_opt_len", "max_opt_len"),
+        ),
+        Experiment(
+            "halma-visual-options",
+            "Figure S16",
+            "Longer options, with pictures",
+            KIND,
+            _over("max_opt_len", (1, 3, 5), "max_opt_len {}", _FIXED),
+            "Section G.2: with visual observations performance degrades as max_opt_len increases, as with symbols.",
+            "With fixed panels, one picture for each cell of a maze. SPACE is pretrained once for all seeds.",
             base=BASE,
             varied=("max_opt_len", "max_opt_len"),
         ),

@@ -24,9 +24,10 @@ from gumption.agents.halma.evaluation import (
 from gumption.data import InputError
 from gumption.data.sealed import write_sealed
 from gumption.envs.halma import HALMAVectorEnv, Mazes, sample_mazes
-from gumption.envs.halma.diagnostics import SPLITS, Record
+from gumption.envs.halma.diagnostics import SPLITS, Record, matched_mazes, shape_of
 from gumption.envs.halma.maze import justified_moves
 from gumption.envs.halma.splits import Splits
+from gumption.scripts.halma.experiments import markdown
 
 
 class Explorer:
@@ -173,6 +174,58 @@ def test_an_agent_of_fixed_panels_is_tested_with_them():
 def test_bad_evaluations(seeds, max_opt_len, message):
     with pytest.raises(InputError, match=message):
         evaluate_splits(Run(Explorer()), make_splits(max_opt_len, T=1), seeds=seeds)
+
+
+# ---- controls: random mazes of the same shape
+
+
+def test_random_mazes_of_the_same_shape_stand_beside_generated_tests(explored):
+    splits, alone = explored
+    made = Splits({**splits.records, "mine": splits.records["RT"]}, splits.manifest)
+    found = evaluate_splits(Run(Explorer()), made, matched=True, beside={"random": lambda _: RandomActor(5)})
+    told = found["tests"]
+    assert {test for test in told if "matched" in told[test]} == {"ST-1", "AnT", "mine", DYNAMIC}
+    for test, mazes in splits.items():
+        if test in ("ST-1", "AnT"):
+            control = matched_mazes(mazes, but=splits["T"])
+            assert told[test]["matched"]["rho_p"]["per_maze"] == pytest.approx(efficiency(control).tolist(), abs=1e-5)
+            way = told[test]["matched"]["shape"]["way"]
+            assert way["test"] == way["random"] == pytest.approx(shape_of(mazes)[:, 0].mean(), abs=1e-5)
+            assert way["difference"] == 0
+    both = [told[test]["matched"]["rho_p"]["per_maze"] for test in ("ST-1", "AnT", DYNAMIC)]
+    assert both[2] == both[0] + both[1]
+    assert not any("matched" in one for one in found["beside"]["random"].values()), (
+        "only the run's own actor plays them"
+    )
+    for test in ("T", "ST-1"):
+        same = {key: value for key, value in told[test].items() if key != "matched"}
+        assert same == alone["tests"][test], "the tests themselves are played as without controls"
+    column = columns([found, {**found, "config": {**found["config"], "seed": 1}}])["MLP"]["tests"]["AnT"]
+    assert column["matched"]["runs"] == 2
+    assert column["matched"]["shape"] == told["AnT"]["matched"]["shape"]
+
+
+def test_a_table_shows_controls_where_an_agent_has_played_them(explored):
+    splits, alone = explored
+    found = evaluate_splits(Run(Explorer()), splits, matched=True)
+    text = "\n".join(markdown(columns([found]), paper=True))
+    assert "| ST-1, matched | rho_a | 4 | 100.0 ± 0.0" in text
+    assert "| all diagnostic, matched | rho_a | 7 |" in text
+    assert '"Matched" are random mazes with ways as long' in text
+    assert "- MLP: ST-1 and its matched random mazes: way " in text
+    assert "matched" not in "\n".join(markdown(columns([alone]), paper=True)).lower()
+    other = {**alone, "config": {**alone["config"], "agent": "lstm"}, "agent": "LSTM"}
+    text = "\n".join(markdown(columns([found, other]), paper=False))
+    assert "| ST-1, matched | rho_a | 0 to 4 | 100.0 ± 0.0 (100.0 to 100.0) | - |" in text
+
+
+def test_tests_of_different_readings_are_different_columns(explored):
+    splits, _ = explored
+    literal = Splits(splits.records, {**splits.manifest, "parameters": {"seed": 0, "knowledge_base": "literal"}})
+    runs = [evaluate_splits(Run(Explorer()), of, seeds=(0,), tests=["T"]) for of in (splits, literal)]
+    assert "choices" not in runs[0]
+    assert runs[1]["choices"] == {"knowledge_base": "literal"}
+    assert list(columns(runs)) == ["MLP", "MLP, knowledge_base literal"]
 
 
 # ---- columns

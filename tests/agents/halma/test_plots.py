@@ -7,8 +7,17 @@ import pytest
 from PIL import Image
 
 from gumption.agents.halma.evaluation import MEASURES, ROWS
-from gumption.agents.halma.plots import plot_ablation, plot_learning, plot_table, read_learning
+from gumption.agents.halma.grammar import grammar, learned, plot_grammar
+from gumption.agents.halma.plots import (
+    hitmaps,
+    plot_ablation,
+    plot_hitmaps,
+    plot_learning,
+    plot_table,
+    read_learning,
+)
 from gumption.data import InputError
+from gumption.envs.halma import KnowledgeBases, Memory, Primitive, Rules
 
 
 def column(value: float, runs: int = 2, missing: tuple[str, ...] = ()) -> dict:
@@ -28,6 +37,121 @@ def column(value: float, runs: int = 2, missing: tuple[str, ...] = ()) -> dict:
 
 COLUMNS = {"MLP": column(0.5, missing=("AfT-3",)), "LSTM": column(0.0), "written strategy + KG": column(0.97, runs=1)}
 PAPER = {"MLP": {"T": {"rho_a": (94.8, 4.1), "rho_g": None}, "AnT": {"rho_g": (35.0, 7.0)}}}
+
+
+def test_an_ablation_shows_tests_of_one_s_own(tmp_path):
+    own = column(0.4)
+    own["tests"]["bushy"] = own["tests"]["T"]
+    _, svg = plot_ablation({"MLP": {1: own, 3: column(0.5)}}, tmp_path / "ablation", "max_opt_len")
+    assert ">bushy<" in svg.read_text(encoding="utf-8")
+
+
+def lived() -> KnowledgeBases:
+    """Red 5 fell to 3 by left 2 three times, and was used up by left 2+3 three times and by 3+2 once; green 4, too."""
+    rows = np.zeros((4, 11), dtype=np.int8)
+    rows[0, 4], rows[1, 4], rows[2, 7] = 5, 3, 4
+    moves = [([0, 2, 0], 0, 1, 3), ([0, 2, 3], 0, 3, 3), ([0, 3, 2], 0, 3, 1), ([3, 3, 1], 2, 3, 3)]
+    options, before, after = zip(*(move[:3] for move in moves for _ in range(move[3])), strict=True)
+    return KnowledgeBases.of(Memory.of(2, rows[list(before)], list(options), rows[list(after)]))
+
+
+def test_hitmaps_are_the_visits_and_what_the_threshold_leaves(tmp_path):
+    found = hitmaps(lived())
+    assert list(found) == ["KB_S", "KB_C", "KB_A"]
+    visits, inside = found["KB_C"]
+    assert visits[5, 3].tolist() == [3, 0, 0, 0, 3]
+    assert inside[5, 3].tolist() == [True, False, False, False, True]
+    assert visits.sum() == 6
+    visits, inside = found["KB_A"]
+    assert visits[5, 4].tolist() == [0, 0, 0, 0, 3], "the two digits have different types"
+    assert np.argwhere(inside).tolist() == [[5, 4, 4]]
+    png, svg = plot_hitmaps(lived(), tmp_path / "hitmaps", "Mine")
+    assert "KB_C, left: 1 pairs" in svg.read_text(encoding="utf-8")
+    again, _ = plot_hitmaps(lived(), tmp_path / "again", "Mine")
+    assert again.read_bytes() == png.read_bytes()
+
+
+def test_the_grammar_is_that_of_appendix_b():
+    graph = grammar(3)
+    kinds = {level: {graph.nodes[node]["kind"] for node in graph if node[0] == level} for level, _ in graph}
+    assert kinds == {
+        "panels": {"or"},
+        "panel": {"set"},
+        "colour": {"or"},
+        "digit": {"terminal"},
+        "options": {"or"},
+        "length": {"or"},
+        "option": {"and"},
+        "primitive": {"terminal"},
+    }
+    assert [node[1] for node in graph.successors(("length", 5))] == [(2, 3), (1, 1, 3), (1, 2, 2)]
+    assert {node[1] for node in graph.successors(("option", (2, 3)))} == {0, 2, 3}, "a zero fills the option up"
+    assert {node[1] for node in graph.successors(("option", (1, 2, 2)))} == {1, 2}
+    assert list(graph.successors(("digit", 5))) == [("length", 5)]
+    assert graph.edges[("digit", 5), ("length", 5)]["relation"] == "usedUpBy"
+    for _, bag in (node for node in graph if node[0] == "option"):
+        assert (len(bag) <= 3, sum(bag) <= 9) == (True, True)
+    assert len([node for node in grammar(5) if node[0] == "option"]) == 39
+
+
+def test_what_an_agent_has_learned_of_the_grammar(tmp_path):
+    visits = learned(lived(), 0)
+    assert visits == {
+        ("digit", 5): 4,
+        ("length", 5): 4,
+        ("option", (2, 3)): 4,
+        ("primitive", 2): 4,
+        ("primitive", 3): 4,
+    }
+    assert set(learned(lived(), 3)) == {
+        ("digit", 4),
+        ("length", 4),
+        ("option", (1, 3)),
+        ("primitive", 1),
+        ("primitive", 3),
+    }
+    assert learned(lived(), 1) == {}
+    _, svg = plot_grammar(tmp_path / "own", lived())
+    text = svg.read_text(encoding="utf-8")
+    assert "left: 1 of 9 digits understood, by 1 of 9 options" in text
+    assert ">2+3  (4)<" in text
+    _, svg = plot_grammar(tmp_path / "world", max_opt_len=2)
+    assert "all panels" in svg.read_text(encoding="utf-8")
+
+
+jump = Primitive("jump", 2, lambda mazes: mazes.ahead(2))
+
+
+def test_hitmaps_and_grammar_of_a_world_of_other_rules(tmp_path):
+    rules = Rules(side=12, primitives=f"0,1,5,{__name__}:jump")
+    walls = np.zeros((4, 11), dtype=np.int8)
+    walls[:3, 4] = 11, 3, 2  # to the left; 11 is used up by 5+5+1, 3 by 1+jump, and 2 by jump
+    options = [[0, 2, 2, 1], [0, 1, 3, 0], [0, 3, 0, 0]]
+    memory = Memory.of(3, np.repeat(walls[:3], 3, 0), np.repeat(options, 3, 0), np.repeat(walls[3:], 9, 0), rules=rules)
+    knowledge = KnowledgeBases.of(memory)
+    assert {name: of.shape for name, (of, _) in hitmaps(knowledge).items()} == dict.fromkeys(
+        ("KB_S", "KB_C", "KB_A"), (12, 12, 5)
+    )
+    visits, inside = hitmaps(knowledge)["KB_A"]
+    assert [(*pair, int(visits[*pair])) for pair in np.argwhere(inside)[:, :3].tolist() if pair[2] == 0] == [
+        (3, 2, 0, 3), (11, 2, 0, 3), (11, 3, 0, 3)
+    ]  # fmt: skip
+    _, svg = plot_hitmaps(knowledge, tmp_path / "hitmaps")
+    assert ">11<" in svg.read_text(encoding="utf-8")
+    found = learned(knowledge, 0)
+    assert {node[1]: visits for node, visits in found.items() if node[0] == "option"} == {
+        (1, 2, 2): 3,
+        (1, 3): 3,
+        (3,): 3,
+    }
+    assert {node[1] for node in found if node[0] == "length"} == {11, 3, 2}
+    assert set(found) <= set(grammar(3, rules))
+    _, svg = plot_grammar(tmp_path / "own", knowledge)
+    text = svg.read_text(encoding="utf-8")
+    assert "left: 3 of 11 digits understood, by 3 of " in text
+    assert ">1+jump  (3)<" in text
+    _, svg = plot_grammar(tmp_path / "world", max_opt_len=2, rules=rules)
+    assert ">5+jump<" in svg.read_text(encoding="utf-8")
 
 
 def test_a_table_is_drawn_small_and_as_both_kinds(tmp_path):

@@ -38,8 +38,8 @@ def make_knowledge() -> MakeKnowledge:
         sightings = semantics.copy()
         for (d1, d2, x), times in (shown or {}).items():
             sightings[d1, d2, DIRECTIONS.index(x)] += times
-        used = [(digit, DIRECTIONS.index(x), digit, threshold) for digit, x in sorted(set(a))]
-        options = np.array(used, dtype=np.int64).reshape(-1, 4)
+        used = [(digit, *[DIRECTIONS.index(x)] * 2, digit, threshold) for digit, x in sorted(set(a))]
+        options = np.array(used, dtype=np.int64).reshape(-1, 5)
         affordance = np.zeros((10, 4), dtype=np.int64)
         affordance[options[:, 0], options[:, 1]] = threshold
         rows = np.zeros((0, 11), dtype=np.int8) if panels is None else np.unique(panels, axis=0)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import product
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gumption.envs.halma.diagnostics import TESTS, Pair, definitions, diagnose
+from gumption.data import InputError
+from gumption.envs.halma import Maze, Mazes, path_of_rank, rank_of_path, sample_mazes
+from gumption.envs.halma.diagnostics import (
+    TESTS,
+    Pair,
+    definitions,
+    diagnose,
+    draw_maze,
+    matched_mazes,
+    shape_of,
+)
+from gumption.envs.halma.generator import ranks_of_length
 from gumption.envs.halma.knowledge_base import KnowledgeBases
 from gumption.envs.halma.maze import DIRECTIONS
 from gumption.envs.halma.memory import VALID, Memory
@@ -258,3 +270,48 @@ REST = [pair for pair in ALL if pair[:2] not in ((9, 8), (9, 7))]  # leaves two 
 )
 def test_the_reason_why_a_test_asks_nothing(make_knowledge, known, test, reason) -> None:
     assert diagnose(make_knowledge(**known)).reasons[test] == reason
+
+
+# ---- controls
+
+
+def of_one_pair(count: int) -> Mazes:
+    rng = np.random.default_rng(1)
+    return Mazes(draw_maze(rng, Pair(7, 4, "up"))[0] for _ in range(count))
+
+
+def test_a_shape_is_that_of_the_mazes() -> None:
+    mazes = of_one_pair(5)
+    for maze, (way, ends, crossings) in zip(mazes, shape_of(mazes).tolist(), strict=True):
+        assert way == len(maze.optimal_path) - 1
+        assert ends == sum(maze.degree(cell) == 1 for cell in maze.cells if cell not in (maze.start, maze.goal))
+        assert crossings == len(maze.crossings)
+
+
+def test_matched_random_mazes_have_the_shape_of_the_test() -> None:
+    mazes, training = of_one_pair(20), sample_mazes(50, 0)
+    found = matched_mazes(mazes, seed=3, but=training)
+    ours, theirs = shape_of(mazes), shape_of(found)
+    np.testing.assert_array_equal(theirs[:, 0], ours[:, 0])
+    assert np.abs(ours - theirs)[:, 1:].mean() < 0.5
+    unmatched = shape_of(Mazes(sample_mazes(20, 0, 5, 5)))
+    assert abs(unmatched[:, 0].mean() - ours[:, 0].mean()) > 2, "random mazes have longer ways"
+    paths = {rank_of_path(maze.optimal_path) for maze in (*mazes, *training)}
+    own = [rank_of_path(maze.optimal_path) for maze in found]
+    assert len({*paths, *own}) == len(paths) + len(own)
+    assert matched_mazes(mazes, seed=3, but=training).fingerprint == found.fingerprint
+    assert matched_mazes(mazes, seed=4, but=training).fingerprint != found.fingerprint
+
+
+def test_more_short_ways_than_there_are_cannot_be_matched() -> None:
+    mazes = Mazes(Maze((0, 0), goal, [((0, 0), goal)]) for goal in ((1, 0), (0, 1), (-1, 0)))
+    with pytest.raises(InputError, match="there are 1 other ways of 1 cells; 3 mazes need one each"):
+        matched_mazes(mazes)
+
+
+@pytest.mark.parametrize("length", [1, 2, 9, 18, 19])
+def test_the_ranks_of_a_length_are_those_of_its_paths(length) -> None:
+    ranks = ranks_of_length(length)
+    assert len(ranks) == sum(comb(length, x) * (1 + (x > 0)) * (1 + (x < length)) for x in range(length + 1)
+                             if x <= 9 and length - x <= 9)  # fmt: skip
+    assert {len(path_of_rank(int(rank))) for rank in ranks[:: max(1, len(ranks) // 50)]} <= {length + 1}

@@ -137,6 +137,23 @@ def test_a_graph_gives_the_knowledge_bases_back(known, graph, tmp_path, file):
             getattr(back, name)
 
 
+def test_a_graph_gives_literal_knowledge_bases_back(tmp_path):
+    """With options of another direction than the digit's, and without what no agent saw."""
+    row = np.zeros((5, 11), dtype=np.int8)
+    row[0, [4, 5]], row[1, 7], row[2, [4, 5]], row[3, [4, 7]] = (5, 3), 3, (5, 3), (4, 3)
+    memory = Memory.of(2, row[[0, 2, 0]], [[1, 1, 2], [1, 3, 0], [1, 3, 0]], row[[1, 3, 4]], flags=[1, 1, 7])
+    known = KnowledgeBases.of(memory, 1, knowledge_base="literal", last_panel="dropped")
+    graph = KnowledgeGraph()
+    known.add_to(graph, "r")
+    assert ("red 5", "affords", "up 1+2") in set(graph.triples(graph="halma/r"))
+    assert graph.annotations("halma/r")["knowledgeBase"] == "literal"
+    graph.save(tmp_path / "kb.nq")
+    back = KnowledgeBases.from_graph(KnowledgeGraph.load(tmp_path / "kb.nq"), "halma/r")
+    assert (back.fingerprint, back.choices) == (known.fingerprint, known.choices)
+    assert back.choices == {"knowledge_base": "literal", "last_panel": "dropped"}
+    assert back.affordance_options.tolist() == known.affordance_options.tolist()
+
+
 def test_the_graph_says_what_it_was_made_of(known, graph):
     for name in ("halma/first run", "halma/first run/evidence"):
         assert graph.annotations(name) == {

@@ -61,7 +61,8 @@ def test_up_2_and_3_uses_up_orange_5():
     )
     assert entries(known.affordance) == {(5, UP): 3, (3, UP): 1}
     two_three, three_two = 2 * 4 + 3, 3 * 4 + 2
-    assert known.affordance_options.tolist() == [[3, UP, 3, 1], [5, UP, two_three, 2], [5, UP, three_two, 1]]
+    uses = [[3, UP, UP, 3, 1], [5, UP, UP, two_three, 2], [5, UP, UP, three_two, 1]]
+    assert known.affordance_options.tolist() == uses
     assert entries(known.causality) == {(9, 6, UP): 1}
     assert entries(known.a) == {(5, UP, 3, UP): 1}
 
@@ -110,6 +111,110 @@ def test_digits_of_other_directions_say_nothing_about_a_move():
 def test_a_digit_is_used_up_when_the_option_is_as_long_and_it_is_gone(before, after, used):
     known = KnowledgeBases.of(memory_of((panel(**before), [LEFT, 1, 1], panel(**after), VALID)))
     assert entries(known.affordance) == ({(2, LEFT): 1} if used else {})
+
+
+# ---- Appendix D to the letter: no axis and no length is named
+
+
+def literal(*moves: Move, **settings) -> KnowledgeBases:
+    return KnowledgeBases.of(memory_of(*moves), 1, knowledge_base="literal", **settings)
+
+
+@pytest.mark.parametrize(
+    ("before", "option", "after", "changed", "gone"),
+    [
+        # Up a side corridor: the wall to the left is another one. Strict counts nothing at all.
+        ({"left": (0, 5)}, [UP, 2], {"left": (0, 3), "down": (0, 2)}, {(5, 3, LEFT)}, set()),
+        # A crossing was passed, and the next one is 4 away.
+        ({"left": (1, 9)}, [LEFT, 2], {"left": (4, 7)}, {(9, 7, LEFT), (4, 1, LEFT)}, set()),
+        # Out of a corridor: red 5 is gone, though nobody went 5 to the left.
+        ({"left": (0, 5), "up": (0, 3)}, [UP, 3], {"down": (0, 3)}, set(), {(5, LEFT, UP), (3, UP, UP)}),
+        # Past a crossing by more than its distance: red 2 is gone.
+        ({"left": (2, 6)}, [LEFT, 3], {"left": (0, 3)}, {(6, 3, LEFT)}, {(2, LEFT, LEFT)}),
+        # Crossing and wall show one value: one visit.
+        ({"left": (2, 2)}, [LEFT, 2], {}, set(), {(2, LEFT, LEFT)}),
+        # The panel shows red 2 as before, now of the wall.
+        ({"left": (2, 4)}, [LEFT, 2], {"left": (0, 2)}, {(4, 2, LEFT)}, set()),
+        # Strict counts red 2 as used up; by the text it changed into 3.
+        ({"left": (2, 6)}, [LEFT, 2], {"left": (3, 4)}, {(6, 4, LEFT), (3, 2, LEFT)}, set()),
+        # As strict: red 5, left 5.
+        ({"left": (0, 5)}, [LEFT, 3, 2], {"right": (0, 5)}, set(), {(5, LEFT, LEFT)}),
+    ],
+)
+def test_literal_knowledge_bases_are_what_appendix_d_says(before, option, after, changed, gone):
+    known = literal((panel(**before), option, panel(**after), VALID))
+    assert set(entries(known.causality)) == changed
+    assert {tuple(row[:3]) for row in known.affordance_options.tolist()} == gone
+    assert known.affordance_options[:, 4].tolist() == [1] * len(gone)
+    assert set(entries(known.understood)) == {(digit, type_) for digit, type_, _ in gone}
+
+
+def test_where_strict_and_literal_differ():
+    aside = [(panel(left=(0, 5), up=(0, 3)), [UP, 3], panel(left=(0, 4), down=(0, 3)), VALID)] * 3
+    strict = KnowledgeBases.of(memory_of(*aside))
+    assert (entries(strict.c), entries(strict.understood)) == ({}, {(3, UP): 1})
+    told = KnowledgeBases.of(memory_of(*aside), knowledge_base="literal")
+    assert (entries(told.c), entries(told.understood)) == ({(5, 4, LEFT): 1}, {(3, UP): 1})
+    assert entries(told.semantics) == entries(strict.semantics)
+    assert (told.knowledge_base, told.choices) == ("literal", {"knowledge_base": "literal"})
+    assert told.fingerprint != strict.fingerprint
+
+
+def test_an_option_that_made_a_digit_of_another_direction_disappear_keeps_its_own():
+    known = literal((panel(left=(0, 5), up=(0, 3)), [UP, 1, 2], panel(down=(0, 3)), VALID))
+    assert ("red 5", "affords", "up 1+2") in known.facts()
+    assert ("red 5", "indicates", "left") in known.facts()
+    assert ("up 1+2", "hasDirection", "up") in known.facts()
+    assert ("use:r:red 5:up 1+2", "hasOption", "up 1+2") in known.evidence("r")
+
+
+def test_what_an_invalid_move_shows_is_no_change_in_either_reading():
+    rest = panel(left=(3, 5))
+    for reading in ("strict", "literal"):
+        known = KnowledgeBases.of(memory_of((rest, [UP, 3], rest, 0)), 1, knowledge_base=reading)
+        assert not known.causality.any()
+        assert not known.affordance.any()
+
+
+@pytest.mark.parametrize("reading", ["strict", "literal"])
+def test_the_panel_at_the_goal_is_counted_or_dropped(reading):
+    """s' of a trial's last move is never shown to the agent."""
+    goal = panel(goal=(0, 0), right=(3, 7), left=(0, 2))
+    into = (panel(right=(2, 9)), [RIGHT, 2], goal, VALID | REACHED | TRIAL_OVER)
+    counted = KnowledgeBases.of(memory_of(into), 1, knowledge_base=reading)
+    dropped = KnowledgeBases.of(memory_of(into), 1, knowledge_base=reading, last_panel="dropped")
+    assert entries(counted.sightings) == {(9, 2, RIGHT): 1, (7, 3, RIGHT): 1}
+    assert entries(dropped.sightings) == {(9, 2, RIGHT): 1}
+    assert (9, 7, RIGHT) in entries(counted.causality)
+    assert not dropped.causality.any()
+    assert (len(counted.panels), len(dropped.panels)) == (2, 1)
+    assert not dropped.affordance.any()
+    assert entries(dropped.semantics) == entries(counted.semantics) == {(9, 2, RIGHT): 1}
+    on = (*into[:3], VALID)  # a move that ends no trial counts in any case
+    assert entries(KnowledgeBases.of(memory_of(on), 1, last_panel="dropped").causality)
+
+
+def test_the_first_reading_has_the_fingerprint_that_it_always_had():
+    """Splits and graphs that were made before there were two readings are of strict knowledge bases."""
+    moves = [
+        (panel(goal=(0, 0), left=(3, 5)), [LEFT, 2], panel(goal=(0, 0), left=(1, 3)), VALID),
+        (panel(goal=(0, 0), up=(0, 5)), [UP, 2, 3], panel(goal=(0, 0), down=(0, 5)), VALID | REACHED | TRIAL_OVER),
+    ]
+    known = KnowledgeBases.of(memory_of(*moves), 1)
+    assert known.fingerprint == "5e7bf1ba1bd0dcbc766236ef64d921a15836d3a355d917c2c5e42a10e7505897"
+    others = [
+        KnowledgeBases.of(memory_of(*moves), 1, knowledge_base="literal"),
+        KnowledgeBases.of(memory_of(*moves), 1, last_panel="dropped"),
+        KnowledgeBases.of(memory_of(*moves), 1, knowledge_base="literal", last_panel="dropped"),
+    ]
+    assert len({known.fingerprint, *(one.fingerprint for one in others)}) == 4
+
+
+def test_readings_that_there_are_not():
+    with pytest.raises(InputError, match="knowledge_base is 'wide'; it can be strict, literal"):
+        KnowledgeBases.of(memory_of((panel(), [UP, 1], panel(), VALID)), knowledge_base="wide")
+    with pytest.raises(InputError, match="last_panel is 'seen'; it can be counted, dropped"):
+        KnowledgeBases.of(memory_of((panel(), [UP, 1], panel(), VALID)), last_panel="seen")
 
 
 def test_an_invalid_move_is_seen_and_not_understood():
@@ -180,7 +285,7 @@ def test_an_empty_memory_knows_nothing():
     known = KnowledgeBases.of(Memory.of(5, nothing, np.zeros((0, 6)), nothing))
     assert not any(table.any() for table in (known.semantics, known.sightings, known.causality, known.affordance))
     assert known.panels.shape == (0, 11)
-    assert known.affordance_options.shape == (0, 4)
+    assert known.affordance_options.shape == (0, 5)
     assert known.facts() == []
     assert known.evidence("r") == []
 
@@ -217,7 +322,7 @@ def assert_as_by_hand(memory: Memory) -> None:
     known, told = KnowledgeBases.of(memory), by_hand(memory)
     for name in ("semantics", "sightings", "causality"):
         assert entries(getattr(known, name)) == told[name]
-    uses = {(d, x, np.base_repr(code, 4)): n for d, x, code, n in known.affordance_options.tolist()}
+    uses = {(d, x, np.base_repr(code, 4)): n for d, x, _, code, n in known.affordance_options.tolist()}
     assert uses == told["uses"]
     assert known.affordance.sum() == sum(told["uses"].values())
     panels = {tuple(row): count for row, count in zip(known.panels.tolist(), known.panel_counts.tolist(), strict=True)}

@@ -29,6 +29,7 @@ from gumption.envs.halma import (
     read_memory,
     sample_mazes,
 )
+from gumption.envs.halma.diagnostics import Pair, draw_maze, matched_mazes, shape_of
 from gumption.envs.halma.facts import HALMAFacts, facts
 from gumption.envs.halma.generator import PanelStatistics, sample_statistics
 from gumption.envs.halma.rules import RULES
@@ -117,14 +118,28 @@ def test_a_memory_carries_the_rules_to_knowledge_bases_and_tests(tmp_path, rules
     assert loaded.rules == Rules(**rules)
     assert all(splits.manifest["parameters"][name] == value for name, value in rules.items())
     assert check_splits(loaded, made.knowledge, made.mazes) == []
-    for test in loaded:
-        player = HALMAVectorEnv(len(loaded[test]), mazes=loaded[test], autoreset_mode="SameStep")
+    literal = read_memory(tmp_path / "memory", knowledge_base="literal", last_panel="dropped")
+    own = make_splits(literal, tmp_path / "own", mazes=2, own={"asking": asking})
+    assert (own.rules, own.choices) == (loaded.rules, literal.knowledge.choices)
+    controls = matched_mazes(own["asking"], but=made.mazes)
+    assert shape_of(controls)[:, 0].tolist() == shape_of(own["asking"])[:, 0].tolist()
+    for mazes in (*loaded.values(), own["asking"], controls):
+        player = HALMAVectorEnv(len(mazes), mazes=mazes, autoreset_mode="SameStep")
         assert player.rules == Rules(**rules)
         played = play(OracleActor(player), player, np.arange(player.num_envs))
         assert played.rho_g.min() == played.rho_p.min() == played.rho_a.min() == 1
-    graph = KnowledgeGraph()
-    made.knowledge.add_to(graph, "mine")
-    assert KnowledgeBases.from_graph(graph, "halma/mine").fingerprint == made.knowledge.fingerprint
+    for known in (made.knowledge, literal.knowledge):
+        graph = KnowledgeGraph()
+        known.add_to(graph, "mine")
+        back = KnowledgeBases.from_graph(graph, "halma/mine")
+        assert (back.fingerprint, back.rules, back.choices) == (known.fingerprint, known.rules, known.choices)
+
+
+def asking(knowledge, training, rng, mazes):
+    """A test of one's own: a wall 3 and a crossing 2 above."""
+    for _ in range(mazes):
+        maze, cell = draw_maze(rng, Pair(3, 2, "up"), knowledge.rules.side)
+        yield maze, Pair(3, 2, "up"), cell
 
 
 def test_the_rules_count_in_the_fingerprint_of_a_memory():

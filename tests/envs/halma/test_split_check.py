@@ -213,7 +213,7 @@ def test_other_training_mazes_are_found(splits, knowledge) -> None:
 def test_other_knowledge_is_found(splits, knowledge) -> None:
     found = check_splits(splits, replace(knowledge, memory="another"), TRAINING)
     assert found == [
-        "the splits were made from other knowledge bases than those of this run, or with another threshold"
+        "the splits were made from other knowledge bases than those of this run, or with other settings of them"
     ]
 
 

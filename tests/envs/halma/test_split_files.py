@@ -1,18 +1,21 @@
 """Folders of splits: what goes in comes out, byte for byte the same, and whatever was changed is refused."""
 
 import hashlib
+import itertools
 import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gumption.data import InputError
-from gumption.envs.halma import Mazes, sample_mazes
-from gumption.envs.halma.diagnostics import BuiltTest, build_tests
+from gumption.envs.halma import Maze, Mazes, Memory, MemoryWriter, sample_mazes
+from gumption.envs.halma.diagnostics import BuiltTest, Pair, build_tests, draw_maze
 from gumption.envs.halma.env import HALMAVectorEnv
 from gumption.envs.halma.splits import (
     Experience,
+    check_splits,
     load_splits,
     make_splits,
     read_run,
@@ -183,6 +186,111 @@ def test_making_is_checked(experience, tmp_path, monkeypatch) -> None:
     with pytest.raises(RuntimeError, match=r"not what they claim: RT\.jsonl:1: wrong"):
         make_splits(experience, tmp_path / "splits", mazes=1)
     assert not (tmp_path / "splits").exists()
+
+
+# ---- how the experience was read
+
+
+def test_the_reading_is_in_the_manifest_and_splits_without_one_are_strict(folder, tmp_path) -> None:
+    assert load_splits(folder).choices == {}
+    panels = np.zeros((2, 11), dtype=np.int8)
+    panels[0, 4], panels[1, 4] = 5, 4
+    memory = Memory.of(5, panels[[0] * 3], [[1, 3, 0, 0, 0, 0]] * 3, panels[[1] * 3])
+    run = tmp_path / "run"
+    Mazes(TRAINING).save(run / "mazes.jsonl")
+    with MemoryWriter(run / "memory", 5) as writer:
+        writer.append(*(memory.records[name] for name in memory.layout.names))
+    literal = read_run(run, knowledge_base="literal", last_panel="dropped")
+    made = make_splits(literal, tmp_path / "literal", mazes=2)
+    assert "AfT-1" in made  # a wall 5 to the left became a wall 4 by a move up
+    assert made.choices == {"knowledge_base": "literal", "last_panel": "dropped"}
+    assert load_splits(tmp_path / "literal").choices == made.choices
+    assert made.manifest["knowledge"]["fingerprint"] == literal.knowledge.fingerprint
+    strict = read_run(run)
+    assert "AfT-1" not in make_splits(strict, tmp_path / "strict", mazes=2)
+    told = check_splits(made, strict.knowledge, strict.mazes)
+    assert told[0].endswith("from other knowledge bases than those of this run, or with other settings of them")
+
+
+# ---- tests of one's own
+
+
+def long_ways(knowledge, training, rng, mazes) -> list[Maze]:
+    """Mazes without branches whose way is as long as can be."""
+    paths = [sorted([True, False] * 9, key=lambda _: rng.random()) for _ in range(mazes)]
+    drawn = []
+    for path in paths:
+        cells = list(itertools.accumulate(path, lambda c, x: (c[0] + x, c[1] + (not x)), initial=(0, 0)))
+        drawn.append(Maze(cells[0], cells[-1], list(itertools.pairwise(cells))))
+    return drawn
+
+
+def seven_and_four(knowledge, training, rng, mazes):
+    """Mazes that ask for 7 and 4."""
+    pair = Pair(7, 4, "down")
+    for _ in range(mazes):
+        maze, cell = draw_maze(rng, pair)
+        yield maze, pair, cell
+
+
+def test_own_tests_are_written_read_and_checked(experience, built, tmp_path) -> None:
+    own = {"long_ways": long_ways, "seven-and-four": seven_and_four}
+    made = make_splits(experience, tmp_path / "splits", seed=3, mazes=4, own=own)
+    splits = load_splits(tmp_path / "splits")
+    assert list(splits)[-2:] == ["long_ways", "seven-and-four"]
+    assert splits.records == made.records
+    assert splits.records["ST-1"] == built["ST-1"].records, "the other tests are as they are without them"
+    assert {len(maze.optimal_path) for maze in splits["long_ways"]} == {19}
+    question = splits.records["seven-and-four"][0].asked
+    assert question is not None
+    assert (question.pair, question.seen) == (Pair(7, 4, "down"), 0)
+    entry = splits.manifest["tests"]["long_ways"]
+    assert (entry["mazes"], entry["maker"].rpartition(":")[2]) == (4, "long_ways")
+    assert check_splits(splits, experience.knowledge, experience.mazes) == []
+    again = make_splits(experience, tmp_path / "again", seed=3, mazes=4, own=dict(reversed(own.items())))
+    assert again.records == splits.records, "a test's mazes depend on its name, not on its place"
+    make_splits(experience, tmp_path / "splits", seed=3, mazes=4, force=True)
+    assert not (tmp_path / "splits" / "long_ways.jsonl").exists()
+
+
+def test_an_own_test_that_has_nothing_says_so(experience, tmp_path) -> None:
+    made = make_splits(experience, tmp_path / "splits", mazes=1, own={"none": lambda *_: []})
+    assert "none" not in made
+    assert made.reasons["none"].endswith("gave no maze")
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "told"),
+    [
+        ("AnT", long_ways, "'AnT' is the name of another test; give yours a name of its own"),
+        ("dynamic", long_ways, "'dynamic' is the name of another test"),
+        ("../up", long_ways, "'../up' is no name of a test: it has letters, digits, '-' and '_'"),
+        ("mine", lambda *_: [TRAINING[0]], "mine.jsonl:1: the same maze as a training maze"),
+        ("mine", lambda k, t, rng, n: [*long_ways(k, t, rng, 1)] * 2, "mine.jsonl:2: the same maze as mine.jsonl:1"),
+        ("mine", lambda *_: ["maze"], "mine: maze 1 is 'maze'; an own test gives a Maze, or (Maze, Pair, cell)"),
+        (
+            "mine",
+            lambda *_: [(TRAINING[0], (9, 1, "up"), TRAINING[0].start)],
+            "mine: maze 1 asks at (0, 0) for a wall 9 and a crossing 1 up; there the wall is ",
+        ),
+        ("mine", lambda *_: [(TRAINING[0], (9, 1, "x"), (0, 0))], "a question is a pair (wall, crossing, direction)"),
+        ("mine", lambda *_: [(TRAINING[0], (9, 1, "up"), (90, 90))], "(90, 90)"),
+    ],
+)
+def test_own_tests_that_are_refused(experience, tmp_path, name, make, told) -> None:
+    with pytest.raises(InputError, match=re.escape(told)):
+        make_splits(experience, tmp_path / "splits", mazes=1, own={name: make})
+    assert not (tmp_path / "splits").exists()
+
+
+def test_a_manifest_that_names_another_folder_s_file_is_refused(folder) -> None:
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["tests"]["../ST-1"] = manifest["tests"]["ST-1"]
+    del manifest["sha256"]
+    plain = json.dumps(manifest, separators=(",", ":")) + "\n"
+    manifest["sha256"] = hashlib.sha256(plain.encode()).hexdigest()
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
+    refused(folder, "'../ST-1' is no name of a test")
 
 
 # ---- what is refused when it is read

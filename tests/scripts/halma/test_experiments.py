@@ -42,8 +42,8 @@ def test_experiments_are_well_formed(experiment):
 
 
 def test_the_paper_s_experiments_are_there():
-    ours = {"halma-quick", "halma-learners"}
-    assert set(EXPERIMENTS) == ours | {"halma-table1", "halma-visual", "halma-volume", "halma-options"}
+    names = ("quick", "table1", "visual", "volume", "options", "visual-options", "learners")
+    assert set(EXPERIMENTS) == {f"halma-{name}" for name in names}
     learners = EXPERIMENTS["halma-learners"]
     assert learners.base["steps"] == 200_000, "the same for both learners"
     assert list(learners.conditions) == [f"{agent}, {by}" for agent in SYMBOLIC[:3] for by in ("TD3", "MPO")]
@@ -54,14 +54,19 @@ def test_the_paper_s_experiments_are_there():
         "CNN+MLP, fixed panels",
         "CNN+TRAN",
         "SPACE",
+        "CNN+TRAN, fixed panels",
+        "SPACE, fixed panels",
     ]
     varied = {
         name: sorted(
             {condition.settings[EXPERIMENTS[name].varied[0]] for condition in EXPERIMENTS[name].conditions.values()}
         )
-        for name in ("halma-volume", "halma-options")
+        for name in ("halma-volume", "halma-options", "halma-visual-options")
     }
-    assert varied == {"halma-volume": [100, 300, 500, 1000], "halma-options": [1, 3, 5]}
+    lengths = [1, 3, 5]
+    assert varied == {
+        "halma-volume": [100, 300, 500, 1000], "halma-options": lengths, "halma-visual-options": lengths,
+    }  # fmt: skip
 
 
 def test_table_1_is_the_paper_s():
@@ -88,7 +93,8 @@ def test_table_1_is_the_paper_s():
 
 def test_agents_on_space_share_its_model(monkeypatch, tmp_path):
     monkeypatch.setattr(of_halma, "_pretrain", lambda job: None)
-    jobs = KIND.prepare(make_jobs(EXPERIMENTS["halma-visual"], {"episodes": 7}, [0, 1], tmp_path), tmp_path)
+    asked_for = chosen_conditions(EXPERIMENTS["halma-visual"], [])
+    jobs = KIND.prepare(make_jobs(asked_for, {"episodes": 7}, [0, 1], tmp_path), tmp_path)
     models = [job.settings.get("space_model") for job in jobs]
     assert models == [None] * 6 + [str(tmp_path / "space")] * 2
     assert {job.last for job in jobs} == {EVALUATION}

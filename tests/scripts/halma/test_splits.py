@@ -132,6 +132,35 @@ def test_seed_mazes_and_threshold_are_heard(gumption: Call, here: Path) -> None:
     assert gumption("splits", "halma", "--run", "runs/halma", "--check", "splits/halma")[0] == 0
 
 
+def test_the_reading_and_the_last_panel_are_heard_and_checked(gumption: Call, here: Path) -> None:
+    settings = ("--knowledge-base", "literal", "--last-panel", "dropped")
+    code, _, err = gumption(*EXAMPLE, "--mazes", "2", *settings)
+    assert (code, err) == (0, "")
+    splits = load_splits(here / "splits" / "halma")
+    assert splits.choices == {"knowledge_base": "literal", "last_panel": "dropped"}
+    code, out, _ = gumption("splits", "halma", "--run", "runs/halma", "--check", "splits/halma")
+    assert (code, "every maze asks what it claims" in out) == (0, True)
+    assert gumption(*EXAMPLE, "--mazes", "2", "--out", "splits/strict")[0] == 0
+    pairs = [load_splits(here / "splits" / name).manifest["knowledge"]["pairs"] for name in ("halma", "strict")]
+    assert pairs[0]["KB_C"]["any"] > pairs[1]["KB_C"]["any"]
+    assert pairs[0]["KB_S"] == pairs[1]["KB_S"]
+
+
+def test_a_test_of_one_s_own_is_made_and_shown(gumption: Call, here: Path) -> None:
+    (here / "my_tests.py").write_text(
+        "from gumption.envs.halma import sample_maze\n\n\n"
+        "def bushy(knowledge, training, rng, mazes):\n"
+        "    return [sample_maze(rng, 2, 12) for _ in range(mazes)]\n"
+    )
+    code, out, err = gumption(*EXAMPLE, "--mazes", "3", "--own", "my_tests:bushy")
+    assert (code, err) == (0, "")
+    assert "bushy" in out
+    splits = load_splits(here / "splits" / "halma")
+    assert len(splits["bushy"]) == 3
+    assert splits.manifest["tests"]["bushy"]["maker"] == "my_tests:bushy"
+    assert gumption("splits", "halma", "--run", "runs/halma", "--check", "splits/halma")[0] == 0
+
+
 def test_other_tests_are_replaced_only_by_force(gumption: Call, here: Path) -> None:
     assert gumption(*EXAMPLE, "--mazes", "2")[0] == 0
     code, _, err = gumption(*EXAMPLE, "--mazes", "3")
@@ -180,6 +209,12 @@ def test_a_memory_cut_short_is_told(gumption: Call, here: Path, run: Path) -> No
         (("halma", "--run", "runs/halma", "--check", "y", "--seed", "0"), "--seed is for --out; --check has no use"),
         (("halma", "--run", "runs/halma", "--check", "y", "--force"), "--force is for --out; --check has no use"),
         (("halma", "--run", "runs/halma", "--check", "y"), "manifest.json: cannot be read"),
+        (("halma", "--run", "runs/halma", "--check", "y", "--own", "a:b"), "--own is for --out; --check has no use"),
+        (("halma", "--run", "runs/halma", "--out", "x", "--own", "a:b"), "--own a:b: there is no module a here"),
+        (
+            ("halma", "--run", "runs/halma", "--out", "x", "--knowledge-base", "wide"),
+            "--knowledge-base is 'wide'; it can be strict, literal",
+        ),
         (("halma", "--run", "runs/none", "--out", "x"), "runs/none: there is no such run"),
         (
             ("halma", "--run", "runs/halma", "--out", "x", "--mazes", "0"),
