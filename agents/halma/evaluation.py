@@ -39,6 +39,8 @@ from .acting import Actor, MakeActor, OracleActor, Percept, RandomActor, explore
 from .config import HALMAConfig
 
 if TYPE_CHECKING:
+    from gymnasium.spaces import MultiDiscrete
+
     from gumption.envs.halma.splits import Splits
 
     from .runs import HALMARun
@@ -125,7 +127,7 @@ class _GivenActor:
             "success": percept.reached,
             "reward": percept.reward,
             "action": percept.action,
-            "action_mask": np.ones((size, int(self.player.space.nvec.sum())), dtype=np.int8),
+            "action_mask": np.ones((size, int(cast("MultiDiscrete", self.player.space).nvec.sum())), dtype=np.int8),
         }
         if self.agent.observation == "symbolic":
             info["panel"] = panel_rows(percept.observation)

@@ -491,7 +491,10 @@ def matched_mazes(mazes: Mazes, *, seed: Seed = 0, but: Iterable[Maze] = ()) -> 
         ranks = rng.choice(ranks, min(len(ranks), CANDIDATES * len(own)), replace=False) if len(ranks) else ranks
         drawn = [_with_branches(rng, path_of_rank(int(rank), side), side) for rank in ranks]
         if len(drawn) < len(own):
-            raise InputError(f"there are {len(drawn)} other ways of {length} cells; {len(own)} mazes need one each")
+            raise InputError(
+                f"there are {len(drawn)} other ways of {length} cells; {len(own)} mazes need one each: give fewer, or "
+                "evaluate without matched mazes"
+            )
         apart = np.abs(shape[own, None, 1:] - shape_of(Mazes(drawn, rules))[None, :, 1:]).sum(2)
         found |= {int(own[i]): drawn[j] for i, j in zip(*linear_sum_assignment(apart), strict=True)}
     return Mazes((found[m] for m in range(len(mazes))), rules)

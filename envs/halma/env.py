@@ -179,11 +179,11 @@ class HALMAVectorEnv(NativeVectorEnv):
             if self.painter is None
             else spaces.Box(0, 255, PICTURE, np.uint8)
         )
-        most = np.array([len(DIRECTIONS)] + [self.rules.count] * self.max_opt_len)  # below which choices lie
-        self._most = 4 if self.rules.count == 4 else most  # one number is compared faster
-        self._mask = int(most.sum())
+        self._choices = np.array([len(DIRECTIONS)] + [self.rules.count] * self.max_opt_len)
+        self._most = 4 if self.rules.count == 4 else self._choices  # one number is compared faster
+        self._mask = int(self._choices.sum())
         self._walks, self._plain = self.rules.walks_only, self.rules.plain
-        options = spaces.MultiDiscrete(most)
+        options = spaces.MultiDiscrete(self._choices)
         super().__init__(num_envs, render_mode, autoreset_mode, space, options)
         (
             self.maze_index, self.cell, self.trial, self.trial_steps, self.steps, self.landed_at,
@@ -277,7 +277,7 @@ class HALMAVectorEnv(NativeVectorEnv):
         out = (actions < 0) | (actions >= self._most)
         if out.any():
             i, part = np.argwhere(out)[0]
-            choices = ", ".join(map(str, range(self.single_action_space.nvec[part])))
+            choices = ", ".join(map(str, range(self._choices[part])))
             raise InputError(
                 f"option {actions[i].tolist()} of environment {i}: part {part} is not one of {choices}; an option is a "
                 f"direction and {self.max_opt_len} primitives"
@@ -490,7 +490,7 @@ class HALMAVectorEnv(NativeVectorEnv):
                     f"chosen has shape {chosen.shape}; it is the part of an option that is chosen in each of "
                     f"{self.num_envs} environments: (B, t), t from 0 to {self.max_opt_len}"
                 )
-            if ((chosen < 0) | (chosen >= self.single_action_space.nvec[: chosen.shape[1]])).any():
+            if ((chosen < 0) | (chosen >= self._choices[: chosen.shape[1]])).any():
                 raise InputError(
                     f"chosen holds something else than a direction, 0 to 3, and primitives, 0 to {self.rules.count - 1}"
                 )

@@ -305,7 +305,7 @@ def test_matched_random_mazes_have_the_shape_of_the_test() -> None:
 
 def test_more_short_ways_than_there_are_cannot_be_matched() -> None:
     mazes = Mazes(Maze((0, 0), goal, [((0, 0), goal)]) for goal in ((1, 0), (0, 1), (-1, 0)))
-    with pytest.raises(InputError, match="there are 1 other ways of 1 cells; 3 mazes need one each"):
+    with pytest.raises(InputError, match="there are 1 other ways of 1 cells; 3 mazes need one each: give fewer"):
         matched_mazes(mazes)
 
 
