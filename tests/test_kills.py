@@ -106,7 +106,7 @@ CHAINS = (GRAPHS, TASKS, PICTURES, PREDICTORS, WORDCRAFT, HALMA, GRADUAL, SEGAR,
 # Commands that write nothing, and those that are not killed here.
 READ = """
 data list, kg query, kg validate, kg hash, kg serve, kg predict, kg evaluate, kg path, kg leaks, evaluate wordcraft,
-evaluate gradual, play gradual, gradual watch, evaluate segar, play segar, evaluate probsol, probsol check, verify
+evaluate gradual, play gradual, gradual watch, evaluate segar, play segar, segar distance, segar probe, evaluate probsol, probsol check, verify
 """
 APART = {
     "data fetch": "needs the network",
@@ -116,6 +116,9 @@ APART = {
     "kg build halma": "reads a run; it is written as the facts of any world are",
     "watch": "plays for seconds, and writes its file in one piece at its end",
     "evaluate halma": "plays for minutes, and writes its plot in one piece at its end",
+    "halma hitmaps": "reads a memory, and writes its plot in one piece at its end",
+    "halma grammar": "reads a memory, and writes its plot in one piece at its end",
+    "halma figure": "reads results, and writes its plot in one piece at its end",
     "halma failures": "plays for minutes, and writes its plot in one piece at its end",
     "halma statistics": "measures for minutes, and writes its plot in one piece at its end",
     "halma pretrain": "takes minutes for the fewest steps that it allows, fifty",

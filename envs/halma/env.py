@@ -12,7 +12,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
-from gumption.data.settings import Count, Seed, settings, unknown, whole_numbers
+from gumption.data.settings import Count, Seed, settings, shown, unknown, whole_numbers
 from gumption.envs.action_facts import ActionFacts
 from gumption.envs.memory import Layout
 from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Numbers, as_integers, check_batch
@@ -117,7 +117,7 @@ class HALMASettings:
         if self.panels != "redrawn" and self.observation != "visual":
             raise InputError(f"panels={self.panels!r} is for observation='visual': symbols are not drawn")
         if self.painter != DIGITS and self.observation != "visual":
-            raise InputError(f"painter={self.painter!r} is for observation='visual': symbols are not drawn")
+            raise InputError(f"painter={shown(self.painter)} is for observation='visual': symbols are not drawn")
 
     def load_mazes(self) -> Mazes:
         """:raises InputError: no mazes, or a file without any; mazes of other rules."""

@@ -17,7 +17,7 @@ from annotated_types import Ge, Le
 
 from gumption.data import InputError
 from gumption.data.modules import of_module
-from gumption.data.settings import checked, settings
+from gumption.data.settings import checked, settings, shown
 
 LARGEST_SIDE = 26  # so that a panel row is one number of 64 bits, see `place_codes`
 Side = Annotated[int, Ge(4), Le(LARGEST_SIDE)]
@@ -68,16 +68,16 @@ class Rules:
         names = self.primitives.split(",")
         if names[0] != "0" or "1" not in names or len(set(names)) < len(names):
             raise InputError(
-                f"primitives are {self.primitives!r}; they begin with 0, have 1 among them, so that each distance can "
+                f"primitives are {shown(self.primitives)}; they begin with 0, have 1 among them, so that each distance can "
                 f"be walked, and none twice, such as {PAPERS_PRIMITIVES} or {PAPERS_PRIMITIVES},my_halma:jump"
             )
         for name in names:
             if not name.isdecimal() and ":" not in name:
                 raise InputError(
-                    f"primitives have {name!r}; each is a number of cells or MODULE:NAME, such as my_halma:jump"
+                    f"primitives have {shown(name)}; each is a number of cells or MODULE:NAME, such as my_halma:jump"
                 )
             if name.isdecimal() and (str(int(name)) != name or int(name) >= LARGEST_SIDE):
-                raise InputError(f"primitives have {name!r}; a walk is of 0 to {LARGEST_SIDE - 1} cells")
+                raise InputError(f"primitives have {shown(name)}; a walk is of 0 to {LARGEST_SIDE - 1} cells")
 
     @property
     def changes(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gumption.data import InputError
-from gumption.envs.physics.entities import Object
+from gumption.envs.physics.entities import TYPES, Object
 from gumption.envs.physics.factors import Factor, Mass, Parameter
 from gumption.envs.physics.initialization import Initialization, Prior
 from gumption.envs.physics.noise import GaussianNoise
@@ -231,7 +231,8 @@ def test_saved_simulators(change: Callable[[Any], None], message: str, tmp_path:
         Simulator.load(tmp_path / "kept.json")
 
 
-def test_defaults_of_types() -> None:
+def test_defaults_of_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TYPES, "Leaking", Object)  # afterwards the type is forgotten
     for value, told in ((nan, "a finite number, at least 0"), (-1.0, "a number, at least 0")):
         type("Leaking", (Object,), {"factors": {Mass: value}})
         with pytest.raises(InputError, match=f"the entity type Leaking: Mass is {value}; it is {told}"):

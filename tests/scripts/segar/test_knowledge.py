@@ -97,7 +97,7 @@ def test_rows_of_older_scores_or_older_questions_are_marked() -> None:
         for name, kg, made in (
             ("a", "full", {"scores": 2}),
             ("b", "full", now),
-            ("c", "none", {}),
+            ("c", "none", {name: value for name, value in now.items() if name != "scores"}),
             ("d", "full", {"scores": now["scores"].partition(".")[0] + ".1"}),
         )
     ]

@@ -44,7 +44,7 @@ def test_each_push_with_what_its_knowledge_said(watch):
     code, out, err = watch("guided", "--level", "empty-easy/test/0/0")
     assert (code, err) == (0, "")
     assert "KG: affordsReaching" in out
-    assert "GoalTile affords reaching ball?" in out
+    assert "GoalTile (1) affords reaching ball?" in out
     assert "degrees" in out
     assert "golfball (GolfBall)" in out
     assert "the end of the episode" in out
