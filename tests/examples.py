@@ -156,6 +156,7 @@ class Examples:
         writer = halma.MemoryWriter(folder / "writer", 2)
         writer.append(*(halma_memory().records[name] for name in halma_memory().layout.names))
         writer.close()
+        halma.Mazes([maze()]).save(folder / "writer" / "mazes.jsonl")
         trained = agents.train_halma(HALMA_RUN, folder / "halma", progress=False)
         halma.make_splits(halma.read_run(trained.run_dir), folder / "splits", mazes=1)
         lines = ["result\tingredient\tingredient", *map("\t".join, ROWS)]
@@ -331,6 +332,7 @@ class Examples:
             "envs.wordcraft.RecipeBook.mix": {"b": array(1, kind=np.int16)},
             "envs.wordcraft.make_split": {"mode": lambda: "none"},
             "envs.wordcraft.Split.save": {"path": lambda: Path("new.json")},
+            "envs.halma.Mazes.ahead": {"distance": lambda: 2},
             "envs.halma.Mazes.save": {"path": lambda: Path("new.jsonl")},
             "envs.wordcraft.Memory.read": {
                 "folder": lambda: folder / "lived",
@@ -367,6 +369,7 @@ class Examples:
             "envs.halma.Maze.from_json": {"value": lambda: maze().to_json()},
             "envs.halma.Mazes.load": {"path": lambda: folder / "mazes.jsonl"},
             "envs.halma.Memory.load": {"folder": lambda: folder / "writer"},
+            "envs.halma.read_memory": {"folder": lambda: folder / "writer"},
             "envs.halma.Memory.read": {"folder": lambda: folder / "writer"},
             "envs.halma.MemoryWriter.append": {
                 "fields": lambda: tuple(halma_memory().records[name] for name in halma_memory().layout.names)

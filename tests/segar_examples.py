@@ -70,6 +70,7 @@ SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     "envs.segar.Prior.__init__": {"target": lambda: Mass, "value": lambda: UniformNoise(0.5, 1.5)},
     "envs.segar.Prior.factor_of": {"kind": lambda: GolfBall},
     "envs.segar.Simulator.__init__": {"scenes": lambda: SCENE},
+    "envs.segar.Simulator.act": {"action": lambda: [1.0, 0.0]},
     "envs.segar.Simulator.add_force": {"name": lambda: "golfball", "force": lambda: [1.0, 0.0]},
     "envs.segar.Simulator.add_velocity": {"name": lambda: "golfball", "velocity": lambda: [1.0, 0.0]},
     "envs.segar.Simulator.load": {"path": saved},

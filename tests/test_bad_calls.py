@@ -38,7 +38,7 @@ IMPLEMENTED = {
     "memory_before",
     "memory_files",
 }
-# Of these classes, of which a person writes subclasses or gets an object in a rule, gumption alone calls the methods, with
+# A person writes subclasses of these, or gets one in a rule: gumption alone calls their methods, with
 # the state of a simulation.
 OF_A_STATE = (segar.Generator, segar.IsOn, segar.Observation, segar.Task)
 # Works with data that does not ship, or with an environment of another kind: that the example is refused is right.

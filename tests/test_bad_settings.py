@@ -26,7 +26,7 @@ VALUES: list[Any] = [
     *WRONG.values(), False, 0, 1, 2**31, 2**63, 2**64, 10**9, 1.0, -0.5, 1e-300, 1e300, -inf, "x", "3", "nan", "a\nb",
     "\udc80", "x" * 10_000, ["x"], [["x", 1]], (), ("x", "x"), (("x", nan),), (("x",),), {}, {"x": 1}, print,
     Path("nowhere"), 1j, np.int64(3), np.int64(-3), np.float32(0.5), np.float64(nan), np.bool_(True), np.array([1]),
-    np.array("x"), range(3), (0.25, 0.75),
+    np.array("x"), range(3), (0.25, 0.75), 7,
 ]  # fmt: skip
 
 

@@ -566,7 +566,7 @@ class Mazes:
             raise InputError(f"maze {m} has no cell {tuple(cell)}")
         return x * side + y
 
-    def ahead(self, distance: int) -> np.ndarray:
+    def ahead(self, distance: Annotated[int, Ge(0), Le(LARGEST_SIDE)]) -> np.ndarray:
         """(M, side * side, 4) int64: the index of the cell so many steps on in each direction, whatever lies between;
         -1 where the maze has none, or where no cell is left from."""
         there = self.place[:, None] + np.array(STEPS) * distance
@@ -677,7 +677,7 @@ class Mazes:
 
 
 @checked
-def one_hot(rows: np.ndarray, side: int = 10) -> np.ndarray:
+def one_hot(rows: np.ndarray, side: Side = 10) -> np.ndarray:
     """Symbolic observations (..., 11, 2 side - 1) uint8 of panel rows (..., 11): column value + side - 1, the hint in
     columns 0 to 3.
 

@@ -68,8 +68,8 @@ class Rules:
         names = self.primitives.split(",")
         if names[0] != "0" or "1" not in names or len(set(names)) < len(names):
             raise InputError(
-                f"primitives are {shown(self.primitives)}; they begin with 0, have 1 among them, so that each distance can "
-                f"be walked, and none twice, such as {PAPERS_PRIMITIVES} or {PAPERS_PRIMITIVES},my_halma:jump"
+                f"primitives are {shown(self.primitives)}; they begin with 0, have 1 among them, so that each distance "
+                f"can be walked, and none twice, such as {PAPERS_PRIMITIVES} or {PAPERS_PRIMITIVES},my_halma:jump"
             )
         for name in names:
             if not name.isdecimal() and ":" not in name:

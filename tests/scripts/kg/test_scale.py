@@ -38,8 +38,8 @@ def test_it_is_measured_for_real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(scale, "RANKS", (100,))
     monkeypatch.setattr(scale, "STORED", 200_000)
     chosen = EXPERIMENTS["kg-scale"]
-    write_plan(tmp_path, chosen, {}, dict.fromkeys(("command", "workers"), 1) | MACHINE, ["this machine"])
     (job,) = make_jobs(chosen, {"scale": 8}, [0], tmp_path)
+    write_plan(tmp_path, chosen, {}, dict.fromkeys(("command", "workers"), 1) | MACHINE, [job])
     chosen.kind.run(job, False)
     assert "bytes a fact on disk" in chosen.kind.told(job)
     results = gather(tmp_path, chosen)

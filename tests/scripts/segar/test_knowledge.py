@@ -50,8 +50,9 @@ def test_each_row_is_run_and_told(tmp_path: Path) -> None:
     kept = replace(
         EXPERIMENT, conditions={f"{name}, {PANEL}": EXPERIMENT.conditions[f"{name}, {PANEL}"] for name in names}
     )
-    write_plan(tmp_path, kept, SMALL, HEADER, list(kept.conditions))
-    for job in EXPERIMENT.kind.prepare(jobs(tmp_path, *names), tmp_path):
+    made = jobs(tmp_path, *names)
+    write_plan(tmp_path, kept, SMALL, HEADER, made)
+    for job in EXPERIMENT.kind.prepare(made, tmp_path):
         EXPERIMENT.kind.run(job, False)
         assert job.complete
         assert "reach the goal" in EXPERIMENT.kind.told(job)
