@@ -106,8 +106,8 @@ CHAINS = (GRAPHS, TASKS, PICTURES, PREDICTORS, WORDCRAFT, HALMA, GRADUAL, SEGAR,
 # Commands that write nothing, and those that are not killed here.
 READ = """
 data list, kg query, kg validate, kg hash, kg serve, kg predict, kg evaluate, kg path, kg leaks, evaluate wordcraft,
-evaluate gradual, play gradual, gradual watch, evaluate segar, play segar, segar distance, segar probe, evaluate probsol,
-probsol check, verify
+evaluate gradual, play gradual, gradual watch, evaluate segar, play segar, segar distance, segar probe,
+evaluate probsol, probsol check, verify
 """
 APART = {
     "data fetch": "needs the network",

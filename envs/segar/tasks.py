@@ -279,7 +279,10 @@ class Simulator(PhysicsSimulator):
         if self.device is not None:
             raise InputError("actions change arrays of NumPy: make the simulator without device=")
         shape = (2,) if task.action_space is None else task.action_space.shape or ()
-        given = np.asarray(action)
+        try:
+            given = np.asarray(action)
+        except (ValueError, TypeError):  # rows of several lengths
+            given = np.array(None)
         given = given if self.batched else given[None]
         if given.shape != (state.num_envs, *shape) or given.dtype.kind not in "iuf":
             raise InputError(f"the action is {shown(action)}; it is numbers of the shape {shape} for each scene")
