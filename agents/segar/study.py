@@ -222,7 +222,7 @@ class Encoder(NamedTuple):
     :ivar features: observations (n, ...) -> (n, d). :ivar about: what it is, and whether its weights are random.
     """
 
-    features: Callable[[np.ndarray], np.ndarray]
+    features: Callable[[Any], Any]
     about: str
 
 
