@@ -93,7 +93,7 @@ class TableLayout:
         """
         if columns is None:
             return cls(None, header, kind)
-        listed = next(csv.reader([columns]), []) if isinstance(columns, str) else list(columns)
+        listed = next(csv.reader(columns.splitlines()), []) if isinstance(columns, str) else list(columns)
         texts = [str(each).strip() for each in listed]
         chosen = tuple(int(text) if text.isdecimal() else text for text in texts)
         most = len(kind.parts) + len(kind.optional)

@@ -33,7 +33,7 @@ STORES = {
     },
     "sqlite3": {"commit"},
 }  # fmt: skip
-CLOCK = {"wall_s", "cpu_s", "steps_per_s", "seconds", "sha256", "metrics.jsonl"}  # and what depends on it
+CLOCK = {"wall_s", "cpu_s", "took_s", "steps_per_s", "seconds", "sha256", "metrics.jsonl"}  # and what depends on it
 TIMED = {"table.md"}  # files with times in their text
 UNLIKE = ("events.out", "LOCK")  # named after the time, or no content
 AT_END = "999999"
