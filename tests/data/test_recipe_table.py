@@ -81,6 +81,7 @@ def test_a_csv_file_is_a_book_too(tmp_path: Path) -> None:
     [
         ("mud,water,earth\n", (), "x.csv:1: mud, water, earth: is that a header? Give --header or --no-header of"),
         ("a,b,c\n", ("--columns", "a,b,d"), "x.csv:1: there is no column 'd'"),
+        ("a,b,c\n", ("--columns", "a\nb"), "the columns are 'a\\nb': give the names of 3 different ones"),
         ("product,a,b,c\n", (), "x.csv:1: the header is product, a, b, c: say which columns are product, first ingr"),
         ("product,a,b\nmud,water\nmud,water, \n", (), "2 rows of {path} are no recipes:\n{path}:2: 2 cells where"),
         ("product,a,b\nmud,water\nmud,water, \n", (), "{path}:3: the cell of the second ingredient, column 3 (b), is"),
