@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import sqrt
+from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 from zlib import crc32
@@ -392,6 +393,20 @@ def load_levels(path: str | Path) -> Levels:
     if len(levels) != parameters.get("levels") or [label for label, _ in given] != list(levels.names):
         raise InputError(f"{path}: its levels are not those that its parameters say; make it again")
     return levels
+
+
+def find_levels(given: Any, split: Split, *, n: int, seed: int, preset: Preset) -> Levels:
+    """Levels as the setting `levels` of an environment names them: `Levels`, a file of them, or a distribution of which
+    they are drawn.
+
+    :raises InputError: no such configuration or file, or scenes that cannot be placed.
+    """
+    if isinstance(given, Levels):
+        return given
+    if isinstance(given, PathLike) or (isinstance(given, str) and given.endswith(".json")):
+        return load_levels(given)  # pyright: ignore[reportArgumentType]
+    distribution = Initialization.read(given) if isinstance(given, Mapping) else given
+    return draw_levels(distribution, split, n=n, seed=seed, preset=preset)
 
 
 @checked

@@ -25,7 +25,7 @@ from gumption.envs.physics.scene import Scene
 from gumption.envs.physics.simulator import Preset, Simulator
 from gumption.envs.physics.state import Layout, State
 
-from .configurations import Levels, Split, draw_levels, level, load_levels
+from .configurations import Levels, Split, find_levels, level
 from .facts import Affordances
 from .memory import (
     CONSUMED,
@@ -105,13 +105,7 @@ class SegarSettings:
         :raises InputError: no such configuration or file, or scenes that cannot be placed.
         """
         given = usual if self.levels is None else self.levels
-        if isinstance(given, Levels):
-            return given
-        if isinstance(given, PathLike) or (isinstance(given, str) and given.endswith(".json")):
-            return load_levels(given)  # pyright: ignore[reportArgumentType]
-        if isinstance(given, Mapping):
-            given = Initialization.read(given)
-        return draw_levels(given, self.partition, n=self.num_levels, seed=self.level_seed, preset=self.preset)
+        return find_levels(given, self.partition, n=self.num_levels, seed=self.level_seed, preset=self.preset)
 
 
 @settings

@@ -43,7 +43,7 @@ from gumption.envs.physics.simulator import Simulator
 from gumption.envs.physics.state import POLYGON, State
 from gumption.kg.facts import PLACE
 
-from .configurations import Levels, draw_levels, load_levels
+from .configurations import Levels, find_levels
 from .tasks import TASKS, Task, of_task, read_task
 
 #: Raised when `action_facts` asks other questions, or the facts of the same levels become others.
@@ -446,12 +446,7 @@ def _scenes(levels: Any, num_levels: int, level_seed: int, preset: Preset) -> Se
         ball = {"type": "GolfBall", "factors": {"Position": [-0.5, -0.5]}}
         goal = {"type": "GoalTile", "factors": {"Position": [0.5, 0.5]}}
         return [Scene.read({"entities": [ball, goal, {"type": kind}]}) for kind in kinds()]
-    if isinstance(levels, Levels):
-        return levels.scenes
-    if isinstance(levels, PathLike) or (isinstance(levels, str) and levels.endswith(".json")):
-        return load_levels(levels).scenes  # pyright: ignore[reportArgumentType]
-    distribution = Initialization.read(levels) if isinstance(levels, Mapping) else levels
-    return draw_levels(distribution, "train", n=num_levels, seed=level_seed, preset=preset).scenes
+    return find_levels(levels, "train", n=num_levels, seed=level_seed, preset=preset).scenes
 
 
 def causal_facts(rules: Iterable[Rule]) -> Iterator[Triple]:
