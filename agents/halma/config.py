@@ -12,6 +12,7 @@ from gumption.data import InputError
 from gumption.data.settings import Count, InnerShare, NonNegative, Positive, Seed, Size, Whole, settings, unknown
 from gumption.envs.halma.maze import Images, MeanBranches, MeanDepth, NumMazes, Panels
 from gumption.envs.halma.rules import RULES, OptLen, PanelsEqual, Rules, Side
+from gumption.envs.halma.visual import DIGITS
 
 Symbolic = Literal["mlp", "lstm", "tran", "tran+lstm"]
 Visual = Literal["cnn+mlp", "cnn+tran", "space"]
@@ -82,6 +83,7 @@ class HALMAConfig(MazeConfig, KnowledgeConfig):
     :ivar primitives: with commas between: numbers of cells, and MODULE:NAME of your own.
     :ivar panels: visual panels are "redrawn" at each look, or "fixed": one picture for each cell of a maze.
     :ivar images: handwriting of visual panels, see `HALMASettings`.
+    :ivar painter: of visual panels: "digits", or MODULE:NAME of your own.
     :ivar space_model: folder of a pretrained SPACE model, for agent="space".
     :ivar episodes: so many are played, and more where several end in the last step.
     :ivar steps: environment steps after which the training ends in any case.
@@ -103,6 +105,7 @@ class HALMAConfig(MazeConfig, KnowledgeConfig):
     primitives: str = RULES.primitives
     panels: Panels = "redrawn"
     images: Images = "train"
+    painter: str = DIGITS
     space_model: str | None = None
     episodes: Count = 2000
     steps: Count | None = None
@@ -126,9 +129,13 @@ class HALMAConfig(MazeConfig, KnowledgeConfig):
                 f"a guided agent's strategy is written for digits up to 9 and the primitives {RULES.primitives}: leave "
                 "guided out, or give a graph with kg"
             )
-        if self.side > 10 and self.agent in VISUAL:
+        if self.painter != DIGITS and (self.agent not in VISUAL or self.agent == "space"):
+            sees = "symbols" if self.agent not in VISUAL else "what its model was pretrained on, handwritten digits"
+            raise InputError(f"painter={self.painter!r} is for agents with a CNN; {self.agent} sees {sees}")
+        if self.side > 10 and self.agent in VISUAL and self.painter == DIGITS:
             raise InputError(
-                f"side is {self.side}: handwritten digits show distances up to 9; {self.agent} sees panels"
+                f"side is {self.side}: handwritten digits show distances up to 9; {self.agent} sees panels, so give a "
+                "painter of your own"
             )
         if self.has_knowledge and self.agent in VISUAL:
             raise InputError(f"{self.agent} sees pictures; knowledge is about digits: guided and kg need symbols")
@@ -180,7 +187,7 @@ class HALMAConfig(MazeConfig, KnowledgeConfig):
     @property
     def keeps_places(self) -> bool:
         """Whether the replay buffer keeps places instead of pictures; see `gumption.agents.halma.training`."""
-        return self.panels == "fixed" and self.agent.startswith("cnn")
+        return self.panels == "fixed" and self.agent.startswith("cnn") and self.painter == DIGITS
 
 
 def learned_by(config: Mapping[str, Any]) -> str:

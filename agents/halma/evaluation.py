@@ -319,7 +319,7 @@ def env_of(config: HALMAConfig | GivenAgent, mazes: Mazes, test: str, size: int 
     """An environment for each maze of a test, or `size` of them, with the observations of the run's agent."""
     visual = config.observation == "visual"
     seen = {"panels": config.panels, "images": images(config, test)} if visual else {}
-    more = config.env if isinstance(config, GivenAgent) else {}
+    more = config.env if isinstance(config, GivenAgent) else {"painter": config.painter}
     same = {"observation": config.observation, "max_opt_len": config.max_opt_len}
     return HALMAVectorEnv(size or len(mazes), mazes=mazes, autoreset_mode="SameStep", **same, **seen, **more)
 

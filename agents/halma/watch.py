@@ -51,7 +51,9 @@ def watch(
         if partition not in splits:
             raise InputError(f"--partition is {partition!r}; it can be train, {', '.join(splits)}")
         test, mazes = partition, splits[partition]
-    settings: dict[str, Any] = {"images": images(config, test)} if config.observation == "visual" else {}
+    settings: dict[str, Any] = {}
+    if config.observation == "visual":
+        settings = {"images": images(config, test), "painter": config.painter}
     settings |= {"observation": config.observation, "max_opt_len": config.max_opt_len, "trials": trials}
     learner = learned_by(config.to_json())
     return HALMAPlayer(loaded.actor(), HALMAVectorEnv(1, mazes=mazes, **SHOWN, **settings), maze, learner)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from gumption.agents.halma.config import VISUAL, HALMAConfig
-from gumption.agents.halma.evaluation import evaluate_splits
+from gumption.agents.halma.evaluation import env_of, evaluate_splits
 from gumption.agents.halma.networks import make_perception
 from gumption.agents.halma.runs import load_run, train_halma
 from gumption.agents.halma.space_training import pretrain_space
@@ -116,6 +116,32 @@ def test_every_agent_that_sees_is_trained_and_tested_with_fixed_panels(agent, ey
     )
     assert found["config"]["panels"] == "fixed"
     assert {test for test in ("T", "RT") if found["tests"][test]["mazes"]} == {"T", "RT"}
+
+
+def paint_walls(rows: np.ndarray, images: str, rng: np.random.Generator) -> np.ndarray:
+    """As bright as the wall to the right is far; tests are brighter."""
+    grey = 10 * rows[:, 6] + 100 * (images == "test")
+    return np.broadcast_to(grey[:, None, None, None].astype(np.uint8), (len(rows), 128, 128, 3)).copy()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("panels", ["redrawn", "fixed"])
+def test_an_agent_is_trained_and_tested_with_a_painter_of_ones_own(panels, tmp_path):
+    """Distances up to 11, which handwritten digits cannot show."""
+    small = (("batch_size", 8), ("candidates", 2), ("hidden_size", 16), ("num_envs", 2), ("policy_delay", 100))
+    small += (("random_candidates", 1), ("buffer_size", 200))
+    config = HALMAConfig(
+        agent="cnn+mlp", max_opt_len=1, side=12, panels=panels, painter=f"{__name__}:paint_walls", num_mazes=2,
+        episodes=2, log_interval=2, checkpoint_interval=2, device="cpu", overrides=small,
+    )  # fmt: skip
+    train_halma(config, tmp_path / "run", progress=False)
+    run = load_run(tmp_path / "run")
+    splits = make_splits(read_run(tmp_path / "run"), tmp_path / "run" / "splits", mazes=1)
+    assert evaluate_splits(run, splits, seeds=(0,))["tests"]["RT"]["mazes"] == 1
+    for test, brighter in (("T", False), ("RT", True)):
+        env = env_of(run.config, splits[test], test)
+        env.reset(seed=0)
+        assert (env.observe().min() >= 100) == brighter
 
 
 def test_the_slots_of_a_place_are_the_same_at_each_look(eyes):

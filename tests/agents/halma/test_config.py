@@ -25,6 +25,12 @@ from gumption.data import InputError
         ({"images": "train-full"}, "images are for agents that see panels; mlp sees symbols"),
         ({"panels": "fixed"}, "panels='fixed' is for agents that see panels; mlp sees symbols"),
         ({"agent": "cnn+mlp", "panels": "moving"}, "panels is 'moving'; it can be redrawn, fixed"),
+        ({"painter": "mine:paint"}, "painter='mine:paint' is for agents with a CNN; mlp sees symbols"),
+        (
+            {"agent": "space", "space_model": "eyes", "painter": "mine:paint"},
+            "space sees what its model was pretrained on, handwritten digits",
+        ),
+        ({"agent": "cnn+mlp", "side": 12}, "distances up to 9; cnn+mlp sees panels, so give a painter of your own"),
         ({"agent": "space"}, "agent='space' and space_model go together"),
         ({"space_model": "eyes"}, "agent='space' and space_model go together"),
         ({"overrides": (("momentum", 1),)}, "MPOParameters has no 'momentum'; it has"),
