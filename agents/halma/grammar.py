@@ -2,8 +2,9 @@
 
 An Or node is one of several things, an And node all of its parts, a Set node some of them. The spatial grammar
 (Definition 10) leads from all panels to digits, the temporal grammar (Definition 12) from all options through lengths
-to primitives, and causal edges (Definition 14) join a digit with the options that use it up. Options that differ in the
-order of their primitives have one node, as they have one effect (3.2). The grammar is the same in all four directions.
+to primitives. The causal grammar (Definition 14) has a root of all scenarios over panels and options, and joins a digit
+with the options that use it up. Options that differ in the order of their primitives have one node, as they have one
+effect (3.2). The grammar is the same in all four directions.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from networkx import DiGraph
 
-HEIGHTS = {"panels": 6.0, "panel": 5.2, "colour": 4.4, "digit": 3.4, "options": 2.9, "length": 2.4, "option": 1.2,
-           "primitive": 0.0}  # fmt: skip
+HEIGHTS = {"scenarios": 6.8, "panels": 6.0, "panel": 5.2, "colour": 4.4, "digit": 3.4, "options": 2.9, "length": 2.4,
+           "option": 1.2, "primitive": 0.0}  # fmt: skip
 MARKS = {"or": ("o", "Or"), "set": ("D", "Set"), "terminal": ("8", "terminal")}  # options, the And nodes, are boxes
 ROW_NAMES = {"digit": "digits", "length": "cells", "option": "options", "primitive": "primitives"}
 _INKS = dict(zip(DIRECTIONS, ("#C62828", "#C86A00", "#A08000", "#2E7D32"), strict=True))  # of the directions' colours
@@ -40,8 +41,7 @@ def grammar(max_opt_len: OptLen = 5, rules: Rules = RULES) -> DiGraph:
     """The grammar of options of up to so many primitives whose length is a digit, at most 9 in the paper's world.
 
     Nodes are tuples (level, what): a level is one of HEIGHTS, and an option is the sorted indices of its primitives.
-    They have `kind`, "or", "and", "set" or "terminal", and
-    `label`; edges have `relation`, "part" or "usedUpBy".
+    They have `kind`, "or", "and", "set" or "terminal", and `label`; edges have `relation`, "part" or "usedUpBy".
     """
     import networkx
 
@@ -51,10 +51,11 @@ def grammar(max_opt_len: OptLen = 5, rules: Rules = RULES) -> DiGraph:
         graph.add_node(node, kind=kind, label=label)
         graph.add_edges_from(((one, node) for one in whole), relation="part")
 
-    panels, panel, options = ("panels", ""), ("panel", ""), ("options", "")
+    scenarios, panels, panel, options = ("scenarios", ""), ("panels", ""), ("panel", ""), ("options", "")
+    add(scenarios, "or", "all scenarios")
     add(panels, "or", "all panels")
-    add(panel, "set", "panel", panels)
-    add(options, "or", "all options")
+    add(panel, "set", "panel", panels, scenarios)
+    add(options, "or", "all options", scenarios)
     for colour in (*ALL_COLOURS, "hint"):
         add(("colour", colour), "or", colour, panel)
     for primitive, name in enumerate(rules.names):
@@ -180,7 +181,7 @@ def _places(graph: DiGraph) -> dict[tuple[str, Any], tuple[float, float]]:
         x = float(np.mean(own)) if own else width * value / (len(values) + 1)
         places[("length", value)] = (x, HEIGHTS["length"])
         places[("digit", value)] = (x, HEIGHTS["digit"])
-    for level in ("panels", "panel", "colour", "options", "primitive", "digit"):
+    for level in ("scenarios", "panels", "panel", "colour", "options", "primitive", "digit"):
         rest = [node for node in graph if node[0] == level and node not in places]
         for i, node in enumerate(rest):
             share = (i + 1) / (len(rest) + 1)

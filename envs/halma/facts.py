@@ -20,6 +20,8 @@ from .knowledge_base import (
     POINTS_TO,
     THRESHOLD,
     KnowledgeBases,
+    LastPanel,
+    Reading,
     Triple,
     affordance_facts,
     digit_label,
@@ -34,7 +36,14 @@ from .rules import RULES, Rules, spans
 
 
 @checked
-def facts(run: str | PathLike[str] | None = None, *, partition: str, threshold: Count = THRESHOLD) -> Iterator[Triple]:
+def facts(
+    run: str | PathLike[str] | None = None,
+    *,
+    partition: str,
+    threshold: Count = THRESHOLD,
+    knowledge_base: Reading = "strict",
+    last_panel: LastPanel = "counted",
+) -> Iterator[Triple]:
     """The world's binary facts, distinct and sorted.
 
     HALMA's knowledge comes from experience. "train" is what the run's agent has understood; without a run it is what an
@@ -44,14 +53,15 @@ def facts(run: str | PathLike[str] | None = None, *, partition: str, threshold: 
 
     :param run: a run directory with a memory.
     :param partition: "train", "test" or "all".
-    :param threshold: visits from which on something counts as understood.
+    :param threshold, knowledge_base, last_panel: from what on something counts as understood, see `KnowledgeBases.of`.
     :raises InputError: an unknown part, a run without a memory.
     """
     if partition not in PARTS:
         raise InputError(f"partition is {partition!r}; name the part whose facts you want: train, test or all")
     known, max_opt_len, rules = perceived(np.ones((RULES.side, 4), dtype=bool)), 5, RULES
     if run is not None:
-        bases = KnowledgeBases.of(Memory.load(Path(run) / FOLDER), threshold)
+        memory = Memory.load(Path(run) / FOLDER)
+        bases = KnowledgeBases.of(memory, threshold, knowledge_base=knowledge_base, last_panel=last_panel)
         known, max_opt_len, rules = set(bases.facts()), bases.max_opt_len, bases.rules
     if partition == "train":
         return iter(sorted(known))

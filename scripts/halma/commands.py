@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import asdict, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,9 +14,9 @@ import typer
 from gumption.agents.halma.config import HALMAConfig, PretrainingConfig, learned_by
 from gumption.data import InputError
 from gumption.data.modules import of_module
-from gumption.data.settings import Count, Seed, Share
+from gumption.data.settings import Count, Seed, Share, settings
 from gumption.data.writing import check_writable, whole_file
-from gumption.envs.halma.knowledge_base import LastPanel, Reading
+from gumption.envs.halma.knowledge_base import THRESHOLD, LastPanel, Reading
 from gumption.envs.halma.maze import ALL_COLOURS, DIRECTIONS, MeanBranches, MeanDepth, Move, NumMazes
 from gumption.envs.halma.rules import RULES, OptLen, PanelsEqual, Rules, Side
 from gumption.scripts.apps import App, from_config, refuse_foreign
@@ -38,12 +39,6 @@ app = App(
 FLAGS = {"num_mazes": "mazes"}
 DrawSeed = Annotated[Seed, typer.Option(help="Draws the mazes.")]
 Depth = Annotated[MeanDepth, typer.Option(help="Mean depth of dead ends in cells: 2 for training, 5 in tests.")]
-KnowledgeBase = Annotated[
-    Reading, typer.Option(help="How Appendix D is read: strict (own axis, exact length), or literal, as it is written.")
-]
-Last = Annotated[
-    LastPanel, typer.Option(help="Whether s' of a trial's last move counts, at the goal: no agent is shown it.")
-]
 Branches = Annotated[MeanBranches, typer.Option(help="Mean number of dead ends of a maze.")]
 BoxSide = Annotated[Side, typer.Option(help="Mazes fit into a box of so many cells both ways.")]
 Equal = Annotated[
@@ -56,6 +51,23 @@ Adjusted = Annotated[
 Primitives = Annotated[
     str, typer.Option(help="With commas between: numbers of cells, and MODULE:NAME of your own, after 0,1.")
 ]
+
+
+@settings
+class Understanding:
+    """From what on an agent's experience counts as understood (Appendix D).
+
+    :ivar threshold: visits from which on something counts as understood.
+    :ivar knowledge_base: how Appendix D is read: strict (own axis, exact length), or literal, as it is written.
+    :ivar last_panel: whether s' of a trial's last move counts, at the goal: no agent is shown it.
+    """
+
+    threshold: Count = THRESHOLD
+    knowledge_base: Reading = "strict"
+    last_panel: LastPanel = "counted"
+
+
+understood = from_config(Understanding, into="understanding")
 
 
 @from_config(HALMAConfig, flags=FLAGS, skip=("world",))
@@ -175,14 +187,13 @@ def _warn_of_others(run: Path, tests: Any) -> None:
         print(f"warning: {run}: these tests were made for what another run has seen", file=sys.stderr)
 
 
+@understood
 def build(
     *,
     run: Path,
+    understanding: Understanding,
     out: Annotated[str | None, typer.Option(help=PLACE, show_default="RUN/kg.nq")] = None,
     update: Update = None,
-    threshold: Count = 3,
-    knowledge_base: KnowledgeBase = "strict",
-    last_panel: Last = "counted",
     beliefs: bool = False,
     as_json: Json = False,
 ) -> None:
@@ -214,7 +225,6 @@ def build(
     ?use gum:ofRun ?run ; gum:hasDigit ?digit ; gum:hasOption ?option ; gum:hasVisits ?visits } ORDER BY DESC(?visits)'
 
     :param run: Folder of a run with its memory.
-    :param threshold: Visits from which on something counts as understood.
     :param beliefs: Also what a guided agent concludes of it: halma/RUN/knowledge, .../inferred.
     """
     from gumption.envs.halma import KnowledgeBases, Memory
@@ -224,14 +234,14 @@ def build(
     check_place(place)
     with working("reading what the agent has seen"):
         memory = Memory.load(run / FOLDER)
-        bases = KnowledgeBases.of(memory, threshold, knowledge_base=knowledge_base, last_panel=last_panel)
+        bases = KnowledgeBases.of(memory, **asdict(understanding))
     _warn(memory.warning)
     with changed_graph(place, update) as graph, working(f"writing {place}"):
         graphs = bases.add_to(graph, run.resolve().name)
         if beliefs:
             from gumption.agents.halma.knowledge import HALMAKnowledge, add_knowledge
 
-            name = add_knowledge(graph, run.resolve().name, memory, threshold=threshold)
+            name = add_knowledge(graph, run.resolve().name, memory, threshold=understanding.threshold)
             HALMAKnowledge.of(graph, name)
             graphs |= {known: count for known, count in graph.graphs().items() if known.startswith(name)}
     counts, panels = bases.counts(), len(bases.panels)
@@ -246,18 +256,17 @@ def build(
     print_table(["graph", "facts"], list(graphs.items()), f"written to {place}")
 
 
+@understood
 def splits(
     context: typer.Context,
     *,
+    understanding: Understanding,
     run: Path | None = None,
     memory: Path | None = None,
     out: Path | None = None,
     check: Path | None = None,
     seed: Seed = 0,
     mazes: Count = 50,
-    threshold: Count = 3,
-    knowledge_base: KnowledgeBase = "strict",
-    last_panel: Last = "counted",
     own: list[str] | None = None,
     force: bool = False,
 ) -> None:
@@ -279,21 +288,20 @@ def splits(
     :param check: Instead of --out: check the tests in this folder against the experience.
     :param seed: Fixes every maze.
     :param mazes: Mazes of each test.
-    :param threshold: Visits from which on something counts as understood.
     :param own: Also a test of your own, MODULE:FUNCTION; it is called with (knowledge, training, rng, mazes), gives
         mazes, and is named after the function; may be given again.
     :param force: Replace other tests in the folder.
     """
     read = _reader(run, memory)
     if check is not None and out is None:
-        made_with = ("seed", "mazes", "threshold", "knowledge_base", "last_panel", "own", "force")
+        made_with = ("seed", "mazes", *(field.name for field in fields(Understanding)), "own", "force")
         refuse_foreign(context, dict.fromkeys(made_with, "--out"), "", "--check")
         _check(read, check)
     elif out is not None and check is None:
         with working("reading what the agent has seen"):
             from gumption.envs.halma.splits import make_splits
 
-            experience = read(threshold=threshold, knowledge_base=knowledge_base, last_panel=last_panel)
+            experience = read(**asdict(understanding))
         _warn(experience.warning)
         with working("making the tests"):
             tests = {place.rpartition(":")[2]: of_module(place, "--own") for place in own or ()}
@@ -400,8 +408,6 @@ def failures(
     :param below: List the mazes where a smaller share of the trials reach the goal.
     :param plot: Draw the worst mazes with the places of these moves, .png and .svg.
     """
-    from dataclasses import asdict
-
     from gumption.agents.halma.failures import find_failures, plot_failures
     from gumption.agents.halma.runs import load_run
     from gumption.envs.halma.splits import load_splits, read_run
@@ -464,38 +470,36 @@ def _print_failures(test: str, found: list[MazeFailures], worst: dict[str, MazeF
 
 
 @app.command(epilog="Example: gumption halma hitmaps --run runs/halma --plot hitmaps.png")
+@understood
 def hitmaps(
     *,
     plot: Path,
+    understanding: Understanding,
     run: Path | None = None,
     memory: Path | None = None,
-    threshold: Count = 3,
-    knowledge_base: KnowledgeBase = "strict",
-    last_panel: Last = "counted",
 ) -> None:
     """Draw how often each pair of digits was visited, by knowledge base and direction (Xie et al., 2021, Fig. S6).
 
     :param plot: The picture, .png and .svg.
     :param run: Folder of a run with its memory.
     :param memory: Instead of --run: a folder that RecordMemory wrote, of any agent.
-    :param threshold: Visits from which on a pair is in a knowledge base, and framed.
     """
     from gumption.agents.halma.plots import plot_hitmaps
 
     stem = picture_stem(plot)
-    knowledge = _knowledge(_reader(run, memory), threshold, knowledge_base, last_panel)
-    _say_saved(plot_hitmaps(knowledge, stem, f"Visits of pairs of digits, {knowledge_base} knowledge bases"))
+    knowledge = _knowledge(_reader(run, memory), understanding)
+    title = f"Visits of pairs of digits, {understanding.knowledge_base} knowledge bases"
+    _say_saved(plot_hitmaps(knowledge, stem, title))
 
 
 @app.command(epilog="Example: gumption halma grammar --run runs/halma --plot grammar.png")
+@understood
 def grammar(
     *,
     plot: Path,
+    understanding: Understanding,
     run: Path | None = None,
     memory: Path | None = None,
-    threshold: Count = 3,
-    knowledge_base: KnowledgeBase = "strict",
-    last_panel: Last = "counted",
     max_opt_len: OptLen | None = None,
     side: BoxSide = RULES.side,
     primitives: Primitives = RULES.primitives,
@@ -507,7 +511,6 @@ def grammar(
     :param plot: The picture, .png and .svg.
     :param run: Folder of a run with its memory.
     :param memory: Instead of --run: a folder that RecordMemory wrote, of any agent.
-    :param threshold: Visits from which on a digit counts as understood.
     :param max_opt_len: Primitives of the world's options.  [default: 5]
     """
     from gumption.agents.halma.grammar import plot_grammar
@@ -521,13 +524,13 @@ def grammar(
         raise InputError(
             "--max-opt-len, --side and --primitives are for the world's grammar; an agent's experience has its own"
         )
-    knowledge = _knowledge(_reader(run, memory), threshold, knowledge_base, last_panel)
+    knowledge = _knowledge(_reader(run, memory), understanding)
     _say_saved(plot_grammar(stem, knowledge, title="Options that used up digits, and how often"))
 
 
-def _knowledge(read: Read, threshold: int, knowledge_base: str, last_panel: str) -> KnowledgeBases:
+def _knowledge(read: Read, understanding: Understanding) -> KnowledgeBases:
     with working("reading what the agent has seen"):
-        experience = read(threshold=threshold, knowledge_base=knowledge_base, last_panel=last_panel)
+        experience = read(**asdict(understanding))
     _warn(experience.warning)
     return experience.knowledge
 

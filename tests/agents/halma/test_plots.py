@@ -74,7 +74,9 @@ def test_hitmaps_are_the_visits_and_what_the_threshold_leaves(tmp_path):
 def test_the_grammar_is_that_of_appendix_b():
     graph = grammar(3)
     kinds = {level: {graph.nodes[node]["kind"] for node in graph if node[0] == level} for level, _ in graph}
+    assert list(graph.successors(("scenarios", ""))) == [("panel", ""), ("options", "")]
     assert kinds == {
+        "scenarios": {"or"},
         "panels": {"or"},
         "panel": {"set"},
         "colour": {"or"},

@@ -10,6 +10,7 @@ import gumption.envs.halma
 from gumption.data import InputError
 from gumption.envs.halma import KnowledgeBases, Memory, MemoryWriter, facts
 from gumption.envs.halma.knowledge_base import THROUGH_AFFORDANCE_ONLY
+from gumption.envs.halma.memory import FOLDER
 from gumption.envs.memory import integer
 from gumption.kg import KnowledgeGraph, infer
 from gumption.kg.rules.horn import Atom, Rule, transitive
@@ -250,6 +251,10 @@ def test_the_parts_of_the_world(run, known):
     assert ("red 5", "greaterThan", "orange 5") not in truth
     assert sum(relation == "greaterThan" for _, relation, _ in truth) == 36 * 16  # 36 pairs of digits, types for both
     assert len(list(facts(run, partition="train", threshold=1))) > len(train)
+    memory = Memory.load(run / FOLDER)
+    literal = KnowledgeBases.of(memory, knowledge_base="literal", last_panel="dropped")
+    found = facts(run, partition="train", knowledge_base="literal", last_panel="dropped")
+    assert list(found) == sorted(set(literal.facts())) != train
 
 
 def test_without_a_run_nothing_is_known_but_what_is_plain_to_see():
@@ -349,6 +354,7 @@ def test_nodes_that_do_not_fit_are_found_and_no_others():
         assert message in found[node], node
 
 
+VALUE = "a digit has one value, a whole number from 1"
 NAMED = "a digit is named after its colour and value, and is greater than digits of lesser value"
 
 
@@ -356,7 +362,7 @@ def test_binary_facts_that_do_not_fit_are_found(graph):
     changes = [
         (("red 1", "hasValue", "1"), ("red 1", "hasValue", "2"), ("red 1", NAMED)),
         (("red 5", "hasColour", "red"), None, ("red 5", "a digit has one colour: red, orange, yellow or green")),
-        (("green 3", "hasValue", "3"), ("green 3", "hasValue", "x"), ("green 3", "a digit has one value, a whole number from 1")),
+        (("green 3", "hasValue", "3"), ("green 3", "hasValue", "x"), ("green 3", VALUE)),
         (None, ("green 3", "greaterThan", "green 5"), ("green 3", NAMED)),
         (None, ("red 3", "greaterThan", "red 5"), ("red 3", "of two digits one at most is greater than the other")),
         (None, ("red 5", "greaterThan", "4"), ("4", "a digit is red, orange, yellow or green from 1")),
