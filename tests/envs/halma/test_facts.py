@@ -1,5 +1,6 @@
 """Knowledge bases as triples: what they state, what can be asked of them, and that nothing is lost on the way."""
 
+import itertools
 import re
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import gumption.envs.halma
 from gumption.data import InputError
 from gumption.envs.halma import KnowledgeBases, Memory, MemoryWriter, facts
 from gumption.envs.halma.knowledge_base import THROUGH_AFFORDANCE_ONLY
-from gumption.envs.halma.memory import FOLDER
+from gumption.envs.halma.memory import FOLDER, TRIAL_OVER, VALID
 from gumption.envs.memory import integer
 from gumption.kg import KnowledgeGraph, infer
 from gumption.kg.rules.horn import Atom, Rule, transitive
@@ -57,9 +58,13 @@ def graph(known) -> KnowledgeGraph:
 def run(memory, tmp_path_factory) -> Path:
     """A run directory with that memory."""
     folder = tmp_path_factory.mktemp("runs") / "first run"
-    with MemoryWriter(folder / "memory", 3) as writer:
-        writer.append(*(getattr(memory, n) for n in ("before", "option", "after", "maze", "trial", "episode", "flags")))
+    keep(memory, folder / FOLDER)
     return folder
+
+
+def keep(memory: Memory, folder: Path) -> None:
+    with MemoryWriter(folder, 3) as writer:
+        writer.append(*(getattr(memory, n) for n in ("before", "option", "after", "maze", "trial", "episode", "flags")))
 
 
 def test_the_binary_facts_are_what_was_seen_and_understood(known):
@@ -251,10 +256,20 @@ def test_the_parts_of_the_world(run, known):
     assert ("red 5", "greaterThan", "orange 5") not in truth
     assert sum(relation == "greaterThan" for _, relation, _ in truth) == 36 * 16  # 36 pairs of digits, types for both
     assert len(list(facts(run, partition="train", threshold=1))) > len(train)
-    memory = Memory.load(run / FOLDER)
-    literal = KnowledgeBases.of(memory, knowledge_base="literal", last_panel="dropped")
-    found = facts(run, partition="train", knowledge_base="literal", last_panel="dropped")
-    assert list(found) == sorted(set(literal.facts())) != train
+
+
+def test_the_parts_follow_how_the_appendix_is_read(tmp_path):
+    """A move up after which red fell from 5 to 3, three times, as the last of a trial."""
+    move = row(left=(0, 5)), [UP, 2, 0, 0], row(left=(0, 3)), VALID + TRIAL_OVER
+    before, options, after, flags = zip(*[move] * 3, strict=True)
+    memory = Memory.of(3, np.array(before), np.array(options), np.array(after), flags=np.array(flags))
+    keep(memory, tmp_path / FOLDER)
+    pair = ("red 5", "greaterThan", "red 3")
+    found = {
+        choices: pair in set(facts(tmp_path, partition="train", knowledge_base=choices[0], last_panel=choices[1]))
+        for choices in itertools.product(("strict", "literal"), ("counted", "dropped"))
+    }
+    assert [choices for choices, there in found.items() if there] == [("literal", "counted")]
 
 
 def test_without_a_run_nothing_is_known_but_what_is_plain_to_see():
