@@ -96,7 +96,7 @@ def home(run: Any) -> Contender:
 
 
 def contenders(given: Any, run: Any) -> dict[str, Contender]:
-    """Yardsticks for a run's gap by their names.
+    """Yardsticks for a run's gap by their names; the second of a name is "NAME (2)", as of two runs in memory.
 
     :param given: one, or a list: "scripted" or another player that learns nothing; "module:name" of a function, or the
         function: a player (env, first) -> actions, which may look at env.state, or a policy (observation, info) ->
@@ -123,7 +123,8 @@ def contenders(given: Any, run: Any) -> dict[str, Contender]:
             raise InputError(
                 f"the yardstick {name} plays {player.task}, and the run {mine.task}: give one of that task"
             )
-        found[name] = player
+        same = sum(known.partition(" (")[0] == name for known in found)
+        found[f"{name} ({same + 1})" if same else name] = player
     return found
 
 

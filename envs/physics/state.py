@@ -281,7 +281,11 @@ class State:
         def find() -> np.ndarray:
             there = self.is_a(entity_type).any(axis=0)
             if not there.all():
-                raise InputError(f"scene {int(there.argmin())} has no {entity_type.__name__}")
+                scene = int(there.argmin())
+                types = sorted({self.type_list[k].__name__ for k in self.types[self.present[:, scene], scene]})
+                raise InputError(
+                    f"scene {scene} has no {entity_type.__name__}, only {', '.join(types)}: give levels that have one"
+                )
             return self.first(entity_type) * self.num_envs + np.arange(self.num_envs)
 
         return self._until_changed(("place", entity_type), find)

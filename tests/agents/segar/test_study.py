@@ -82,6 +82,11 @@ def test_the_yardstick_is_any_player_or_the_best_of_several(run):
     assert found["test"]["upwards"]["return"] == pytest.approx(always_up)
     assert {"trained", "upwards"} == set(found["train"]), "it is played on the training levels, too"
     assert found["harder"]["yardstick"] == "upwards"
+    one, other = (lambda observation, info, way=way: way * upwards(observation, info) for way in (1, -1))
+    twice = generalisation(run, yardstick=[one, other])["test"]
+    name = next(name for name in twice if name.endswith("<lambda>"))
+    assert twice[name]["return"] == pytest.approx(found["test"]["upwards"]["return"])
+    assert twice[f"{name} (2)"]["return"] != pytest.approx(twice[name]["return"])
 
 
 def test_a_yardstick_is_the_best_on_each_set_of_levels():
