@@ -16,7 +16,8 @@ MANIFEST = ROOT / "manifest.json"
 
 @dataclass(frozen=True)
 class Shipped:
-    """A file of the package. `maker` says who or what made it: a module to run, or an author."""
+    """A file of the package. `maker` says who or what made it: a module to run, or an author; `counts` are those of a
+    recipe book, of `gumption.data.recipe_check.book_counts`."""
 
     name: str
     file: str
@@ -24,6 +25,7 @@ class Shipped:
     licence: str
     sha256: str
     maker: str
+    counts: dict[str, Any] | None = None
 
     @property
     def path(self) -> Path:

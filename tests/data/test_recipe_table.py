@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gumption.data import InputError
-from gumption.data.recipe_check import read_recipe_table
+from gumption.data.recipe_files import read_recipe_table
 from gumption.envs.wordcraft import RecipeBook
 from gumption.scripts import data as command
 
