@@ -35,7 +35,7 @@ OLDER_ROWS = 3_426  # of alchemy2.json
 VERDICTS = {"s": "sensible", "q": "questionable", "n": "nonsense"}
 SHEET = ("number", "recipe", "verdict")
 KEPT = ("source", "row", "recipe", "verdict")
-READING = "commonsense-reading"  # the name of what ships
+READING = path("commonsense").with_name("reading.tsv")
 
 
 class Drawn(NamedTuple):
@@ -185,7 +185,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if given.out is not None:
                 write_text(given.out, reading_text(drawn, verdicts))
         else:
-            verdicts = read_reading(path(READING), drawn)
+            verdicts = read_reading(READING, drawn)
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ class Shipped:
     licence: str
     sha256: str
     maker: str
-    counts: dict[str, Any] | None = None
+    counts: dict[str, int] = field(default_factory=dict)
 
     @property
     def path(self) -> Path:

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 from gumption.data.errors import InputError
 from gumption.data.manifest import path as shipped_path
@@ -404,28 +403,26 @@ def checked(recipes: Recipes, families: Mapping[str, str] | None = None) -> tupl
 # ---- What the manifest tells of the shipped book.
 
 
-def book_counts(recipes: Recipes, older: Iterable[Recipe] | None = None) -> dict[str, Any]:
-    """The size of a book, how many of its recipes have which origin, and what it shares with another book.
+def book_counts(recipes: Recipes, older: Iterable[Recipe]) -> dict[str, int]:
+    """The size of a book, how many of its recipes have which origin, and what it shares with the 2020 book.
 
-    :param older: the rows of the other book. A sense in brackets is left out of the comparison.
+    :param older: the rows of that book. A sense in brackets is left out of the comparison.
     """
-    counts = count_recipes(recipes.rows)
-    origins = recipes.origins or []
-    found: dict[str, Any] = {
+    counts, origins = count_recipes(recipes.rows), recipes.origins or []
+    of_origin = Counter("family" if family_of(origin) else origin for origin in origins)
+    theirs = {(result, *sorted(pair)) for result, *pair in older}
+    words = {label for row in theirs for label in row}
+    mine = [(_word(result), *sorted((_word(a), _word(b)))) for result, a, b in recipes.rows]
+    return {
         "entities": counts.entities,
         "recipes": counts.recipes,
         "basic": counts.basic,
         "generations": counts.generations,
         "families": len({family_of(origin) for origin in origins} - {None}),
-        "origins": dict(sorted(Counter("family" if family_of(origin) else origin for origin in origins).items())),
+        **{f"of origin {origin}": count for origin, count in sorted(of_origin.items())},
+        "of the 2020 book's words": sum(words.issuperset(row) for row in mine),
+        "in the 2020 book": sum(row in theirs for row in mine),
     }
-    if older is not None:
-        theirs = {(result, *sorted(pair)) for result, *pair in older}
-        words = {label for row in theirs for label in row}
-        mine = [(_word(result), *sorted((_word(a), _word(b)))) for result, a, b in recipes.rows]
-        found["recipes in the 2020 book"] = sum(row in theirs for row in mine)
-        found["recipes of the 2020 book's words"] = sum(words.issuperset(row) for row in mine)
-    return found
 
 
 def _word(label: str) -> str:
@@ -472,7 +469,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         kinds = Counter(problem.kind for problem in problems)
         print("problems: " + ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())), file=sys.stderr)
         return 2
-    counts = f"{file}: {count_recipes(recipes.rows)}"
+    counts = f"{given.file or BOOK}: {count_recipes(recipes.rows)}"
     print(counts if older is None else json.dumps(book_counts(recipes, older), indent=1))
     return 0
 

@@ -29,7 +29,7 @@ ROWS = [(f"thing{a}x{b}", f"one{a}", f"other{b}") for a in range(20) for b in ra
 def test_the_kept_reading_is_of_the_shipped_book_which_passes_it(capsys: pytest.CaptureFixture[str]) -> None:
     """A changed book has another draw: this fails until readers have read it anew."""
     drawn = drawn_of(path("commonsense"))
-    counts = outcome(drawn, read_reading(path(READING), drawn))
+    counts = outcome(drawn, read_reading(READING, drawn))
     assert {source: sum(count.values()) for source, count in counts.items()} == SIZES
     assert good(counts)
     assert main([]) == 0
@@ -37,7 +37,7 @@ def test_the_kept_reading_is_of_the_shipped_book_which_passes_it(capsys: pytest.
 
 
 def test_nothing_of_the_2020_book_is_kept() -> None:
-    kept = path(READING).read_text().splitlines()
+    kept = READING.read_text().splitlines()
     assert all(re.fullmatch(r"2020\t[0-9]+\t\t[sqn]", line) for line in kept if line.startswith("2020"))
 
 
