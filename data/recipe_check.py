@@ -179,9 +179,11 @@ def check_recipes(
     ]
 
 
-def check_shipped(rows: Sequence[Recipe], origins: Sequence[str], families: Mapping[str, str]) -> list[Problem]:
+def check_shipped(
+    rows: Sequence[Recipe], origins: Sequence[str] | None, families: Mapping[str, str] | None
+) -> list[Problem]:
     """The faults of a book, and where it breaks one of the rules of the shipped one."""
-    return [*check_recipes(rows, origins, families), *_limit_problems(rows, origins)]
+    return [*check_recipes(rows, origins, families), *_limit_problems(rows, origins or [])]
 
 
 def _row_problems(rows: Sequence[Recipe]) -> Iterator[Problem]:
@@ -211,6 +213,11 @@ def _first_rows(rows: Sequence[Recipe]) -> dict[str, int]:
     return first
 
 
+def _uses(rows: Sequence[Recipe]) -> Counter[str]:
+    """Label -> how many recipes have it as an ingredient."""
+    return Counter(label for _, a, b in rows for label in dict.fromkeys((a, b)))
+
+
 def _unreachable_problems(rows: Sequence[Recipe], made: Mapping[str, int]) -> Iterator[Problem]:
     for label, index in _first_rows(rows).items():
         if label not in made:
@@ -221,8 +228,8 @@ def _backward_problems(rows: Sequence[Recipe]) -> Iterator[Problem]:
     """Each two things of which one makes the other, both ways."""
     makes: dict[tuple[str, str], int] = {}  # (ingredient, result) -> its first row
     for index, (result, a, b) in enumerate(rows):
-        for ingredient in {a, b} - {result}:
-            makes.setdefault((ingredient, result), index)
+        makes.setdefault((a, result), index)
+        makes.setdefault((b, result), index)
     for (ingredient, result), index in makes.items():
         other = makes.get((result, ingredient), index)
         if other < index:
@@ -231,41 +238,43 @@ def _backward_problems(rows: Sequence[Recipe]) -> Iterator[Problem]:
 
 def _circular_problems(rows: Sequence[Recipe], made: Mapping[str, int]) -> Iterator[Problem]:
     """Recipes with an ingredient that cannot be made but with their result."""
-    needed = _needed(rows, made)
+    place = {label: at for at, label in enumerate(made)}
+    needed = _needed(rows, place)
     for index, (result, a, b) in enumerate(rows):
         for label in dict.fromkeys((a, b)):
-            if label in made and result != label and result in needed[label]:
+            if {label, result} <= place.keys() and result != label and needed[label] >> place[result] & 1:
                 yield Problem("circular", f"{_told(rows[index])}: nothing makes {label!r} without {result!r}", index)
 
 
-def _needed(rows: Sequence[Recipe], made: Mapping[str, int]) -> dict[str, set[str]]:
-    """Label -> the things without which it cannot be made, itself among them: the greatest solution of "what all of its
-    recipes need", whose sets are integers here, a bit for each label."""
-    labels = list(made)
-    bit = {label: 1 << at for at, label in enumerate(labels)}
+def _needed(rows: Sequence[Recipe], place: Mapping[str, int]) -> dict[str, int]:
+    """The greatest solution of "a thing needs itself and what all of its recipes need".
+
+    :param place: of each label that can be made.
+    :returns: label -> the things without which it cannot be made: the bits at their places.
+    """
     ways: dict[str, list[Recipe]] = defaultdict(list)
     for row in rows:
-        if row[1] in made and row[2] in made:
+        if row[1] in place and row[2] in place:
             ways[row[0]].append(row)
-    everything = (1 << len(labels)) - 1
-    needs = {label: everything if ways[label] else bit[label] for label in labels}
+    everything = (1 << len(place)) - 1
+    needs = {label: everything if label in ways else 1 << at for label, at in place.items()}
     changed = True
     while changed:
         changed = False
-        for label in labels:
-            if ways[label]:
-                common = everything
-                for _, a, b in ways[label]:
-                    common &= needs[a] | needs[b]
-                changed |= (common | bit[label]) != needs[label]
-                needs[label] = common | bit[label]
-    return {label: {other for other in labels if needs[label] & bit[other]} for label in labels}
+        for label, recipes in ways.items():
+            common = everything
+            for _, a, b in recipes:
+                common &= needs[a] | needs[b]
+            common |= 1 << place[label]
+            changed |= common != needs[label]
+            needs[label] = common
+    return needs
 
 
 def _orphan_problems(rows: Sequence[Recipe]) -> Iterator[Problem]:
     """Things of one recipe alone, which nothing makes: often a word that is misspelt."""
     results = {row[0] for row in rows}
-    uses = Counter(label for row in rows for label in {*row[1:]})
+    uses = _uses(rows)
     for label, index in _first_rows(rows).items():
         if label not in results and uses[label] == 1:
             yield Problem("orphan", f"nothing makes {label!r}, and {_told(rows[index])} alone uses it", index)
@@ -312,8 +321,7 @@ def _limit_problems(rows: Sequence[Recipe], origins: Sequence[str]) -> Iterator[
     basic = basic_entities(rows)
     if len(basic) > MOST_BASIC:
         yield Problem("limit", f"{len(basic)} basic entities, at most {MOST_BASIC}: {', '.join(basic)}")
-    uses = Counter(label for row in rows for label in {*row[1:]})
-    for label, count in uses.most_common():
+    for label, count in _uses(rows).most_common():
         if count > MOST_USES:
             yield Problem("limit", f"{count} recipes use {label!r}, at most {MOST_USES}")
     members = Counter(family for origin in origins if (family := family_of(origin)) is not None)
@@ -461,7 +469,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.file:
         problems = check_recipes(recipes.rows, recipes.origins, families)
     else:
-        problems = check_shipped(recipes.rows, recipes.origins or [], families or {})
+        problems = check_shipped(recipes.rows, recipes.origins, families)
     for problem in problems:
         place = f"{file}:{recipes.lines[problem.row]}" if problem.row is not None else f"{file}"
         print(f"{place}: {problem.kind}: {problem.message}", file=sys.stderr)
