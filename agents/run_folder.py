@@ -34,9 +34,9 @@ from gumption.data.writing import (
 from gumption.envs import worlds
 from gumption.kg.checkpoint import has_checkpoint, load_checkpoint, save_checkpoint
 
-from .settings import CONFIG, OWN, RunConfig, replaced
+from .settings import CONFIG, MANIFEST, OWN, RunConfig, replaced
 
-METRICS, FINAL, MANIFEST = "metrics.jsonl", "final.json", "manifest.json"
+METRICS, FINAL = "metrics.jsonl", "final.json"
 CHECKPOINT, KNOWLEDGE, FILES = "checkpoint", "knowledge", "files"
 NO_RUN = "not a complete run"  # the message where one of these files is missing
 #: Bytes of a file or folder that a run copies at most; of a larger one it keeps the hash.
@@ -256,7 +256,7 @@ def read_config(run_dir: Path, kind: type[Any], **changes: Any) -> Any:
 
     try:
         if isinstance(stored, dict):
-            stored = replaced(stored, (*kind.FILES, *kind.PLACES), kept)
+            stored = kind.begun_with(replaced(stored, (*kind.FILES, *kind.PLACES), kept), run_dir)
         return kind.from_json(stored, **changes)
     except (InputError, TypeError) as error:
         raise InputError(f"{run_dir / CONFIG}: {error}") from None

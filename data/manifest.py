@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ MANIFEST = ROOT / "manifest.json"
 
 @dataclass(frozen=True)
 class Shipped:
-    """A file of the package. `maker` says who or what made it: a module to run, or an author."""
+    """A file of the package. `maker` says who or what made it: a module to run, or an author; `counts` are those of a
+    recipe book, of `gumption.data.recipe_check.book_counts`."""
 
     name: str
     file: str
@@ -24,6 +25,7 @@ class Shipped:
     licence: str
     sha256: str
     maker: str
+    counts: dict[str, int] = field(default_factory=dict)
 
     @property
     def path(self) -> Path:

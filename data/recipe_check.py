@@ -1,31 +1,45 @@
-"""Recipe books, rows of `result, ingredient, ingredient` labels: reading and checking one, and making one of a table.
+"""Checks of recipe books: what is a fault in any book, and the rules that the shipped one obeys.
 
-`python -m gumption.data.recipe_check FILE` prints every problem with file:line and exits with code 2 when there is one;
-a clean book gives one line of counts and exit code 0.
+`python -m gumption.data.recipe_check` checks the shipped book, and with a file that one against the faults of any book.
+It prints every problem with file:line and exits with code 2 when there is one; a clean book gives its counts and exit
+code 0.
 """
 
 import argparse
-import csv
+import json
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
 from gumption.data.errors import InputError
-from gumption.data.tables import RECIPE, Row, TableLayout, csv_rows
+from gumption.data.manifest import path as shipped_path
+from gumption.data.recipe_files import (
+    Recipe,
+    Recipes,
+    family_of,
+    read_families,
+    read_recipes_json,
+    read_recipes_tsv,
+)
 
-Recipe = tuple[str, str, str]
-
-HEADER = ("result", "ingredient", "ingredient")
-_HEADER = "<TAB>".join(HEADER)
-LABEL = re.compile(r"[a-z]+(?:[ '-][a-z]+)*")
-MIN_BASIC, MAX_BASIC = 4, 12
+BOOK, FAMILIES = "commonsense", "commonsense-families"  # names of what ships
+SENSE = re.compile(r"(.+) \((.+)\)")  # the word of a label, and the sense in which it is meant
+LABEL = re.compile(r"[a-z]+(?:[ '-][a-z]+)*(?: \([a-z]+(?: [a-z]+)*\))?")
 # Two words one edit apart may be two spellings of one if they are at least this long and begin alike.
 LONG_WORD = 7
 SHARED_STEM = 5
+
+# Rules of the shipped book.
+MOST_BASIC = 20
+MOST_USES = 150  # rows with the same ingredient
+MOST_OF_A_FAMILY = 0.06  # of all rows
+LEAST_FAMILIES = 40
+LEAST_GENERATIONS = 8
+RECIPES_OF_A_PRODUCT = (5, 6)  # on average
 
 # The same word in two spellings; a book uses the first of each pair.
 SPELLINGS = (
@@ -39,6 +53,40 @@ _CANONICAL = {other: kept for kept, other in (pair.split("/") for pair in SPELLI
 # Pairs that look like one word in two spellings and are two words.
 DIFFERENT_WORDS = (("glass", "glasses"),)  # sorted; the material, what one wears
 
+# Words of several things, with some of them: a label says which is meant, "bat (animal)".
+HOMONYMS = {
+    word: senses.split("/")
+    for word, senses in (
+        ("bat", "animal/sport"),
+        ("bow", "weapon/ribbon"),
+        ("chest", "body/box"),
+        ("club", "weapon/people"),
+        ("crane", "bird/machine"),
+        ("cricket", "insect/sport"),
+        ("current", "water/electricity"),
+        ("fan", "machine/supporter"),
+        ("horn", "animal/instrument"),
+        ("letter", "mail/alphabet"),
+        ("match", "fire/game"),
+        ("mine", "pit/bomb"),
+        ("mole", "animal/skin"),
+        ("mouse", "animal/computer"),
+        ("nail", "metal/finger"),
+        ("palm", "tree/hand"),
+        ("pitcher", "jug/baseball"),
+        ("pupil", "eye/school"),
+        ("ring", "jewelry/sound"),
+        ("ruler", "king/length"),
+        ("seal", "animal/stamp"),
+        ("spring", "season/coil"),
+        ("straw", "hay/drink"),
+        ("tank", "vehicle/container"),
+        ("trunk", "tree/elephant"),
+        ("wave", "water/hand"),
+        ("web", "spider/internet"),
+    )
+}
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -51,53 +99,23 @@ class Problem:
 
 @dataclass(frozen=True)
 class Counts:
-    """Size of a book; `ambiguous_pairs` counts unordered ingredient pairs with two or more results."""
+    """Size of a book; `ambiguous_pairs` counts unordered ingredient pairs with two or more results, `generations` the
+    mixes one after the other that the last thing needs."""
 
     entities: int
     recipes: int
     basic: int
     terminals: int
+    generations: int
     ambiguous_pairs: int
     self_combinations: int
 
     def __str__(self) -> str:
         return (
             f"{self.entities} entities, {self.recipes} recipes, {self.basic} basic, {self.terminals} terminals, "
-            f"{self.ambiguous_pairs} ambiguous pairs, {self.self_combinations} self-combinations"
+            f"{self.generations} generations, {self.ambiguous_pairs} ambiguous pairs, "
+            f"{self.self_combinations} self-combinations"
         )
-
-
-def read_recipes_tsv(path: str | Path) -> list[Recipe]:
-    """Rows of a tab-separated book in file order, without its header line: row i stands on line i + 2.
-
-    :raises InputError: with file:line: an unreadable file, a missing header line, a row without three columns, an
-        empty cell.
-    """
-    path = Path(path)
-    rows: list[Recipe] = []
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            reader = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-            for line, cells in enumerate(reader, start=1):
-                if line == 1:
-                    if tuple(cells) != HEADER:
-                        raise InputError(f"{path}:1: the first line must be the header {_HEADER}")
-                    continue
-                if len(cells) != 3:
-                    raise InputError(
-                        f"{path}:{line}: {len(cells)} columns where a recipe has 3 (result, ingredient, ingredient, "
-                        "separated by tabs); mend or remove this row"
-                    )
-                if not all(cell.strip() for cell in cells):
-                    raise InputError(f"{path}:{line}: empty cell; give the result and both ingredients")
-                rows.append((cells[0], cells[1], cells[2]))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); check the path") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path}: not a tab-separated text in UTF-8 ({error}); save it as such") from error
-    if not rows:
-        raise InputError(f"{path}: holds no recipe; a book has a header line {_HEADER} and rows below it")
-    return rows
 
 
 def basic_entities(rows: Sequence[Recipe]) -> tuple[str, ...]:
@@ -118,21 +136,64 @@ def count_recipes(rows: Sequence[Recipe]) -> Counts:
         recipes=len(rows),
         basic=len(basic_entities(rows)),
         terminals=len(results - ingredients),
+        generations=max(generations(rows).values(), default=0),
         ambiguous_pairs=sum(len(found) > 1 for found in products.values()),
         self_combinations=sum(a == b for _, a, b in rows),
     )
 
 
-def check_recipes(rows: Sequence[Recipe]) -> list[Problem]:
-    """Every problem of a book in a fixed order: those of single rows first, then those of the whole book."""
-    return [*_row_problems(rows), *_unreachable_problems(rows), *_spelling_problems(rows)]
+def generations(rows: Sequence[Recipe]) -> dict[str, int]:
+    """Label -> the fewest rounds of mixing in which it comes about, 0 for what no recipe makes; without what cannot be
+    made."""
+    found = dict.fromkeys(basic_entities(rows), 0)
+    waiting = list(rows)
+    while waiting:
+        ready = [row for row in waiting if row[1] in found and row[2] in found]
+        if not ready:
+            break
+        round_ = 1 + max(max(found[row[1]], found[row[2]]) for row in ready)
+        for result, _, _ in ready:
+            found.setdefault(result, round_)
+        waiting = [row for row in waiting if row[1] not in found or row[2] not in found or row[0] not in found]
+    return found
 
 
-def _row_problems(rows: Sequence[Recipe]) -> Iterable[Problem]:
+def check_recipes(
+    rows: Sequence[Recipe], origins: Sequence[str] | None = None, families: Mapping[str, str] | None = None
+) -> list[Problem]:
+    """Every fault of a book in a fixed order: those of single rows first, then those of the whole book.
+
+    :param origins: of each row; None for a book without origins.
+    :param families: family -> its rule; None where no rules are given.
+    """
+    made = generations(rows)
+    return [
+        *_row_problems(rows),
+        *_unreachable_problems(rows, made),
+        *_backward_problems(rows),
+        *_circular_problems(rows, made),
+        *_orphan_problems(rows),
+        *_sense_problems(rows),
+        *_spelling_problems(rows),
+        *_origin_problems(origins, families),
+    ]
+
+
+def check_shipped(
+    rows: Sequence[Recipe], origins: Sequence[str] | None, families: Mapping[str, str] | None
+) -> list[Problem]:
+    """The faults of a book, and where it breaks one of the rules of the shipped one."""
+    return [*check_recipes(rows, origins, families), *_limit_problems(rows, origins or [])]
+
+
+def _row_problems(rows: Sequence[Recipe]) -> Iterator[Problem]:
     for index, row in enumerate(rows):
         for label in row:
             if not LABEL.fullmatch(label):
-                message = f"label {label!r} must be lower-case letters a-z, parted by a single space, ' or -"
+                message = (
+                    f"label {label!r} must be lower-case letters a-z, parted by a single space, ' or -, perhaps with a "
+                    "sense in brackets behind"
+                )
                 yield Problem("label", message, index)
     first_seen: dict[tuple[str, ...], int] = {}
     for index, (result, a, b) in enumerate(rows):
@@ -141,34 +202,148 @@ def _row_problems(rows: Sequence[Recipe]) -> Iterable[Problem]:
         first = first_seen.setdefault((result, *sorted((a, b))), index)
         if first != index:
             yield Problem("duplicate", f"{a} + {b} -> {result} is there already, first as recipe {first + 1}", index)
+
+
+def _first_rows(rows: Sequence[Recipe]) -> dict[str, int]:
+    """Label -> the first row that it is in."""
+    first: dict[str, int] = {}
+    for index, row in enumerate(rows):
+        for label in row:
+            first.setdefault(label, index)
+    return first
+
+
+def _uses(rows: Sequence[Recipe]) -> Counter[str]:
+    """Label -> how many recipes have it as an ingredient."""
+    return Counter(label for _, a, b in rows for label in dict.fromkeys((a, b)))
+
+
+def _unreachable_problems(rows: Sequence[Recipe], made: Mapping[str, int]) -> Iterator[Problem]:
+    for label, index in _first_rows(rows).items():
+        if label not in made:
+            yield Problem("unreachable", f"{label!r} cannot be made from the basic entities", index)
+
+
+def _backward_problems(rows: Sequence[Recipe]) -> Iterator[Problem]:
+    """Each two things of which one makes the other, both ways."""
+    makes: dict[tuple[str, str], int] = {}  # (ingredient, result) -> its first row
+    for index, (result, a, b) in enumerate(rows):
+        makes.setdefault((a, result), index)
+        makes.setdefault((b, result), index)
+    for (ingredient, result), index in makes.items():
+        other = makes.get((result, ingredient), index)
+        if other < index:
+            yield Problem("backward", f"{_told(rows[index])}, and {_told(rows[other])}: keep one way of the two", index)
+
+
+def _circular_problems(rows: Sequence[Recipe], made: Mapping[str, int]) -> Iterator[Problem]:
+    """Recipes with an ingredient that cannot be made but with their result."""
+    place = {label: at for at, label in enumerate(made)}
+    needed = _needed(rows, place)
+    for index, (result, a, b) in enumerate(rows):
+        for label in dict.fromkeys((a, b)):
+            if {label, result} <= place.keys() and result != label and needed[label] >> place[result] & 1:
+                yield Problem("circular", f"{_told(rows[index])}: nothing makes {label!r} without {result!r}", index)
+
+
+def _needed(rows: Sequence[Recipe], place: Mapping[str, int]) -> dict[str, int]:
+    """The greatest solution of "a thing needs itself and what all of its recipes need".
+
+    :param place: of each label that can be made.
+    :returns: label -> the things without which it cannot be made: the bits at their places.
+    """
+    ways: dict[str, list[Recipe]] = defaultdict(list)
+    for row in rows:
+        if row[1] in place and row[2] in place:
+            ways[row[0]].append(row)
+    everything = (1 << len(place)) - 1
+    needs = {label: everything if label in ways else 1 << at for label, at in place.items()}
+    changed = True
+    while changed:
+        changed = False
+        for label, recipes in ways.items():
+            common = everything
+            for _, a, b in recipes:
+                common &= needs[a] | needs[b]
+            common |= 1 << place[label]
+            changed |= common != needs[label]
+            needs[label] = common
+    return needs
+
+
+def _orphan_problems(rows: Sequence[Recipe]) -> Iterator[Problem]:
+    """Things of one recipe alone, which nothing makes: often a word that is misspelt."""
+    results = {row[0] for row in rows}
+    uses = _uses(rows)
+    for label, index in _first_rows(rows).items():
+        if label not in results and uses[label] == 1:
+            yield Problem("orphan", f"nothing makes {label!r}, and {_told(rows[index])} alone uses it", index)
+
+
+def _sense_problems(rows: Sequence[Recipe]) -> Iterator[Problem]:
+    first = _first_rows(rows)
+    senses: dict[str, list[str]] = defaultdict(list)
+    for label in first:
+        if found := SENSE.fullmatch(label):
+            senses[found[1]].append(label)
+    for label, index in first.items():
+        if label in senses:
+            yield Problem("sense", f"{label!r} stands beside {senses[label][0]!r}: say which is meant", index)
+        elif label in HOMONYMS:
+            several = " or ".join(f"'{label} ({sense})'" for sense in HOMONYMS[label])
+            yield Problem("sense", f"{label!r} means several things: say which, as {several}", index)
+
+
+def _origin_problems(origins: Sequence[str] | None, families: Mapping[str, str] | None) -> Iterator[Problem]:
+    if origins is None:
+        if families:
+            yield Problem("origin", "the book has no origins, and so its families no members")
+        return
+    members: Counter[str] = Counter()
+    for index, origin in enumerate(origins):
+        family = family_of(origin)
+        if not origin:
+            yield Problem("origin", "no origin: it is paper, own or family:NAME", index)
+        elif family is None and origin not in ("paper", "own"):
+            yield Problem("origin", f"{origin!r} is no origin: it is paper, own or family:NAME", index)
+        elif family is not None and families is not None and family not in families:
+            yield Problem("family", f"{family!r} is a family without a rule", index)
+        elif family is not None:
+            members[family] += 1
+    for family, rule in (families or {}).items():
+        if not rule:
+            yield Problem("family", f"{family!r} is a family without a rule")
+        if not members[family]:
+            yield Problem("family", f"{family!r} is a family without members")
+
+
+def _limit_problems(rows: Sequence[Recipe], origins: Sequence[str]) -> Iterator[Problem]:
     basic = basic_entities(rows)
-    if not MIN_BASIC <= len(basic) <= MAX_BASIC:
-        wanted = f"where {MIN_BASIC} to {MAX_BASIC} are wanted: {', '.join(basic)}"
-        yield Problem("basic", f"{len(basic)} basic entities (made by no recipe) {wanted}")
+    if len(basic) > MOST_BASIC:
+        yield Problem("limit", f"{len(basic)} basic entities, at most {MOST_BASIC}: {', '.join(basic)}")
+    for label, count in _uses(rows).most_common():
+        if count > MOST_USES:
+            yield Problem("limit", f"{count} recipes use {label!r}, at most {MOST_USES}")
+    members = Counter(family for origin in origins if (family := family_of(origin)) is not None)
+    for family, count in members.most_common():
+        if count > MOST_OF_A_FAMILY * len(rows):
+            share = f"{count / len(rows):.1%} of the recipes, at most {MOST_OF_A_FAMILY:.0%}"
+            yield Problem("limit", f"the family {family!r} has {share}")
+    if len(members) < LEAST_FAMILIES:
+        yield Problem("limit", f"{len(members)} families, at least {LEAST_FAMILIES}")
+    least, most = RECIPES_OF_A_PRODUCT
+    if not least <= (mean := len(rows) / len({row[0] for row in rows})) <= most:
+        yield Problem("limit", f"{mean:.2f} recipes a product, {least} to {most} on average")
+    if (deepest := max(generations(rows).values())) < LEAST_GENERATIONS:
+        yield Problem("limit", f"{deepest} generations, at least {LEAST_GENERATIONS}")
 
 
-def _unreachable_problems(rows: Sequence[Recipe]) -> Iterable[Problem]:
-    reached = set(basic_entities(rows))
-    waiting = list(rows)
-    while True:
-        later = [row for row in waiting if row[1] not in reached or row[2] not in reached]
-        reached.update(row[0] for row in waiting if row[1] in reached and row[2] in reached)
-        if len(later) == len(waiting):
-            break
-        waiting = later
-    reported: set[str] = set()
-    for index, row in enumerate(rows):
-        for label in row:
-            if label not in reached and label not in reported:
-                reported.add(label)
-                yield Problem("unreachable", f"{label!r} cannot be made from the basic entities", index)
+def _told(row: Recipe) -> str:
+    return f"{row[1]} + {row[2]} -> {row[0]}"
 
 
-def _spelling_problems(rows: Sequence[Recipe]) -> Iterable[Problem]:
-    first_row: dict[str, int] = {}
-    for index, row in enumerate(rows):
-        for label in row:
-            first_row.setdefault(label, index)
+def _spelling_problems(rows: Sequence[Recipe]) -> Iterator[Problem]:
+    first_row = _first_rows(rows)
     labels = sorted(first_row)
     by_key: dict[str, list[str]] = defaultdict(list)
     for label in labels:
@@ -188,8 +363,10 @@ def _spelling_problems(rows: Sequence[Recipe]) -> Iterable[Problem]:
 
 def _spelling_key(label: str) -> str:
     """The same key for spellings that differ in case, space, hyphen, plural ending or British/American form."""
-    words = re.split(r"[ -]+", label.lower())
-    return "".join(_CANONICAL.get(word, word) for word in (*words[:-1], _singular(words[-1])))
+    meant = SENSE.fullmatch(label)
+    words = re.split(r"[ -]+", (meant[1] if meant else label).lower())
+    sense = f" ({meant[2]})" if meant else ""
+    return "".join(_CANONICAL.get(word, word) for word in (*words[:-1], _singular(words[-1]))) + sense
 
 
 def _singular(word: str) -> str:
@@ -213,113 +390,95 @@ def _one_edit_apart(one: str, other: str) -> bool:
     return short[same:] == long[same + 1 :]
 
 
-# ---- A book out of a table of one's own: a CSV or TSV file with a column for the product and one for each ingredient.
+# ---- A book of one's own.
 
-ENDINGS = (".csv", ".tsv", ".txt")
-# Kinds of problems that a book of one's own leaves out, and those that are reported; the other kinds are rules of the
-# shipped book.
+# Kinds of problems that a book of one's own leaves out, and the kind that it is not told of.
 LEFT_OUT = ("own result", "duplicate")
-TOLD = (*LEFT_OUT, "unreachable", "spelling")
-SHOWN = 20  # bad lines in an error message
-
-Line = tuple[int, Recipe]  # its number in the file
+NOT_TOLD = ("label",)
 
 
-def read_recipe_table(path: Path, columns: str | None = None, header: bool | None = None) -> list[Line]:
-    """The recipes (product, ingredient, ingredient) of a table, with their lines. Spaces around labels are removed.
-
-    :param columns: names in the header, or numbers from 1, of product and ingredients: "makes,first,second".
-    :param header: whether the first line holds names; None where these are product, result or the like.
-    :raises InputError: an unreadable file, an unclear header, a missing column; all rows with another number of cells,
-        an empty cell, or a tab or line break within a label, each with its line.
-    """
-    if path.suffix.lower() not in ENDINGS:
-        raise InputError(f"{path}: a table of recipes ends in {', '.join(ENDINGS)}")
-    layout = TableLayout.of(columns, header, RECIPE)
-    wrong: list[str] = []
-
-    def bad(number: int, reason: str) -> None:
-        wrong.append(f"{path}:{number}: {reason}")
-
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); check the path") from None
-    rows = list(
-        csv_rows(content.splitlines(keepends=True), bad) if path.suffix.lower() == ".csv" else _tsv(path, content)
-    )
-    if layout.header is None and rows:
-        if not RECIPE.looks_like_header(rows[0][1]):
-            raise InputError(
-                f"{path}:{rows[0][0]}: {', '.join(rows[0][1])}: is that a header? Give --header or --no-header of "
-                f"`{RECIPE.command}`, or begin with the line {','.join(HEADER)}"
-            )
-        layout = TableLayout.of(columns, True, RECIPE)
-    lines: list[Line] = []
-    for number, cells in layout.cells(path, [(number, [cell.strip() for cell in row]) for number, row in rows], bad):
-        if broken := [cell for cell in cells if any(character in cell for character in "\t\n\r")]:
-            bad(number, f"the label {broken[0]!r} holds a tab or a line break")
-        else:
-            lines.append((number, (cells[0], cells[1], cells[2])))
-    if wrong:
-        more = [f"... and {len(wrong) - SHOWN} more"] if len(wrong) > SHOWN else []
-        raise InputError("\n".join([f"{len(wrong)} rows of {path} are no recipes:", *wrong[:SHOWN], *more]))
-    if not lines:
-        raise InputError(f"{path}: holds no recipe; each row has a product and two ingredients")
-    return lines
-
-
-def checked(lines: list[Line]) -> tuple[list[Line], list[tuple[int, Problem]]]:
+def checked(recipes: Recipes, families: Mapping[str, str] | None = None) -> tuple[Recipes, list[tuple[int, Problem]]]:
     """The recipes without duplicates and those that make one of their own ingredients; and the problems with their
-    lines (0 for the whole table): these, things that cannot be made from the rest, and words in two spellings."""
+    lines (0 for the whole table)."""
     found = [
-        (lines[problem.row][0] if problem.row is not None else 0, problem)
-        for problem in check_recipes([recipe for _, recipe in lines])
-        if problem.kind in TOLD
+        problem for problem in check_recipes(recipes.rows, recipes.origins, families) if problem.kind not in NOT_TOLD
     ]
-    out = {line for line, problem in found if problem.kind in LEFT_OUT}
-    return [line for line in lines if line[0] not in out], found
+    out = {problem.row for problem in found if problem.kind in LEFT_OUT}
+    kept = recipes.where([row not in out for row in range(len(recipes.rows))])
+    return kept, [(0 if problem.row is None else recipes.lines[problem.row], problem) for problem in found]
 
 
-def book_text(lines: list[Line]) -> str:
-    """The file of a recipe book, which `read_recipes_tsv` reads."""
-    return "".join("\t".join(row) + "\n" for row in (HEADER, *(recipe for _, recipe in lines)))
+# ---- What the manifest tells of the shipped book.
 
 
-def _tsv(path: Path, content: bytes) -> list[Row]:
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
-    rows = enumerate(text.split("\n"), start=1)
-    return [(number, row.rstrip("\r").split("\t")) for number, row in rows if row.strip()]
+def book_counts(recipes: Recipes, older: Iterable[Recipe]) -> dict[str, int]:
+    """The size of a book, how many of its recipes have which origin, and what it shares with the 2020 book.
+
+    :param older: the rows of that book. A sense in brackets is left out of the comparison.
+    """
+    counts, origins = count_recipes(recipes.rows), recipes.origins or []
+    of_origin = Counter("family" if family_of(origin) else origin for origin in origins)
+    theirs = {(result, *sorted(pair)) for result, *pair in older}
+    words = {label for row in theirs for label in row}
+    mine = [(_word(result), *sorted((_word(a), _word(b)))) for result, a, b in recipes.rows]
+    return {
+        "entities": counts.entities,
+        "recipes": counts.recipes,
+        "basic": counts.basic,
+        "generations": counts.generations,
+        "families": len({family_of(origin) for origin in origins} - {None}),
+        **{f"of origin {origin}": count for origin, count in sorted(of_origin.items())},
+        "of the 2020 book's words": sum(words.issuperset(row) for row in mine),
+        "in the 2020 book": sum(row in theirs for row in mine),
+    }
+
+
+def _word(label: str) -> str:
+    meant = SENSE.fullmatch(label)
+    return meant[1] if meant else label
 
 
 # ---- The command.
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Check one file; 0 when it is clean, 2 when it has problems or cannot be read."""
+    """Check one book; 0 when it is clean, 2 when it has problems or cannot be read."""
     parser = argparse.ArgumentParser(
         prog="python -m gumption.data.recipe_check", description="Check a recipe book (tab-separated)."
     )
-    parser.add_argument("file", type=Path, help="recipe book: result, ingredient, ingredient per row, with a header")
-    file: Path = parser.parse_args(arguments).file
+    parser.add_argument(
+        "file",
+        type=Path,
+        nargs="?",
+        help="result, ingredient, ingredient per row, perhaps the origin (the shipped book)",
+    )
+    parser.add_argument("--families", type=Path, help="a file with the rule of each family")
+    parser.add_argument(
+        "--beside", type=Path, help="print the counts of the manifest, with those beside this 2020 book"
+    )
+    given = parser.parse_args(arguments)
+    file = given.file or shipped_path(BOOK)
+    rules = given.families or (None if given.file else shipped_path(FAMILIES))
     try:
-        rows = read_recipes_tsv(file)
+        recipes = read_recipes_tsv(file)
+        families = None if rules is None else read_families(rules)
+        older = None if given.beside is None else read_recipes_json(given.beside)[1]
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    problems = check_recipes(rows)
+    if given.file:
+        problems = check_recipes(recipes.rows, recipes.origins, families)
+    else:
+        problems = check_shipped(recipes.rows, recipes.origins, families)
     for problem in problems:
-        # Row i stands on line i + 2: lines count from 1 and the header is the first.
-        place = f"{file}:{problem.row + 2}" if problem.row is not None else f"{file}"
+        place = f"{file}:{recipes.lines[problem.row]}" if problem.row is not None else f"{file}"
         print(f"{place}: {problem.kind}: {problem.message}", file=sys.stderr)
     if problems:
         kinds = Counter(problem.kind for problem in problems)
         print("problems: " + ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())), file=sys.stderr)
         return 2
-    print(f"{file}: {count_recipes(rows)}")
+    counts = f"{given.file or BOOK}: {count_recipes(recipes.rows)}"
+    print(counts if older is None else json.dumps(book_counts(recipes, older), indent=1))
     return 0
 
 

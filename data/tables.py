@@ -61,11 +61,12 @@ FACT = RowKind(
 )
 RECIPE = RowKind(
     ("product", "first ingredient", "second ingredient"),
-    (),
+    ("origin",),
     {
         **dict.fromkeys(("product", "result", "output"), "product"),
         **dict.fromkeys(("ingredient1", "firstingredient", "input1"), "first ingredient"),
         **dict.fromkeys(("ingredient2", "secondingredient", "input2"), "second ingredient"),
+        "origin": "origin",
     },
     "product",
     "gumption data recipes",
@@ -141,9 +142,10 @@ class TableLayout:
         parts, optional = self.kind.parts, self.kind.optional
         found = [self.kind.part(name) for name in names]
         left = iter([at for at, part in enumerate(found) if part is None])
-        if len(names) == len(parts) and all(found.count(part) < 2 for part in parts):
+        further = [found.index(part) for part in optional if part in found]
+        if len(names) == len(parts) + len(further) and all(found.count(part) < 2 for part in (*parts, *optional)):
             # Columns with unusual names hold the remaining parts.
-            return [found.index(part) if part in found else next(left) for part in parts]
+            return [found.index(part) if part in found else next(left) for part in parts] + further
         if all(found.count(part) == 1 for part in parts):
             return [found.index(part) for part in (*parts, *optional) if part in found]
         raise InputError(

@@ -22,7 +22,9 @@ def list_(*, verify: bool = False) -> None:
             manifest.verify(entry)
         state = "ships, verified" if verify else "ships"
         size = f"{entry.path.stat().st_size / 1e6:.1f} MB"
-        _show(entry.name, state, size, entry.licence, [entry.source, f"maker: {entry.maker}", str(entry.path)])
+        counts = ", ".join(f"{what} {many:,}" for what, many in entry.counts.items())
+        told = [entry.source, f"maker: {entry.maker}", *([counts] if counts else []), str(entry.path)]
+        _show(entry.name, state, size, entry.licence, told)
     for entry in manifest.fetchable().values():
         target = download.cache_folder() / entry.file
         state = "fetched" if target.exists() else "not fetched"
@@ -30,7 +32,7 @@ def list_(*, verify: bool = False) -> None:
 
 
 def _show(name: str, state: str, size: str, licence: str, lines: list[str]) -> None:
-    print(f"{name:<14}{state:<18}{size:<9}licence: {licence}")
+    print(f"{name:<22}{state:<18}{size:<9}licence: {licence}")
     for line in lines:
         print(f"    {line}")
 

@@ -45,8 +45,8 @@ def shared_data() -> Path:
 
 @pytest.fixture(scope="session")
 def small_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A recipe file with a few of the shipped book's recipes, on words that have vectors."""
-    lines = data.path("commonsense").read_text(encoding="utf-8").splitlines()
+    """A recipe file with a few recipes of the first edition of the shipped book, on words that have vectors."""
+    lines = data.path("commonsense-1").read_text(encoding="utf-8").splitlines()
     path = tmp_path_factory.mktemp("book") / "book.tsv"
     path.write_text("\n".join(lines[:150]) + "\n", encoding="utf-8")
     return path

@@ -9,9 +9,10 @@ Convention: a comment after a paragraph says where its figures are from, in thei
     -->
 
 The right side is Python. `saved(NAME, ROW, PATH)` is a figure of a row of scripts/results/NAME, `rows(NAME, WORDS)` the
-rows whose names have these words, `seeds` how many runs they have, `results(NAME)` the whole file; expressions combine
-them. A comparison that is true stands behind "above 90 %", and behind words of the text. A text in quotes says what no
-saved result has, and begins with one of `ELSEWHERE`. An indented line goes on with the one above it.
+rows whose names have these words, `seeds` how many runs they have, `results(NAME)` the whole file, `counts(NAME)` those
+of a recipe book in the manifest of the data; expressions combine them. A comparison that is true stands behind "above
+90 %", and behind words of the text. A text in quotes says what no saved result has, and begins with one of `ELSEWHERE`.
+An indented line goes on with the one above it.
 
 A comment covers the text since the comment before it, or since its heading. Where a section is called Results, shows a
 saved table or has such a comment, each figure with a "%" or a decimal point needs a source. Generated tables and code
@@ -27,6 +28,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from gumption.data.manifest import shipped
 from tests.bench.tables import KINDS, PAGES, RESULTS
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -79,8 +81,13 @@ def seeds(name: str, words: str = "") -> set[int]:
     return {len(row["seeds"]) for row in rows(name, words)}
 
 
+def counts(name: str) -> dict[str, int]:
+    """The counts of a shipped recipe book."""
+    return shipped()[name].counts
+
+
 NAMES = {
-    **{one.__name__: one for one in (saved, results, rows, seeds)},
+    **{one.__name__: one for one in (counts, saved, results, rows, seeds)},
     **{one.__name__: one for one in (abs, all, any, len, max, mean, median, min, set, sorted, sum, zip)},
 }
 

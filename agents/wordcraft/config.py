@@ -1,16 +1,19 @@
 """The config of a training run: task, knowledge, learner. The same config gives the same bits."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from annotated_types import Ge, Le
 
-from gumption.agents.settings import OWN, GuidedConfig, Optimiser, Overrides, Reduction, by_name
+from gumption.agents.settings import MANIFEST, OWN, GuidedConfig, Optimiser, Overrides, Reduction, by_name
 from gumption.data import InputError
+from gumption.data.sealed import read_sealed
 from gumption.data.settings import Count, NonNegative, Seed, Share, Size, SmallShare, Whole, checked, settings
 from gumption.envs.wordcraft.env import Features, Mixes, Reward
 from gumption.envs.wordcraft.facts import MAKES, RELATION_NAMES
+from gumption.envs.wordcraft.recipe_book import FORMER, SHIPPED
 from gumption.envs.wordcraft.splits import TrainRatio
 from gumption.envs.wordcraft.tasks import Depth
 
@@ -155,6 +158,14 @@ class TrainConfig(GuidedConfig):
             raise InputError(
                 "cross_fit is for an agent that learns with kg='train' or a graph: elsewhere no score is held out"
             )
+
+    @classmethod
+    def begun_with(cls, value: Mapping[str, Any], run_dir: Path) -> Mapping[str, Any]:
+        """A run that was begun with a former edition of the shipped book has that one."""
+        if value.get("recipe_book") not in SHIPPED or not (run_dir / MANIFEST).is_file():
+            return value
+        book = read_sealed(run_dir / MANIFEST).get("recipe_book", {})
+        return {**value, "recipe_book": FORMER.get(book.get("sha256"), value["recipe_book"])}
 
     @property
     def learner(self) -> Learner:

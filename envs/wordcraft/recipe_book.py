@@ -11,13 +11,16 @@ import numpy as np
 
 from gumption import data
 from gumption.data import InputError
-from gumption.data.errors import did_you_mean, nearest
-from gumption.data.reading import parse_json
+from gumption.data.errors import nearest
+from gumption.data.recipe_files import entities_of, read_recipe_table, read_recipes_json, read_recipes_tsv
 from gumption.data.settings import check, checked
 
 PAD = 0  # "nothing" in every array of env ids; entity i of a book has the env id i + 1
 MAX_ENTITIES = 32_000  # env ids are int16
-NAMES = ("commonsense", "alchemy2")  # ships with gumption; is fetched (the book of the 2020 release)
+SHIPPED = ("commonsense", "commonsense-1")  # the book of gumption, and its first edition
+NAMES = (*SHIPPED, "alchemy2")  # that of the 2020 release, which is fetched
+#: `RecipeBook.hash` of a former edition of the shipped book -> what it is called today.
+FORMER = {"14a07ed6cd5033dba15ca2b85ec9cf56e1ab4476257c2fa7ada07974311a714f": "commonsense-1"}
 Row = tuple[str, str, str]  # (product, ingredient, ingredient)
 
 
@@ -29,16 +32,21 @@ class RecipeBook:
     :ivar recipes: (R, 3) int64, distinct rows (a, b, product) with a <= b, entity ids, rows sorted.
     :ivar book_order: (R,) int64, the position of each row of `recipes` in the file.
     :ivar file_order: (N,) int64, entity ids in the order of the file.
+    :ivar origins: where each row of `recipes` comes from: "paper", "own" or "family:NAME"; None for a book without.
     :ivar pairs: (P, 2) int64, the distinct pairs (a, b), sorted; `pair_of_recipe` (R,) int64 points into it.
-    :ivar hash: sha256 hex of the content: labels, recipes, and the order of products where a pair has several.
+    :ivar hash: sha256 hex of the content: labels, recipes, and the order of products where a pair has several, without
+        the origins.
     """
 
     @checked
-    def __init__(self, name: str, entities: Sequence[str], rows: Iterable[Row]) -> None:
+    def __init__(
+        self, name: str, entities: Sequence[str], rows: Iterable[Row], origins: Sequence[str] | None = None
+    ) -> None:
         """`rows` are (product, a, b) in book order; one that needs its own product is dropped, repeats count once.
 
-        :raises InputError: a row of something else than entities, no recipe is left, or there are more entities than
-            env ids.
+        :param origins: of each row.
+        :raises InputError: a row of something else than entities, no recipe is left, there are more entities than env
+            ids, or another number of origins than of rows.
         """
         self.name = name
         self.entities: tuple[str, ...] = tuple(sorted(entities))
@@ -46,26 +54,32 @@ class RecipeBook:
             raise InputError(f"recipe book {name}: {len(self.entities)} entities, at most {MAX_ENTITIES} are supported")
         self._ids = {label: index for index, label in enumerate(self.entities)}
         self.file_order = np.array([self._ids[label] for label in entities], dtype=np.int64)
+        listed = check("rows", list(rows), list[Row])
+        if origins is not None and len(origins) != len(listed):
+            raise InputError(f"recipe book {name}: {len(origins)} origins of {len(listed)} recipes; give one for each")
         kept: dict[tuple[int, int, int], int] = {}
-        for product, first, second in check("rows", list(rows), list[Row]):
+        told: dict[tuple[int, int, int], str] = {}
+        for (product, first, second), origin in zip(listed, origins or [""] * len(listed), strict=True):
             if unknown := {product, first, second}.difference(self._ids):
                 raise InputError(f"recipe book {name}: a recipe names {min(unknown)!r}, which is none of the entities")
             if product not in (first, second):
                 a, b = sorted((self._ids[first], self._ids[second]))
                 kept.setdefault((a, b, self._ids[product]), len(kept))
+                told.setdefault((a, b, self._ids[product]), origin)
         if not kept:
             raise InputError(f"recipe book {name}: no recipe makes anything new; give at least one")
         ordered = sorted(kept)
         self.recipes = np.array(ordered, dtype=np.int64)
         self.book_order = np.array([kept[row] for row in ordered], dtype=np.int64)
+        self.origins = None if origins is None else tuple(told[row] for row in ordered)
         self.pairs, inverse = np.unique(self.recipes[:, :2], axis=0, return_inverse=True)
         self.pair_of_recipe = inverse.reshape(-1).astype(np.int64)
 
     @classmethod
     @checked
     def load(cls, source: "str | PathLike[str] | RecipeBook") -> "RecipeBook":
-        """A book by name ("commonsense", "alchemy2"), or from a file: .tsv, .csv, or .json in the form of the 2020
-        release. Its page describes them.
+        """A book by name ("commonsense", its first edition "commonsense-1", "alchemy2"), or from a file: .tsv, .csv, or
+        .json in the form of the 2020 release. Its page describes them.
 
         :raises InputError: unknown name (with the known ones), missing file, or a bad entry (with file and place).
         """
@@ -78,14 +92,14 @@ class RecipeBook:
                 near = nearest(name, NAMES)
                 hint = f"did you mean {near[0]}?" if near else f"known books: {', '.join(NAMES)}"
                 raise InputError(f"no recipe book is called {name!r}; {hint} A file ends in .tsv, .csv or .json.")
-            path = data.path(name) if name == "commonsense" else data.fetch(name)
+            path = data.path(name) if name in SHIPPED else data.fetch(name)
         else:
             name = path.stem
         if not path.is_file():
             raise InputError(f"{path}: no such recipe file")
-        entities, rows = _READERS[path.suffix.lower()](path)
+        entities, rows, origins = _READERS[path.suffix.lower()](path)
         try:
-            return cls(name, entities, rows)
+            return cls(name, entities, rows, origins)
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
 
@@ -93,7 +107,11 @@ class RecipeBook:
         return len(self.recipes)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, RecipeBook) and self.hash == other.hash and self._last == other._last
+        return isinstance(other, RecipeBook) and (self.hash, self._last, self.origins) == (
+            other.hash,
+            other._last,
+            other.origins,
+        )
 
     def __hash__(self) -> int:
         return int(self.hash[:15], 16)
@@ -118,7 +136,8 @@ class RecipeBook:
         try:
             return self._ids[label]
         except (KeyError, TypeError):
-            near = nearest(str(label), self.entities, 3)
+            senses = [entity for entity in self.entities if entity.startswith(f"{label} (")]
+            near = senses or nearest(str(label), self.entities, 3)
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
             raise InputError(f"recipe book {self.name} has no entity {label!r}{hint}") from None
 
@@ -269,53 +288,19 @@ def recipe_rows(book: RecipeBook, a: np.ndarray, b: np.ndarray, product: np.ndar
     return np.searchsorted(book._row_keys, (np.minimum(a, b) * size + np.maximum(a, b)) * size + product)
 
 
-def _read_json(path: Path) -> tuple[list[str], list[Row]]:
-    def refuse_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        seen: dict[str, object] = {}
-        for key, value in pairs:
-            if key in seen:
-                raise InputError(f"{path}: {key!r} is listed twice; merge the two entries")
-            seen[key] = value
-        return seen
-
-    try:
-        content = parse_json(path.read_text(encoding="utf-8"), object_pairs_hook=refuse_repeats)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}:{error.lineno}: not JSON ({error.msg})") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
-    except InputError:
-        raise
-    except ValueError as error:
-        raise InputError(f"{path}: not JSON ({error})") from None
-    entries = content.get("entities") if isinstance(content, dict) else None
-    if not isinstance(entries, dict) or not entries:
-        raise InputError(f'{path}: expected {{"entities": {{name: {{"recipes": [[a, b], ...]}}}}}}, found no entities')
-    rows: list[Row] = []
-    for product, entry in entries.items():
-        if not product.strip():
-            raise InputError(f"{path}: an entity has an empty name")
-        recipes = entry.get("recipes", []) if isinstance(entry, dict) else None
-        if not isinstance(recipes, list):
-            raise InputError(f'{path}: entity {product!r}: expected {{"recipes": [[a, b], ...]}}, found {entry!r:.60}')
-        for number, recipe in enumerate(recipes, start=1):
-            place = f"{path}: entity {product!r}, recipe {number}"
-            if not isinstance(recipe, list) or len(recipe) != 2 or not all(isinstance(x, str) for x in recipe):
-                raise InputError(f"{place}: a recipe is a list of two names, found {recipe!r:.60}")
-            for ingredient in recipe:
-                if ingredient not in entries:
-                    hint = did_you_mean(ingredient, entries, "add it to the entities")
-                    raise InputError(f"{place}: unknown ingredient {ingredient!r}; {hint}")
-            rows.append((product, recipe[0], recipe[1]))
-    return list(entries), rows
+def _read_tsv(path: Path) -> "Read":
+    recipes = read_recipes_tsv(path)
+    return entities_of(recipes.rows), recipes.rows, recipes.origins
 
 
-def _read_table(path: Path) -> tuple[list[str], list[Row]]:
-    from gumption.data.recipe_check import read_recipe_table, read_recipes_tsv
-
-    is_tsv = path.suffix.lower() == ".tsv"
-    rows = read_recipes_tsv(path) if is_tsv else [recipe for _, recipe in read_recipe_table(path)]
-    return list(dict.fromkeys(label for row in rows for label in row)), rows
+def _read_csv(path: Path) -> "Read":
+    recipes = read_recipe_table(path)
+    return entities_of(recipes.rows), recipes.rows, recipes.origins
 
 
-_READERS = {".json": _read_json, ".tsv": _read_table, ".csv": _read_table}
+def _read_json(path: Path) -> "Read":
+    return *read_recipes_json(path), None
+
+
+Read = tuple[list[str], list[Row], list[str] | None]  # entities, recipes, and the origin of each recipe
+_READERS = {".json": _read_json, ".tsv": _read_tsv, ".csv": _read_csv}

@@ -6,8 +6,8 @@ Each method, in this order, links labels that the methods before it left without
 - lemma: the same words in their dictionary form (simplemma), "wolves" and "wolf", "melted ice" and "melting ice", or
   written together or apart, "milk shake" and "milkshake";
 - compound: the head of a compound, in English on the right: "trainyard" is a yard, given that both "train" and "yard"
-  are targets; "strawberry ice cream" is an ice cream; the head of "house of cards" is "house". Compounds such as "hot
-  dog" are linked wrongly; the relation of the link marks the method;
+  are targets; "strawberry ice cream" is an ice cream; the head of "house of cards" is "house", that of "bat (animal)"
+  is "bat". Compounds such as "hot dog" are linked wrongly; the relation of the link marks the method;
 - nearest: the target whose word vector has the largest cosine with the label's, if it reaches a threshold. All words of
   a name need a vector: without its unknown word "nucleic acid" would look like "acid".
 
@@ -54,6 +54,7 @@ RELATIONS = {
 }
 
 _GAP = re.compile(r"[\s_-]+")
+_SENSE = re.compile(r" \([^()]+\)$")
 _PREPOSITION = re.compile(r" (?:of|in|on|at|for|from|with|to|by) ")
 
 
@@ -175,7 +176,7 @@ class _Index:
         return self._by_spelling.get(form) or self._by_letters.get(_letters(_folded(label))) or self._by_lemma.get(form)
 
     def compound(self, label: str) -> str | None:
-        phrase = _PREPOSITION.split(_folded(label))[0]
+        phrase = _PREPOSITION.split(_SENSE.sub("", _folded(label)))[0]
         words = phrase.split(" ")
         if phrase != _folded(label) and (whole := self._known(phrase)):
             return whole

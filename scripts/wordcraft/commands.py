@@ -154,6 +154,7 @@ def splits(
     """
     from gumption.envs.split_files import write_file
     from gumption.envs.wordcraft import RecipeBook, Split, make_split
+    from gumption.envs.wordcraft.recipe_book import FORMER, SHIPPED
     from gumption.envs.wordcraft.split_check import check_split
 
     if (out is None) == (check is None):
@@ -165,7 +166,10 @@ def splits(
         raise InputError(f"{out}: a split file ends in .json")
     book = RecipeBook.load(recipe_book)
     if check is not None:
-        made, place = Split.load(check, book), check
+        made, place = Split.load(check), check
+        if recipe_book in SHIPPED:
+            book = RecipeBook.load(FORMER.get(made.book_hash, recipe_book))
+        made.check_book(book, str(check))
         with working("checking the split"):
             faults = check_split(made, book)
         for fault in faults:
@@ -202,35 +206,41 @@ def recipes(
     out: Path,
     columns: str | None = None,
     header: Annotated[bool | None, typer.Option("--header/--no-header", show_default=False)] = None,
+    families: Path | None = None,
 ) -> None:
     """Make a recipe book of a table, and report its oddities, line by line.
 
     A recipe that makes one of its own ingredients, or is repeated, is left out. The rest is reported and kept: things
-    that nothing leads to, and words that look like one in two spellings.
+    that nothing leads to, or nothing but what they make; two things of which each makes the other; a thing of a single
+    recipe; a word that looks like another one in another spelling, or that means several things; origins and families
+    that do not go together.
 
     :param file: A .csv or .tsv file with a recipe a row.
     :param out: The recipe book, a .tsv file.
-    :param columns: PRODUCT,INGREDIENT,INGREDIENT: names in the header, or numbers from 1.
+    :param columns: PRODUCT,INGREDIENT,INGREDIENT: names in the header, or numbers from 1; perhaps a fourth, the origin.
     :param header: Whether the first line names the columns.
+    :param families: A .tsv file with the columns family and rule, for origins that are family:NAME.
     """
-    from gumption.data.recipe_check import LEFT_OUT, book_text, checked, read_recipe_table
+    from gumption.data.recipe_check import LEFT_OUT, checked
+    from gumption.data.recipe_files import book_text, entities_of, read_families, read_recipe_table
     from gumption.data.writing import write_text
 
     if out.suffix != ".tsv":
         raise InputError(f"--out {out}: a recipe book ends in .tsv")
     if out.exists() and file.exists() and out.samefile(file):
         raise InputError(f"--out {out} is the table itself: choose another name")
-    kept, problems = checked(read_recipe_table(file, columns, header))
+    rules = None if families is None else read_families(families)
+    kept, problems = checked(read_recipe_table(file, columns, header), rules)
 
     from gumption.envs.wordcraft import RecipeBook
     from gumption.envs.wordcraft.tasks import enumerate_tasks
 
-    rows = [recipe for _, recipe in kept]
-    book = RecipeBook(out.stem, list(dict.fromkeys(label for row in rows for label in row)), rows)
+    book = RecipeBook(out.stem, entities_of(kept.rows), kept.rows, kept.origins)
     write_text(out, book_text(kept))
     for line, problem in problems:
         left_out = "; left out" if problem.kind in LEFT_OUT else ""
-        print(f"note: {file}:{line}: {problem.kind}: {problem.message}{left_out}", file=sys.stderr)
+        place = f"{file}:{line}" if line else f"{families or file}"
+        print(f"note: {place}: {problem.kind}: {problem.message}{left_out}", file=sys.stderr)
     print(
         f"{out}: {len(book.entities)} entities, {len(book.roots)} of them made by no recipe; {len(book)} recipes; "
         f"{len(enumerate_tasks(book, 1))} tasks of depth 1"

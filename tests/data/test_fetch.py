@@ -130,7 +130,7 @@ def test_unknown_names_get_near_ones() -> None:
         fetch("alchemy")
     with pytest.raises(InputError, match="ships with gumption"):
         fetch("commonsense")
-    with pytest.raises(InputError, match="there is commonsense, glove-100d"):
+    with pytest.raises(InputError, match="there is commonsense, commonsense-families"):
         path("zzz")
     with pytest.raises(InputError, match="gumption data fetch alchemy2"):
         path("alchemy2")

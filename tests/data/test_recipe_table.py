@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gumption.data import InputError
-from gumption.data.recipe_check import read_recipe_table
+from gumption.data.recipe_files import read_recipe_table
 from gumption.envs.wordcraft import RecipeBook
 from gumption.scripts import data as command
 
@@ -47,6 +47,50 @@ def test_a_book_is_made_and_told_about(tmp_path: Path) -> None:
     book = RecipeBook.load(tmp_path / "book.tsv")
     assert len(book) == 5
     assert book.label(book.products(book.entity_id("bread"), book.entity_id("fire"))[0] + 1) == "toast"
+
+
+ZOO = """makes,first,second,origin
+water bird,bird,water,family:habitat
+water bird,bat,water,family:habitat
+bird,egg,sun,own
+egg,bird,sun,paper
+bat (sport),wood,handel,family:tool
+fish,water,water bird,
+"""
+
+
+def test_all_that_is_a_fault_in_any_book_is_told(tmp_path: Path) -> None:
+    families = tmp_path / "families.tsv"
+    families.write_text("family\trule\nhabitat\ta place + an animal = an animal of that place\ntaming\t\n")
+    text = ZOO.replace("water bird,\n", "water bird,own\n")
+    code, out, err = recipes(
+        tmp_path / "zoo.csv", text, "--columns", "makes,first,second,origin", "--families", str(families)
+    )
+    assert code == 0
+    assert "6 recipes" in out
+    told = [line.removeprefix(f"note: {tmp_path}/") for line in err.splitlines()]
+    for line in (
+        "zoo.csv:2: unreachable: 'bird' cannot be made from the basic entities",
+        "zoo.csv:5: backward: bird + sun -> egg, and egg + sun -> bird: keep one way of the two",
+        "zoo.csv:6: orphan: nothing makes 'handel', and wood + handel -> bat (sport) alone uses it",
+        "zoo.csv:3: sense: 'bat' stands beside 'bat (sport)': say which is meant",
+        "zoo.csv:6: family: 'tool' is a family without a rule",
+        "families.tsv: family: 'taming' is a family without a rule",
+        "families.tsv: family: 'taming' is a family without members",
+    ):
+        assert line in told, (line, told)
+    assert RecipeBook.load(tmp_path / "book.tsv").origins is not None
+    assert (tmp_path / "book.tsv").read_text().splitlines()[1] == "water bird\tbird\twater\tfamily:habitat"
+    with_gap = recipes(tmp_path / "zoo.csv", ZOO, "--columns", "makes,first,second,origin")
+    assert "zoo.csv:7: the cell of the origin, column 4 (origin), is empty" in with_gap[2]
+    lost = recipes(tmp_path / "zoo.csv", text, "--columns", "1,2,3", "--header")
+    assert RecipeBook.load(tmp_path / "book.tsv").origins is None, lost
+
+
+def test_an_ingredient_that_the_product_alone_makes_is_told(tmp_path: Path) -> None:
+    text = "product,a,b\nbrick,mud,fire\ntower,brick,brick\nhill,tower,mud\nbrick,hill,fire\n"
+    _, _, err = recipes(tmp_path / "x.csv", text)
+    assert "x.csv:5: circular: hill + fire -> brick: nothing makes 'hill' without 'brick'" in err
 
 
 @pytest.mark.parametrize(

@@ -49,9 +49,10 @@ def test_a_changed_file_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         manifest.verify(entry)
 
 
-def test_every_label_of_the_shipped_book_has_vectors() -> None:
+def test_every_label_of_both_editions_of_the_shipped_book_has_vectors() -> None:
     vectors = KeyedVectors.load_word2vec_format(str(path("glove-100d")), binary=True)
-    missing = {label: label_words(label, vectors)[1] for label in book_labels(path("commonsense"))}
+    labels = [label for book in ("commonsense", "commonsense-1") for label in book_labels(path(book))]
+    missing = {label: label_words(label, vectors)[1] for label in labels}
     assert not {label: unknown for label, unknown in missing.items() if unknown}
     assert vectors.vectors.shape[1] == DIMENSIONS
     assert list(vectors.index_to_key) == sorted(vectors.index_to_key)
@@ -60,7 +61,7 @@ def test_every_label_of_the_shipped_book_has_vectors() -> None:
 
 
 def test_the_maker_keeps_the_words_of_the_labels_and_reports_the_rest(tmp_path: Path, glove: Path, book: Path) -> None:
-    words, missing = make(glove, book, tmp_path / "words.bin")
+    words, missing = make(glove, [book], tmp_path / "words.bin")
     assert words == ["acid", "fire", "rain", "ray", "station", "x-ray"]
     assert missing == {"zyzzyva": ["zyzzyva"]}
     vectors = KeyedVectors.load_word2vec_format(str(tmp_path / "words.bin"), binary=True)
@@ -78,15 +79,17 @@ def test_every_form_of_the_source_gives_the_same_bytes(tmp_path: Path, glove: Pa
     as_json.write_text(json.dumps({"vectors": {word: [*numbers, 9.5, 3] for word, numbers in WORDS.items()}}))
     results = []
     for source in (glove, zipped, gzipped, as_json):
-        make(source, book, tmp_path / "words.bin")
+        make(source, [book], tmp_path / "words.bin")
         results.append((tmp_path / "words.bin").read_bytes())
     assert len(set(results)) == 1
 
 
 def test_json_books(tmp_path: Path, glove: Path) -> None:
     book = tmp_path / "book.json"
-    book.write_text(json.dumps({"entities": {"acid rain": {"id": 0, "recipes": [["rain", "fire"]]}}}))
-    assert make(glove, book, tmp_path / "words.bin")[0] == ["acid", "fire", "rain"]
+    book.write_text(
+        json.dumps({"entities": {"acid rain": {"id": 0, "recipes": [["rain", "fire"]]}, "rain": {}, "fire": {}}})
+    )
+    assert make(glove, [book], tmp_path / "words.bin")[0] == ["acid", "fire", "rain"]
 
 
 def test_the_real_alchemy2_labels(shared_data: Path) -> None:
@@ -97,14 +100,14 @@ def test_the_real_alchemy2_labels(shared_data: Path) -> None:
     ("name", "content", "message"),
     [
         ("book.tsv", "result\tingredient\tingredient\nsteam\tfire\n", r"book.tsv:2: 2 columns"),
-        ("book.json", "[]", "not of the form"),
-        ("book.json", '{"entities": {"a": {}}}', "not of the form"),
+        ("book.json", "[]", "found no entities"),
+        ("book.json", '{"entities": {"a": {"recipes": 3}}}', "entity 'a': expected"),
     ],
 )
 def test_a_bad_book(tmp_path: Path, glove: Path, name: str, content: str, message: str) -> None:
     (tmp_path / name).write_text(content)
     with pytest.raises(InputError, match=message):
-        make(glove, tmp_path / name, tmp_path / "words.bin")
+        make(glove, [tmp_path / name], tmp_path / "words.bin")
     assert not (tmp_path / "words.bin").exists()
 
 
@@ -123,7 +126,7 @@ def test_a_bad_book(tmp_path: Path, glove: Path, name: str, content: str, messag
 def test_a_bad_source(tmp_path: Path, book: Path, name: str, content: bytes, message: str) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=message):
-        make(tmp_path / name, book, tmp_path / "words.bin")
+        make(tmp_path / name, [book], tmp_path / "words.bin")
     assert not (tmp_path / "words.bin").exists()
 
 

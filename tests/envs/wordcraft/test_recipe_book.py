@@ -86,8 +86,35 @@ def test_unknown_entity_names_near_ones(book):
 def test_unknown_book_names_the_known_ones():
     with pytest.raises(InputError, match=r"'alchemy'; did you mean alchemy2\?"):
         RecipeBook.load("alchemy")
-    with pytest.raises(InputError, match="known books: commonsense, alchemy2"):
+    with pytest.raises(InputError, match="known books: commonsense, commonsense-1, alchemy2"):
         RecipeBook.load("nothing like it")
+
+
+def test_each_recipe_keeps_its_origin(tmp_path):
+    rows = [("steam", "water", "fire"), ("mud", "water", "earth"), ("steam", "fire", "water"), ("mud", "mud", "fire")]
+    origins = ["family:phase", "own", "paper", "own"]
+    book = RecipeBook("small", ["water", "fire", "earth", "steam", "mud"], rows, origins)
+    told = {book.entities[product]: origin for (_, _, product), origin in zip(book.recipes, book.origins, strict=True)}
+    assert told == {"steam": "family:phase", "mud": "own"}, "of a recipe that is there twice the first"
+    plain = RecipeBook("small", ["water", "fire", "earth", "steam", "mud"], rows)
+    assert plain.origins is None
+    assert plain.hash == book.hash, "the same tasks"
+    assert plain != book
+    with pytest.raises(InputError, match="small: 3 origins of 4 recipes; give one for each"):
+        RecipeBook("small", ["water", "fire", "earth", "steam", "mud"], rows, origins[:3])
+    lines = [("result", "ingredient", "ingredient", "origin"), *((*r, o) for r, o in zip(rows, origins, strict=True))]
+    (tmp_path / "book.tsv").write_text("".join("\t".join(line) + "\n" for line in lines))
+    (tmp_path / "book.csv").write_text("".join(",".join(line) + "\n" for line in lines))
+    for name in ("book.tsv", "book.csv"):
+        assert RecipeBook.load(tmp_path / name).origins == book.origins, name
+
+
+def test_a_word_may_have_a_sense():
+    rows = [("bat (animal)", "cave", "mouse"), ("bat (sport)", "wood", "ball")]
+    book = RecipeBook("senses", ["cave", "mouse", "wood", "ball", "bat (animal)", "bat (sport)"], rows)
+    assert book.entity_id("bat (animal)") != book.entity_id("bat (sport)")
+    with pytest.raises(InputError, match=r"no entity 'bat'; did you mean bat \(animal\) or bat \(sport\)"):
+        book.entity_id("bat")
 
 
 @pytest.mark.parametrize(

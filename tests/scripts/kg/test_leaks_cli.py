@@ -55,7 +55,7 @@ def test_a_graph_of_recipes_as_nodes_tells_what_they_entail(gumption, parts, rec
     save(recipe_facts(partition="test"), name)
     told = json.loads(gumption.ok("leaks", "kg.nq", *WORLD, "--json"))
     everything = len(parts["test"]) + recipes["test"]
-    assert recipes["test"] == 512
+    assert recipes["test"] > 100
     assert told["test"] == {"stated": everything, "of": everything}
 
 

@@ -67,6 +67,15 @@ def test_a_leak_is_told_with_exit_code_1(gumption, small_book) -> None:
     assert "is in both parts" in out
 
 
+def test_a_split_of_a_former_edition_of_the_shipped_book_is_checked_with_that_one(gumption) -> None:
+    made = replace(make_split(RecipeBook.load("commonsense-1")), book_name="commonsense")
+    made.save("before.json")
+    assert gumption("wordcraft", "--check", "before.json")[0] == 0
+    code, _, err = gumption("wordcraft", "--recipe-book", "commonsense-1", "--out", "now.json")
+    assert code == 0, err
+    assert Split.load("now.json").hash == made.hash
+
+
 def test_tasks_that_the_other_part_solves_are_counted_and_those_of_an_old_file_told(gumption, tmp_path) -> None:
     rows = ["result\tingredient\tingredient", "bicycle\twheel\twheel", "bicycle\tseat\twheel", "chair\tseat\twood"]
     (tmp_path / "wheels.tsv").write_text("\n".join(rows) + "\n")
