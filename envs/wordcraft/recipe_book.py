@@ -24,6 +24,9 @@ Row = tuple[str, str, str]  # (product, ingredient, ingredient)
 class RecipeBook:
     """Entities and recipes. An unordered pair of ingredients, possibly twice the same, has a set of products.
 
+    :cvar origins: where each row of `recipes` comes from: "paper", "family:NAME" or "own"; None for a book that does
+        not tell.
+
     :ivar name: what it was loaded as, or the stem of its file.
     :ivar entities: labels in sorted order; the index is the entity id (0..N-1).
     :ivar recipes: (R, 3) int64, distinct rows (a, b, product) with a <= b, entity ids, rows sorted.
@@ -32,6 +35,8 @@ class RecipeBook:
     :ivar pairs: (P, 2) int64, the distinct pairs (a, b), sorted; `pair_of_recipe` (R,) int64 points into it.
     :ivar hash: sha256 hex of the content: labels, recipes, and the order of products where a pair has several.
     """
+
+    origins: tuple[str, ...] | None = None
 
     @checked
     def __init__(self, name: str, entities: Sequence[str], rows: Iterable[Row]) -> None:
@@ -88,6 +93,19 @@ class RecipeBook:
             return cls(name, entities, rows)
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
+
+    def only(self, recipes: np.ndarray) -> "RecipeBook":
+        """The same entities with some of the recipes alone, in the same order.
+
+        :param recipes: (n, 3) rows of `recipes`.
+        """
+        rows = recipe_rows(self, *(recipes.T + 1))
+        if len(rows) == len(self):
+            return self
+        rows = rows[np.argsort(self.book_order[rows], kind="stable")]
+        names = [self.entities[i] for i in self.file_order.tolist()]
+        kept = [(self.entities[c], self.entities[a], self.entities[b]) for a, b, c in self.recipes[rows].tolist()]
+        return RecipeBook(self.name, names, kept)
 
     def __len__(self) -> int:
         return len(self.recipes)
