@@ -105,10 +105,13 @@ class Setup:
         observation = flat(self.env.single_observation_space, env.observe())
         return observation, env.info_arrays()["action_mask"].astype(bool)
 
-    @property
-    def headline(self) -> tuple[str, str]:
-        """The name of the figure of `measure` that the progress bar shows, and its label there."""
-        return "test_success", "held out"
+    def words(self, line: Mapping[str, float]) -> str:
+        """What the progress bar shows of the figures of `measure`."""
+        return f"held out {line['test_success']:.1%}"
+
+    def unseen(self, policy: Policy) -> float | None:
+        """Success on the test tasks, for a curve that only the finished run has; None where none is asked for."""
+        return None
 
     def measure(self, policy: Policy) -> dict[str, float]:
         """Figures of the present policy, for a line of metrics."""

@@ -24,8 +24,8 @@ from gumption.kg import KnowledgeGraph
 from gumption.kg.sources.words import GuessedVectors
 
 METRICS = {
-    "step", "wall_s", "steps_per_s", "train_success", "test_success", "train_success_eval", "same_slot_twice", "loss",
-    "value_loss", "entropy", "reward",
+    "step", "wall_s", "steps_per_s", "train_success", "validation_success", "validation_low", "validation_high",
+    "train_success_eval", "same_slot_twice", "loss", "value_loss", "entropy", "reward",
 }  # fmt: skip
 
 
@@ -130,8 +130,9 @@ def test_metrics_are_those_of_the_glossary(configure) -> None:
     assert set(result.curve[0]) == METRICS
     assert all(np.isfinite(list(line.values())).all() for line in result.curve)
     assert set(result.final) == {
-        "test_success", "test_tasks", "train_success", "test_success_alternatives", "same_slot_twice", "wall_s",
-        "steps_per_s",
+        "test_success", "test_low", "test_high", "test_tasks", "validation_success", "validation_low",
+        "validation_high", "validation_tasks", "train_success", "test_success_alternatives", "same_slot_twice",
+        "wall_s", "steps_per_s",
     }  # fmt: skip
     assert 0 < result.curve[0]["entropy"] < np.log(6)
     guided = train(configure(kg="full", kg_scores=("makes",), total_steps=1000)).curve[0]

@@ -12,7 +12,10 @@ from gumption.data import InputError
 from gumption.envs.wordcraft import RecipeBook, WordCraftVectorEnv
 from gumption.kg.links.nary_predictor import NaryPredictor
 
-FIGURES = {"test_success", "train_success", "test_success_alternatives", "same_slot_twice"}
+FIGURES = {
+    "test_success", "test_low", "test_high", "test_tasks", "train_success", "test_success_alternatives",
+    "same_slot_twice",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("changes", [{}, {"num_distractors": 8}, {"depth": 2}, {"depth": 3, "split": "by_task"}])
