@@ -238,6 +238,25 @@ class RecipeBook:
         table[0] = False
         return table.reshape(-1)
 
+    def goes_into(self, mixes: int) -> np.ndarray:
+        """((N+1)**2,) bool, index product * (N+1) + x: so many mixes can be enough to make the product of x and other
+        things."""
+        while len(self._goes_into) < mixes:
+            size = len(self.entities) + 1
+            if not self._goes_into:
+                table = np.zeros((size, size), dtype=bool)
+                for column in (0, 1):
+                    table[self.recipes[:, 2] + 1, self.recipes[:, column] + 1] = True
+            else:
+                one, before = (each.reshape(size, size) for each in (self._goes_into[0], self._goes_into[-1]))
+                table = before | (one.astype(np.float32) @ before.astype(np.float32) > 0)
+            self._goes_into.append(table.reshape(-1))
+        return self._goes_into[mixes - 1]
+
+    @cached_property
+    def _goes_into(self) -> list[np.ndarray]:
+        return []
+
     @checked
     def makes(self, target: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Whether the pair (a, b) can make the target: env ids of shapes that broadcast -> bool. PAD makes nothing."""

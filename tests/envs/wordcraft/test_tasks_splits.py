@@ -2,6 +2,7 @@ import itertools
 import re
 import warnings
 from dataclasses import replace
+from unittest import mock
 
 import gymnasium as gym
 import numpy as np
@@ -11,10 +12,13 @@ from hypothesis import strategies as st
 
 from gumption.data import InputError
 from gumption.envs.wordcraft import RecipeBook, Split, enumerate_tasks, facts, make_split, recipe_facts
+from gumption.envs.wordcraft import tasks as tasks_module
 from gumption.envs.wordcraft.split_check import check_split
 from gumption.envs.wordcraft.splits import KINDS, PARTS, LeakyTasks, NoValidation, resolve_split
+from gumption.envs.wordcraft.tasks import _expand_from_goals
 
 # by_family is tested below: it needs a book with families
+REAL = np.random.PCG64
 MODES = ["by_recipe", "by_recipe_train_all_goals", "by_goal", "by_goal_train_terminals", "by_task"]
 
 
@@ -101,10 +105,79 @@ def test_task_in_labels(book):
     listed = {(tasks[i].goal, tasks[i].base, tasks[i].intermediates) for i in range(len(tasks))}
     assert ("brick", ("earth", "fire", "water"), ("mud",)) in listed
     assert ("house", ("brick",), ("wall",)) in listed
-    with pytest.raises(InputError, match="depth is 4"):
-        enumerate_tasks(book, 4)
+    with pytest.raises(InputError, match="depth is 7; it is a whole number from 1 to 6"):
+        enumerate_tasks(book, 7)
     with pytest.raises(InputError, match="no task of depth 2"):
         enumerate_tasks(RecipeBook("tiny", ["a", "b", "c"], [("c", "a", "b")]), 2)
+
+
+@pytest.mark.parametrize("depth", [4, 5])
+def test_deeper_tasks_are_drawn_and_are_acyclic_sets_of_recipes(alchemy, depth):
+    tasks = enumerate_tasks(alchemy, depth, shortcuts=True)
+    filtered = enumerate_tasks(alchemy, depth)
+    assert 9_000 < len(tasks) <= 10_000
+    assert len(np.unique(tasks.recipes, axis=0)) == len(tasks)
+    assert 1_000 < len(filtered) < len(tasks)
+    for drawn in (tasks, filtered):
+        for index in range(0, len(drawn), 500):
+            rows = [tuple(row) for row in alchemy.recipes[drawn.recipes[index]].tolist()]
+            products, used = {row[2] for row in rows}, {x for row in rows for x in row[:2]}
+            assert len(products) == depth
+            assert products - used == {int(drawn.goal[index]) - 1}
+            assert products - {int(drawn.goal[index]) - 1} == {int(x) - 1 for x in drawn.intermediates[index]}
+            assert used - products == {int(x) - 1 for x in drawn.base[index] if x}
+            assert not _has_cycle(rows)
+
+
+def test_the_draw_of_a_deep_task_is_uniform_at_each_step():
+    """A goal of two recipes; one of its ingredients has three recipes, the other one: the four ways are alike."""
+    rows = [("g", "x", "y"), ("x", "a", "b"), ("x", "a", "c"), ("x", "b", "c"), ("y", "d", "e"), ("g", "h", "h")]
+    book = RecipeBook("ways", sorted({name for row in rows for name in row}), rows)
+    *_, used = _expand_from_goals(book, 2, 1)
+    counts = {}
+    for number in range(4000):
+        with mock.patch.object(tasks_module.np.random, "PCG64", lambda _, number=number: REAL(number)):
+            *_, used = _expand_from_goals(book, 2, 1)
+        for way in map(tuple, used.tolist()):
+            counts[way] = counts.get(way, 0) + 1
+    assert len(counts) == 4  # g is drawn once in six, as the recipe x + y; the other recipes end at once
+    assert all(abs(count / 4000 - 1 / 24) < 0.01 for count in counts.values())
+
+
+@pytest.mark.parametrize("depth", [4, 5])
+def test_a_deep_task_can_be_solved_and_not_by_fewer_mixes(book, depth):
+    def fewest(known, goal, wanted, mixes):
+        for a, b in itertools.combinations_with_replacement(sorted(known), 2):
+            made = book.mix(*(np.array([x]) for x in (a, b, goal)), np.array([wanted]))[0]
+            if made == goal:
+                return True
+            left = [w if w != made else 0 for w in wanted]
+            if made and made not in known and mixes > 1 and fewest(known | {int(made)}, goal, left, mixes - 1):
+                return True
+        return False
+
+    tasks = enumerate_tasks(book, depth, shortcuts=True)
+    kept = {tuple(row) for row in enumerate_tasks(book, depth).recipes.tolist()} if depth == 4 else set()
+    for index in range(0, len(tasks), 7):
+        known = {int(x) for x in tasks.base[index] if x}
+        goal, wanted = int(tasks.goal[index]), tasks.intermediates[index].tolist()
+        assert fewest(known, goal, wanted, depth)
+        if depth == 4:
+            assert (tuple(tasks.recipes[index].tolist()) in kept) == (not fewest(known, goal, wanted, depth - 1))
+
+
+def test_the_parts_of_deep_tasks_are_those_of_their_recipes(alchemy):
+    split = make_split(alchemy, depth=4)
+    flat = make_split(alchemy, depth=1)
+    tasks = enumerate_tasks(alchemy, 4)
+    part_of = {tuple(row): part for part in PARTS for row in flat.recipes(part).tolist()}
+    for part in PARTS:
+        for index in split.tasks(part)[::20].tolist():
+            parts = {part_of[tuple(row)] for row in alchemy.recipes[tasks.recipes[index]].tolist()}
+            assert max(parts, key=PARTS.index) == part
+    env = gym.make_vec("gumption/WordCraft-v0", num_envs=64, recipe_book=alchemy, depth=4, split=split).unwrapped
+    env.reset(seed=0)
+    assert set(env.task_index.tolist()) <= set(split.train_tasks.tolist())
 
 
 @pytest.mark.parametrize("mode", MODES)
