@@ -29,9 +29,12 @@ class Setup:
     """What a world gives to the learner. A world with other choices or figures than these names a subclass in its entry
     (`setup` of gumption.envs.worlds).
 
+    :cvar place: which of the world's environments it plays.
     :ivar env: a native batch that plays the training part.
     :ivar knowledge: what the config's advice was made from; None without knowledge, or with advice of one's own.
     """
+
+    place = 0
 
     def __init__(
         self,
@@ -58,7 +61,7 @@ class Setup:
         self.config, self.own, self.trained = config, network, trained
         self.device = str(pick_device(config.device))
         self.world = worlds.find(config.world)
-        self.entry = self.world.environments[0]
+        self.entry = self.world.environments[self.place]
         self.env = self.make_env(num_envs or config.learner.batch_size)
         if not isinstance(self.env.single_action_space, spaces.Discrete):
             raise InputError(

@@ -29,6 +29,7 @@ class Learner:
     :ivar entropy_cost, baseline_cost: weights of the losses beside the policy gradient.
     :ivar reduction: losses are summed or averaged over the batch.
     :ivar key_size, value_size: of the attention (Table 2); `hidden_size` of the simple MLP.
+    :ivar value_layers: fully connected layers from the attention's sum to the value.
     :ivar encoder_size: width of the learned entity representations, 0 for frozen features.
     :ivar dropout: of features and free embeddings in the encoder.
     :ivar gated: see `SelfAttentionActorCritic`.
@@ -46,6 +47,7 @@ class Learner:
     reduction: Reduction = "sum"
     key_size: Size = 300
     value_size: Size = 300
+    value_layers: Literal[1, 2] = 1
     hidden_size: Size = 300
     encoder_size: Annotated[int, Ge(0), Le(65_536)] = 0
     dropout: SmallShare = 0.0
@@ -53,7 +55,7 @@ class Learner:
 
 
 # Parameters that an agent does not read.
-_UNREAD = {"attention": ("hidden_size",), "mlp": ("key_size", "value_size", "gated")}
+_UNREAD = {"attention": ("hidden_size",), "mlp": ("key_size", "value_size", "value_layers", "gated")}
 
 PRESETS = {
     # Tables 1 and 2 of the paper; what they leave open (baseline cost, gradient norm, sums) is TorchBeast's.
@@ -66,6 +68,7 @@ PRESETS = {
         reduction="mean",
         key_size=128,
         value_size=64,
+        value_layers=2,
         encoder_size=96,
         dropout=0.2,
         gated=True,

@@ -82,7 +82,9 @@ class WordCraftSetup(Setup):
             if self.advice is not None:
                 raise InputError("the simple MLP has no attention that advice is mixed into: use agent='attention'")
             return MLPActorCritic(encoder, self.env.table.shape[1], learner.hidden_size)
-        return SelfAttentionActorCritic(encoder, learner.key_size, learner.value_size, config.weights, learner.gated)
+        return SelfAttentionActorCritic(
+            encoder, learner.key_size, learner.value_size, config.weights, learner.gated, learner.value_layers
+        )
 
     def look(self, env: WordCraftVectorEnv) -> tuple[np.ndarray, ...]:
         """Env ids: goal (B,), table (B, S), selection (B,), 0 for none."""

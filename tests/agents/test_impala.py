@@ -199,6 +199,7 @@ LEARNER_CHANGES: dict[str, Any] = {
     "batch_size": 32, "unroll_length": 4, "optimiser": "rmsprop", "learning_rate": 1e-4, "epsilon": 0.1,
     "discount": 0.5, "entropy_cost": 0.1, "baseline_cost": 2.0, "max_grad_norm": 1e-3, "reduction": "sum",
     "key_size": 12, "value_size": 12, "encoder_size": 0, "dropout": 0.6, "gated": False,
+    "value_layers": 1,
 }  # fmt: skip
 CHANGES: dict[str, Any] = {
     "depth": 2, "num_distractors": 1, "split": "by_goal", "train_ratio": 0.5, "split_seed": 1, "features": "random",
