@@ -39,6 +39,7 @@ from gumption.kg.graph import open_graph
 from gumption.kg.leaks import Fact, Leaks, count_leaks, count_marked
 from gumption.kg.links.nary_predictor import NarySettings
 from gumption.kg.links.predictor import LinkPredictor
+from gumption.kg.links.training_settings import TrainingSettings
 from gumption.kg.scores import VERSION, RelationScores
 from gumption.kg.vocabulary import unknown_label
 
@@ -148,9 +149,11 @@ class Knowledge:
                     raise InputError(
                         "raw scores are a link predictor's; a graph that is looked up has none: add kg_fit=True"
                     )
+                _refuse_unread(config, False)
                 kept = _copied(graph, name, relation_labels(chosen))
                 return cls(Advice(kept, vocabulary, chosen, device=device).scores, kept, about=about)
-        fits = Fits(stated, fit_settings or FitSettings(), word_vectors, device)
+        _refuse_unread(config, fit and any(isinstance(relation, str) for relation in chosen))
+        fits = Fits(stated, fit_settings or FitSettings(**config.fit_settings()), word_vectors, device)
         return cls._fitted(fits, chosen, vocabulary[1:], config.kg_calibrated, about)
 
     @classmethod
@@ -200,6 +203,7 @@ class Knowledge:
         source = config.kg
         if config.kg_fit is not None or config.kg_rules is not None:
             raise InputError(f"{source} is a link predictor: kg_fit and kg_rules are for graphs")
+        _refuse_unread(config, False)
         predictor = load_predictor(source, device)
         nary = isinstance(predictor, NaryPredictor)
         if nary and config.kg_relations:
@@ -410,6 +414,16 @@ def _chosen(wanted: Sequence[Relation], stated: StatedFacts, source: str) -> Seq
     return wanted or of_three or stated.relations
 
 
+def _refuse_unread(config: KnowledgeConfig, complex_: bool) -> None:
+    """:raises InputError: settings of ComplEx where none is fitted (`complex_`)."""
+    unread = [name for name in config.fit_settings() if name in config.COMPLEX]
+    if unread and not complex_:
+        raise InputError(
+            f"kg_{unread[0]} is a setting of ComplEx, and here none is fitted: score relations of two parties "
+            "(kg_scores), and fit them (kg_fit=True)"
+        )
+
+
 def _of_name(name: str, relations: Sequence[Relation]) -> Sequence[Relation]:
     """The relation of a name, or, of a name without a place (see `PLACE` of gumption.kg.facts), that of each place."""
     places = [relation for relation in relations if isinstance(relation, str) and stated_name(relation) == name]
@@ -433,14 +447,15 @@ FIT_VERSION = 3
 @settings
 class FitSettings:
     """
-    :ivar rank, epochs, n3: of ComplEx, on the facts of two parties.
+    :ivar rank, epochs, n3, reciprocal: of ComplEx, on the facts of two parties.
     :ivar members: networks of the predictor of facts of three parties.
     """
 
-    seed: Seed = 0
-    rank: Size = 128
-    epochs: Count = 50
-    n3: NonNegative = 1e-2
+    seed: Seed = TrainingSettings.seed
+    rank: Size = TrainingSettings.rank
+    epochs: Count = TrainingSettings.epochs
+    n3: NonNegative = TrainingSettings.n3
+    reciprocal: bool = TrainingSettings.reciprocal
     members: Size = 3
 
 
@@ -469,7 +484,7 @@ class Fits:
 
         settings, vocabulary = self.settings, self.stated.vocabulary
         facts = self.stated.ids if ids is None else ids
-        parameters: dict[str, Any] = {"rank": settings.rank, "epochs": settings.epochs, "n3": settings.n3}
+        parameters = {name: getattr(settings, name) for name in KnowledgeConfig.COMPLEX}
         where = self._place("complex", facts, vocabulary, parameters)
         if not has_checkpoint(where):
             fitted = ComplEx.fit((vocabulary, facts), **parameters, seed=settings.seed, device=self.device)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Self, get_args
 from gumption.data import InputError
 from gumption.data.settings import Count, NonNegative, Seed, Share, Size, settings
 from gumption.data.writing import can_be_named
+from gumption.kg.links.training_settings import TrainingSettings
 
 CONFIG, MANIFEST = "config.json", "manifest.json"  # of a run's folder; see run_folder.py
 #: Words of `--kg` that stand for the world's own facts -> the part of these.
@@ -125,6 +126,9 @@ class KnowledgeConfig(RunConfig):
     :ivar kg_scores: the relations whose scores are used, with commas between; without any, those of three parties where
         the knowledge has them, else all.
     :ivar kg_calibrated: log-ratios to chance, or the raw scores of the link predictor.
+    :ivar kg_rank, kg_epochs, kg_n3, kg_reciprocal: of ComplEx, where it is fitted; see `gumption kg fit`. Without
+        kg_reciprocal its objective is that of Jiang et al. (2020), equation 2.
+    :ivar kg_seed: of the predictors that are fitted.
     """
 
     _: KW_ONLY
@@ -134,8 +138,20 @@ class KnowledgeConfig(RunConfig):
     kg_rules: str | None = None
     kg_scores: tuple[str, ...] = ()
     kg_calibrated: bool = True
+    kg_rank: Size = TrainingSettings.rank
+    kg_epochs: Count = TrainingSettings.epochs
+    kg_n3: NonNegative = TrainingSettings.n3
+    kg_reciprocal: bool = TrainingSettings.reciprocal
+    kg_seed: Seed = TrainingSettings.seed
 
+    #: Those of `TrainingSettings` that a run sets.
+    COMPLEX: ClassVar = ("rank", "epochs", "n3", "reciprocal")
     PLACES = ("kg", "kg_rules")
+
+    def fit_settings(self) -> dict[str, Any]:
+        """The settings of fits that differ from their defaults: rank, epochs, n3, reciprocal, seed."""
+        chosen = {name: getattr(self, f"kg_{name}") for name in (*self.COMPLEX, "seed")}
+        return {name: value for name, value in chosen.items() if value != getattr(TrainingSettings, name)}
 
     def check_knowledge(self) -> None:
         """:raises InputError: settings of knowledge without knowledge, or that exclude each other."""
@@ -145,6 +161,8 @@ class KnowledgeConfig(RunConfig):
             raise InputError(f"{', '.join(given)}: that is for knowledge; add kg='train', 'full' or a graph")
         if self.kg_fit is False and not self.kg_calibrated:
             raise InputError("raw scores are a link predictor's; facts that are looked up have none")
+        if self.kg_fit is False and (set_ := self.fit_settings()):
+            raise InputError(f"kg_{min(set_)}: that is for predictors that are fitted; leave out kg_fit=False")
         if twice := next((name for name in self.kg_scores if self.kg_scores.count(name) > 1), None):
             raise InputError(f"kg_scores names {twice!r} twice")
 

@@ -29,9 +29,12 @@ class Setup:
     """What a world gives to the learner. A world with other choices or figures than these names a subclass in its entry
     (`setup` of gumption.envs.worlds).
 
+    :cvar place: which of the world's environments it plays.
     :ivar env: a native batch that plays the training part.
     :ivar knowledge: what the config's advice was made from; None without knowledge, or with advice of one's own.
     """
+
+    place = 0
 
     def __init__(
         self,
@@ -58,7 +61,7 @@ class Setup:
         self.config, self.own, self.trained = config, network, trained
         self.device = str(pick_device(config.device))
         self.world = worlds.find(config.world)
-        self.entry = self.world.environments[0]
+        self.entry = self.world.environments[self.place]
         self.env = self.make_env(num_envs or config.learner.batch_size)
         if not isinstance(self.env.single_action_space, spaces.Discrete):
             raise InputError(
@@ -105,10 +108,13 @@ class Setup:
         observation = flat(self.env.single_observation_space, env.observe())
         return observation, env.info_arrays()["action_mask"].astype(bool)
 
-    @property
-    def headline(self) -> tuple[str, str]:
-        """The name of the figure of `measure` that the progress bar shows, and its label there."""
-        return "test_success", "held out"
+    def words(self, line: Mapping[str, float]) -> str:
+        """What the progress bar shows of the figures of `measure`."""
+        return f"held out {line['test_success']:.1%}"
+
+    def unseen(self, policy: Policy) -> float | None:
+        """Success on the test tasks, for a curve that only the finished run has; None where none is asked for."""
+        return None
 
     def measure(self, policy: Policy) -> dict[str, float]:
         """Figures of the present policy, for a line of metrics."""

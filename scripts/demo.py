@@ -86,7 +86,7 @@ def show_recipes(console: Console, recipe_book: str) -> tuple[Any, Any]:
 
     _heading(console, 1, "Recipes")
     book = RecipeBook.load(recipe_book)
-    split = make_split(book, "by_recipe", 0.8, 0, 1)
+    split = make_split(book, "by_recipe", 0.8, 0, 1, fit_validation=True)
     console.print(
         f"The recipe book {book.name!r} has {len(book.entities)} things and {len(book)} recipes such as "
         f"{_examples(book)}. One recipe in five is set aside: the {len(split.test_tasks)} tasks that need one of those "
@@ -169,11 +169,13 @@ def complex_figures(recipe_book: str, part: str) -> dict[str, float]:
     from gumption.envs.wordcraft import facts
     from gumption.kg import ComplEx, Vocabulary, evaluate_ranking
 
-    learned, every = (list(facts(recipe_book, partition=which)) for which in (cast("FactPart", part), "all"))
+    learned, every, unseen = (
+        list(facts(recipe_book, partition=which, fit_validation=True))
+        for which in (cast("FactPart", part), "all", "test")
+    )
     model = ComplEx.fit(learned, seed=0, device="cpu", vocabulary=Vocabulary.from_triples(every))
     figures = {"facts": len(learned), "mrr": evaluate_ranking(model, learned, known=[every])["mrr"]}
     if part == "train":
-        unseen = list(facts(recipe_book, partition="test"))
         figures |= {"unseen_facts": len(unseen), "unseen_mrr": evaluate_ranking(model, unseen, known=[every])["mrr"]}
     return figures
 

@@ -115,6 +115,7 @@ class Counts:
     """Counts of the learner; `updates` to `mixture` are those since the last line of metrics.
 
     :ivar mixture: the mean lambda of a batch, the attention's and each score's; see `Readout`.
+    :ivar curve: (step, success) on test tasks; see `Setup.unseen`.
     """
 
     step: int = 0
@@ -126,6 +127,7 @@ class Counts:
     episodes: int = 0
     won: int = 0
     mixture: list[float] = field(default_factory=list)
+    curve: list[list[float]] = field(default_factory=list)
 
 
 class ImpalaLearner(Learner):
@@ -221,7 +223,9 @@ class ImpalaLearner(Learner):
 
     def measure(self) -> Line:
         counts = self.counts
-        self.counts = Counts(step=counts.step)
+        self.counts = Counts(step=counts.step, curve=counts.curve)
+        if (unseen := self.setup.unseen(self.policy)) is not None:
+            counts.curve.append([counts.step, unseen])
         mixed = ("attention", *getattr(self.policy.network, "channels", ()))
         return {
             "train_success": counts.won / max(counts.episodes, 1),
@@ -234,11 +238,10 @@ class ImpalaLearner(Learner):
         }
 
     def words(self, line: Line) -> str:
-        name, called = self.setup.headline
-        return f"{called} {line[name]:.1%}"
+        return self.setup.words(line)
 
-    def final(self, curve: list[Line]) -> Line:
-        return self.setup.final(self.policy)
+    def final(self, curve: list[Line]) -> dict[str, Any]:
+        return {**self.setup.final(self.policy), **({"test_curve": self.counts.curve} if self.counts.curve else {})}
 
     def state(self) -> tuple[Tensors, dict[str, Any]]:
         return training_state(self.policy.network, self.optimiser, self.env, vars(self.counts))

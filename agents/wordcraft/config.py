@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from annotated_types import Ge, Le
 
@@ -32,6 +32,7 @@ class Learner:
     :ivar entropy_cost, baseline_cost: weights of the losses beside the policy gradient.
     :ivar reduction: losses are summed or averaged over the batch.
     :ivar key_size, value_size: of the attention (Table 2); `hidden_size` of the simple MLP.
+    :ivar value_layers: fully connected layers from the attention's sum to the value.
     :ivar encoder_size: width of the learned entity representations, 0 for frozen features.
     :ivar dropout: of features and free embeddings in the encoder.
     :ivar gated: see `SelfAttentionActorCritic`.
@@ -49,6 +50,7 @@ class Learner:
     reduction: Reduction = "sum"
     key_size: Size = 300
     value_size: Size = 300
+    value_layers: Literal[1, 2] = 1
     hidden_size: Size = 300
     encoder_size: Annotated[int, Ge(0), Le(65_536)] = 0
     dropout: SmallShare = 0.0
@@ -56,7 +58,7 @@ class Learner:
 
 
 # Parameters that an agent does not read.
-_UNREAD = {"attention": ("hidden_size",), "mlp": ("key_size", "value_size", "gated")}
+_UNREAD = {"attention": ("hidden_size",), "mlp": ("key_size", "value_size", "value_layers", "gated")}
 
 PRESETS = {
     # Tables 1 and 2 of the paper; what they leave open (baseline cost, gradient norm, sums) is TorchBeast's.
@@ -69,6 +71,7 @@ PRESETS = {
         reduction="mean",
         key_size=128,
         value_size=64,
+        value_layers=2,
         encoder_size=96,
         dropout=0.2,
         gated=True,
@@ -82,15 +85,16 @@ class TrainConfig(GuidedConfig):
 
     :ivar recipe_book: name of a recipe book, or a file.
     :ivar word_vectors: file with word vectors, for a book whose words the shipped one lacks.
-    :ivar depth: mixes that the goal needs, 1 to 3.
+    :ivar depth: mixes that the goal needs, 1 to 6.
     :ivar num_distractors: entities on the table that the task does not need.
     :ivar uniform_distractors: draw them all alike instead of by how often recipes use them.
     :ivar alternatives: tables may offer other ways to the goal.
     :ivar max_mix_steps: mixes in an episode; the depth where it is not given.
     :ivar reward: "shaped" or "sparse".
     :ivar subgoal_rewards: rewards of 1 when an intermediate of the task is first made.
-    :ivar split: how the book is split: by_recipe, by_goal, by_task, ..., none, or a split file.
-    :ivar train_ratio: the share of the training part.
+    :ivar split: how the book is split: by_recipe, by_goal, by_family, by_task, ..., none, or a split file.
+    :ivar fit_validation: learn from the validation part, too: for the last fit, once settings are chosen.
+    :ivar train_ratio: the share outside the test part; a fifth of it is the validation part.
     :ivar split_seed: another seed splits the book in another way; it also draws the features "random".
     :ivar features: "glove", "random" or "onehot", what the network knows an entity by.
     :ivar agent: "attention" or "mlp".
@@ -99,7 +103,8 @@ class TrainConfig(GuidedConfig):
     :ivar preset: "paper" or "fast".
     :ivar overrides: Learner parameters that differ from the preset's.
     :ivar total_steps: environment steps.
-    :ivar eval_interval: steps between evaluations on the test tasks; also between checkpoints.
+    :ivar eval_interval: steps between evaluations on the validation tasks; also between checkpoints.
+    :ivar test_curve: measure the test tasks then, too, for a figure: final.json has it, and nothing shows it before.
     :ivar final_draws: tables per task in the last evaluation.
     :ivar seed: of the weights, the tasks and the tables; the split has its own.
     :ivar device: "auto", "cpu" or "cuda".
@@ -115,6 +120,7 @@ class TrainConfig(GuidedConfig):
     reward: Reward = "shaped"
     subgoal_rewards: bool = True
     split: str = "by_recipe"
+    fit_validation: bool = False
     train_ratio: TrainRatio = 0.8
     split_seed: Seed = 0
     features: Features = "glove"
@@ -125,6 +131,7 @@ class TrainConfig(GuidedConfig):
     overrides: Overrides = ()
     total_steps: Count = 3_000_000
     eval_interval: Count = 100_000
+    test_curve: bool = False
     final_draws: Count = 10
     seed: Seed = 0
     device: str = "auto"
@@ -167,6 +174,11 @@ class TrainConfig(GuidedConfig):
         book = read_sealed(run_dir / MANIFEST).get("recipe_book", {})
         return {**value, "recipe_book": FORMER.get(book.get("sha256"), value["recipe_book"])}
 
+    @classmethod
+    def from_json(cls, value: Any, **changes: Any) -> Self:
+        """As of `RunConfig`. Runs from before there was a validation part learned from all that is outside the test."""
+        return super().from_json({"fit_validation": True, **value} if isinstance(value, dict) else value, **changes)
+
     @property
     def learner(self) -> Learner:
         """The preset with the overrides."""
@@ -193,6 +205,7 @@ class TrainConfig(GuidedConfig):
             "subgoal_rewards": self.subgoal_rewards,
             "split": self.split,
             "train_ratio": self.train_ratio,
+            "fit_validation": self.fit_validation,
             "split_seed": self.split_seed,
             "partition": partition,
         }

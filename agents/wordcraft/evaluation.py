@@ -19,7 +19,7 @@ from gumption.agents.run import RunResult
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, Size, Whole, checked
 from gumption.envs.wordcraft import WordCraftVectorEnv
-from gumption.envs.wordcraft.splits import Split, TrainRatio, what_is_tested
+from gumption.envs.wordcraft.splits import FEW, Split, TrainRatio, what_is_tested
 from gumption.envs.wordcraft.tasks import Depth
 
 from .config import TrainConfig
@@ -148,11 +148,11 @@ def evaluate_policy(
 
     :param split: a way of splitting, or a file of `gumption splits`.
     :param train_ratio, split_seed: of a split that is not a file.
-    :param partition: train, test or all.
+    :param partition: train, validation, test or all.
     :param num_tasks: at most so many, evenly spread.
     :param draws: tables per task.
     :param num_distractors: entities on the table that the task does not need.
-    :param depth: mixes that a task needs, 1 to 3.
+    :param depth: mixes that a task needs, 1 to 6.
     :param alternatives: tables may offer other ways.
     :param recipe_book: name of a shipped recipe book, or a file.
     :param features: also in the observation: glove, random or onehot.
@@ -196,7 +196,8 @@ def evaluate_policy(
 def what_was_played(tasks: int, draws: int, partition: str, mode: str, num_distractors: int, depth: int) -> str:
     part = "tasks" if partition == "all" else f"{partition} tasks"
     where = f"{part} ({mode}, {num_distractors} distractors, depth {depth})"
-    return f"{tasks * draws:,} episodes of {tasks:,} {where}; the interval is over the tasks"
+    few = f", which are few: fewer than {FEW}" if tasks < FEW else ""
+    return f"{tasks * draws:,} episodes of {tasks:,} {where}; the interval is over the tasks{few}"
 
 
 def some_tasks(tasks: np.ndarray, count: int | None) -> np.ndarray:
@@ -216,17 +217,36 @@ def load_policy(run_dir: str | Path, **places: Any) -> tuple[TrainConfig, Policy
     return setup.load_policy(run_dir, TrainConfig, **places)
 
 
-def success_sentence(split: str | Split, final: Mapping[str, float]) -> str:
-    """The result of a finished run: "success on unseen recipes 61.2% (512 tasks; training tasks 98.7%)".
+def with_few(figures: Mapping[str, Any], part: str, tasks: int) -> str:
+    """The success on a part; where it has few tasks with their number and the 95 % interval over them:
+    "61.2%", "50.0% (35.2% to 64.8%: only 42 tasks)".
+
+    :param figures: PART_success, PART_low and PART_high, shares.
+    """
+    told = f"{figures[f'{part}_success']:.1%}"
+    if tasks >= FEW:
+        return told
+    low, high = (figures.get(f"{part}_{end}") for end in ("low", "high"))
+    interval = "" if low is None or high is None else f"{low:.1%} to {high:.1%}: "
+    return f"{told} ({interval}only {tasks} task{'s' if tasks > 1 else ''})"
+
+
+def success_sentence(split: str | Split, final: Mapping[str, Any]) -> str:
+    """The result of a finished run: "success on unseen recipes 61.2% (512 tasks; validation 60.9%; training tasks
+    98.7%)".
 
     :param split: as in `what_is_tested`.
-    :param final: "test_success" and "train_success", shares, and "test_tasks", their number.
+    :param final: of a run.
     """
-    tested = what_is_tested(split)
-    beside = (
-        f"training tasks {final['train_success']:.1%}" if tested != what_is_tested("none") else "none was set aside"
-    )
-    return f"success on {tested} {final['test_success']:.1%} ({final['test_tasks']:,} tasks; {beside})"
+    tested, tasks = what_is_tested(split), int(final["test_tasks"])
+    beside = [f"training tasks {final['train_success']:.1%}"]
+    if "validation_success" in final:
+        beside.insert(0, f"validation {with_few(final, 'validation', int(final['validation_tasks']))}")
+    if tested == what_is_tested("none"):
+        beside = ["none was set aside"]
+    if tasks >= FEW:
+        beside.insert(0, f"{tasks:,} tasks")
+    return f"success on {tested} {with_few(final, 'test', tasks)} ({'; '.join(beside)})"
 
 
 @checked
@@ -249,7 +269,7 @@ def evaluate(
     true recipes (oracle).
 
     :param run: a run directory, or the result of `train_impala`.
-    :param partition: train, test or all.
+    :param partition: train, validation, test or all.
     :param draws: tables per task.
     :param seed: of the tables.
     :param num_distractors, depth: other than in training.
@@ -309,7 +329,7 @@ def evaluate(
 @checked
 def baseline(
     name: Baseline, config: TrainConfig, policy: Policy | None = None, *, episodes_per_task: Count = 10, seed: Seed = 0
-) -> dict[str, float]:
+) -> dict[str, Any]:
     """What a training of a config is compared with: its figures on test and training tasks, and on test tables that may
     offer other ways to the goal.
 
@@ -329,15 +349,19 @@ def baseline(
         if name == "kg_only":
             config = replace(config, kg_only=True, mixing="linear")
         player = setup.untrained(config, None)
-    found = []
-    for partition, alternatives in (("test", False), ("train", False), ("test", True)):
+    found, tasks = [], np.zeros(0)
+    for partition, alternatives in (("train", False), ("test", True), ("test", False)):
         settings = config.env_settings(partition)
         tasks = WordCraftVectorEnv(1, **settings).split.tasks(partition)
         env = evaluation_env(settings, len(tasks), alternatives=alternatives)
-        found.append(shares(play_tasks(player, env, tasks, episodes_per_task, seed)))
+        found.append(task_figures(play_tasks(player, env, tasks, episodes_per_task, seed), episodes_per_task))
+    train, open_tables, test = found
     return {
-        "test_success": found[0]["success"],
-        "train_success": found[1]["success"],
-        "test_success_alternatives": found[2]["success"],
-        "same_slot_twice": found[0]["same_slot_twice"],
+        "test_success": test["success"],
+        "test_low": test["low"],
+        "test_high": test["high"],
+        "test_tasks": len(tasks),
+        "train_success": train["success"],
+        "test_success_alternatives": open_tables["success"],
+        "same_slot_twice": test["same_slot_twice"],
     }

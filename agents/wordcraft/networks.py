@@ -4,6 +4,8 @@ A network takes env ids (0 is nothing): goal (B,), table (B, S), selection (B,),
 feature vectors of all entities, so only ids travel.
 """
 
+from typing import Literal
+
 import torch
 from torch import nn
 from torch.nn import functional
@@ -68,11 +70,13 @@ class SelfAttentionActorCritic(nn.Module):
         value_size: Size = 300,
         weights: Weights = "softmax",
         gated: bool = False,
+        value_layers: Literal[1, 2] = 2,
     ) -> None:
         """
         :param weights: how alpha^T W(x) is read: "softmax", an attention-weighted mean over the table, or "logits".
         :param gated: add G(x_g) * H(x_s1) to the query, so that after a selection it can depend on goal and selection
             together and not only on their sum.
+        :param value_layers: fully connected layers of the value's MLP: one, as in section 4.1, or two with a ReLU.
         """
         super().__init__()
         self.encoder = encoder
@@ -87,7 +91,8 @@ class SelfAttentionActorCritic(nn.Module):
             self.gate_selection = nn.Linear(encoder.size, key_size, bias=False)
         self.key = nn.Linear(encoder.size, key_size)
         self.transform = nn.Linear(encoder.size, value_size)
-        self.value = nn.Sequential(nn.Linear(value_size, value_size), nn.ReLU(), nn.Linear(value_size, 1))
+        hidden = [nn.Linear(value_size, value_size), nn.ReLU()] if value_layers == 2 else []
+        self.value = nn.Sequential(*hidden, nn.Linear(value_size, 1))
 
     def forward(
         self, goal: torch.Tensor, table: torch.Tensor, selection: torch.Tensor, scores: torch.Tensor

@@ -1,5 +1,6 @@
 """WordCraft's environments, network, knowledge and figures for the learner."""
 
+from collections.abc import Mapping
 from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from gumption.agents.evaluation import Greedy
 from gumption.agents.knowledge import Knowledge
 from gumption.agents.policy import Policy
 from gumption.agents.settings import OWN, KnowledgeConfig
@@ -16,21 +18,29 @@ from gumption.agents.setup import Setup
 from gumption.data import InputError
 from gumption.envs.wordcraft import WordCraftVectorEnv
 from gumption.envs.wordcraft.env import entity_features
-from gumption.envs.wordcraft.splits import what_is_tested
+from gumption.envs.wordcraft.splits import FEW
 
 from .cross_fit import cross_fitted
-from .evaluation import evaluation_env, some_tasks, success_rate
+from .evaluation import evaluation_env, play_tasks, some_tasks, success_rate, task_figures, with_few
 from .networks import EntityEncoder, MLPActorCritic, SelfAttentionActorCritic
 
 _latest: dict[tuple[Any, ...], Knowledge] = {}
 
 
 class WordCraftSetup(Setup):
-    """See `Setup`. The test tasks, or, where the split has none, the training tasks are measured."""
+    """See `Setup`. While it learns, an agent is measured on validation and training tasks; at the end on test tasks,
+    too, or, where the split has none, on training tasks.
+    """
 
-    @property
-    def headline(self) -> tuple[str, str]:
-        return "test_success", what_is_tested(self.env.split)
+    def words(self, line: Mapping[str, float]) -> str:
+        if "validation_success" not in line:
+            return f"training tasks {line['train_success_eval']:.1%}"
+        return f"validation {with_few(line, 'validation', len(self.validation_tasks))}"
+
+    def unseen(self, policy: Policy) -> float | None:
+        if not self.config.test_curve:
+            return None
+        return success_rate(policy, self.test_env, self.test_tasks, seed=self.config.seed)["success"]
 
     def make_env(self, num_envs: int, **changes: Any) -> WordCraftVectorEnv:
         return WordCraftVectorEnv(num_envs, **{**self.config.env_settings("train"), **changes})
@@ -72,7 +82,9 @@ class WordCraftSetup(Setup):
             if self.advice is not None:
                 raise InputError("the simple MLP has no attention that advice is mixed into: use agent='attention'")
             return MLPActorCritic(encoder, self.env.table.shape[1], learner.hidden_size)
-        return SelfAttentionActorCritic(encoder, learner.key_size, learner.value_size, config.weights, learner.gated)
+        return SelfAttentionActorCritic(
+            encoder, learner.key_size, learner.value_size, config.weights, learner.gated, learner.value_layers
+        )
 
     def look(self, env: WordCraftVectorEnv) -> tuple[np.ndarray, ...]:
         """Env ids: goal (B,), table (B, S), selection (B,), 0 for none."""
@@ -81,6 +93,11 @@ class WordCraftSetup(Setup):
     @cached_property
     def test_tasks(self) -> np.ndarray:
         return self.env.split.tasks(self.partition)
+
+    @cached_property
+    def validation_tasks(self) -> np.ndarray:
+        """(n,); none where the split has no validation part."""
+        return self.env.split.of("tasks", "validation")
 
     @cached_property
     def train_tasks(self) -> np.ndarray:
@@ -99,24 +116,42 @@ class WordCraftSetup(Setup):
     def train_env(self) -> WordCraftVectorEnv:
         return evaluation_env(self.config.env_settings("train"), len(self.train_tasks))
 
-    def measure(self, policy: Policy) -> dict[str, float]:
-        test = success_rate(policy, self.test_env, self.test_tasks, seed=self.config.seed)
-        train = success_rate(policy, self.train_env, self.train_tasks, seed=self.config.seed)
-        return {
-            "test_success": test["success"],
-            "train_success_eval": train["success"],
-            "same_slot_twice": test["same_slot_twice"],
-        }
+    @cached_property
+    def validation_env(self) -> WordCraftVectorEnv:
+        return evaluation_env(self.config.env_settings("validation"), len(self.validation_tasks))
 
-    def final(self, policy: Policy) -> dict[str, float]:
+    def measure(self, policy: Policy) -> dict[str, float]:
+        seed = self.config.seed
+        train = success_rate(policy, self.train_env, self.train_tasks, seed=seed)
+        found, twice = {}, train["same_slot_twice"]
+        if len(self.validation_tasks):
+            found, twice = self._of_validation(policy, 1, seed)
+        return {**found, "train_success_eval": train["success"], "same_slot_twice": twice}
+
+    def _of_validation(self, policy: Policy, draws: int, seed: int) -> tuple[dict[str, float], float]:
+        """The success on validation tasks, with its interval where these are few; the share of one slot twice."""
+        rows = play_tasks(Greedy(policy), self.validation_env, self.validation_tasks, draws, seed)
+        told = task_figures(rows, draws)
+        ends = ("low", "high") if len(self.validation_tasks) < FEW else ()
+        found = {"success": told["success"], **{end: told[end] for end in ends if told[end] is not None}}
+        return {f"validation_{name}": value for name, value in found.items()}, told["same_slot_twice"]
+
+    def final(self, policy: Policy) -> dict[str, Any]:
         config, draws = self.config, self.config.final_draws
         seed = config.seed + 1  # tables that no evaluation on the way has shown
-        test = success_rate(policy, self.test_env, self.test_tasks, draws, seed)
+        test = task_figures(play_tasks(Greedy(policy), self.test_env, self.test_tasks, draws, seed), draws)
         train = success_rate(policy, self.train_env, self.train_tasks, draws, seed)
+        validation = {}
+        if len(self.validation_tasks):
+            validation = self._of_validation(policy, draws, seed)[0]
+            validation["validation_tasks"] = len(self.validation_tasks)
         open_env = evaluation_env(config.env_settings(self.partition), len(self.test_tasks), alternatives=True)
         return {
             "test_success": test["success"],
+            "test_low": test["low"],
+            "test_high": test["high"],
             "test_tasks": len(self.test_tasks),
+            **validation,
             "train_success": train["success"],
             "test_success_alternatives": success_rate(policy, open_env, self.test_tasks, draws, seed)["success"],
             "same_slot_twice": test["same_slot_twice"],

@@ -25,7 +25,7 @@ def watch(
 ) -> PolicyPlayer:
     """The agent of a run, on tasks of a partition.
 
-    :param partition: Part of the run's split: train, test or all.
+    :param partition: Part of the run's split: train, validation, test or all.
     :param goal: Play a task of this goal.  [default: drawn by the seed]
     :param recipe_book: File of the run's book, if it does not ship.
     """

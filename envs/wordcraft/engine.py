@@ -8,7 +8,7 @@ import numpy as np
 
 from gumption.data import InputError
 
-from .recipe_book import PAD
+from .recipe_book import PAD, RecipeBook
 from .tasks import TaskList
 
 PENALTY = np.float32(-0.1)
@@ -44,8 +44,8 @@ class Episodes:
 class EpisodeSampler:
     """Draws episodes of given tasks.
 
-    Distractors are drawn one after the other with probability proportional to their weight (how many pairs they occur
-    in, plus one; or all alike), without replacement, never the goal, a base entity or an intermediate. Unless
+    Distractors are drawn one after the other with probability proportional to their weight (how many known pairs they
+    occur in, plus one; or all alike), without replacement, never the goal, a base entity or an intermediate. Unless
     `alternatives` is true, one that together with itself, the base, the intermediates or an earlier distractor could
     make the goal or an intermediate in one mix is drawn anew. Where a book has no acceptable entity left, the episode
     has fewer distractors. With `as_2020` they are drawn with replacement and may open alternatives.
@@ -54,9 +54,17 @@ class EpisodeSampler:
     """
 
     def __init__(
-        self, tasks: TaskList, num_distractors: int, *, uniform: bool, alternatives: bool, as_2020: bool = False
+        self,
+        tasks: TaskList,
+        num_distractors: int,
+        *,
+        uniform: bool,
+        alternatives: bool,
+        as_2020: bool = False,
+        known: RecipeBook | None = None,
     ) -> None:
-        book = tasks.book
+        """:param known: the tasks' book with the recipes that there are, where these are not all."""
+        self.known = book = known or tasks.book
         taken = int(((tasks.base > 0).sum(axis=1) + tasks.depth).max())
         if not 0 <= num_distractors <= len(book.entities) - taken:
             raise InputError(
@@ -115,7 +123,7 @@ class EpisodeSampler:
             # another way: so one gather (per goal) finds all suspects but repeated distractors.
             for number, offset in enumerate(offsets):
                 np.add(offset, drawn, out=key)
-                self.tasks.book.component.take(key, out=other if number else clash, mode="clip")
+                self.known.component.take(key, out=other if number else clash, mode="clip")
                 if number:
                     np.logical_or(clash, other, out=clash)
             if not self.replacement:
@@ -144,7 +152,7 @@ class EpisodeSampler:
             left = np.flatnonzero(~refused)
             goals, drawn = goals[:, left], drawn[left]
             partners = np.concatenate([earlier[:, left], goals[1:], drawn[None]])
-            ways = self.tasks.book.makes(goals[:, None], partners, drawn)
+            ways = self.known.makes(goals[:, None], partners, drawn)
             refused[left] = ways.any(axis=(0, 1))
         return refused
 
@@ -237,9 +245,13 @@ class WordCraftEngine:
         self.max_mixes, self.max_steps = mixes, 2 * mixes
         self.subgoal_reward = np.float32(1.0 if subgoal_rewards else 0.0)
         self.sparse, self.as_2020 = sparse, as_2020
-        book = tasks.book
+        book, self.known = tasks.book, sampler.known
         self.size = len(book.entities) + 1
-        self.codes = book.last_product if as_2020 else book.single
+        self.codes = book.last_product if as_2020 else self.known.single
+        # Tasks, and -1 for an episode that was set up by hand, to which the recipes that training lacks are open.
+        self.open_to = np.ones(len(tasks) + 1, dtype=bool)
+        self.open_to[allowed] = False
+        self.any_open = False
         self.padded_pick = np.int16(book.file_order[-1] + 1)
         self.slots = (2**tasks.depth if as_2020 else tasks.depth + 1) + sampler.num_distractors + mixes
         self.num_envs = num_envs
@@ -310,6 +322,9 @@ class WordCraftEngine:
         np.multiply(self.selection, self.size, out=index, dtype=np.int64)
         np.add(index, picked, out=index)
         self.codes.take(index, out=code, mode="clip")
+        if self.any_open:
+            columns = np.flatnonzero(self.open_to[self.task])
+            code[columns] = self._of_all_recipes(index[columns], columns)
         np.greater(self.selection, PAD, out=mixing)
         np.greater(picked, PAD, out=flag)
         np.logical_and(mixing, flag, out=mixing)
@@ -333,6 +348,17 @@ class WordCraftEngine:
         if idle is not None:
             self.done[idle] = False
 
+    def _of_all_recipes(self, pairs: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """(n,) what the pairs make by all recipes of the book, not only by the known ones."""
+        book = self.tasks.book
+        made = book.single[pairs]
+        many = np.flatnonzero(made < 0)
+        if len(many):
+            at = columns[many]
+            unmade = np.where(self.wanted_made[:, at], np.int16(PAD), self.wanted[:, at]).T
+            made[many] = book.choose(made[many], self.goal[at], unmade)
+        return made
+
     def _add_products(self, columns: np.ndarray, product: np.ndarray) -> None:
         """Rewards and new table entries of the environments whose mix made something; `product` holds look-up codes."""
         goal = self.goal[columns]
@@ -340,7 +366,7 @@ class WordCraftEngine:
         if len(many):
             where = columns[many]
             unmade = np.where(self.wanted_made[:, where], np.int16(PAD), self.wanted[:, where]).T
-            product[many] = self.tasks.book.choose(product[many], goal[many], unmade)
+            product[many] = self.known.choose(product[many], goal[many], unmade)
             self.product[where] = product[many]
         won = product == goal
         self.success[columns[won]] = True
@@ -380,6 +406,7 @@ class WordCraftEngine:
     def set_tasks(self, rng: np.random.Generator, tasks: np.ndarray, columns: np.ndarray) -> None:
         """Put fresh episodes of the given (n,) tasks into the given (n,) columns."""
         self._place(columns, self.sampler.draw(rng, tasks), slice(None))
+        self._look_for_open()
 
     def place_by_hand(self, column: int, goal: int, table: list[int], wanted: list[int]) -> None:
         """One episode from env ids, the table in the given order."""
@@ -391,10 +418,14 @@ class WordCraftEngine:
         self.count[column] = len(table)
         self.wanted[:, column] = PAD
         self.wanted[: len(wanted), column] = wanted
+        self._look_for_open()
 
     def forget_drawn(self) -> None:
         """Drop the episodes drawn ahead, so that the next come from the generator as it is now."""
         self._pool, self._next = Episodes.empty(self.sampler.width), 0
+
+    def _look_for_open(self) -> None:
+        self.any_open = self.known is not self.tasks.book and bool(self.open_to[self.task].any())
 
     def _place(self, columns: np.ndarray | slice, episodes: Episodes, chosen: slice) -> None:
         self._clear(columns)
@@ -435,5 +466,6 @@ class WordCraftEngine:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         for name in self._STATE:
             getattr(self, name)[...] = state[name]
+        self._look_for_open()
         self._pool = Episodes.of(np.array(state["pool_task"], np.int32), np.array(state["pool_table"], np.int16))
         self._next = 0

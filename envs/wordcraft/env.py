@@ -36,14 +36,17 @@ _OPTIONS = ("goal", "table", "intermediates")  # of reset
 class WordCraftSettings:
     """
     :ivar recipe_book: a name ("commonsense", "alchemy2"), a .tsv or .json file, or a RecipeBook.
-    :ivar depth: 1 to 3; the goal needs this many mixes.
+    :ivar depth: 1 to 6; the goal needs this many mixes. From 4 on tasks are drawn; see `enumerate_tasks`.
     :ivar num_distractors: entities on the table that the task does not need.
     :ivar uniform_distractors: draw them all alike instead of by how often recipes use them.
     :ivar max_mix_steps: mixes in an episode, at least depth (which is the default); twice as many steps.
     :ivar subgoal_rewards: +1 when an intermediate of the task is first made (reward "shaped").
     :ivar split: a mode of `make_split`, None for no split, a Split, or the path of a split file.
     :ivar train_ratio, split_seed: of a split that is made here. The seed also draws the features "random".
-    :ivar partition: "train", "test" or "all": which tasks are played.
+    :ivar partition: "train", "validation", "test" or "all": which tasks are played. In training there are only the
+        training recipes: distractors are drawn by how often these use them, and a pair makes what these say; in
+        validation those of both; elsewhere, and in an episode that was set up with another task, all recipes.
+    :ivar fit_validation: the validation part is a part of training, too; see `make_split`.
     :ivar features: None, "glove", "random" or "onehot": feature vectors in the observation.
     :ivar word_vectors: file for "glove", where the shipped one lacks words of the book.
     :ivar reward: "shaped" (+1 goal, +1 subgoal, -0.1 for a useless mix) or "sparse" (1 or 0 at the end).
@@ -51,7 +54,8 @@ class WordCraftSettings:
     :ivar alternatives: allow distractors that open another way, by one mix that makes the goal or an intermediate.
     :ivar rules: "correct", or "2020" for the recorded behaviour of the first release: a pair makes only its last
         product in the file, distractors may repeat, empty slots select the last entity of the file, and tasks and
-        tables are not filtered (shortcuts and alternatives are implied; a split leaves no task out).
+        tables are not filtered (shortcuts and alternatives are implied; a split leaves no task out, has no validation
+        part, and hides no recipe from training).
     """
 
     # Of which a memory has the content.
@@ -67,6 +71,7 @@ class WordCraftSettings:
     train_ratio: TrainRatio = 0.8
     split_seed: Seed = 0
     partition: Partition = "train"
+    fit_validation: bool = False
     features: Features | None = None
     word_vectors: str | PathLike[str] | None = None
     reward: Reward = "shaped"
@@ -109,8 +114,17 @@ class WordCraftVectorEnv(NativeVectorEnv):
         self.book = book = RecipeBook.load(given.recipe_book)
         self.tasks = enumerate_tasks(book, given.depth, shortcuts)
         self.split = resolve_split(
-            book, given.split, given.train_ratio, given.split_seed, given.depth, shortcuts, as_2020
+            book,
+            given.split,
+            given.train_ratio,
+            given.split_seed,
+            given.depth,
+            shortcuts,
+            as_2020,
+            given.fit_validation,
         )
+        recipes = None if as_2020 else self.split.known_recipes(given.partition)
+        known = book if recipes is None else book.only(recipes)
         self.features = None
         if given.features is not None:
             self.features = entity_features(
@@ -123,6 +137,7 @@ class WordCraftVectorEnv(NativeVectorEnv):
             uniform=given.uniform_distractors,
             alternatives=given.alternatives,
             as_2020=as_2020,
+            known=known,
         )
         self.engine = WordCraftEngine(
             self.tasks,

@@ -6,13 +6,12 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from gumption.data import InputError
-from gumption.data.settings import Seed, SmallShare, checked
+from gumption.data.settings import Seed, checked
 from gumption.envs.memory import Triple
 from gumption.kg import NaryRelation
 
 from .recipe_book import RecipeBook
-from .splits import Mode, Split, TrainRatio, make_split
+from .splits import PARTS, Mode, Split, TrainRatio, make_split
 
 COMBINES_WITH, COMPONENT_OF = "combinesWith", "componentOf"
 HAS_INGREDIENT, HAS_PRODUCT = "hasIngredient", "hasProduct"
@@ -47,22 +46,20 @@ def facts(
     split: Mode | Split = "by_recipe",
     train_ratio: TrainRatio = 0.8,
     split_seed: Seed = 0,
-    validation_ratio: SmallShare = 0.0,
+    fit_validation: bool = False,
 ) -> Iterator[Triple]:
     """The four binary facts of each recipe {a, b} -> c, distinct and sorted: a combinesWith b, b combinesWith a,
     a componentOf c, b componentOf c.
 
-    A fact that a training recipe implies is a training fact, whatever else implies it: "test" gives the facts of the
-    test recipes that are not among them. "validation", on which settings are chosen, is taken out of the training
-    facts: the facts that only the recipes set aside imply, `validation_ratio` of the training pairs; "train" is then
-    the facts of the others.
+    A fact that recipes of several parts imply belongs to the first of them: "validation" gives the facts of the
+    validation recipes that no training recipe implies, "test" those of the test recipes that neither does.
 
-    :param partition: "train", "validation", "test" or "all".
-    :param split: a mode of `make_split` (at depth 1), or a Split: then ratio and seed are its own.
-    :raises InputError: unknown part, mode or book; a test or validation part that does not exist; a validation_ratio
-        that leaves nothing to one of the two.
+    :param partition: "train", "validation", on which settings are chosen, "test" or "all".
+    :param split: a mode of `make_split` (at depth 1), or a Split: then ratio, seed and fit_validation are its own.
+    :param fit_validation: "train" has the facts of validation, too; see `make_split`.
+    :raises InputError: unknown part, mode or book; a part that does not exist.
     """
-    return _of_part(binary_facts, recipe_book, partition, split, train_ratio, split_seed, validation_ratio)
+    return _of_part(binary_facts, recipe_book, partition, split, train_ratio, split_seed, fit_validation)
 
 
 @checked
@@ -73,13 +70,13 @@ def recipe_facts(
     split: Mode | Split = "by_recipe",
     train_ratio: TrainRatio = 0.8,
     split_seed: Seed = 0,
-    validation_ratio: SmallShare = 0.0,
+    fit_validation: bool = False,
 ) -> Iterator[Triple]:
     """Recipes as nodes, one per unordered pair: (recipe:fire+water, hasIngredient, fire), (.., hasProduct, steam).
 
     Arguments, order and what "test" means are those of `facts`.
     """
-    return _of_part(node_facts, recipe_book, partition, split, train_ratio, split_seed, validation_ratio)
+    return _of_part(node_facts, recipe_book, partition, split, train_ratio, split_seed, fit_validation)
 
 
 def binary_facts(book: Named, recipes: np.ndarray) -> set[Triple]:
@@ -106,39 +103,15 @@ def node_facts(book: Named, recipes: np.ndarray) -> set[Triple]:
     return triples
 
 
-def _of_part(make, recipe_book, partition, split, train_ratio, split_seed, validation_ratio) -> Iterator[Triple]:
+def _of_part(make, recipe_book, partition, split, train_ratio, split_seed, fit_validation) -> Iterator[Triple]:
     book = RecipeBook.load(recipe_book)
     if partition == "all":
         return iter(sorted(make(book, book.recipes)))
     if isinstance(split, Split):
         split.check_book(book)
-        parts = split
     else:
-        parts = make_split(book, split, train_ratio, split_seed)
-    if partition == "test" and not len(parts.test_recipes):
-        raise InputError(f"the split {parts.parameters['mode']!r} has no test recipes")
-    if partition == "test":
-        return iter(sorted(make(book, parts.test_recipes) - make(book, parts.train_recipes)))
-    rest, validation = _set_aside(parts.train_recipes, validation_ratio, parts.parameters["seed"])
-    if partition == "validation" and not validation_ratio:
-        raise InputError(
-            "there is no validation part: say by validation_ratio which share of the training pairs it has"
-        )
-    train = make(book, rest)
-    return iter(sorted(train if partition == "train" else make(book, validation) - train))
-
-
-def _set_aside(recipes: np.ndarray, ratio: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """(n, 3) recipes in two parts, the second with a share of the distinct pairs."""
-    if not ratio:
-        return recipes, recipes[:0]
-    pairs, pair_of = np.unique(recipes[:, :2], axis=0, return_inverse=True)
-    count = round(ratio * len(pairs))
-    if not 0 < ratio < 1 or not 0 < count < len(pairs):
-        raise InputError(
-            f"validation_ratio is {ratio!r}: it is a share between 0 and 1 of the {len(pairs)} training pairs that "
-            "leaves some to both parts"
-        )
-    chosen = np.random.Generator(np.random.PCG64(seed)).permutation(len(pairs))[:count]
-    held_out = np.isin(pair_of.reshape(-1), chosen)
-    return recipes[~held_out], recipes[held_out]
+        split = make_split(book, split, train_ratio, split_seed, fit_validation=fit_validation)
+    found = make(book, split.recipes(partition))
+    for earlier in PARTS[: PARTS.index(partition)]:
+        found -= make(book, split.of("recipes", earlier))
+    return iter(sorted(found))

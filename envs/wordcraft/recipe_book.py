@@ -103,6 +103,20 @@ class RecipeBook:
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
 
+    def only(self, recipes: np.ndarray) -> "RecipeBook":
+        """The same entities with some of the recipes alone, in the same order.
+
+        :param recipes: (n, 3) rows of `recipes`.
+        """
+        rows = recipe_rows(self, *(recipes.T + 1))
+        if len(rows) == len(self):
+            return self
+        rows = rows[np.argsort(self.book_order[rows], kind="stable")]
+        names = [self.entities[i] for i in self.file_order.tolist()]
+        kept = [(self.entities[c], self.entities[a], self.entities[b]) for a, b, c in self.recipes[rows].tolist()]
+        origins = None if self.origins is None else [self.origins[row] for row in rows.tolist()]
+        return RecipeBook(self.name, names, kept, origins)
+
     def __len__(self) -> int:
         return len(self.recipes)
 
@@ -238,6 +252,25 @@ class RecipeBook:
             table[self.recipes[:, 2] + 1, self.recipes[:, column] + 1] = True
         table[0] = False
         return table.reshape(-1)
+
+    def goes_into(self, mixes: int) -> np.ndarray:
+        """((N+1)**2,) bool, index product * (N+1) + x: so many mixes can be enough to make the product of x and other
+        things."""
+        while len(self._goes_into) < mixes:
+            size = len(self.entities) + 1
+            if not self._goes_into:
+                table = np.zeros((size, size), dtype=bool)
+                for column in (0, 1):
+                    table[self.recipes[:, 2] + 1, self.recipes[:, column] + 1] = True
+            else:
+                one, before = (each.reshape(size, size) for each in (self._goes_into[0], self._goes_into[-1]))
+                table = before | (one.astype(np.float32) @ before.astype(np.float32) > 0)
+            self._goes_into.append(table.reshape(-1))
+        return self._goes_into[mixes - 1]
+
+    @cached_property
+    def _goes_into(self) -> list[np.ndarray]:
+        return []
 
     @checked
     def makes(self, target: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:

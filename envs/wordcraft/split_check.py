@@ -7,9 +7,10 @@ from dataclasses import replace
 from itertools import combinations_with_replacement
 
 from gumption.data import InputError
+from gumption.data.recipe_files import family_of
 
 from .recipe_book import RecipeBook
-from .splits import Split, make_split
+from .splits import PARTS, Split, make_split
 from .tasks import Task, enumerate_tasks
 
 Recipe = tuple[str, str, str]
@@ -18,7 +19,8 @@ MOST = 5  # faults of one kind that are listed
 
 
 def check_split(split: Split, book: RecipeBook) -> list[str]:
-    """The faults of a split, the first few of each kind; none where no test item leaks into training.
+    """The faults of a split, the first few of each kind; none where no item of a part (validation, test) leaks into one
+    before it.
 
     :raises InputError: a split of another book.
     """
@@ -26,30 +28,39 @@ def check_split(split: Split, book: RecipeBook) -> list[str]:
     parameters = split.parameters
     mode = parameters["mode"]
     tasks = enumerate_tasks(book, parameters["depth"], parameters["shortcuts"])
-    indices = {part: getattr(split, f"{part}_tasks").tolist() for part in ("train", "test")}
+    parts = [part for part in PARTS if part != "validation" or split.validation_tasks is not None]
+    indices = {part: getattr(split, f"{part}_tasks").tolist() for part in parts}
     if any(not 0 <= index < len(tasks) for part in indices.values() for index in part):
         return [f"it names tasks that the book does not have: there are {len(tasks)}"]
-    train, test = ({index: tasks[index] for index in part} for part in indices.values())
-    recipes = {part: {_labels(book, row) for row in getattr(split, f"{part}_recipes").tolist()} for part in indices}
+    of = {part: {index: tasks[index] for index in indices[part]} for part in parts}
+    recipes = {part: {_labels(book, row) for row in getattr(split, f"{part}_recipes").tolist()} for part in parts}
     products: dict[tuple[str, str], list[str]] = {}
     for row in book.book_order.argsort().tolist():
         a, b, product = _labels(book, book.recipes[row].tolist())
         products.setdefault((a, b), []).append(product)
-    found = [
-        _apart(train, test, recipes["train"], recipes["test"]),
-        _of_training(train, recipes["train"]),
-        _solved_by_unseen(train, products, recipes["test"]),
-        _solved_by_seen(test, products, recipes["train"]),
-    ]
-    if mode.startswith("by_recipe"):
-        found += [_pairs_apart(recipes["train"], recipes["test"]), _need_unseen(test, recipes["test"])]
-    if mode.startswith("by_goal"):
-        found.append(_goals_unmade(test, recipes["train"]))
+    found, terminals = [], {book.entities[i] for i in book.terminals.tolist()}
+    for number, later in enumerate(parts):
+        seen: set[Recipe] = set().union(*(recipes[part] for part in parts[:number]))
+        found.append(_known(later, of[later], seen | recipes[later]))
+        for earlier in parts[:number]:
+            found += [
+                _apart(f"in {_word(earlier)} and in {later}", of[earlier], of[later], recipes[earlier], recipes[later]),
+                _solved_by_unseen(_word(earlier), of[earlier], products, later, recipes[later]),
+            ]
+            if mode.startswith("by_recipe"):
+                found.append(_pairs_apart(recipes[earlier], recipes[later]))
+        if number:
+            found.append(_solved_by_seen(later, of[later], products, seen))
+            if mode.startswith("by_recipe") or mode == "by_family":
+                found.append(_need_unseen(later, of[later], recipes[later]))
+            if mode.startswith("by_goal"):
+                found.append(_goals_unmade(later, of[later], seen))
+            if mode == "by_goal_train_terminals":
+                found.append(_terminals(later, of[later], terminals))
     if mode == "by_recipe_train_all_goals":
         found.append(_all_made(book, recipes["train"]))
-    if mode == "by_goal_train_terminals":
-        terminals = {book.entities[i] for i in book.terminals.tolist()}
-        found.append(f"test task {i} has the terminal goal {t.goal}" for i, t in test.items() if t.goal in terminals)
+    if mode == "by_family":
+        found.append(_families_apart(book, recipes))
     faults = [fault for kind in found for fault in _first(kind)]
     return faults or _rederived(split, book)
 
@@ -65,51 +76,75 @@ def _first(kind: Iterator[str]) -> list[str]:
     return faults[:MOST] + more
 
 
-def _apart(train: dict[int, Task], test: dict[int, Task], seen: set[Recipe], unseen: set[Recipe]) -> Iterator[str]:
-    yield from (f"task {index} ({train[index].goal}) is in both parts" for index in sorted(train.keys() & test.keys()))
-    yield from (f"{_told(recipe)} is in both parts" for recipe in sorted(seen & unseen))
+def _word(part: str) -> str:
+    return "training" if part == "train" else part
 
 
-def _of_training(train: dict[int, Task], seen: set[Recipe]) -> Iterator[str]:
-    for index, task in train.items():
+def _apart(
+    where: str, first: dict[int, Task], second: dict[int, Task], seen: set[Recipe], unseen: set[Recipe]
+) -> Iterator[str]:
+    yield from (f"task {index} ({first[index].goal}) is {where}" for index in sorted(first.keys() & second.keys()))
+    yield from (f"{_told(recipe)} is {where}" for recipe in sorted(seen & unseen))
+
+
+def _known(part: str, tasks: dict[int, Task], known: set[Recipe]) -> Iterator[str]:
+    lacks = "which is no training recipe" if part == "train" else "which only a later part has, or none"
+    for index, task in tasks.items():
         for recipe in task.recipes:
-            if recipe not in seen:
-                yield f"training task {index} ({task.goal}) uses {_told(recipe)}, which is no training recipe"
+            if recipe not in known:
+                yield f"{_word(part)} task {index} ({task.goal}) uses {_told(recipe)}, {lacks}"
 
 
 def _pairs_apart(seen: set[Recipe], unseen: set[Recipe]) -> Iterator[str]:
     both = {recipe[:2] for recipe in seen} & {recipe[:2] for recipe in unseen}
-    yield from (f"what {a} and {b} make is in both parts" for a, b in sorted(both))
+    yield from (f"what {a} and {b} make is in two parts" for a, b in sorted(both))
 
 
-def _need_unseen(test: dict[int, Task], unseen: set[Recipe]) -> Iterator[str]:
-    for index, task in test.items():
+def _need_unseen(part: str, tasks: dict[int, Task], unseen: set[Recipe]) -> Iterator[str]:
+    for index, task in tasks.items():
         if not unseen.intersection(task.recipes):
-            yield f"test task {index} ({task.goal}) needs training recipes only"
+            yield f"{part} task {index} ({task.goal}) needs no {part} recipe"
 
 
-def _goals_unmade(test: dict[int, Task], seen: set[Recipe]) -> Iterator[str]:
+def _goals_unmade(part: str, tasks: dict[int, Task], seen: set[Recipe]) -> Iterator[str]:
     made = {recipe[2]: recipe for recipe in sorted(seen, reverse=True)}
-    for index, task in test.items():
+    for index, task in tasks.items():
         if task.goal in made:
-            yield f"test task {index}: its goal {task.goal} is made in training, by {_told(made[task.goal])}"
+            yield f"{part} task {index}: its goal {task.goal} is made outside this part, by {_told(made[task.goal])}"
 
 
-def _solved_by_unseen(train: dict[int, Task], products: Products, unseen: set[Recipe]) -> Iterator[str]:
-    for index, task in train.items():
+def _terminals(part: str, tasks: dict[int, Task], terminals: set[str]) -> Iterator[str]:
+    yield from (f"{part} task {i} has the terminal goal {t.goal}" for i, t in tasks.items() if t.goal in terminals)
+
+
+def _families_apart(book: RecipeBook, recipes: Mapping[str, set[Recipe]]) -> Iterator[str]:
+    part_of: dict[str, str] = {}
+    for row, origin in zip(book.recipes.tolist(), book.origins or (), strict=True):
+        recipe = _labels(book, row)
+        mine = next((part for part, those in recipes.items() if recipe in those), "")
+        if mine and family_of(origin) is None and mine != "train":
+            yield f"{_told(recipe)} is in {mine}, and its origin {origin} is no family"
+        elif mine and part_of.setdefault(origin, mine) != mine:
+            yield f"the {origin.replace(':', ' ')} is in {part_of[origin]} and in {mine}: {_told(recipe)}"
+
+
+def _solved_by_unseen(
+    part: str, tasks: dict[int, Task], products: Products, later: str, unseen: set[Recipe]
+) -> Iterator[str]:
+    for index, task in tasks.items():
         for recipes in _ways(task, products):
             if used := recipes & unseen:
-                yield f"training task {index} ({task.goal}) is solved with {_told(min(used))}, a test recipe"
+                yield f"{part} task {index} ({task.goal}) is solved with {_told(min(used))}, a {later} recipe"
                 break
 
 
-def _solved_by_seen(test: dict[int, Task], products: Products, seen: set[Recipe]) -> Iterator[str]:
-    for index, task in test.items():
+def _solved_by_seen(part: str, tasks: dict[int, Task], products: Products, seen: set[Recipe]) -> Iterator[str]:
+    for index, task in tasks.items():
         if not seen.issuperset(task.recipes):
             for recipes in _ways(task, products):
                 if recipes <= seen and any(recipe[2] == task.goal for recipe in recipes):
                     told = " and ".join(map(_told, sorted(recipes)))
-                    yield f"test task {index} ({task.goal}) is solved by training alone: {told}"
+                    yield f"{part} task {index} ({task.goal}) is solved by earlier parts alone: {told}"
                     break
 
 
@@ -143,10 +178,10 @@ def _all_made(book: RecipeBook, seen: set[Recipe]) -> Iterator[str]:
 
 def _rederived(split: Split, book: RecipeBook) -> list[str]:
     try:
-        again = make_split(book, **split.parameters)
+        again = make_split(book, **split.parameters, fit_validation=split.validation_tasks is None)
     except (InputError, TypeError) as error:
         return [f"its parameters make no split: {error}"]
-    if split.left_out is None:  # version 1 is the same where it leaves nothing out
+    if split.left_out is None:  # version 1 is the same as version 2 where that leaves nothing out
         again = replace(again, left_out=None)
     return [] if again.hash == split.hash else ["its parameters make another split than this one"]
 

@@ -1,4 +1,4 @@
-"""Splits of a book into a training and a test part, kept as files: made once, loaded everywhere."""
+"""Splits of a book into training, validation and test, kept as files: made once, loaded everywhere."""
 
 import os
 import warnings
@@ -12,6 +12,7 @@ import numpy as np
 from annotated_types import Gt, Le
 
 from gumption.data import InputError, Note
+from gumption.data.recipe_files import FAMILY, family_of
 from gumption.data.settings import Seed, check, checked, checked_methods
 from gumption.data.writing import write_bytes
 from gumption.envs.split_files import SplitFormat, read_file
@@ -19,31 +20,49 @@ from gumption.envs.split_files import SplitFormat, read_file
 from .recipe_book import RecipeBook, recipe_rows
 from .tasks import Depth, TaskList, enumerate_tasks, recipes_used, solved_otherwise
 
-Mode = Literal["by_recipe", "by_recipe_train_all_goals", "by_goal", "by_goal_train_terminals", "by_task", "none"]
+Mode = Literal[
+    "by_recipe",
+    "by_recipe_train_all_goals",
+    "by_goal",
+    "by_goal_train_terminals",
+    "by_family",
+    "by_task",
+    "none",
+]
 MODES = get_args(Mode)
 TrainRatio = Annotated[float, Gt(0), Le(1)]  # 1 goes with the mode "none"
-Partition = Literal["train", "test", "all"]
-SCHEMA = "gumption/wordcraft-split/2"
+PARTS = ("train", "validation", "test")
+Kind = Literal["recipes", "tasks"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+Partition = Literal["train", "validation", "test", "all"]
+FEW = 100  # tasks: the success on fewer is told with its interval
+SCHEMA = "gumption/wordcraft-split/3"
 FORMAT = SplitFormat(SCHEMA, sort_keys=True, ensure_ascii=False)
-FIRST = replace(FORMAT, schema="gumption/wordcraft-split/1")  # leaves no task out
+SECOND = replace(FORMAT, schema="gumption/wordcraft-split/2")  # has no validation part
+FIRST = replace(FORMAT, schema="gumption/wordcraft-split/1")  # nor leaves a task out
 
 
 class LeakyTasks(Note):
     """A split from before version 2 has tasks that a recipe of the other part solves."""
 
 
+class NoValidation(Note):
+    """A split file from before version 3 has no validation part."""
+
+
 @checked_methods
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The recipes and tasks of training and of testing.
+    """The recipes and tasks of training, of validation and of testing.
 
     :ivar book_hash: `RecipeBook.hash` of the book it was made for.
     :ivar parameters: mode, train_ratio, seed, depth, shortcuts.
     :ivar train_recipes, test_recipes: (n, 3) int64 rows (a, b, product) of entity ids, sorted, disjoint.
     :ivar train_tasks, test_tasks: (n,) int64 sorted indices into `enumerate_tasks(book, depth, shortcuts)`, disjoint.
-    :ivar left_out: how many tasks of "train" and of "test" are in neither part, because mixes that the task does not
-        name solve it by recipes of the other part (see `leaky_tasks`); None for a file of schema version 1, which
-        leaves none out.
+    :ivar left_out: how many tasks of each part are in none, because mixes that the task does not name solve it by
+        recipes of another part (see `leaky_tasks`); None for a file of schema version 1, which leaves none out.
+    :ivar validation_recipes, validation_tasks: the same of the validation part, on which settings are chosen; None
+        where validation is a part of training: for the last fit, and in files of schema versions 1 and 2.
     """
 
     book_name: str
@@ -54,10 +73,19 @@ class Split:
     train_tasks: np.ndarray
     test_tasks: np.ndarray
     left_out: dict[str, int] | None = None
+    validation_recipes: np.ndarray | None = None
+    validation_tasks: np.ndarray | None = None
 
     @property
     def format(self) -> SplitFormat:
-        return FIRST if self.left_out is None else FORMAT
+        if self.left_out is None:
+            return FIRST
+        return SECOND if self.validation_tasks is None else FORMAT
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts that have tasks."""
+        return tuple(part for part in PARTS if len(self.of("tasks", part)))
 
     @property
     def hash(self) -> str:
@@ -66,19 +94,49 @@ class Split:
         return self.format.sha256(content)
 
     def tasks(self, partition: str) -> np.ndarray:
-        """(n,) int64 indices of the tasks of a partition: "train", "test" or "all".
+        """(n,) int64 sorted indices of the tasks of a partition: "train", "validation", "test" or "all".
 
-        :raises InputError: unknown partition, or the test part of the mode "none".
+        :raises InputError: unknown partition, or a part that the split does not have.
         """
         check("partition", partition, Partition)
-        chosen = {
-            "train": self.train_tasks,
-            "test": self.test_tasks,
-            "all": np.union1d(self.train_tasks, self.test_tasks),
-        }[partition]
+        if partition == "all":
+            return np.unique(np.concatenate([self.of("tasks", part) for part in PARTS]))
+        chosen = self.of("tasks", partition)
         if not len(chosen):
-            raise InputError(f"the split {self.parameters['mode']!r} has no {partition} part; use partition='train'")
+            raise InputError(self._lacks(partition))
         return chosen
+
+    def recipes(self, partition: str) -> np.ndarray:
+        """(n, 3) int64 rows of the recipes of a part: "train", "validation" or "test".
+
+        :raises InputError: unknown part, or one that the split does not have.
+        """
+        check("partition", partition, Literal["train", "validation", "test"])
+        chosen = self.of("recipes", partition)
+        if not len(chosen):
+            raise InputError(self._lacks(partition))
+        return chosen
+
+    def known_recipes(self, partition: str) -> np.ndarray | None:
+        """(n, 3) int64 rows of the recipes that there are for the tasks of a partition: in training those of training,
+        in validation those of both; None elsewhere, where there are all."""
+        check("partition", partition, Partition)
+        parts = {"train": PARTS[:1], "validation": PARTS[:2]}.get(partition)
+        return parts and np.concatenate([self.of("recipes", part) for part in parts])
+
+    def of(self, kind: Kind, part: str) -> np.ndarray:
+        """The recipes or tasks of one of `PARTS`; none of a part that the split does not have."""
+        found = getattr(self, f"{part}_{kind}")
+        return getattr(self, f"train_{kind}")[:0] if found is None else found
+
+    def _lacks(self, part: str) -> str:
+        mode = self.parameters["mode"]
+        if part == "validation" and mode != "none" and self.validation_tasks is None:
+            why = "is a part of training here" if self.format is SECOND else "was not made"
+            return (
+                f"the split {mode!r} has no validation part: it {why}; gumption splits wordcraft makes a file with one"
+            )
+        return f"the split {mode!r} has no {part} part; use partition='train'"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write as JSON, beside and then renamed."""
@@ -97,12 +155,13 @@ class Split:
         """
         path = Path(path)
         sealed = read_file(path)
-        first = FIRST.schema.encode() in sealed
-        content = (FIRST if first else FORMAT).unseal(sealed, path)
+        form = next((old for old in (FIRST, SECOND) if f'"{old.schema}"'.encode() in sealed), FORMAT)
+        content = form.unseal(sealed, path)
+        there = PARTS if form is FORMAT else ("train", "test")
         try:
-            left_out = None if first else {part: int(content["left_out"][part]) for part in ("train", "test")}
-            parts = {name: np.array(content[name], dtype=np.int64) for name in ("train_tasks", "test_tasks")}
-            for name in ("train_recipes", "test_recipes"):
+            left_out = None if form is FIRST else {part: int(content["left_out"][part]) for part in there}
+            parts = {f"{part}_tasks": np.array(content[f"{part}_tasks"], dtype=np.int64) for part in there}
+            for name in (f"{part}_recipes" for part in there):
                 parts[name] = np.array(content[name], dtype=np.int64).reshape(-1, 3)
             split = cls(
                 content["book"]["name"], content["book"]["hash"], content["parameters"], **parts, left_out=left_out
@@ -125,10 +184,11 @@ class Split:
         return {
             "book": {"hash": self.book_hash, "name": self.book_name},
             "parameters": self.parameters,
-            "train_recipes": self.train_recipes.tolist(),
-            "test_recipes": self.test_recipes.tolist(),
-            "train_tasks": self.train_tasks.tolist(),
-            "test_tasks": self.test_tasks.tolist(),
+            **{
+                f"{part}_{kind}": self.of(kind, part).tolist()
+                for part in (PARTS if self.validation_tasks is not None else ("train", "test"))
+                for kind in KINDS
+            },
             **({} if self.left_out is None else {"left_out": self.left_out}),
         }
 
@@ -160,69 +220,47 @@ def make_split(
     seed: Seed = 0,
     depth: Depth = 1,
     shortcuts: bool = False,
+    fit_validation: bool = False,
 ) -> Split:
     """Divide a book; the same arguments and the same recipes give the same split, whatever the order of the file.
 
+    The book is divided into what is outside the test and the test, then what is outside the test in the same way into
+    training and validation, of which validation is a fifth: 64, 16 and 20 % by default.
+
     - by_recipe: the distinct pairs of ingredients are shuffled and cut. A task is a test task if any of its pairs is.
     - by_recipe_train_all_goals: then every goal gets a training recipe and every entity an appearance in training,
-      where need be by moving a pair from test to train.
+      where need be by moving a pair to training.
     - by_goal: the goals are shuffled and cut; a recipe follows its product and a task its goal. A training task that
-      would make a test goal on the way is in neither part.
+      would make a test goal on the way is in no part.
     - by_goal_train_terminals: the same, with the terminal goals (never an ingredient) all in training.
-    - by_task: the tasks of the depth are shuffled and cut. Test recipes are those that no training task uses.
-    - none: everything is training; there is no test part.
+    - by_family: the families of the book are shuffled and cut; a recipe follows its family. Recipes of no family are
+      for training. A task is a test task if any of its recipes is.
+    - by_task: the tasks of the depth are shuffled and cut. Test recipes are those that no other task uses.
+    - none: everything is training; there is no other part.
 
-    A task that a recipe of the other part solves (`leaky_tasks`) is then left out of its part and counted.
+    A task that a recipe of another part solves (`leaky_tasks`) is then left out of its part and counted. The validation
+    part of a book that is too small for one is empty.
 
-    :param train_ratio: strictly between 0 and 1 (the mode "none" does not read it).
-    :raises InputError: unknown mode, a ratio out of range, or a part that would be empty.
+    :param train_ratio: the share outside the test, strictly between 0 and 1 (the mode "none" does not read it).
+    :param fit_validation: validation is a part of training, too: for the last fit, once settings are chosen. The test
+        part is the same.
+    :raises InputError: unknown mode, a ratio out of range, a part that would be empty, or a book without families.
     """
-    whole = _divided(book, mode, train_ratio, seed, depth, shortcuts)
+    if not fit_validation and mode != "none":
+        whole = make_split(book, mode, train_ratio, seed, depth, shortcuts, fit_validation=True)
+        return _with_validation(whole, book)
     tasks = enumerate_tasks(book, depth, shortcuts)
-    split = whole
-    while any(map(len, leaky := leaky_tasks(split, book))):
-        train, test = np.setdiff1d(split.train_tasks, leaky[0]), np.setdiff1d(split.test_tasks, leaky[1])
-        split = replace(split, train_tasks=train, test_tasks=test)
-        if mode != "by_task":
-            break
-        split = _recipes_of_tasks(split, tasks)  # a recipe that training no longer uses can leak in its turn
-    left_out = {
-        part: len(getattr(whole, f"{part}_tasks")) - len(getattr(split, f"{part}_tasks")) for part in ("train", "test")
-    }
-    split = replace(split, left_out=left_out)
+    split = _without_leaks(_divided(book, mode, train_ratio, seed, depth, shortcuts), book)
     _refuse_empty(split, tasks)
     return split
 
 
 def _divided(book: RecipeBook, mode: Mode, train_ratio: float, seed: int, depth: int, shortcuts: bool) -> Split:
-    """A split of schema version 1: no task is left out."""
+    """A split of schema version 1: no task is left out, and there is no validation part."""
     if mode != "none" and train_ratio == 1:
         raise InputError("train_ratio is 1; it is below 1. To train on all use split='none'")
     tasks = enumerate_tasks(book, depth, shortcuts)
-    rng = np.random.Generator(np.random.PCG64(seed))
-    recipe_test = np.zeros(len(book), dtype=bool)
-    if mode.startswith("by_recipe"):
-        pair_test = _cut(rng, len(book.pairs), _share(train_ratio, len(book.pairs)))
-        if mode == "by_recipe_train_all_goals":
-            _move_for_all_goals(book, pair_test, rng)
-        recipe_test = pair_test[book.pair_of_recipe]
-        task_test = recipe_test[tasks.recipes].any(axis=1)
-        task_train = ~task_test
-    elif mode.startswith("by_goal"):
-        goals = np.unique(book.recipes[:, 2])
-        free = np.setdiff1d(goals, book.terminals) if mode == "by_goal_train_terminals" else goals
-        goal_test = np.zeros(len(book.entities), dtype=bool)
-        goal_test[free] = _cut(rng, len(free), _share(train_ratio, len(goals)) - (len(goals) - len(free)))
-        recipe_test = goal_test[book.recipes[:, 2]]
-        task_test = goal_test[tasks.goal.astype(np.int64) - 1]
-        task_train = ~recipe_test[tasks.recipes].any(axis=1)
-    elif mode == "by_task":
-        task_test = _cut(rng, len(tasks), _share(train_ratio, len(tasks)))
-        task_train = ~task_test
-    else:
-        task_test = np.zeros(len(tasks), dtype=bool)
-        task_train = ~task_test
-    split = Split(
+    everything = Split(
         book_name=book.name,
         book_hash=book.hash,
         parameters={
@@ -232,15 +270,114 @@ def _divided(book: RecipeBook, mode: Mode, train_ratio: float, seed: int, depth:
             "depth": depth,
             "shortcuts": shortcuts,
         },
-        train_recipes=book.recipes[~recipe_test],
-        test_recipes=book.recipes[recipe_test],
-        train_tasks=np.flatnonzero(task_train),
-        test_tasks=np.flatnonzero(task_test),
+        train_recipes=book.recipes,
+        test_recipes=book.recipes[:0],
+        train_tasks=np.arange(len(tasks)),
+        test_tasks=np.zeros(0, dtype=np.int64),
     )
-    if mode == "by_task":
-        split = _recipes_of_tasks(split, tasks)
+    split = everything if mode == "none" else _cut_off(everything, book, train_ratio, np.random.PCG64(seed))
     _refuse_empty(split, tasks)
     return split
+
+
+def _with_validation(whole: Split, book: RecipeBook) -> Split:
+    """A fifth of the training part of a split set aside for validation."""
+    outside = replace(whole, test_recipes=whole.test_recipes[:0], test_tasks=whole.test_tasks[:0], left_out=None)
+    inner = _cut_off(outside, book, OUTSIDE_VALIDATION, np.random.PCG64([whole.parameters["seed"], 1]))
+    inner = _without_leaks(inner, book)
+    assert whole.left_out is not None
+    assert inner.left_out is not None
+    if not len(inner.train_tasks):
+        inner = replace(outside, left_out={"train": 0, "test": 0})
+    return replace(
+        whole,
+        train_recipes=inner.train_recipes,
+        train_tasks=inner.train_tasks,
+        validation_recipes=inner.test_recipes,
+        validation_tasks=inner.test_tasks,
+        left_out={
+            "train": whole.left_out["train"] + inner.left_out["train"],
+            "validation": inner.left_out["test"],
+            "test": whole.left_out["test"],
+        },
+    )
+
+
+def _without_leaks(split: Split, book: RecipeBook) -> Split:
+    """The same without the tasks of `leaky_tasks`, which are counted."""
+    whole, by_task = split, split.parameters["mode"] == "by_task"
+    while any(map(len, leaky := leaky_tasks(split, book))):
+        train, test = np.setdiff1d(split.train_tasks, leaky[0]), np.setdiff1d(split.test_tasks, leaky[1])
+        split = replace(split, train_tasks=train, test_tasks=test)
+        if not by_task:
+            break
+        split = _recipes_of_tasks(split, book)  # a recipe that training no longer uses can leak in its turn
+    left_out = {
+        part: len(getattr(whole, f"{part}_tasks")) - len(getattr(split, f"{part}_tasks")) for part in ("train", "test")
+    }
+    return replace(split, left_out=left_out)
+
+
+def _cut_off(split: Split, book: RecipeBook, ratio: float, bits: np.random.PCG64) -> Split:
+    """A part of the training recipes and tasks moved to the test, in the way that the split's mode names.
+
+    :param ratio: the share that stays.
+    """
+    mode, rng = split.parameters["mode"], np.random.Generator(bits)
+    tasks = enumerate_tasks(book, split.parameters["depth"], split.parameters["shortcuts"])
+    among, rows = split.train_tasks, recipe_rows(book, *(split.train_recipes.T + 1))
+    if mode == "by_task":
+        cut = _cut(rng, len(among), _share(ratio, len(among)))
+        return _recipes_of_tasks(replace(split, train_tasks=among[~cut], test_tasks=among[cut]), book)
+    held = np.zeros(len(book), dtype=bool)  # recipes that are moved
+    goal_held = np.zeros(len(book.entities), dtype=bool)
+    if mode.startswith("by_recipe"):
+        pairs = np.unique(book.pair_of_recipe[rows])
+        pair_held = np.zeros(len(book.pairs), dtype=bool)
+        pair_held[pairs] = _cut(rng, len(pairs), _share(ratio, len(pairs)))
+        if mode == "by_recipe_train_all_goals":
+            _move_for_all_goals(book, rows, pair_held, rng)
+        held[rows] = pair_held[book.pair_of_recipe[rows]]
+    elif mode.startswith("by_goal"):
+        goals = np.unique(book.recipes[rows, 2])
+        free = np.setdiff1d(goals, book.terminals) if mode == "by_goal_train_terminals" else goals
+        goal_held[free] = _cut(rng, len(free), _share(ratio, len(goals)) - (len(goals) - len(free)))
+        held[rows] = goal_held[book.recipes[rows, 2]]
+    else:
+        family, names = families(book)
+        there = np.unique(family[rows][family[rows] >= 0])
+        family_held = np.zeros(len(names) + 1, dtype=bool)  # the last one is that of recipes without a family
+        family_held[there] = _cut(rng, len(there), _share(ratio, len(there)))
+        held[rows] = family_held[family[rows]]
+    needs = held[tasks.recipes[among]].any(axis=1)
+    moved = goal_held[tasks.goal[among].astype(np.int64) - 1] if mode.startswith("by_goal") else needs
+    return replace(
+        split,
+        train_recipes=book.recipes[rows[~held[rows]]],
+        test_recipes=book.recipes[held],
+        train_tasks=among[~needs],
+        test_tasks=among[moved],
+    )
+
+
+def families(book: RecipeBook) -> tuple[np.ndarray, list[str]]:
+    """(R,) int64 the family of each row of `book.recipes`, -1 for none, and the sorted names of the families.
+
+    :raises InputError: a book that has none.
+    """
+    origins = book.origins or ()
+    told = [family_of(origin) for origin in origins]
+    names = sorted({name for name in told if name is not None})
+    if not names:
+        raise InputError(
+            f"the recipe book {book.name} names no families, so it has no split by_family; write {FAMILY}NAME as the "
+            "origin of its recipes, or split it by_recipe or by_goal"
+        )
+    number = {name: index for index, name in enumerate(names)}
+    return np.array([-1 if name is None else number[name] for name in told], dtype=np.int64), names
+
+
+OUTSIDE_VALIDATION = 0.8  # of what is outside the test
 
 
 def _share(train_ratio: float, size: int) -> int:
@@ -254,22 +391,26 @@ def _cut(rng: np.random.Generator, size: int, train: int) -> np.ndarray:
     return test
 
 
-def _move_for_all_goals(book: RecipeBook, pair_test: np.ndarray, rng: np.random.Generator) -> None:
-    a, b, product = book.recipes.T
+def _move_for_all_goals(book: RecipeBook, rows: np.ndarray, pair_held: np.ndarray, rng: np.random.Generator) -> None:
+    """Give back pairs so that the recipes `rows` which stay make each product and show each entity that all do."""
+    a, b, product = book.recipes[rows].T
+    pair = book.pair_of_recipe[rows]
     for entity in range(len(book.entities)):
-        train = ~pair_test[book.pair_of_recipe]
+        stays = ~pair_held[pair]
         made = product == entity
         if not made.any():  # a root cannot be a goal: it must appear as an ingredient
             made = (a == entity) | (b == entity)
-        if made.any() and not (made & train).any():
-            pair_test[rng.choice(np.unique(book.pair_of_recipe[made]))] = False
+        if made.any() and not (made & stays).any():
+            pair_held[rng.choice(np.unique(pair[made]))] = False
 
 
-def _recipes_of_tasks(split: Split, tasks: TaskList) -> Split:
-    """Training recipes are those that a training task uses; test recipes those that only other tasks use."""
+def _recipes_of_tasks(split: Split, book: RecipeBook) -> Split:
+    """The recipes of both parts, divided anew: those that a training task uses, and those that only others use."""
+    tasks = enumerate_tasks(book, split.parameters["depth"], split.parameters["shortcuts"])
     train = recipes_used(tasks, split.train_tasks)
-    test = np.setdiff1d(tasks.recipes, train)
-    return replace(split, train_recipes=tasks.book.recipes[train], test_recipes=tasks.book.recipes[test])
+    both = recipe_rows(book, *(np.concatenate([split.train_recipes, split.test_recipes]).T + 1))
+    test = np.setdiff1d(np.intersect1d(tasks.recipes, both), train)
+    return replace(split, train_recipes=book.recipes[train], test_recipes=book.recipes[test])
 
 
 def _refuse_empty(split: Split, tasks: TaskList) -> None:
@@ -293,21 +434,35 @@ def resolve_split(
     depth: int,
     shortcuts: bool,
     as_2020: bool = False,
+    fit_validation: bool = False,
 ) -> Split:
     """The split that an environment is to use: a mode, None for "none", a Split, or the path of a split file (.json).
 
-    :param as_2020: for a mode leave no task out, as the first release did.
+    :param as_2020: for a mode leave no task out and set nothing aside for validation, as the first release did.
+    :param fit_validation: see `make_split`; a split that is given is made again so, from its parameters.
 
     :raises InputError: also when a given split was made for another book, depth or choice of shortcuts.
     """
     if split is None or (isinstance(split, str) and split in MODES):
-        make = _divided if as_2020 else make_split
-        return make(book, cast("Mode", split or "none"), train_ratio, seed, depth, shortcuts)
+        mode = cast("Mode", split or "none")
+        if as_2020:
+            return _divided(book, mode, train_ratio, seed, depth, shortcuts)
+        return make_split(book, mode, train_ratio, seed, depth, shortcuts, fit_validation)
+    is_file = not isinstance(split, Split)
     if not isinstance(split, Split):
         if Path(split).suffix != ".json":
             raise InputError(f"split is {str(split)!r}; it can be {', '.join(MODES)}, or a split file ending in .json")
         split = Split.load(split)
     split.check_book(book)
+    if is_file and split.format is SECOND and not fit_validation and split.parameters["mode"] != "none":
+        warnings.warn(
+            "a split of schema version 2 has no validation part: all that is outside the test is for training; "
+            "gumption splits wordcraft makes one with a validation part and the same test",
+            NoValidation,
+            stacklevel=1,
+        )
+    if fit_validation and split.format is FORMAT:
+        split = make_split(book, **split.parameters, fit_validation=True)
     if split.left_out is None and not as_2020:
         leaky = [len(tasks) for tasks in leaky_tasks(split, book)]
         if any(leaky):
@@ -330,14 +485,15 @@ _TESTED = {
     "by_recipe_train_all_goals": "unseen recipes",
     "by_goal": "unseen goals",
     "by_goal_train_terminals": "unseen goals",
+    "by_family": "unseen families",
     "by_task": "unseen tasks",
     "none": "training tasks",
 }
 
 
 def what_is_tested(split: str | Split) -> str:
-    """The tasks that the "test_success" of a run measures: "unseen recipes", "unseen goals", "unseen tasks" or, where
-    the split sets nothing aside, "training tasks".
+    """The tasks that the "test_success" of a run measures: "unseen recipes", "unseen goals", "unseen families", "unseen
+    tasks" or, where the split sets nothing aside, "training tasks".
 
     :param split: a way of splitting, a split, or the file of one.
     :raises InputError: neither.

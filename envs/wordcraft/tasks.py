@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations_with_replacement
 from typing import Annotated
 
 import numpy as np
@@ -11,9 +12,12 @@ from annotated_types import Ge, Le
 from gumption.data import InputError
 from gumption.data.settings import check, checked, checked_methods
 
-from .recipe_book import RecipeBook, recipe_rows
+from .recipe_book import PAD, RecipeBook, recipe_rows
 
-Depth = Annotated[int, Ge(1), Le(3)]
+Depth = Annotated[int, Ge(1), Le(6)]
+LISTED = 3  # deeper tasks are drawn
+PLAYED = 16_384  # tasks that are played at once
+DRAWN = 10_000  # expansions from which the list of deeper tasks is made
 
 
 @checked_methods
@@ -30,7 +34,7 @@ class Task:
 @checked_methods
 @dataclass(frozen=True, eq=False)
 class TaskList:
-    """All tasks of one depth, as arrays of env ids; distinct by (goal, set of recipes) and sorted by it.
+    """The tasks of one depth, as arrays of env ids; distinct by (goal, set of recipes) and sorted by it.
 
     :ivar goal: (T,) int16.
     :ivar base: (T, depth + 1) int16, what is on the table at first; ascending, PAD behind.
@@ -64,13 +68,17 @@ class TaskList:
 @checked
 @lru_cache(maxsize=8)
 def enumerate_tasks(book: RecipeBook, depth: int = 1, shortcuts: bool = False) -> TaskList:
-    """Every distinct task of the depth: the goal and depth - 1 intermediates each get one recipe, without a cycle.
+    """The distinct tasks of the depth: the goal and depth - 1 intermediates each get one recipe, without a cycle. To
+    depth 3 these are all that there are. There are too many deeper ones: `DRAWN` times a recipe of the book is drawn
+    uniformly, then depth - 1 times one of all ways to replace a thing in the base by the ingredients of a recipe of it,
+    uniformly, too; a draw that comes to an end before is dropped, and what is drawn twice counts once. The draw depends
+    on the sorted book and the depth alone, so that splits can name its tasks.
 
     :param shortcuts: keep also the tasks that can be finished from their base in fewer mixes than depth.
     :raises InputError: unsupported depth, or a book without a task of that depth.
     """
     depth = check("depth", depth, Depth)
-    tasks = _expand_from_goals(book, depth)
+    tasks = _expand_from_goals(book, depth, None if depth <= LISTED else DRAWN)
     goal, base, intermediates, _ = tasks
     if depth > 1 and not shortcuts:
         keep = ~can_make(book, goal, intermediates, base, mixes=depth - 1)
@@ -80,21 +88,26 @@ def enumerate_tasks(book: RecipeBook, depth: int = 1, shortcuts: bool = False) -
     return TaskList(book, depth, shortcuts, *tasks)
 
 
-def _expand_from_goals(book: RecipeBook, depth: int) -> tuple[np.ndarray, ...]:
+def _expand_from_goals(book: RecipeBook, depth: int, drawn: int | None) -> tuple[np.ndarray, ...]:
     """Grow tasks level by level: one base entity that can be made becomes an intermediate and its recipe's
-    ingredients enter the base. The same recipe set comes up once per order of expansion: kept once."""
+    ingredients enter the base. The same recipe set comes up once per order of expansion: kept once.
+
+    :param drawn: begin with so many recipes that are drawn, and go on with one expansion of each; None for all.
+    """
+    rng = np.random.Generator(np.random.PCG64(depth))
     recipes = book.recipes.astype(np.int16)
     by_product = np.argsort(recipes[:, 2], kind="stable").astype(np.int32)
     counts = np.bincount(recipes[:, 2], minlength=len(book.entities)).astype(np.int64)
     starts = np.cumsum(counts) - counts
     first, second, product = recipes.T + np.int16(1)
 
-    goal = product
-    used = np.arange(len(recipes), dtype=np.int32)[:, None]
-    inner = np.zeros((len(recipes), 0), dtype=np.int16)
-    base = np.stack([first, np.where(first == second, 0, second)], axis=1)
+    begin = np.arange(len(recipes)) if drawn is None else rng.integers(len(recipes), size=drawn)
+    goal = product[begin]
+    used = begin.astype(np.int32)[:, None]
+    inner = np.zeros((len(begin), 0), dtype=np.int16)
+    base = np.stack([first, np.where(first == second, 0, second)], axis=1)[begin]
     for _ in range(depth - 1):
-        levels = []
+        levels, rows = [], []
         for slot in range(base.shape[1]):
             entity = base[:, slot].astype(np.int64)
             repeats = np.where(entity > 0, counts[entity - 1], 0)
@@ -108,6 +121,7 @@ def _expand_from_goals(book: RecipeBook, depth: int) -> tuple[np.ndarray, ...]:
             grown = np.concatenate([base[row], np.zeros((len(row), 1), dtype=np.int16)], axis=1)
             grown[:, slot] = np.where((grown == a[:, None]).any(axis=1), 0, a)
             grown[:, -1] = np.where((grown == b[:, None]).any(axis=1), 0, b)
+            rows.append(row)
             levels.append(
                 (
                     goal[row],
@@ -117,15 +131,31 @@ def _expand_from_goals(book: RecipeBook, depth: int) -> tuple[np.ndarray, ...]:
                 )
             )
         goal, base, inner, used = (np.concatenate(parts) for parts in zip(*levels, strict=True))
+        if drawn is not None:
+            kept = _one_of_each(rng, np.concatenate(rows))
+            goal, base, inner, used = goal[kept], base[kept], inner[kept], used[kept]
+            continue
         used.sort(axis=1)
         key = np.zeros(len(used), dtype=np.int64)  # the recipes determine the goal: the one product that is not used up
         for column in used.T:
             key = key * len(recipes) + column
         _, kept = np.unique(key, return_index=True)
         goal, base, inner, used = goal[kept], base[kept], inner[kept], used[kept]
+    if drawn is not None:
+        used.sort(axis=1)
+        _, kept = np.unique(used, axis=0, return_index=True)
+        goal, base, inner, used = goal[kept], base[kept], inner[kept], used[kept]
     order = np.lexsort((*used.T[::-1], goal))
     inner.sort(axis=1)
     return goal[order], _pads_last(base[order]), inner[order], used[order]
+
+
+def _one_of_each(rng: np.random.Generator, rows: np.ndarray) -> np.ndarray:
+    """(m,) places, one for each distinct number in rows (n,), uniformly among those that have it."""
+    order = np.lexsort((rng.random(len(rows)), rows))
+    new = np.ones(len(rows), dtype=bool)
+    new[1:] = rows[order][1:] != rows[order][:-1]
+    return order[new]
 
 
 def _pads_last(base: np.ndarray) -> np.ndarray:
@@ -140,22 +170,7 @@ def can_make(book: RecipeBook, goal: np.ndarray, wanted: np.ndarray, known: np.n
     :param goal: (n,) env ids; :param wanted: (n, k) intermediates; :param known: (n, m), PAD where there is none.
     :returns: (n,) bool.
     """
-    size = known.shape[1]
-    pairs = [(i, j) for i in range(size) for j in range(i, size)]
-    found = np.zeros(len(goal), dtype=bool)
-    for i, j in pairs:
-        found |= book.makes(goal, known[:, i], known[:, j])
-    if mixes == 1:
-        return found
-    for i, j in pairs:
-        made = book.mix(known[:, i], known[:, j], goal, wanted)
-        rows = np.flatnonzero((made > 0) & ~found & ~(known == made[:, None]).any(axis=1))
-        if len(rows):
-            now = made[rows]
-            left = np.where(wanted[rows] == now[:, None], np.int16(0), wanted[rows])
-            more = np.concatenate([known[rows], now[:, None]], axis=1)
-            found[rows] = can_make(book, goal[rows], left, more, mixes - 1)
-    return found
+    return _play(book, goal, wanted, known, mixes)[1]
 
 
 def solved_otherwise(tasks: TaskList, indices: np.ndarray, foreign: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -166,44 +181,67 @@ def solved_otherwise(tasks: TaskList, indices: np.ndarray, foreign: np.ndarray) 
     :returns: two (n,) bool: a foreign recipe makes the goal or an intermediate, or something that goes into one; the
         goal is made without any foreign recipe.
     """
-    base = tasks.base[indices]
-    return _ways(tasks.book, tasks.goal[indices], tasks.intermediates[indices], base, base < 0, tasks.depth, foreign)
+    goal, wanted, base = tasks.goal[indices], tasks.intermediates[indices], tasks.base[indices]
+    return _play(tasks.book, goal, wanted, base, tasks.depth, foreign)
 
 
-def _ways(
+def _play(
     book: RecipeBook,
     goal: np.ndarray,
     wanted: np.ndarray,
-    known: np.ndarray,
-    tainted: np.ndarray,
+    base: np.ndarray,
     mixes: int,
-    foreign: np.ndarray,
-    later: bool = False,
+    foreign: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """`tainted`: (n, m) bool, which of the known entities a foreign recipe made or helped to make."""
+    """See `solved_otherwise`. Breadth first: all tables of a level at once, each set of things on a table once."""
     by_foreign, without = np.zeros(len(goal), dtype=bool), np.zeros(len(goal), dtype=bool)
-    newest, size = known.shape[1] - 1, np.int32(len(book.entities) + 1)
-    for i in range(newest + 1):
-        for j in range(i, newest + 1):
-            code = book.single.take(known[:, i] * size + known[:, j])
-            # The last of several mixes without the newest entity: played before, unless the pair has several products.
-            again = later and mixes == 1 and j < newest
-            rows = np.flatnonzero(code < 0 if again else code)
-            made = book.mix(known[rows, i], known[rows, j], goal[rows], wanted[rows])
-            recipes = recipe_rows(book, known[rows, i], known[rows, j], made)
-            taint = tainted[rows, i] | tainted[rows, j] | foreign[recipes]
-            won = made == goal[rows]
-            by_foreign[rows] |= taint & (won | (wanted[rows] == made[:, None]).any(axis=1))
-            without[rows] |= won & ~taint
-            new = ~won & ~(known[rows] == made[:, None]).any(axis=1)
-            if mixes > 1 and new.any():
-                rows, made, taint = rows[new], made[new, None], taint[new, None]
-                left = np.where(wanted[rows] == made, np.int16(0), wanted[rows])
-                more = np.concatenate([known[rows], made], axis=1), np.concatenate([tainted[rows], taint], axis=1)
-                after = _ways(book, goal[rows], left, *more, mixes - 1, foreign, later=True)
-                by_foreign[rows] |= after[0]
-                without[rows] |= after[1]
+    for start in range(0, len(goal), PLAYED):
+        task = np.arange(start, min(start + PLAYED, len(goal)))
+        known, left, tainted = base[task], wanted[task], np.zeros((len(task), base.shape[1]), dtype=bool)
+        for more in reversed(range(mixes)):  # mixes after this one
+            grown = []
+            for i, j in combinations_with_replacement(range(known.shape[1]), 2):
+                rows = np.flatnonzero(book.single.take(known[:, i] * np.int32(len(book.entities) + 1) + known[:, j]))
+                of, a, b = task[rows], known[rows, i], known[rows, j]
+                made = book.mix(a, b, goal[of], left[rows])
+                taint = tainted[rows, i] | tainted[rows, j]
+                if foreign is not None:
+                    taint |= foreign[recipe_rows(book, a, b, made)]
+                won = made == goal[of]
+                by_foreign[of[taint & (won | (left[rows] == made[:, None]).any(axis=1))]] = True
+                without[of[won & ~taint]] = True
+                if more:
+                    new = np.flatnonzero(~won & ~(known[rows] == made[:, None]).any(axis=1))
+                    new = new[_of_use(book, made[new], goal[of[new]], left[rows[new]], more, foreign is not None)]
+                    grown.append((rows[new], made[new], taint[new]))
+            if not grown:
+                break
+            rows, made, taint = (np.concatenate(parts) for parts in zip(*grown, strict=True))
+            over = without & (by_foreign if foreign is not None else True)
+            open_ = ~over[task[rows]]
+            rows, made, taint = rows[open_], made[open_, None], taint[open_, None]
+            task, known = task[rows], np.concatenate([known[rows], made], axis=1)
+            tainted = np.concatenate([tainted[rows], taint], axis=1)
+            left = np.where(left[rows] == made, np.int16(PAD), left[rows])
+            first = base.shape[1]
+            table = np.sort(known[:, first:] * np.int32(2) + tainted[:, first:], axis=1)
+            order = np.lexsort((*table.T, task))
+            same = (task[order][1:] == task[order][:-1]) & (table[order][1:] == table[order][:-1]).all(axis=1)
+            kept = order[np.concatenate([np.ones(min(1, len(order)), dtype=bool), ~same])]
+            task, known, tainted, left = task[kept], known[kept], tainted[kept], left[kept]
     return by_foreign, without
+
+
+def _of_use(
+    book: RecipeBook, made: np.ndarray, goal: np.ndarray, wanted: np.ndarray, mixes: int, for_wanted: bool
+) -> np.ndarray:
+    """(n,) bool: so many mixes may make the goal (`for_wanted`: or an intermediate) of what was made, or it is an
+    intermediate, after which a pair may make something else."""
+    size, into = np.int32(len(book.entities) + 1), book.goes_into(mixes)
+    found = into.take(goal * size + made) | (wanted == made[:, None]).any(axis=1)
+    if for_wanted:
+        found |= into.take(wanted * size + made[:, None]).any(axis=1)
+    return found
 
 
 def recipes_used(tasks: TaskList, indices: Sequence[int] | np.ndarray) -> np.ndarray:

@@ -134,7 +134,7 @@ def calibrate(
 ) -> None:  # fmt: skip
     """Fit temperatures on held-out facts, so that stated probabilities match frequencies; kept with the model.
 
-    Take a validation part (`gumption kg build wordcraft --validation-ratio 0.1`), not the facts of the test.
+    Take a validation part (`gumption kg build wordcraft --partition validation`), not the facts of the test.
 
     :param held_out: Facts that the model was not fitted on: GRAPH#NAME, or GRAPH.
     """

@@ -12,8 +12,8 @@ import typer
 
 from gumption.agents.wordcraft.config import TrainConfig
 from gumption.data import InputError
-from gumption.data.settings import Seed, SmallShare
-from gumption.envs.wordcraft.splits import Mode, TrainRatio
+from gumption.data.settings import Seed
+from gumption.envs.wordcraft.splits import FEW, PARTS, Mode, TrainRatio
 from gumption.envs.wordcraft.tasks import Depth
 from gumption.scripts.apps import App, from_config, refuse_foreign
 from gumption.scripts.kg.sources import (
@@ -36,14 +36,14 @@ FLAGS = {
     "num_distractors": "distractors",
     "subgoal_rewards": "!no-subgoal-rewards",
 }
-PARTS = ("all", "train", "test")
-OF_A_BOOK = ("recipe_book", "partition", "split", "train_ratio", "split_seed", "validation_ratio")
+OF_A_BOOK = ("recipe_book", "partition", "split", "train_ratio", "split_seed", "fit_validation")
 NODES = "/recipes"  # ends the name of a graph that holds recipes as nodes
 
 
 @from_config(TrainConfig, flags=FLAGS, skip=("world",))
 def train(config: TrainConfig, run: Run = Path("runs/wordcraft"), resume: Resume = False) -> None:
-    """Train an agent and print its zero-shot success on the tasks that were set aside.
+    """Train an agent and print its zero-shot success on the tasks that were set aside: while it learns on those for
+    validation, at the end on those of the test, too.
 
     Example: gumption train wordcraft --kg train --run runs/guided
     """
@@ -68,7 +68,7 @@ def build(
     split: Mode = "by_recipe",
     train_ratio: TrainRatio = 0.8,
     split_seed: Seed = 0,
-    validation_ratio: SmallShare = 0.0,
+    fit_validation: bool = False,
     memory: MemoryFolder = None,
     as_json: Json = False,
 ) -> None:
@@ -77,16 +77,16 @@ def build(
     With --memory those of the recipes that an agent saw made: wordcraft/NAME and wordcraft/NAME/recipes, after the
     folder's name, and in wordcraft/NAME/evidence how often it saw each.
 
-    Example: gumption kg build wordcraft --out runs/kg.nq --partition train --partition test
+    Example: gumption kg build wordcraft --out runs/kg.nq --partition train --partition validation --partition test
 
     Example: gumption kg build wordcraft --out runs/kg.nq --memory memories/mine
 
     :param recipe_book: Name of a shipped recipe book, or a file.
-    :param partition: all (the default), train or test; may be repeated.
-    :param split: How train and test are drawn: by_recipe, by_goal, by_task, ...
-    :param train_ratio: Share of the training part.
+    :param partition: all (the default), train, validation, to choose settings by, or test; may be repeated.
+    :param split: How the parts are drawn: by_recipe, by_goal, by_family, by_task, ...
+    :param train_ratio: Share outside the test; a fifth of it is for validation.
     :param split_seed: Seed of the draw.
-    :param validation_ratio: Share of the training pairs whose facts go to wordcraft/validation, to choose settings by.
+    :param fit_validation: The facts for validation are for training, too: for the last fit.
     """
     from gumption.envs import worlds
 
@@ -95,20 +95,14 @@ def build(
         build_of_memory(worlds.find("wordcraft"), memory, out, update, as_json)
         return
     parts = list(dict.fromkeys(partition or ["all"]))
-    if unknown := [part for part in parts if part not in PARTS]:
-        raise InputError(f"--partition {unknown[0]!r} is not one of {', '.join(PARTS)}")
-    if validation_ratio and "train" not in parts:
-        raise InputError(
-            "--validation-ratio takes facts out of the training part: add --partition train, or leave it out"
-        )
-    if validation_ratio:
-        parts.insert(parts.index("train") + 1, "validation")
+    if unknown := [part for part in parts if part not in ("all", *PARTS)]:
+        raise InputError(f"--partition {unknown[0]!r} is not one of all, {', '.join(PARTS)}")
     check_place(out)
 
     from gumption.envs.wordcraft import facts, recipe_facts
 
     how: dict[str, Any] = {"split": split, "train_ratio": train_ratio, "split_seed": split_seed}
-    how["validation_ratio"] = validation_ratio
+    how["fit_validation"] = fit_validation
     stated = {}
     for part in cast("list[FactPart]", parts):
         stated[f"wordcraft/{part}"] = list(facts(recipe_book, partition=part, **how))
@@ -134,9 +128,9 @@ def splits(
     shortcuts: bool = False,
     force: bool = False,
 ) -> None:
-    """Divide a recipe book into a training and a test part, as a file that every command and environment takes
-    (`--split FILE`), or check such a file: its hash, its book, that nothing of a test item is in training, and that its
-    parameters give it again. The same book and parameters give the same bytes.
+    """Divide a recipe book into parts for training, validation and test, as a file that every command and environment
+    takes (`--split FILE`), or check such a file: its hash, its book, that nothing of a part is in an earlier one, and
+    that its parameters give it again. The same book and parameters give the same bytes.
 
     Example: gumption splits wordcraft --split by_goal --train-ratio 0.8 --seed 0 --depth 1 --out goals.json
 
@@ -145,10 +139,10 @@ def splits(
     :param out: The split file to write, FILE.json.
     :param check: Instead of --out: check this split file.
     :param recipe_book: Name of a shipped recipe book, or a file.
-    :param split: by_recipe, by_recipe_train_all_goals, by_goal, by_goal_train_terminals, by_task, or none.
-    :param train_ratio: Share of the training part.
+    :param split: by_recipe, by_recipe_train_all_goals, by_goal, by_goal_train_terminals, by_family, by_task, or none.
+    :param train_ratio: Share outside the test; a fifth of it is for validation.
     :param seed: Fixes the draw.
-    :param depth: Mixes that a task needs, 1 to 3.
+    :param depth: Mixes that a task needs, 1 to 6.
     :param shortcuts: Keep tasks that can be done in fewer mixes than --depth.
     :param force: Replace another split in the file.
     """
@@ -176,7 +170,7 @@ def splits(
             print(fault)
         if faults:
             raise typer.Exit(1)
-        _show(made, f"{place}: nothing of a test item is in training")
+        _show(made, f"{place}: nothing of a test or validation item is in training")
     elif out is not None:
         with working("making the split"):
             made = make_split(book, split, train_ratio=train_ratio, seed=seed, depth=depth, shortcuts=shortcuts)
@@ -188,12 +182,18 @@ def splits(
 
 def _show(made: Split, caption: str) -> None:
     rows = []
-    for part in ("train", "test"):
-        sizes = [len(getattr(made, f"{part}_{kind}")) for kind in ("tasks", "recipes")]
-        rows.append((part, *(f"{size:,}" for size in (*sizes, *([made.left_out[part]] if made.left_out else [])))))
+    for part in PARTS:
+        if part != "validation" or made.validation_tasks is not None:
+            sizes = [len(made.of("tasks", part)), len(made.of("recipes", part))]
+            rows.append((part, *(f"{size:,}" for size in (*sizes, *([made.left_out[part]] if made.left_out else [])))))
     told = ", ".join(f"{name} {value}" for name, value in made.parameters.items())
     print_table(["part", "tasks", "recipes", *(["tasks left out"] if made.left_out else [])], rows)
     print(f"{caption} ({told})")
+    if made.validation_tasks is None and made.parameters["mode"] != "none":
+        print("there is no validation part: the file is from before there was one; make it again to have one")
+    for part in made.parts:
+        if (size := len(made.tasks(part))) < FEW and part != "train":
+            print(f"note: the {part} part has only {size} tasks: a success on it is told with its interval")
 
 
 app = App(add_completion=False)

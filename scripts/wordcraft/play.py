@@ -40,7 +40,7 @@ def play(
     :param recipe_book: Name of a recipe book, or a file.
     :param distractors: Entities on the table that the task does not need.
     :param seed: Draws the tasks and their tables.
-    :param split_seed: Of the 80/20 split by recipe, as in the experiments.
+    :param split_seed: Of the split by recipe: 20 % for testing, as in the experiments.
     :param train_tasks: Tasks with feedback, to learn the game.
     :param test_tasks: Tasks without feedback, which count.
     :param out: Result file; the same command goes on with it.
@@ -78,7 +78,9 @@ class Game:
 
         self.seed, self.wanted = seed, tasks
         self.envs = {
-            part: WordCraftVectorEnv(1, recipe_book=book, partition=part, autoreset_mode="Disabled", **settings)
+            part: WordCraftVectorEnv(
+                1, recipe_book=book, partition=part, fit_validation=True, autoreset_mode="Disabled", **settings
+            )
             for part in tasks
         }
         self.chosen = {part: self._choose(part) for part in tasks}

@@ -24,8 +24,8 @@ from gumption.kg import KnowledgeGraph
 from gumption.kg.sources.words import GuessedVectors
 
 METRICS = {
-    "step", "wall_s", "steps_per_s", "train_success", "test_success", "train_success_eval", "same_slot_twice", "loss",
-    "value_loss", "entropy", "reward",
+    "step", "wall_s", "steps_per_s", "train_success", "validation_success", "validation_low", "validation_high",
+    "train_success_eval", "same_slot_twice", "loss", "value_loss", "entropy", "reward",
 }  # fmt: skip
 
 
@@ -70,7 +70,7 @@ def test_full_knowledge_helps_from_the_start(configure) -> None:
     scores = ("combinesWith", "componentOf", "makes")
     result = train(configure(kg="full", kg_scores=scores, total_steps=1024, eval_interval=256))
     assert result.curve[0]["step"] == 256
-    assert result.curve[0]["test_success"] > 0.9
+    assert result.curve[0]["validation_success"] > 0.9
     assert result.final["test_success"] > 0.9
     alone = train(configure(total_steps=1024, eval_interval=256))
     assert alone.final["test_success"] < 0.5
@@ -130,14 +130,46 @@ def test_metrics_are_those_of_the_glossary(configure) -> None:
     assert set(result.curve[0]) == METRICS
     assert all(np.isfinite(list(line.values())).all() for line in result.curve)
     assert set(result.final) == {
-        "test_success", "test_tasks", "train_success", "test_success_alternatives", "same_slot_twice", "wall_s",
-        "steps_per_s",
+        "test_success", "test_low", "test_high", "test_tasks", "validation_success", "validation_low",
+        "validation_high", "validation_tasks", "train_success", "test_success_alternatives", "same_slot_twice",
+        "wall_s", "steps_per_s",
     }  # fmt: skip
     assert 0 < result.curve[0]["entropy"] < np.log(6)
     guided = train(configure(kg="full", kg_scores=("makes",), total_steps=1000)).curve[0]
     assert set(guided) == METRICS | {"lambda/attention", "lambda/makes"}
     assert [guided["lambda/attention"], guided["lambda/makes"]] == pytest.approx([1, 1], abs=0.2)  # it begins at 1
     assert -0.1 <= result.curve[0]["reward"] <= 1
+
+
+def test_nothing_of_the_test_is_shown_while_it_learns(configure, tmp_path: Path) -> None:
+    config = configure(total_steps=768, eval_interval=256, test_curve=True)
+    result = train_impala(config, run_dir=tmp_path / "run", progress=False)
+    assert not [name for line in result.curve for name in line if "test" in name]
+    assert "test" not in (tmp_path / "run" / "metrics.jsonl").read_text()
+    curve = result.final["test_curve"]
+    assert [step for step, _ in curve] == [line["step"] for line in result.curve] == [256, 512, 768]
+    assert all(0 <= success <= 1 for _, success in curve)
+    assert "test_curve" not in train(replace(config, test_curve=False)).final
+    last = train(replace(config, fit_validation=True))
+    assert not [name for line in last.curve for name in line if "test" in name or "validation" in name]
+    assert last.final["test_tasks"] == result.final["test_tasks"]
+
+
+def test_the_curve_of_a_resumed_run_is_whole(configure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = configure(total_steps=768, eval_interval=256, test_curve=True)
+    whole = train(config)
+    real = impala.ImpalaLearner.learn
+
+    def dies(self: Any, bar: Any) -> None:
+        if self.step >= 512:
+            raise KeyboardInterrupt
+        real(self, bar)
+
+    monkeypatch.setattr(impala.ImpalaLearner, "learn", dies)
+    with pytest.raises(KeyboardInterrupt):
+        train(config, run_dir=tmp_path / "run")
+    monkeypatch.undo()
+    assert train(config, run_dir=tmp_path / "run", resume=True).final["test_curve"] == whole.final["test_curve"]
 
 
 def test_the_callers_random_numbers_are_left_alone(configure) -> None:
@@ -167,15 +199,18 @@ LEARNER_CHANGES: dict[str, Any] = {
     "batch_size": 32, "unroll_length": 4, "optimiser": "rmsprop", "learning_rate": 1e-4, "epsilon": 0.1,
     "discount": 0.5, "entropy_cost": 0.1, "baseline_cost": 2.0, "max_grad_norm": 1e-3, "reduction": "sum",
     "key_size": 12, "value_size": 12, "encoder_size": 0, "dropout": 0.6, "gated": False,
+    "value_layers": 1,
 }  # fmt: skip
 CHANGES: dict[str, Any] = {
     "depth": 2, "num_distractors": 1, "split": "by_goal", "train_ratio": 0.5, "split_seed": 1, "features": "random",
     "agent": "mlp", "kg": "full", "weights": "logits", "total_steps": 1024, "eval_interval": 128, "final_draws": 5,
+    "fit_validation": True, "test_curve": True,
     "seed": 1, "alternatives": True, "uniform_distractors": True, "max_mix_steps": 2, "reward": "sparse",
 }  # fmt: skip
 KG_CHANGES: dict[str, Any] = {
     "kg": "full", "kg_scores": ("combinesWith",), "kg_calibrated": False, "kg_fit": False, "kg_only": True,
     "kg_relations": (("combinesWith", "componentOf"),), "cross_fit": True, "mixing": "softmax", "weights": "logits",
+    "kg_rank": 4, "kg_epochs": 3, "kg_n3": 0.5, "kg_reciprocal": False, "kg_seed": 1,
 }  # fmt: skip
 
 

@@ -3,9 +3,11 @@ tests/agents trains for real, and one test at the end runs a whole small experim
 
 import json
 import os
+import re
 import signal
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -19,9 +21,11 @@ from gumption.scripts.experiment import find_experiment, make_jobs, run_jobs
 from gumption.scripts.freshness import RESULTS
 from gumption.scripts.results import Job, gather, slug, write_report
 from gumption.scripts.wordcraft import experiments as of_wordcraft
-from gumption.scripts.wordcraft.experiments import EXPERIMENTS, KIND, WordCraftRuns, what_learning_adds
+from gumption.scripts.wordcraft.experiments import EXPERIMENTS, KIND, PAPER_SCORES, WordCraftRuns, what_learning_adds
 
 ENTITIES = {f"thing{i}": {"id": i, "recipes": [[f"thing{i - 2}", f"thing{i - 1}"]] if i > 1 else []} for i in range(32)}
+RESULTS = Path(command.__file__).parent / "results"
+TASKS = 42  # of the test part
 LEVELS = {"none": 0.4, "train": 0.6, "full": 0.9}
 
 
@@ -34,11 +38,14 @@ def stand_in(job: Job, progress: bool) -> None:
     )
     success = min(1.0, level + 0.01 * job.seed)
     job.directory.mkdir(parents=True)
+    curve: dict[str, Any] = {}
     if job.method == "train":
         steps = range(0, job.settings["total_steps"] + 1, 100)
-        lines = [{"step": step, "loss": 0.5, "test_success": success * step / steps[-1]} for step in steps]
-        (job.directory / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    final = {"test_success": success, "train_success": success, "test_success_alternatives": success, "wall_s": 2.0}
+        curve["test_curve"] = [[step, success * step / steps[-1]] for step in steps]
+    final = {
+        "test_success": success, "test_low": 0.1, "test_high": 0.9, "test_tasks": TASKS, "train_success": success,
+        "test_success_alternatives": success, "wall_s": 2.0, **curve,
+    }  # fmt: skip
     write_sealed(job.directory / "final.json", final)
 
 
@@ -311,14 +318,43 @@ def test_command_line_keeps_no_folder():
     assert line == "gumption experiment x --out out --recipe-book=a.json --seeds 5"
 
 
+def test_few_test_tasks_and_whose_network_it_is_are_told(run, tmp_path, book):
+    run("wordcraft-fig2", "--recipe-book", str(book), "--seeds", "1", "--total-steps", "200", "--out", "there")
+    experiment = EXPERIMENTS["wordcraft-fig2"]
+    told = experiment.kind.markdown(experiment, gather(tmp_path / "there", experiment))
+    few = "the test part has only 42 tasks, and over these tasks the interval is 0.100 to 0.900."
+    assert f"- GloVe, 8 distractors: {few}" in told
+    assert "Preset fast: our network and parameters" in told
+    assert "Preset paper" not in told
+    run("wordcraft-fig2", "--recipe-book", str(book), "--preset", "paper", "--seeds", "1", "--total-steps", "200",
+        "--out", "paper")  # fmt: skip
+    told = experiment.kind.markdown(experiment, gather(tmp_path / "paper", experiment))
+    assert "Preset paper: the paper's network and parameters (section 4, Tables 1 and 2)." in told
+
+
+def test_what_the_ablation_says_of_the_paper_stands_in_the_paper():
+    """It states no numbers; those of the authors' code are called so."""
+    told = (RESULTS / "wordcraft-ablation" / "table.md").read_text()
+    claims = next(line for line in told.splitlines() if line.startswith("The paper: "))
+    assert not re.search(r"0\.\d", claims)
+    assert "The authors' code, run again, ended at 0.18" in told
+    for experiment in ("wordcraft-fig3", "wordcraft-fig6", "wordcraft-fig7"):
+        of_both = {
+            label: condition
+            for label, condition in EXPERIMENTS[experiment].conditions.items()
+            if condition.settings.get("kg") == "train" and condition.settings.get("kg_scores") == PAPER_SCORES
+        }
+        assert of_both or experiment == "wordcraft-fig6"
+        assert all(condition.settings["cross_fit"] for condition in of_both.values()), experiment
+
+
 def test_broken_files_of_a_run_are_named(run, tmp_path, book):
     run("wordcraft-fig2", "--recipe-book", str(book), "--seeds", "1", "--total-steps", "200", "--out", "there")
-    metrics = next((tmp_path / "there").glob("glove-1*/seed-0/metrics.jsonl"))
-    metrics.write_text("{half a li\n" + metrics.read_text())
-    with pytest.raises(InputError, match=r"metrics\.jsonl:1: not valid JSON"):
+    final = next((tmp_path / "there").glob("glove-1*/seed-0/final.json"))
+    final.write_text("{half a li\n")
+    with pytest.raises(InputError, match=r"final\.json: not valid JSON"):
         gather(tmp_path / "there", EXPERIMENTS["wordcraft-fig2"])
-    metrics.unlink()
-    write_sealed(metrics.parent / "final.json", {})
+    write_sealed(final, {})
     with pytest.raises(InputError, match="no test_success"):
         gather(tmp_path / "there", EXPERIMENTS["wordcraft-fig2"])
 

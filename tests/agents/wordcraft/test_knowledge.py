@@ -75,7 +75,8 @@ def test_changing_test_recipes_alone_changes_nothing(
         (next(g for g in goals[i + 1 :] + goals if g not in (a, b, known_pairs[a, b])), a, b)
         for i, (a, b, _) in enumerate(test)
     ]
-    other = RecipeBook("other", book.entities, [(c, a, b) for a, b, c in sorted(train)] + moved)
+    kept = sorted(train | recipes_of(book, split.recipes("validation")))
+    other = RecipeBook("other", book.entities, [(c, a, b) for a, b, c in kept] + moved)
     other_split = make_split(other)
     assert np.array_equal(other_split.train_recipes, split.train_recipes)
     assert not np.array_equal(other_split.test_recipes, split.test_recipes)

@@ -63,7 +63,7 @@ def test_a_run_directory_tells_all_about_the_run(finished: RunResult, book: Reci
     manifest = json.loads((folder / "manifest.json").read_text())
     split = make_split(book, train_ratio=0.6)
     assert manifest["recipe_book"] == {"name": "small", "sha256": book.hash}
-    schema = "gumption/wordcraft-split/2"
+    schema = "gumption/wordcraft-split/3"
     assert manifest["split"] == {"schema": schema, "parameters": split.parameters, "sha256": split.hash}
     assert manifest["versions"].keys() >= {"python", "torch", "numpy", "gumption"}
     assert manifest["hardware"]["cores"] >= 1
@@ -233,7 +233,9 @@ def test_a_large_file_is_named_by_its_hash(
 # ---- evaluating
 
 
-def test_evaluation_of_a_directory_is_that_of_the_policy(finished: RunResult, where: dict[str, str]) -> None:
+def test_evaluation_of_a_directory_is_that_of_the_policy(
+    finished: RunResult, where: dict[str, str], book: RecipeBook
+) -> None:
     assert finished.run_dir is not None
     in_memory = evaluate(finished, draws=2, seed=1)
     assert in_memory == evaluate(finished.run_dir, **where, draws=2, seed=1)
@@ -244,8 +246,11 @@ def test_evaluation_of_a_directory_is_that_of_the_policy(finished: RunResult, wh
     assert in_memory["episodes"] == 26
     open_tables = evaluate(finished, draws=2, seed=1, alternatives=True)
     assert open_tables["success"] == finished.final["test_success_alternatives"]
-    assert evaluate(finished, partition="train", draws=3)["episodes"] == 26 * 3
-    assert evaluate(finished, partition="all", draws=1)["episodes"] == 39  # training solves one of the 40
+    assert evaluate(finished, partition="train", draws=3)["episodes"] == 22 * 3
+    assert evaluate(finished, partition="validation", draws=2)["partition"] == "validation"
+    assert evaluate(finished, partition="all", draws=1)["episodes"] == len(
+        make_split(book, train_ratio=0.6).tasks("all")
+    )
 
 
 def test_evaluation_on_other_tables(finished: RunResult, book: RecipeBook) -> None:
@@ -327,7 +332,7 @@ def test_another_book_is_refused_by_its_hash(finished: RunResult, where: dict[st
     [
         ({"draws": 0}, "draws is 0"),
         ({"seed": -1}, "seed is -1; it is a whole number, at least 0"),
-        ({"partition": "tests"}, "partition is 'tests'; it can be train, test, all"),
+        ({"partition": "tests"}, "partition is 'tests'; it can be train, validation, test, all"),
         ({"depth": 0}, "depth is 0; it is a whole number from 1 to 3"),
         ({"num_distractors": -1}, "num_distractors is -1"),
         ({"device": "cpu"}, "this policy is in memory"),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gumption.data import InputError
-from gumption.envs.wordcraft import RecipeBook, WordCraftVectorEnv, enumerate_tasks
+from gumption.envs.wordcraft import RecipeBook, WordCraftVectorEnv, enumerate_tasks, make_split
 from gumption.envs.wordcraft.engine import EpisodeSampler, _sorting_network
 
 
@@ -52,6 +52,63 @@ def test_tables(book, depth, alternatives):
         found += bool(ways(book, {*table, *own["wanted"]}, own))
     assert fewer == 0
     assert found > 0 if alternatives else found == 0
+
+
+def test_training_tables_do_not_depend_on_recipes_outside_training(alchemy):
+    """Where the products of all other recipes are exchanged, training tables and what training pairs make stay."""
+    split = make_split(alchemy, fit_validation=True)
+    test = split.test_recipes
+    shifted = np.concatenate([test[:, :2], np.roll(test[:, 2:], 1, axis=0)], axis=1)
+    rows = np.concatenate([split.train_recipes, shifted[(shifted[:, :2] != shifted[:, 2:]).all(axis=1)]])
+    names = alchemy.entities
+    other = RecipeBook("other", names, [(names[c], names[a], names[b]) for a, b, c in rows.tolist()])
+    found = []
+    for book in (alchemy.only(alchemy.recipes), other):
+        same = [tuple(row) for row in split.train_recipes.tolist()]
+        tasks = enumerate_tasks(book)
+        chosen = [i for i, row in enumerate(book.recipes[tasks.recipes[:, 0]].tolist()) if tuple(row) in set(same)]
+        known = book.only(split.train_recipes)
+        drawn = EpisodeSampler(tasks, 8, uniform=False, alternatives=False, known=known)
+        found.append(drawn.draw(generator(), np.array(chosen, dtype=np.int32)).table)
+        assert not np.array_equal(drawn.weights, book.ingredient_counts + 1)
+    assert np.array_equal(*found)
+
+
+def test_in_training_there_are_training_recipes_alone(alchemy):
+    """A drawn training episode is played by these; a task that is set up by hand by the whole book."""
+    env = WordCraftVectorEnv(256, recipe_book=alchemy, num_distractors=8, autoreset_mode="Disabled")
+    split, tasks = env.split, env.tasks
+    train = {tuple(row) for row in split.train_recipes.tolist()}
+    made = 0
+    for seed in range(4):
+        env.reset(seed=seed)
+        first, second = env.random_actions(), env.random_actions()
+        pairs = np.sort(np.stack([env.table[np.arange(256), slot] for slot in (first, second)], axis=1) - 1, axis=1)
+        env.step(first)
+        env.step(second)
+        for pair, product in zip(pairs.tolist(), env.engine.product.tolist(), strict=True):
+            assert not product or (*pair, product - 1) in train
+            made += product > 0
+    assert made > 10
+    env.reset(seed=0)
+    chosen = split.test_tasks[:256]
+    env.set_tasks(chosen)
+    for column in (0, 1):
+        row = alchemy.recipes[tasks.recipes[chosen, 0], column] + 1
+        env.step((env.table == row[:, None]).argmax(axis=1))
+    assert env.success.all()
+    a, b, c = (alchemy.entities[i] for i in split.test_recipes[0])
+    env.reset(seed=0, options={"goal": c, "table": [a, b]} if a != b else {"goal": c, "table": [a]})
+    env.step(np.zeros(256, dtype=np.int64))
+    env.step(np.full(256, int(a != b)))
+    assert env.success.all()
+
+
+def test_the_2020_rules_play_by_all_recipes(alchemy):
+    env = WordCraftVectorEnv(1, recipe_book=alchemy, rules="2020")
+    assert env.engine.known is alchemy
+    assert np.array_equal(env.engine.sampler.weights, alchemy.ingredient_counts + 1)
+    assert env.split.parts == ("train", "test")
 
 
 def test_a_book_without_enough_harmless_entities_gives_fewer_distractors():

@@ -8,7 +8,9 @@ import pytest
 from gumption.data import InputError
 from gumption.envs.wordcraft import RecipeBook, make_split
 from gumption.envs.wordcraft.split_check import check_split
-from gumption.envs.wordcraft.splits import MODES
+from gumption.envs.wordcraft.splits import MODES as EVERY_MODE
+
+MODES = [mode for mode in EVERY_MODE if mode != "by_family"]  # which test_tasks_splits.py checks
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -27,10 +29,37 @@ def test_a_test_item_in_training_is_found(book, mode) -> None:
     split = make_split(book, mode, 0.7, 0)
     moved = replace(split, train_tasks=np.union1d(split.train_tasks, split.test_tasks[:1]))
     told = check_split(moved, book)
-    assert any("is in both parts" in fault for fault in told)
+    assert any("is in training and in test" in fault for fault in told)
     assert any("which is no training recipe" in fault for fault in told)
     both = replace(split, train_recipes=np.concatenate([split.train_recipes, recipe_rows(split, "test")[:1]]))
-    assert any("is in both parts" in fault for fault in check_split(both, book))
+    assert any("is in training and in test" in fault for fault in check_split(both, book))
+
+
+@pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "none"])
+def test_a_test_item_in_validation_and_one_of_validation_in_training_are_found(book, mode) -> None:
+    split = make_split(book, mode, 0.7, 0)
+    for earlier, later in (("validation", "test"), ("train", "validation")):
+        of = getattr(split, f"{earlier}_tasks")
+        told = check_split(replace(split, **{f"{earlier}_tasks": np.union1d(of, split.tasks(later)[:1])}), book)
+        where = "training and in validation" if earlier == "train" else "validation and in test"
+        assert any(f"is in {where}" in fault for fault in told), told
+
+
+def test_a_family_in_two_parts_is_found(book) -> None:
+    book = RecipeBook(
+        "families", book.entities, [tuple(book.entities[i] for i in (c, a, b)) for a, b, c in book.recipes]
+    )
+    book.origins = tuple(f"family:{row % 6}" for row in range(len(book)))
+    split = make_split(book, "by_family", 0.7, 0)
+    assert check_split(split, book) == []
+    moved = replace(
+        split,
+        train_recipes=np.concatenate([split.train_recipes, split.test_recipes[:1]]),
+        test_recipes=split.test_recipes[1:],
+    )
+    assert any(fault.startswith("the family ") for fault in check_split(moved, book))
+    book.origins = ("own",) * len(book)
+    assert any("and its origin own is no family" in fault for fault in check_split(split, book))
 
 
 def test_each_way_of_splitting_has_its_own_faults(book) -> None:
@@ -51,12 +80,11 @@ def test_each_way_of_splitting_has_its_own_faults(book) -> None:
         f"{part}_recipes": np.delete(rows, pair[0], 0),
         f"{other}_recipes": np.concatenate([recipe_rows(by_recipe, other), rows[pair[:1]]]),
     }
-    assert "what fire and wood make is in both parts" in under(by_recipe, "by_recipe", **one)
-    everything = np.concatenate([by_recipe.train_recipes, by_recipe.test_recipes])
+    assert "what fire and wood make is in two parts" in under(by_recipe, "by_recipe", **one)
     assert any(
-        "needs training recipes only" in fault for fault in under(by_recipe, "by_recipe", test_recipes=everything[:0])
+        "needs no test recipe" in fault for fault in under(by_recipe, "by_recipe", test_recipes=book.recipes[:0])
     )
-    assert any("is made in training, by" in fault for fault in under(by_recipe, "by_goal"))
+    assert any("is made outside this part, by" in fault for fault in under(by_recipe, "by_goal"))
     assert any("no training recipe makes" in fault for fault in under(by_goal, "by_recipe_train_all_goals"))
     assert any("has the terminal goal" in fault for fault in under(by_goal, "by_goal_train_terminals"))
 

@@ -149,7 +149,8 @@ def test_set_tasks(book):
 
 def test_partitions_play_their_tasks(book):
     split = make_split(book, "by_recipe", 0.6, seed=2)
-    for partition, tasks in (("train", split.train_tasks), ("test", split.test_tasks), ("all", np.arange(35))):
+    for partition in ("train", "validation", "test", "all"):
+        tasks = split.tasks(partition)
         env = WordCraftVectorEnv(400, recipe_book=book, train_ratio=0.6, split_seed=2, partition=partition)
         env.reset(seed=0)
         assert set(env.task_index.tolist()) == set(tasks.tolist())

@@ -47,22 +47,23 @@ def test_build_states_each_part_in_its_own_graph(gumption, tmp_path):
     assert list(graph.triples(graph="wordcraft/train")) != default
 
 
-def test_a_validation_part_is_taken_out_of_the_training_facts(gumption, tmp_path):
-    def built(name, *options):
-        gumption.ok("build", "wordcraft", "--out", name, "--partition", "train", "--partition", "test", *options)
+def test_the_validation_part_can_be_a_part_of_training(gumption, tmp_path):
+    def built(name, *parts):
+        options = [word for part in ("train", "test", *parts) for word in ("--partition", part)]
+        fit = () if parts else ("--fit-validation",)
+        gumption.ok("build", "wordcraft", "--out", name, *options, *fit)
         graph = KnowledgeGraph.load(tmp_path / name)
         return {part: set(graph.triples(graph=f"wordcraft/{part}")) for part in ("train", "validation", "test")}, graph
 
     plain, _ = built("plain.nq")
-    parts, graph = built("kg.nq", "--validation-ratio", "0.1")
+    parts, graph = built("kg.nq", "validation")
     assert list(graph.graphs()) == [
         f"wordcraft/{part}{end}" for part in ("test", "train", "validation") for end in ("", "/recipes")
     ]
     assert parts["test"] == plain["test"]
     assert not parts["train"] & parts["validation"]
     assert parts["train"] | parts["validation"] == plain["train"]
-    assert 0.05 < len(parts["validation"]) / len(plain["train"]) < 0.11
-    assert built("again.nq", "--validation-ratio", "0.1")[0] == parts
+    assert 0.1 < len(parts["validation"]) / len(plain["train"]) < 0.2
 
 
 def test_build_into_a_folder(gumption, tmp_path):
@@ -169,12 +170,8 @@ def test_fitting_again_gives_the_same_model(gumption, graph_file, tmp_path):
             "--split is 'dev'; it can be by_recipe",
         ),
         (
-            ("build", "wordcraft", "--out", "x.nq", "--validation-ratio", "0.1"),
-            "--validation-ratio takes facts out of the training",
-        ),
-        (
-            ("build", "wordcraft", "--out", "x.nq", "--partition", "train", "--validation-ratio", "1.5"),
-            "--validation-ratio is 1.5; it is a number, at least 0 and below 1",
+            ("build", "wordcraft", "--out", "x.nq", "--partition", "validation", "--fit-validation"),
+            "the split 'by_recipe' has no validation part: it is a part of training here",
         ),
         (("build", "wordcraft", "--out", "x.xlsx"), "x.xlsx: a graph's file ends in"),
         (("build", "wordcraft", "--out", "x.nq", "--recipe-book", "none.tsv"), "none.tsv"),

@@ -56,7 +56,7 @@ def test_a_whole_game(book: Path, tmp_path: Path) -> None:
     result = json.loads(out.read_text())
     assert (result["success"], result["train_success"], result["complete"]) == (1.0, 0.5, True)
     loaded = RecipeBook.load(book)
-    split = make_split(loaded, "by_recipe", 0.8, 0, 1)
+    split = make_split(loaded, "by_recipe", 0.8, 0, 1, fit_validation=True)
     assert result["split_hash"] == split.hash
     assert result["book"] == {"name": "letters", "hash": loaded.hash}
     assert result["settings"]["num_distractors"] == 2

@@ -40,7 +40,7 @@ def test_each_kind_is_made_checked_and_played(gumption, small_book, tmp_path, mo
     assert f"made and checked, sha256 {made.hash[:12]} (mode {mode}, train_ratio 0.7, seed 3, depth 1" in out
     code, out, err = gumption("wordcraft", *book, "--check", "split.json")
     assert (code, err) == (0, "")
-    assert "split.json: nothing of a test item is in training" in out
+    assert "split.json: nothing of a test or validation item is in training" in out
     before = (tmp_path / "split.json").stat().st_ino
     assert gumption("wordcraft", *book, *how, "--out", "split.json")[0] == 0
     assert (tmp_path / "split.json").stat().st_ino == before
@@ -64,7 +64,29 @@ def test_a_leak_is_told_with_exit_code_1(gumption, small_book) -> None:
     leaky.save("leaky.json")
     code, out, err = gumption("wordcraft", "--recipe-book", str(small_book), "--check", "leaky.json")
     assert (code, err) == (1, "")
-    assert "is in both parts" in out
+    assert "is in training and in test" in out
+
+
+def test_a_book_without_families_has_no_split_by_family(gumption, small_book, tmp_path) -> None:
+    code, out, err = gumption(
+        "wordcraft", "--recipe-book", str(small_book), "--split", "by_family", "--out", "split.json"
+    )
+    assert (code, out) == (2, "")
+    assert err.startswith("error: the recipe book book names no families, so it has no split by_family; write family:")
+    assert not (tmp_path / "split.json").exists()
+
+
+def test_few_tasks_and_a_file_without_a_validation_part_are_told(gumption, small_book) -> None:
+    book = ("--recipe-book", str(small_book))
+    code, out, _ = gumption("wordcraft", *book, "--out", "split.json")
+    split = Split.load("split.json")
+    assert code == 0
+    for part in ("validation", "test"):
+        assert f"note: the {part} part has only {len(split.tasks(part))} tasks: a success on it is told with" in out
+    make_split(RecipeBook.load(small_book), fit_validation=True).save("second.json")
+    code, out, _ = gumption("wordcraft", *book, "--check", "second.json")
+    assert code == 0
+    assert "there is no validation part: the file is from before there was one; make it again to have one" in out
 
 
 def test_a_split_of_a_former_edition_of_the_shipped_book_is_checked_with_that_one(gumption) -> None:
@@ -84,13 +106,15 @@ def test_tasks_that_the_other_part_solves_are_counted_and_those_of_an_old_file_t
     code, out, err = gumption(*how, "--seed", "1", "--out", "split.json")
     assert (code, err) == (0, "")
     split = Split.load("split.json", book)
-    assert split.left_out == {"train": 1, "test": 0}
+    assert split.left_out == {"train": 1, "validation": 0, "test": 0}
     rows = [line.replace("│", " ").split() for line in out.splitlines()]
     assert [row for row in rows if row[:1] in (["train"], ["test"])] == [
         ["train", "1", "2", "1"],
         ["test", "1", "1", "0"],
     ]
-    replace(split, train_tasks=np.array([0, 2]), left_out=None).save("first.json")
+    replace(split, train_tasks=np.array([0, 2]), left_out=None, validation_tasks=None, validation_recipes=None).save(
+        "first.json"
+    )
     code, out, err = gumption("wordcraft", "--recipe-book", "wheels.tsv", "--check", "first.json")
     assert (code, err) == (1, "")
     assert out == "training task 0 (bicycle) is solved with wheel + wheel > bicycle, a test recipe\n"
@@ -106,7 +130,7 @@ def test_tasks_that_the_other_part_solves_are_counted_and_those_of_an_old_file_t
         (("--out", "a.txt"), "a.txt: a split file ends in .json"),
         (("--out", "a.json", "--split", "by_colour"), "--split is 'by_colour'; it can be by_recipe"),
         (("--out", "a.json", "--train-ratio", "1.5"), "--train-ratio is 1.5; it is a number above 0 and at most 1"),
-        (("--out", "a.json", "--depth", "4"), "depth is 4; it is a whole number from 1 to 3"),
+        (("--out", "a.json", "--depth", "7"), "depth is 7; it is a whole number from 1 to 6"),
     ],
 )
 def test_bad_arguments_are_refused(gumption, tmp_path, arguments, told) -> None:
