@@ -323,9 +323,9 @@ def _partners(s: np.ndarray, g: np.ndarray, partners: np.ndarray | None) -> np.n
 # ---- Scores
 
 
-# The most of a table of pairs and products: 16 bits for each make about 800 entities. Beyond it scores are computed at
-# each call. A table of two parties may take four times as much, for about 23,000 entities.
-TABLE_BYTES = 1 << 29
+# The most of a table of pairs and products: 16 bits for each make about 860 entities. Beyond it scores are computed at
+# each call. A table of two parties may take four times as much, for about 25,000 entities.
+TABLE_BYTES = 5 << 27
 
 
 class FactIds(Protocol):

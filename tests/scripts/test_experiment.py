@@ -24,7 +24,6 @@ from gumption.scripts.wordcraft import experiments as of_wordcraft
 from gumption.scripts.wordcraft.experiments import EXPERIMENTS, KIND, PAPER_SCORES, WordCraftRuns, what_learning_adds
 
 ENTITIES = {f"thing{i}": {"id": i, "recipes": [[f"thing{i - 2}", f"thing{i - 1}"]] if i > 1 else []} for i in range(32)}
-RESULTS = Path(command.__file__).parent / "results"
 TASKS = 42  # of the test part
 LEVELS = {"none": 0.4, "train": 0.6, "full": 0.9}
 
