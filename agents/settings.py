@@ -116,7 +116,11 @@ class KnowledgeConfig(RunConfig):
         and 0 for any other; without it a graph of your own is looked up.
     :ivar kg_relations: what your graph or predictor calls a relation of the world, the world's name first
         (componentOf=ingredient_of); ^ before its name exchanges subject and object.
-    :ivar kg_rules: a file of rules, which are applied to the graph first.
+    :ivar kg_rules: a file of rules, or one of the world's by its name, which are applied to the graph first.
+    :ivar kg_beside: a graph that is looked up beside the scores that are fitted to the facts of `kg`; relations and
+        rules that are named are its.
+    :ivar kg_shuffled: a seed; the entities of all facts then have each other's names, so that what is left of a success
+        is none of the facts' (a control).
     :ivar kg_scores: the relations whose scores are used, with commas between; without any, those of three parties where
         the knowledge has them, else all.
     :ivar kg_calibrated: log-ratios to chance, or the raw scores of the link predictor.
@@ -127,10 +131,12 @@ class KnowledgeConfig(RunConfig):
     kg_fit: bool | None = None
     kg_relations: tuple[tuple[str, str], ...] = ()
     kg_rules: str | None = None
+    kg_beside: str | None = None
+    kg_shuffled: Seed | None = None
     kg_scores: tuple[str, ...] = ()
     kg_calibrated: bool = True
 
-    PLACES = ("kg", "kg_rules")
+    PLACES = ("kg", "kg_rules", "kg_beside")
 
     def check_knowledge(self) -> None:
         """:raises InputError: settings of knowledge without knowledge, or that exclude each other."""
