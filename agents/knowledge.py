@@ -114,17 +114,14 @@ class Knowledge:
         """
         if config.kg_beside is not None:
             fitted = KnowledgeConfig(
-                kg=config.kg, kg_fit=config.kg_fit, kg_scores=config.kg_scores, kg_calibrated=config.kg_calibrated,
-                kg_shuffled=config.kg_shuffled,
+                kg=config.kg, kg_fit=config.kg_fit, kg_scores=config.kg_scores, kg_calibrated=config.kg_calibrated
             )  # fmt: skip
             beside = KnowledgeConfig(
                 kg=config.kg_beside, kg_fit=False, kg_rules=config.kg_rules, kg_relations=config.kg_relations,
                 kg_shuffled=config.kg_shuffled,
             )  # fmt: skip
             more = {"word_vectors": word_vectors, "fit_settings": fit_settings, "device": device}
-            one, other = (
-                cls.of(each, world, vocabulary, relations, played, **more) for each in (fitted, beside)
-            )
+            one, other = (cls.of(each, world, vocabulary, relations, played, **more) for each in (fitted, beside))
             return one._with(other, world, world.played(played or {}))
         wanted = [relation for name in config.kg_scores for relation in _of_name(name, relations)]
         given, source = world.played(played or {}), config.kg
@@ -452,7 +449,9 @@ def _under_words(graph: KnowledgeGraph, name: str | None, words: Sequence[str]) 
     for link in LINKS.values():
         for word, _, entity in graph.triples(relation=link):
             called[entity].update({word} & mine)
-    names = [name] if name is not None else [each for each in graph.graphs() if not each.endswith((WEIGHTS, PROVENANCE))]
+    names = (
+        [name] if name is not None else [each for each in graph.graphs() if not each.endswith((WEIGHTS, PROVENANCE))]
+    )
     for each in names:
         facts = (
             (one, relation, other)
@@ -479,7 +478,9 @@ def _rules_file(rules: str, world: World) -> str:
     """The file of rules, or that of the world's rules of this name."""
     import gumption.envs
 
-    own = {path.name.partition(".")[0]: path for path in Path(gumption.envs.__path__[0]).glob(f"{world.name}/*.rules.json")}
+    own = {
+        path.name.partition(".")[0]: path for path in Path(gumption.envs.__path__[0]).glob(f"{world.name}/*.rules.json")
+    }
     if rules.isidentifier() and not Path(rules).exists() and own:
         if rules not in own:
             raise InputError(f"kg_rules: {unknown_label('rules', rules, own)}, or give a file")

@@ -119,8 +119,8 @@ class KnowledgeConfig(RunConfig):
     :ivar kg_rules: a file of rules, or one of the world's by its name, which are applied to the graph first.
     :ivar kg_beside: a graph that is looked up beside the scores that are fitted to the facts of `kg`; relations and
         rules that are named are its.
-    :ivar kg_shuffled: a seed; the entities of all facts then have each other's names, so that what is left of a success
-        is none of the facts' (a control).
+    :ivar kg_shuffled: a seed; the world's entities then have each other's names in the graph, in the one beside where
+        there is one, so that what is left of a success is not the graph's (a control).
     :ivar kg_scores: the relations whose scores are used, with commas between; without any, those of three parties where
         the knowledge has them, else all.
     :ivar kg_calibrated: log-ratios to chance, or the raw scores of the link predictor.

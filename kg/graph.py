@@ -98,8 +98,8 @@ class KnowledgeGraph:
         update: str | None = None, read_only: bool = False, timeout: float | None = None, graph: str | None = None,
         skip_bad: int = 0, columns: str | Sequence[str | int] | None = None, header: bool | None = None,
     ) -> Self:  # fmt: skip
-        """A graph at `location` (a new one in memory if None) with the facts of a file added, as `load_file` does, or of
-        the graph that ships under this name.
+        """A graph at `location` (a new one in memory if None) with the facts of a file added, as `load_file` does; the
+        name of a graph that ships stands for its file.
 
         With `read_only`, nothing can be added after that.
         """

@@ -36,8 +36,8 @@ IS_A, PART_OF, MADE_OF = "isA", "partOf", "madeOf"
 RELATIONS = (IS_A, PART_OF, MADE_OF, "usedFor", "foundAt", "does", "hasProperty")
 OWN, WORDNET = "own", "wordnet"
 ORIGINS = (OWN, WORDNET)
-#: What the graph keeps to: facts in all, of each relation, of each word; the largest share of facts that are not our own
-#: work, and of isA.
+#: What the graph keeps to: facts in all, of each relation, of each word; the largest share of facts that are not our
+#: own work, and of isA.
 MIN_FACTS, MIN_OF_RELATION, MIN_OF_WORD, MAX_SHARE = 6_000, 300, 3, 0.5
 LABEL = re.compile(r"[a-z0-9]+(?:[ '-][a-z0-9]+)*(?: \([a-z]+\))?")
 NO_SENSE = "-"
@@ -212,7 +212,9 @@ class WordNetFacts:
             synset = self._reader.synset(name)
             more |= {fact for fact in self._parts(synset) if all(x in known or " " not in x for x in fact[::2])}
             above = set(synset.closure(lambda kind: (*kind.hypernyms(), *kind.instance_hypernyms())))
-            more |= {(word, IS_A, kind) for word in words for other in above for kind in self.words.get(other.name(), ())}
+            more |= {
+                (word, IS_A, kind) for word in words for other in above for kind in self.words.get(other.name(), ())
+            }
             for other in above:
                 parts = (part for meronym in other.part_meronyms() for part in self.words.get(meronym.name(), ()))
                 more |= {(part, PART_OF, word) for part in parts for word in words}
@@ -258,8 +260,8 @@ def wordnet_facts(folder: Path, senses: Mapping[str, str], refused: Collection[T
 
     :raises InputError: no such files, or a sense that they do not have.
     """
-    from .words import WordVectors
     from .wordnet import opened
+    from .words import WordVectors
 
     plain = frozenset(WordVectors.load().keyed.key_to_index)
     with opened(folder) as reader:
