@@ -143,7 +143,7 @@ class OutsideRuns(WordCraftRuns):
         lines += [
             "Success is greedy, the mean over splits with its 95 % bootstrap interval. Entailed recipes: test tasks "
             "for which the outside graph has a fact between each ingredient and the product. KG only: the choice with "
-            "the highest sum of the scores, nothing is learned; with the outside graph alone, no thing is chosen twice. "
+            "the highest sum of the scores, nothing is learned; with the outside graph alone no thing is chosen twice. "
             "Random names: the graph's words have each other's names, of two graphs those of the outside one.",
             "",
         ]
