@@ -3,8 +3,8 @@
 import pytest
 
 from gumption.data import InputError
-from gumption.kg import KnowledgeGraph, infer, read_rules, write_rules
-from gumption.kg.rules.horn import Atom, Rule, of_any, rules_from_json, rules_to_json
+from gumption.kg import KnowledgeGraph, infer, read_rules
+from gumption.kg.rules.horn import Atom, Rule, of_any, rules_from_json, rules_to_json, write_rules
 from gumption.kg.rules.inference import explain
 
 LINKED = {"rules": [{"head": "linked(x, y)", "body": ["*(x, y)"]}, {"head": "linked(x, y)", "body": ["*(y, x)"]}]}
