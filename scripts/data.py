@@ -30,7 +30,7 @@ def list_(*, verify: bool = False) -> None:
 
 
 def _show(name: str, state: str, size: str, licence: str, lines: list[str]) -> None:
-    print(f"{name:<14}{state:<18}{size:<9}licence: {licence}")
+    print(f"{name:<20}{state:<18}{size:<9}licence: {licence}")
     for line in lines:
         print(f"    {line}")
 
