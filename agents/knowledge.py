@@ -3,15 +3,18 @@
     facts(partition=...), or a graph -> relations under the world's names, rules -> StatedFacts -> look-up or fit
         -> RelationScores -> Advice -> logits
 
-A predictor of `gumption kg fit` or of PyKEEN needs no facts.
+A predictor of `gumption kg fit` or of PyKEEN needs no facts. A graph beside fitted scores is looked up; a fact of it
+counts what a fitted score counts, the log of how much likelier a training fact is there than by chance.
 """
 
 import hashlib
 import json
+import math
 import os
 import warnings
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,13 +38,15 @@ from gumption.kg import (
 )
 from gumption.kg.checkpoint import checkpoint_hash, has_checkpoint
 from gumption.kg.facts import relation_labels, relation_name, stated_name
-from gumption.kg.graph import open_graph
+from gumption.kg.graph import open_graph, shipped_graph
 from gumption.kg.leaks import Fact, Leaks, count_leaks, count_marked
 from gumption.kg.links.nary_predictor import NarySettings
 from gumption.kg.links.predictor import LinkPredictor
 from gumption.kg.links.training_settings import TrainingSettings
-from gumption.kg.scores import VERSION, RelationScores
-from gumption.kg.vocabulary import unknown_label
+from gumption.kg.scores import VERSION, KnownFacts, RelationScores
+from gumption.kg.sources.linking import RELATIONS as LINKS
+from gumption.kg.sources.weights import WEIGHTS
+from gumption.kg.vocabulary import PROVENANCE, unknown_label
 
 from .advice import BINARY, INVERSE, Advice, Relation, StatedFacts, lacking, predictor_scores, scored_relations
 from .settings import OWN, KnowledgeConfig, place_name
@@ -65,9 +70,10 @@ class LeakedFacts(Note):
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
-    """Scores for the choices of a world, and their source: a graph that is looked up, or link predictors.
+    """Scores for the choices of a world, and their source: a graph that is looked up, or link predictors, or both.
 
-    :ivar graph: looked up; None where predictors score.
+    :ivar graph: looked up; None where predictors alone score.
+    :ivar weights: relation that is looked up -> the score of a fact.
     :ivar predictors, names, unknown, calibrated: see `predictor_scores`. Unknown are entities that no fact is about
         and, where words describe entities, of which no vector is known.
     :ivar about: for a run's manifest: "source", the sha256 (hex) of "graph" or "predictor", whether the scores come
@@ -78,6 +84,7 @@ class Knowledge:
 
     scores: RelationScores
     graph: KnowledgeGraph | None = None
+    weights: Mapping[str, float] = field(default_factory=dict)
     predictors: Mapping[str, LinkPredictor] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     unknown: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -106,6 +113,17 @@ class Knowledge:
         :param word_vectors: a file, for fits of relations of three parties; None for the vectors that ship.
         :raises InputError: a source that is not there or does not fit the world; relations that it does not have.
         """
+        if config.kg_beside is not None:
+            fitted = KnowledgeConfig(
+                kg=config.kg, kg_fit=config.kg_fit, kg_scores=config.kg_scores, kg_calibrated=config.kg_calibrated
+            )  # fmt: skip
+            beside = KnowledgeConfig(
+                kg=config.kg_beside, kg_fit=False, kg_rules=config.kg_rules, kg_relations=config.kg_relations,
+                kg_shuffled=config.kg_shuffled,
+            )  # fmt: skip
+            more = {"word_vectors": word_vectors, "fit_settings": fit_settings, "device": device}
+            one, other = (cls.of(each, world, vocabulary, relations, played, **more) for each in (fitted, beside))
+            return one._with(other, world, world.played(played or {}))
         wanted = [relation for name in config.kg_scores for relation in _of_name(name, relations)]
         given, source = world.played(played or {}), config.kg
         if not source:
@@ -113,7 +131,7 @@ class Knowledge:
         if source not in OWN and has_checkpoint(Path(source)):
             return cls._of_predictor(config, world, vocabulary[1:], relations, wanted, given, device)
         is_rules = source.endswith(".json") and Path(source).is_file()
-        rules_file = source if is_rules else config.kg_rules
+        rules_file = source if is_rules else config.kg_rules and _rules_file(config.kg_rules, world)
         own, has_facts = source in OWN or is_rules, world.get("facts") is not None
         graph, name = (_own_graph(world, OWN.get(source, "train"), given), None) if own else open_graph(source)
         about: dict[str, Any] = {"source": place_name(source)}
@@ -125,6 +143,11 @@ class Knowledge:
                 leaks = count_leaks(graph, name, _asked(world, given), world.get("nary") or ())
                 about["test_facts"] = leaks._asdict()
                 warn_of_leaks(source, leaks)
+            if not own and any(True for link in LINKS.values() for _ in graph.triples(relation=link)):
+                graph, name = _under_words(graph, name, vocabulary[1:]), None
+            if config.kg_shuffled is not None:
+                about["shuffled"] = config.kg_shuffled
+                graph, name = _shuffled(graph, name, vocabulary[1:], config.kg_shuffled), None
             if rules_file is not None:
                 from gumption.kg import infer, read_rules
                 from gumption.kg.rules.horn import rules_to_json
@@ -137,6 +160,10 @@ class Knowledge:
                 about["rules"] = {"file": Path(rules_file).name, "sha256": hash_, "entailed": entailed}
                 if has_facts:
                     about["rules"]["test_facts"] = _learned(rules_file, mined_from(rules_file), world, given)
+                if has_facts and not own:
+                    asked = _asked(world, given)
+                    entails = count_leaks(graph, name, asked, world.get("nary") or ())
+                    about["rules"]["entailed_test_facts"] = entails._asdict()
             stated = StatedFacts.of(graph, name, vocabulary[1:], relations)
             if not own and stated.report:
                 warnings.warn(f"{source}: {stated.report}", UnknownEntities, stacklevel=2)
@@ -151,7 +178,8 @@ class Knowledge:
                     )
                 _refuse_unread(config, False)
                 kept = _copied(graph, name, relation_labels(chosen))
-                return cls(Advice(kept, vocabulary, chosen, device=device).scores, kept, about=about)
+                weights = dict.fromkeys(map(relation_name, chosen), 1.0)
+                return cls(Advice(kept, vocabulary, chosen, device=device).scores, kept, weights, about=about)
         _refuse_unread(config, fit and any(isinstance(relation, str) for relation in chosen))
         fits = Fits(stated, fit_settings or FitSettings(**config.fit_settings()), word_vectors, device)
         return cls._fitted(fits, chosen, vocabulary[1:], config.kg_calibrated, about)
@@ -187,7 +215,27 @@ class Knowledge:
         scores = predictor_scores(
             predictors, entities, names, calibrated=calibrated, unknown=unknown, device=fits.device
         )
-        return cls(scores, None, predictors, {}, unknown, calibrated, about, stated, fits)
+        return cls(scores, None, {}, predictors, {}, unknown, calibrated, about, stated, fits)
+
+    def _with(self, other: "Knowledge", world: World, given: Mapping[str, Any]) -> "Knowledge":
+        """Fitted scores, and beside them those of a graph that is looked up."""
+        if self.graph is not None or other.graph is None:
+            raise InputError(
+                "kg_beside names a graph that is looked up beside fitted scores: two graphs that are looked up are put "
+                "into one (gumption kg load), and of two that are fitted one has its own run"
+            )
+        if both := set(self.scores.relations).intersection(other.scores.relations):
+            raise InputError(f"kg and kg_beside both score {', '.join(sorted(both))}: name others with kg_scores")
+        train = list(world.facts("train", **given)) if world.get("facts") is not None else []
+        weights = {}
+        for relation in other.scores.relations:
+            linked = {(s, o) for s, _, o in other.graph.triples(relation=relation)}
+            weights[relation] = _lift(linked, {(s, o) for s, r, o in train if r == relation}, self.scores.entities)
+        scorers = dict(zip(self.scores.relations, self.scores.scorers, strict=True))
+        scorers |= zip(other.scores.relations, other.scores.scorers, strict=True)
+        about = {**self.about, "beside": {**other.about, "weights": weights}}
+        scores = _weighted(RelationScores(self.scores.entities, scorers), weights)
+        return replace(self, scores=scores, graph=other.graph, weights=weights, about=about)
 
     @classmethod
     def _of_predictor(
@@ -227,7 +275,7 @@ class Knowledge:
             warnings.warn(f"{source}: {report}", UnknownEntities, stacklevel=3)
         calibrated = config.kg_calibrated
         scores = predictor_scores(predictors, entities, has, calibrated=calibrated, names=names, device=device)
-        return cls(scores, None, predictors, names, {}, calibrated, about)
+        return cls(scores, None, {}, predictors, names, {}, calibrated, about)
 
     @classmethod
     def of_run(
@@ -246,30 +294,41 @@ class Knowledge:
         :param kept: where the run that goes on keeps it; None for a run that begins.
         :raises InputError: as `of` and `load`.
         """
-        there = config.kg in OWN or "://" in config.kg or Path(config.kg.partition("#")[0]).exists()
+        places = [place for place in (config.kg, config.kg_beside) if place is not None and place not in OWN]
+        there = all("://" in place or Path(shipped_graph(place.partition("#")[0])).exists() for place in places)
         if there or kept is None or not (kept / SCORES).is_file():
             return cls.of(config, world, vocabulary, relations, *played, device=device, **more)
         return cls.load(kept, vocabulary, relations, device)
 
     def advice(self, vocabulary: Sequence[str], relations: Sequence[Relation]) -> Advice:
         """Advice for an environment with this vocabulary; whether it is in training mode is its own."""
-        device = str(self.scores.device)
         if tuple(vocabulary[1:]) == self.scores.entities:
             scores = self.scores.twin()
-        elif self.graph is not None:
-            scored = [_relation(name, relations) for name in self.scores.relations]
-            scores = Advice(self.graph, vocabulary, scored, device=device).scores
         else:
-            scores = predictor_scores(
+            scores = self._scores(vocabulary, relations, self.scores.relations, str(self.scores.device))
+        return Advice(scores, vocabulary, relations)
+
+    def _scores(
+        self, vocabulary: Sequence[str], relations: Sequence[Relation], names: Sequence[str], device: str
+    ) -> RelationScores:
+        """The scores of these names for an environment with this vocabulary."""
+        scorers: dict[str, torch.nn.Module] = {}
+        if looked_up := [_relation(name, relations) for name in names if name in self.weights]:
+            assert self.graph is not None
+            found = Advice(self.graph, vocabulary, looked_up, device=device).scores
+            scorers |= zip(found.relations, found.scorers, strict=True)
+        if fitted := [name for name in names if name not in self.weights]:
+            found = predictor_scores(
                 self.predictors,
                 vocabulary[1:],
-                self.scores.relations,
+                fitted,
                 calibrated=self.calibrated,
                 names=self.names,
                 unknown=self.unknown,
                 device=device,
             )
-        return Advice(scores, vocabulary, relations)
+            scorers |= zip(found.relations, found.scorers, strict=True)
+        return _weighted(RelationScores(vocabulary[1:], {name: scorers[name] for name in names}), self.weights)
 
     def save(self, folder: Path) -> None:
         """Keep the graph that is looked up, or the predictors, so that the run can be evaluated without the source."""
@@ -282,6 +341,7 @@ class Knowledge:
             "version": VERSION,
             "relations": self.scores.relations,
             "graph": None if self.graph is None else self.graph.content_hash(),
+            "weights": dict(self.weights),
             "predictors": sorted(self.predictors),
             "names": dict(self.names),
             "unknown": dict(self.unknown),
@@ -303,26 +363,16 @@ class Knowledge:
             if said.get("version") != VERSION:
                 raise InputError(f"{folder}: the scores of an older gumption mean something else; train again")
             predictors = {name: load_predictor(folder / name, device) for name in said["predictors"]}
-            names, unknown, calibrated = said["names"], said["unknown"], said["calibrated"]
-            chosen = [_relation(name, relations) for name in said["relations"]]
-            hash_, about = said["graph"], said.get("about", {})
+            scored, hash_, about = said["relations"], said["graph"], said.get("about", {})
+            weights = said.get("weights", dict.fromkeys(scored if hash_ else (), 1.0))
+            parts = predictors, said["names"], said["unknown"], said["calibrated"], about
         except (AttributeError, KeyError, TypeError) as error:
             raise InputError(f"{folder}: not the knowledge of a run ({error})") from None
-        if hash_ is None:
-            scores = predictor_scores(
-                predictors,
-                vocabulary[1:],
-                list(map(relation_name, chosen)),
-                calibrated=calibrated,
-                names=names,
-                unknown=unknown,
-                device=device,
-            )
-            return cls(scores, None, predictors, names, unknown, calibrated, about)
-        graph = KnowledgeGraph.load(folder / GRAPH)
-        if graph.content_hash() != hash_:
+        graph = None if hash_ is None else KnowledgeGraph.load(folder / GRAPH)
+        if graph is not None and graph.content_hash() != hash_:
             damaged(folder / GRAPH, f"these are not the facts that {SCORES} tells of")
-        return cls(Advice(graph, vocabulary, chosen, device=device).scores, graph, about=about)
+        kept = cls(RelationScores((), {}), graph, weights, *parts)
+        return replace(kept, scores=kept._scores(vocabulary, relations, scored, device))
 
 
 # ---- leaks
@@ -393,6 +443,70 @@ def _copied(graph: KnowledgeGraph, name: str | None, relations: Sequence[str | N
         for relation in relations:
             copy.add(graph.triples(relation=relation, graph=each), graph=each)
     return copy
+
+
+def _under_words(graph: KnowledgeGraph, name: str | None, words: Sequence[str]) -> KnowledgeGraph:
+    """A copy in memory of the facts about the world's words, in a graph that links them to entities of its own
+    (`gumption kg link`): what is said of an entity is said of each word that it is linked to."""
+    called: defaultdict[str, set[str]] = defaultdict(set)
+    mine, copy = set(words), KnowledgeGraph()
+    for link in LINKS.values():
+        for word, _, entity in graph.triples(relation=link):
+            called[entity].update({word} & mine)
+    names = (
+        [name] if name is not None else [each for each in graph.graphs() if not each.endswith((WEIGHTS, PROVENANCE))]
+    )
+    for each in names:
+        facts = (
+            (one, relation, other)
+            for subject, relation, object_ in graph.triples(graph=each)
+            if relation not in LINKS.values()
+            for one in called.get(subject) or (subject,)
+            for other in called.get(object_) or (object_,)
+        )
+        copy.add({fact for fact in facts if not mine.isdisjoint(fact[::2])}, graph=each)
+    return copy
+
+
+def _shuffled(graph: KnowledgeGraph, name: str | None, entities: Sequence[str], seed: int) -> KnowledgeGraph:
+    """A copy in memory in which the world's entities have each other's names."""
+    order = np.random.Generator(np.random.PCG64(seed)).permutation(len(entities)).tolist()
+    other = {entity: entities[place] for entity, place in zip(entities, order, strict=True)}
+    copy = KnowledgeGraph()
+    for each in [name] if name is not None else graph.graphs():
+        copy.add(((other.get(s, s), r, other.get(o, o)) for s, r, o in graph.triples(graph=each)), graph=each)
+    return copy
+
+
+def _rules_file(rules: str, world: World) -> str:
+    """The file of rules, or that of the world's rules of this name."""
+    import gumption.envs
+
+    own = {
+        path.name.partition(".")[0]: path for path in Path(gumption.envs.__path__[0]).glob(f"{world.name}/*.rules.json")
+    }
+    if rules.isidentifier() and not Path(rules).exists() and own:
+        if rules not in own:
+            raise InputError(f"kg_rules: {unknown_label('rules', rules, own)}, or give a file")
+        return str(own[rules])
+    return rules
+
+
+def _lift(linked: Collection[tuple[str, str]], train: Collection[tuple[str, str]], entities: Sequence[str]) -> float:
+    """The log of how much likelier a training fact is among the linked pairs of entities than any pair is; 0 where it
+    is not likelier, or nothing is known."""
+    mine = set(entities)
+    pairs = {pair for pair in linked if mine.issuperset(pair)}
+    hits = len(pairs.intersection(train))
+    return max(0.0, math.log(hits / len(train) / (len(pairs) / len(mine) ** 2))) if hits else 0.0
+
+
+def _weighted(scores: RelationScores, weights: Mapping[str, float]) -> RelationScores:
+    """The same scores, once the facts that are looked up have their weights."""
+    for name, scorer in zip(scores.relations, scores.scorers, strict=True):
+        if isinstance(scorer, KnownFacts):
+            scorer.weight = weights[name]
+    return scores
 
 
 def _check_names(pairs: Sequence[tuple[str, str]], ours: Collection[str], theirs: Collection[str], whose: str) -> None:

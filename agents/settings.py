@@ -122,7 +122,11 @@ class KnowledgeConfig(RunConfig):
         and 0 for any other; without it a graph of your own is looked up.
     :ivar kg_relations: what your graph or predictor calls a relation of the world, the world's name first
         (componentOf=ingredient_of); ^ before its name exchanges subject and object.
-    :ivar kg_rules: a file of rules, which are applied to the graph first.
+    :ivar kg_rules: a file of rules, or one of the world's by its name, which are applied to the graph first.
+    :ivar kg_beside: a graph that is looked up beside the scores that are fitted to the facts of `kg`; relations and
+        rules that are named are its.
+    :ivar kg_shuffled: a seed; the world's entities then have each other's names in the graph, in the one beside where
+        there is one, so that what is left of a success is not the graph's (a control).
     :ivar kg_scores: the relations whose scores are used, with commas between; without any, those of three parties where
         the knowledge has them, else all.
     :ivar kg_calibrated: log-ratios to chance, or the raw scores of the link predictor.
@@ -136,6 +140,8 @@ class KnowledgeConfig(RunConfig):
     kg_fit: bool | None = None
     kg_relations: tuple[tuple[str, str], ...] = ()
     kg_rules: str | None = None
+    kg_beside: str | None = None
+    kg_shuffled: Seed | None = None
     kg_scores: tuple[str, ...] = ()
     kg_calibrated: bool = True
     kg_rank: Size = TrainingSettings.rank
@@ -146,7 +152,7 @@ class KnowledgeConfig(RunConfig):
 
     #: Those of `TrainingSettings` that a run sets.
     COMPLEX: ClassVar = ("rank", "epochs", "n3", "reciprocal")
-    PLACES = ("kg", "kg_rules")
+    PLACES = ("kg", "kg_rules", "kg_beside")
 
     def fit_settings(self) -> dict[str, Any]:
         """The settings of fits that differ from their defaults: rank, epochs, n3, reciprocal, seed."""

@@ -221,7 +221,7 @@ WORLDS: dict[str, World] = {
                 "read_splits": "gumption.envs.wordcraft.splits:Split.load",
                 "evaluate_policy": "gumption.agents.wordcraft.evaluation:evaluate_policy",
                 "watch": "gumption.agents.wordcraft.watch:watch",
-                "experiments": "gumption.scripts.wordcraft.experiments:EXPERIMENTS",
+                "experiments": "gumption.scripts.wordcraft.outside:EXPERIMENTS",
                 "bench": "gumption.scripts.wordcraft.bench:CASES",
             },
             nodes=("/recipes", "/evidence"),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 import pyoxigraph as ox
 
-from gumption.data import InputError, Note
+from gumption.data import InputError, Note, manifest
 from gumption.data.settings import checked_methods
 from gumption.data.tables import TableLayout
 from gumption.data.writing import check_name
@@ -98,10 +98,12 @@ class KnowledgeGraph:
         update: str | None = None, read_only: bool = False, timeout: float | None = None, graph: str | None = None,
         skip_bad: int = 0, columns: str | Sequence[str | int] | None = None, header: bool | None = None,
     ) -> Self:  # fmt: skip
-        """A graph at `location` (a new one in memory if None) with the facts of a file added, as `load_file` does.
+        """A graph at `location` (a new one in memory if None) with the facts of a file added, as `load_file` does; the
+        name of a graph that ships stands for its file.
 
         With `read_only`, nothing can be added after that.
         """
+        path = shipped_graph(str(path))
         file_format(Path(path))  # before a folder is made
         with undone_if_new(Path(location or ".")):
             loaded = cls(location, update=update, timeout=timeout)
@@ -438,10 +440,19 @@ def is_address(place: str) -> bool:
     return place.startswith(("http://", "https://"))
 
 
+def shipped_graph(place: str) -> str:
+    """The file of the graph that ships under this name; any other place as it is."""
+    if not place.isidentifier() and not place.replace("-", "").isalnum():
+        return place
+    entry = None if Path(place).exists() else manifest.shipped().get(place)
+    return str(entry.path) if entry is not None and entry.file.startswith("graphs/") else place
+
+
 def open_graph(
     source: str, *, update: str | None = None, read_only: bool = True, timeout: float | None = None
 ) -> tuple[KnowledgeGraph, str | None]:
-    """The graph at a file, folder or address that exists, and the name after #, if any.
+    """The graph at a file, folder or address that exists, or the one that ships under a name, and the name after #, if
+    any.
 
     With `read_only` a folder is read as it is, also while another process writes to it.
 
@@ -464,6 +475,7 @@ def split_source(source: str) -> tuple[str, str | None]:
     place, mark, name = (source, "", "") if Path(source).exists() else source.partition("#")
     if mark and not name:
         raise InputError(f"{source}: the name of a graph is missing after #")
+    place = shipped_graph(place)
     if not is_address(place) and not Path(place).exists():
         raise InputError(f"there is no graph at {place}: make one with `gumption kg build`")
     return place, name or None

@@ -141,7 +141,8 @@ class PairProducts(nn.Module):
 
 
 class KnownFacts(nn.Module):
-    """1 for a known fact, 0 for any other: nothing is learned. Facts are sorted keys, so they may be millions.
+    """1, or `weight`, for a known fact, 0 for any other: nothing is learned. Facts are sorted keys, so they may be
+    millions.
 
     The key of a fact is (subject * (N + 1) + given) * (N + 1) + object, and given is 0 where there is no third party.
     """
@@ -156,7 +157,7 @@ class KnownFacts(nn.Module):
         :param either: the order of subject and given does not matter.
         """
         super().__init__()
-        self.size, self.parties, self.either = size + 1, parties, either
+        self.size, self.parties, self.either, self.weight = size + 1, parties, either, 1.0
         self.register_buffer("keys", torch.unique(self._key(*facts.T)), persistent=False)
 
     def forward(
@@ -164,10 +165,10 @@ class KnownFacts(nn.Module):
     ) -> torch.Tensor:
         there = (object > 0) & (subject > 0)
         if self.parties == 2:
-            return (self._known(self._key(subject, torch.zeros_like(given), object)) & there).float()
+            return (self._known(self._key(subject, torch.zeros_like(given), object)) & there).float() * self.weight
         partner = _paired(subject, given, partners)
         keys = self._key(subject[:, :, None], partner, object[:, :, None])
-        return ((self._known(keys) & (partner > 0)).any(2) & there).float()
+        return ((self._known(keys) & (partner > 0)).any(2) & there).float() * self.weight
 
     def _key(self, subject: torch.Tensor, given: torch.Tensor, object: torch.Tensor) -> torch.Tensor:
         if self.either:
@@ -286,11 +287,11 @@ def _pairs(scorer: PairTable) -> LookUp:
 
 
 def _known(scorer: KnownFacts) -> LookUp:
-    keys, size = scorer.keys.numpy(), scorer.size
+    keys, size, weight = scorer.keys.numpy(), scorer.size, np.float32(scorer.weight)
     three, either = scorer.parties == 3, scorer.either
     if not three and size * size <= SMALL_TABLE:
         table = np.zeros((size, size), dtype=np.float32)
-        table[keys // (size * size), keys % size] = 1  # nothing is given: a key is subject * size^2 + object
+        table[keys // (size * size), keys % size] = weight  # nothing is given: a key is subject * size^2 + object
         return Gather(table)
 
     def known(wanted: np.ndarray) -> np.ndarray:
@@ -301,11 +302,11 @@ def _known(scorer: KnownFacts) -> LookUp:
     def look_up(s: np.ndarray, o: np.ndarray, g: np.ndarray, partners: np.ndarray | None) -> np.ndarray:
         there = (o > 0) & (s > 0)
         if not three:
-            return (known(s * (size * size) + o) & there).astype(np.float32)
+            return (known(s * (size * size) + o) & there).astype(np.float32) * weight
         first, partner = s[:, :, None], _partners(s, g, partners)
         low, high = (np.minimum(first, partner), np.maximum(first, partner)) if either else (first, partner)
         found = known((low * size + high) * size + o[:, :, None]) & (partner > 0)
-        return (found.any(axis=2) & there).astype(np.float32)
+        return (found.any(axis=2) & there).astype(np.float32) * weight
 
     return look_up
 

@@ -25,10 +25,10 @@ FOLD_MEMBERS = 2
 def cross_fitted(knowledge: Knowledge) -> Knowledge:
     """The same knowledge, whose scores in training mode are those of predictors that have not seen the fact.
 
-    :raises InputError: knowledge that is looked up or has no recipes, or over more entities than tables hold.
+    :raises InputError: knowledge that is only looked up or has no recipes, or over more entities than tables hold.
     """
     stated, fits = knowledge.stated, knowledge.fits
-    if knowledge.graph is not None:
+    if not knowledge.predictors:
         raise InputError("cross_fit leaves recipes out of fits, and the graph is looked up: add kg_fit=True (--kg-fit)")
     if stated is None or fits is None or MAKES.name not in stated.rows:
         raise InputError(
@@ -43,6 +43,9 @@ def cross_fitted(knowledge: Knowledge) -> Knowledge:
     nary = fits.nary_folds(MAKES.name, folds, FOLD_MEMBERS) if MAKES.name in knowledge.predictors else []
     scorers: dict[str, nn.Module] = {}
     for relation, whole in zip(knowledge.scores.relations, knowledge.scores.scorers, strict=True):
+        if relation in knowledge.weights:  # looked up beside the fits: nothing was learned of a recipe
+            scorers[relation] = whole
+            continue
         table: torch.Tensor | None = None
         for fold, part in enumerate(nary if relation == MAKES.name else binary):
             mine = torch.from_numpy(entry_folds[relation] == fold)

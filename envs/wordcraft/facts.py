@@ -1,6 +1,6 @@
 """The world's facts as triples of labels. The part must be named, so that no fact of a test recipe leaks by default."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from typing import Literal, Protocol
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from gumption.data.settings import Seed, checked
 from gumption.envs.memory import Triple
-from gumption.kg import NaryRelation
+from gumption.kg import KnowledgeGraph, NaryRelation
 
 from .recipe_book import RecipeBook
 from .splits import PARTS, Mode, Split, TrainRatio, make_split
@@ -101,6 +101,26 @@ def node_facts(book: Named, recipes: np.ndarray) -> set[Triple]:
         node = f"recipe:{a}+{b}"
         triples |= {(node, HAS_INGREDIENT, a), (node, HAS_INGREDIENT, b), (node, HAS_PRODUCT, product)}
     return triples
+
+
+@checked
+def linked(graph: KnowledgeGraph, entities: Sequence[str]) -> np.ndarray:
+    """(N, N) bool: whether a graph of any relations has a fact between two different entities, in either direction."""
+    ids = {label: i for i, label in enumerate(entities)}
+    links = np.zeros((len(ids), len(ids)), dtype=bool)
+    pairs = [(ids[s], ids[o]) for s, _, o in graph.triples() if s in ids and o in ids and s != o]
+    one, other = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    links[one, other] = links[other, one] = True
+    return links
+
+
+def both_linked(book: RecipeBook, links: np.ndarray) -> np.ndarray:
+    """(R,) bool: the recipes of a book that a graph entails, both of whose ingredients are linked to the product.
+
+    :param links: of the book's entities, see `linked`.
+    """
+    a, b, product = book.recipes.T
+    return links[a, product] & links[b, product]
 
 
 def _of_part(make, recipe_book, partition, split, train_ratio, split_seed, fit_validation) -> Iterator[Triple]:

@@ -11,8 +11,9 @@ and two variables. The file that a person writes is JSON:
       {"name": "heirs share", "head": "sibling(x, y)", "body": ["parent(x, z)", "parent(y, z)"]}
     ]}
 
-An atom is text, or a list ["relation", "x", "y"] where the relation's name does not fit into such a text. A body may
-also have the condition "x != y" on the two variables of the head. Any rule may have a "name", and for people a
+An atom is text, or a list ["relation", "x", "y"] where the relation's name does not fit into such a text. In a body
+"*(x, y)" is of any relation of the facts that no other atom of the rules names, the same one in all of the body. A body
+may also have the condition "x != y" on the two variables of the head. Any rule may have a "name", and for people a
 "comment" and the "figures" with which it was mined.
 """
 
@@ -35,6 +36,7 @@ _ATOM = re.compile(
 )
 _CONDITION = re.compile(r"\s*([^\s(),]+)\s*!=\s*([^\s(),]+)\s*")
 _VARIABLE = re.compile("[A-Za-z][A-Za-z0-9_]*")
+ANY = "*"  # the relation of an atom of any relation
 MINED_FROM = "mined_from"  # the key of a file of mined rules beside them; see mining.py
 _FOR_PEOPLE = ("comment", "figures")
 
@@ -85,6 +87,8 @@ class Rule:
         if not 1 <= len(self.body) <= LONGEST:
             raise InputError(f"the body of a rule has one to {LONGEST} atoms, not {len(self.body)}")
         text = str(self)
+        if self.head.relation == ANY:
+            raise InputError(f"{text}: only the body of a rule can be of any relation, {ANY}")
         bound = {variable for atom in self.body for variable in atom.variables}
         if free := [variable for variable in self.head.variables if variable not in bound]:
             raise InputError(f"{text}: the variable {free[0]} of the head is not in the body")
@@ -111,10 +115,8 @@ class Rule:
         >>> symmetric("near").construct()
         'CONSTRUCT { ?y <urn:gumption:relation:near> ?x } WHERE { ?x <urn:gumption:relation:near> ?y }'
         """
-        head, *body = (
-            f"?{atom.subject} <{label_to_iri(atom.relation, RELATION)}> ?{atom.object}"
-            for atom in (self.head, *self.body)
-        )
+        named = {r: f"<{label_to_iri(r, RELATION)}>" for r in relations_of([self])} | {ANY: "?any"}
+        head, *body = (f"?{atom.subject} {named[atom.relation]} ?{atom.object}" for atom in (self.head, *self.body))
         where = " . ".join(body)
         if self.distinct:
             where += f" FILTER(?{self.head.subject} != ?{self.head.object})"
@@ -198,8 +200,9 @@ def rules_to_json(rules: Sequence[Rule]) -> dict[str, Any]:
     while waiting:
         rule = waiting.pop(0)
         entry = _short(rule)
-        if waiting and (rule, waiting[0]) == inverse(rule.body[0].relation, rule.head.relation):
-            entry = {"inverse": [rule.body[0].relation, rule.head.relation]}
+        first = rule.body[0].relation
+        if waiting and first != ANY and (rule, waiting[0]) == inverse(first, rule.head.relation):
+            entry = {"inverse": [first, rule.head.relation]}
             waiting.pop(0)
         entries.append(entry or rule_to_json(rule))
     return {"rules": entries}
@@ -210,6 +213,30 @@ def rule_to_json(rule: Rule) -> dict[str, Any]:
     body = [*map(_atom_to_json, rule.body), *rule.conditions]
     entry: dict[str, Any] = {"head": _atom_to_json(rule.head), "body": body}
     return entry if rule.name == str(rule) else {"name": rule.name, **entry}
+
+
+def relations_of(rules: Iterable[Rule]) -> set[str]:
+    """The relations that the rules name."""
+    return {atom.relation for rule in rules for atom in (rule.head, *rule.body)} - {ANY}
+
+
+def of_any(rules: Sequence[Rule], stated: Iterable[str]) -> list[Rule]:
+    """The rules, each with an atom of any relation as one rule for each stated relation that no rule names.
+
+    :raises InputError: there is no such relation.
+    """
+    free = sorted(set(stated) - relations_of(rules))
+    if not free:
+        raise InputError(f"the facts have no relation that {ANY} could stand for: the rules name all of them")
+    made: list[Rule] = []
+    for rule in rules:
+        if all(atom.relation != ANY for atom in rule.body):
+            made.append(rule)
+            continue
+        for relation in free:
+            body = [Atom(relation, a.subject, a.object) if a.relation == ANY else a for a in rule.body]
+            made.append(Rule(rule.head, tuple(body), "" if rule.name == str(rule) else rule.name, rule.distinct))
+    return made
 
 
 def check_relations(rules: Sequence[Rule], known: Iterable[str]) -> None:

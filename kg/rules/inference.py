@@ -29,7 +29,7 @@ from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import PREFIXES, PROVENANCE, RELATION, Triple, label_to_iri
 
 from .fixpoint import NONE, Entailed, FactArrays, Fixpoint, default_into, sources_of
-from .horn import Rule, check_relations, rules_to_json
+from .horn import ANY, Rule, check_relations, of_any, rules_to_json
 
 STATE = "inferenceState"
 _UNFINISHED = "unfinished"
@@ -112,6 +112,7 @@ def infer(
             "it, or name another graph for what follows"
         )
     state = None if state_text is None else _State.read(state_text)
+    rules = _told_apart(graph, rules, sources_of(graph, source, into, must_exist=state_text is None))
     settings = json.dumps([rules_to_json(rules), source, provenance])
     content = FactArrays(graph, sources_of(graph, source, into, must_exist=state_text is None), into, rules)
     # In later runs a relation may have lost its last fact, and with it its name.
@@ -160,6 +161,13 @@ def infer(
         },
     )
     return Result(into, len(stated), len(now), len(added), len(removed), reason, _by_rule(found, rules))
+
+
+def _told_apart(graph: KnowledgeGraph, rules: Sequence[Rule], sources: Sequence[str]) -> Sequence[Rule]:
+    """The rules without atoms of any relation."""
+    if all(atom.relation != ANY for rule in rules for atom in rule.body):
+        return rules
+    return of_any(rules, {relation for name in sources for relation in graph.arrays(name)[0].relations})
 
 
 def _reason(
@@ -236,7 +244,7 @@ def explain(
     :raises InputError: an unknown label, with near matches; a fact that does not follow.
     """
     sources = sources_of(graph, source, into or default_into(source), must_exist=True)
-    rules = _relevant(rules, fact[1])
+    rules = _relevant(_told_apart(graph, rules, sources), fact[1])
     content = FactArrays(graph, sources, None, rules)
     ((subject, relation, object_),) = content.vocabulary.triples_to_ids([fact]).tolist()
     relevant = {relation, *(content.relations[atom.relation] for rule in rules for atom in (rule.head, *rule.body))}

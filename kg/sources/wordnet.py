@@ -9,6 +9,7 @@ the synsets, as in WN18RR.
 import io
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,25 +70,30 @@ def import_wordnet(graph: "KnowledgeGraph", folder: str | PathLike[str], *, name
     :raises InputError: missing or broken files, or files that nltk refuses because others may write them.
     """
     folder = Path(folder)
+    _check(folder)
+    tally = Tally(folder)
+    return store(graph, name, _facts(folder, tally), tally, lambda: about(folder))
+
+
+def about(folder: Path) -> dict[str, str]:
+    """What is to be said of a graph with WordNet's facts."""
+    said = notice(folder / "data.noun")
+    return {
+        "source": "WordNet (https://wordnet.princeton.edu)",
+        "license": "WordNet License (https://wordnet.princeton.edu/license-and-commercial-use)",
+        "attribution": "Princeton University, WordNet (https://wordnet.princeton.edu)",
+        # The licence asks that its notice goes along with every copy.
+        **({"rights": said} if said else {}),
+    }
+
+
+def _check(folder: Path) -> None:
     missing = [file for file in _NEEDED if not (folder / file).is_file()]
     if missing:
         raise InputError(
             f"{folder} is not WordNet's database: it lacks {', '.join(missing)}. The folder is called dict in the "
             "archive that `gumption data fetch wordnet` gets: unpack it first"
         )
-    tally = Tally(folder)
-
-    def about() -> dict[str, str]:
-        notice = _notice(folder / "data.noun")
-        return {
-            "source": "WordNet (https://wordnet.princeton.edu)",
-            "license": "WordNet License (https://wordnet.princeton.edu/license-and-commercial-use)",
-            "attribution": "Princeton University, WordNet (https://wordnet.princeton.edu)",
-            # The licence asks that its notice goes along with every copy.
-            **({"rights": notice} if notice else {}),
-        }
-
-    return store(graph, name, _facts(folder, tally), tally, about)
 
 
 class _Reader(WordNetCorpusReader):
@@ -102,22 +108,36 @@ class _Reader(WordNetCorpusReader):
         """Skip the map to WordNet 3.0, which serves other languages and needs nltk's copy of it."""
 
 
-def _facts(folder: Path, tally: Tally) -> Iterator[WeightedFact]:
+@contextmanager
+def opened(folder: Path) -> Iterator[WordNetCorpusReader]:
+    """nltk's reader of a folder, within a `with` block.
+
+    :raises InputError: missing files, or files that nltk refuses because others may write them.
+    """
+    _check(folder)
     place = str(folder.resolve())
     nltk.data.path.append(place)  # nltk reads no other folders
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of missing other languages
             reader = _Reader(place, None)
-        for synset in reader.all_synsets():
-            tally.lines += 1
-            yield from _about_synset(synset)
+        yield reader
     except PermissionError as error:
         raise InputError(f"cannot read WordNet in {folder}: {error}") from None
-    except (WordNetError, AssertionError, LookupError, ValueError, RuntimeError) as error:
-        raise InputError(f"{folder} is a broken WordNet database, after {tally.lines} synsets: {error}") from None
     finally:
         nltk.data.path.remove(place)
+
+
+def _facts(folder: Path, tally: Tally) -> Iterator[WeightedFact]:
+    try:
+        with opened(folder) as reader:
+            for synset in reader.all_synsets():
+                tally.lines += 1
+                yield from _about_synset(synset)
+    except InputError:
+        raise
+    except (WordNetError, AssertionError, LookupError, ValueError, RuntimeError) as error:
+        raise InputError(f"{folder} is a broken WordNet database, after {tally.lines} synsets: {error}") from None
 
 
 def _about_synset(synset: Any) -> Iterator[WeightedFact]:
@@ -136,7 +156,7 @@ def _about_synset(synset: Any) -> Iterator[WeightedFact]:
             yield subject, relation, other, 1.0
 
 
-def _notice(file: Path) -> str:
+def notice(file: Path) -> str:
     """The licence at the top of a database file, whose lines begin with spaces and their number."""
     lines = []
     with file.open(encoding="utf-8", errors="replace") as content:
