@@ -28,10 +28,10 @@ types: $(VENV)/installed-dev
 	$(BIN)/basedpyright --pythonpath $(BIN)/python $(TYPECHECK)/gumption
 
 tests: $(VENV)/installed-dev
-	$(BIN)/pytest -n 2 -m "not slow"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
 test-all: $(VENV)/installed-dev
-	$(BIN)/pytest -n 2 -m slow
+	$(BIN)/pytest -n 2 --dist worksteal -m slow
 
 bench: $(VENV)/installed-dev
 	$(BIN)/python -m tests.bench.tables
