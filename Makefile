@@ -27,11 +27,12 @@ types: $(VENV)/installed-dev
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --target $(TYPECHECK) .
 	$(BIN)/basedpyright --pythonpath $(BIN)/python $(TYPECHECK)/gumption
 
+# A worker takes a whole stretch of the tests, so that what a module's tests share is made once; at the end it steals.
 tests: $(VENV)/installed-dev
-	$(BIN)/pytest -n 2 -m "not slow"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
 test-all: $(VENV)/installed-dev
-	$(BIN)/pytest -n 2 -m slow
+	$(BIN)/pytest -n 2 --dist worksteal -m slow
 
 bench: $(VENV)/installed-dev
 	$(BIN)/python -m tests.bench.tables

@@ -1,5 +1,6 @@
 """What all tests share: no network, one thread, a SPARQL server, the folder of real data beside gumption."""
 
+import gc
 import http.server
 import os
 import shutil
@@ -32,6 +33,18 @@ os.environ["OMP_NUM_THREADS"] = "1"
 # Time limits of examples fail on a busy machine.
 settings.register_profile("gumption", deadline=None)
 settings.load_profile("gumption")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """The tests and what they import stay to the end: the garbage collector need not look through them, which takes a
+    third of the time of collecting the tests, and half a second again and again while they run."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")

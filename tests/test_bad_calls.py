@@ -23,8 +23,8 @@ from tests.examples import Examples
 from tests.wrong_values import WRONG
 
 LONGEST_S = 20
-#: Of the calls that are drawn: what fixes them, and how many they are.
-SEED, COUNT = 32, 600
+#: Of the calls that are drawn: what fixes them, how many they are, and how many the quick tests make.
+SEED, COUNT, QUICK = 32, 600, 150
 #: Counts of what is done one after the other: large ones are work, not nonsense.
 WORK = {"steps", "total_steps", "epochs", "episodes", "trials", "count", "samples", "repeats", "n"}
 # What a world implements, if it has it, and gumption alone calls, with arrays that it has checked.
@@ -187,13 +187,13 @@ def test_a_call_with_one_wrong_argument_works_or_is_refused(
     assert not faults, "\n".join(faults)
 
 
-def parameters(function: Callable[..., Any]) -> list[str]:
-    """Those that a wrong value is given to."""
-    return [
-        name
+def parameters(function: Callable[..., Any]) -> dict[str, str]:
+    """Those that a wrong value is given to, and their annotations."""
+    return {
+        name: str(one.annotation)
         for name, one in inspect.signature(function).parameters.items()
         if one.kind is not one.VAR_KEYWORD and not (one.kind is one.VAR_POSITIONAL and "Tensor" in str(one.annotation))
-    ]
+    }
 
 
 def fault_of(call: Call, name: str, told: str, value: Any, examples: Examples, folder: Path) -> str | None:
@@ -219,8 +219,13 @@ def fault_of(call: Call, name: str, told: str, value: Any, examples: Examples, f
     return None
 
 
-def test_six_hundred_calls_that_are_drawn_work_or_are_refused(
-    examples: Examples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "part",
+    [slice(QUICK), pytest.param(slice(QUICK, COUNT), marks=pytest.mark.slow)],
+    ids=["some", "the-others"],
+)
+def test_calls_that_are_drawn_work_or_are_refused(
+    part: slice, examples: Examples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Beside the values above: numbers that are allowed and too large for memory, and places that are none."""
     monkeypatch.chdir(tmp_path)
@@ -229,20 +234,19 @@ def test_six_hundred_calls_that_are_drawn_work_or_are_refused(
     places = {name: tmp_path / name for name in ("folder", "noise", "missing", "noise/below")}
     large = {"10**12": 10**12, "2**53": 2**53, "1e300": 1e300, "-1e300": -1e300, "5e-324": 5e-324, "0": 0, "-inf": -inf}
     rng = Random(SEED)
-    quick = [call for call in CALLS if str(call) not in SLOW]
+    quick = {call: parameters(call.on(examples)) for call in CALLS if str(call) not in SLOW}
     drawn: dict[tuple[Call, str, str], Any] = {}
     while len(drawn) < COUNT:
-        call = rng.choice(quick)
-        names = parameters(call.on(examples))
-        if names:
-            name = rng.choice(names)
-            hint = str(inspect.signature(call.on(examples)).parameters[name].annotation)
+        call = rng.choice(list(quick))
+        if quick[call]:
+            name = rng.choice(list(quick[call]))
+            hint = quick[call][name]
             values = WRONG | places if "Path" in hint or "str" in hint else WRONG
             if name not in WORK and any(word in hint for word in ("int", "float", "Count", "Size", "Whole")):
                 values = WRONG | large
             told = rng.choice(list(values))
             drawn[call, name, told] = values[told]
-    faults = [fault_of(*one, value, examples, tmp_path) for one, value in drawn.items()]
+    faults = [fault_of(*one, value, examples, tmp_path) for one, value in list(drawn.items())[part]]
     assert not any(faults), "\n".join(filter(None, faults))
 
 

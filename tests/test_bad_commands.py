@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, is_dataclass
 from functools import cache
 from importlib import import_module
@@ -32,7 +33,7 @@ from gumption.scripts.apps import check_option
 from tests.test_bad_settings import modules
 from tests.test_kills import BOOK
 
-SEED, COUNT, QUICK = 32, 600, 90
+SEED, COUNT, QUICK = 32, 600, 30
 LONGEST_S = 10
 #: Lines that make what the others read, in this order.
 MAKERS = """
@@ -292,15 +293,19 @@ def _server() -> subprocess.Popen[str]:
 
 
 def serve() -> None:
-    """Read calls, a line of JSON each, and write their exit codes."""
+    """Read calls, a line of JSON each, and write their exit codes. What a child imported, the next need not import."""
     for name in ("gumption.agents", "gumption.kg", "gumption.envs", "gumption.scripts.worlds"):
         import_module(name)
     for line in sys.stdin:
+        folder, words, longest, out = json.loads(line)
         child = os.fork()
         if child == 0:
-            folder, words, longest, out = json.loads(line)
             _command(folder, words, longest, out)
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        with suppress(FileNotFoundError):  # of a child that was stopped
+            for name in set(Path(out + ".modules").read_text(encoding="utf-8").split()).difference(sys.modules):
+                with suppress(ImportError):
+                    import_module(name)
 
 
 def call(folder: Path, words: Sequence[str], longest: float = LONGEST_S) -> tuple[int, str, float]:
@@ -341,6 +346,7 @@ def _command(folder: str, words: Sequence[str], longest: float, out: str) -> NoR
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
+        Path(out + ".modules").write_text("\n".join(sys.modules), encoding="utf-8")
         os._exit(code)
 
 

@@ -127,11 +127,13 @@ def named_worlds(source: str) -> set[str]:
     return {world for world in WORLDS if world in text}
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if shared(path)], ids=str)
-def test_a_shared_module_names_no_world(path: Path) -> None:
-    if str(path) in MAY_NAME_WORLDS:
-        return
-    assert named_worlds((REPOSITORY / path).read_text(encoding="utf-8")) == set()
+def text_of(path: Path) -> str:
+    return (REPOSITORY / path).read_text(encoding="utf-8")
+
+
+def test_a_shared_module_names_no_world() -> None:
+    bound = [path for path in FILES if shared(path) and str(path) not in MAY_NAME_WORLDS]
+    assert {str(path): named for path in bound if (named := named_worlds(text_of(path)))} == {}
 
 
 def test_a_named_world_is_seen() -> None:
@@ -139,9 +141,9 @@ def test_a_named_world_is_seen() -> None:
     assert named_worlds('"""About halma."""\nx = "Example: gumption train halma"') == set()
 
 
-@pytest.mark.parametrize("path", [*FILES, *TESTS], ids=str)
-def test_a_file_can_be_read_in_a_sitting(path: Path) -> None:
-    assert len((REPOSITORY / path).read_text(encoding="utf-8").splitlines()) <= LONGEST
+def test_a_file_can_be_read_in_a_sitting() -> None:
+    lengths = {str(path): len(text_of(path).splitlines()) for path in (*FILES, *TESTS)}
+    assert {path: length for path, length in lengths.items() if length > LONGEST} == {}
 
 
 def named_in(text: str) -> set[str]:
@@ -164,11 +166,10 @@ def exists(name: str) -> bool:
     return False
 
 
-@pytest.mark.parametrize("path", [*FILES, *PAGES], ids=str)
-def test_what_a_page_or_a_docstring_names_exists(path: Path) -> None:
+def test_what_a_page_or_a_docstring_names_exists() -> None:
     """A module that was merged or renamed leaves no name behind."""
-    names = named_in((REPOSITORY / path).read_text(encoding="utf-8"))
-    assert {name for name in names if not exists(name)} == set()
+    named = {(str(path), name) for path in (*FILES, *PAGES) for name in named_in(text_of(path))}
+    assert {(path, name) for path, name in named if not exists(name)} == set()
 
 
 def test_a_name_that_is_not_there_is_seen() -> None:

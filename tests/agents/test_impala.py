@@ -57,6 +57,7 @@ def test_an_agent_without_knowledge_learns_its_training_tasks(configure) -> None
     assert last["reward"] > first["reward"]
 
 
+@pytest.mark.slow
 def test_the_paper_preset_learns(configure) -> None:
     sizes = ("batch_size", "encoder_size", "key_size", "value_size")
     paper = {name: getattr(PRESETS["paper"], name) for name in sizes}
@@ -76,6 +77,7 @@ def test_full_knowledge_helps_from_the_start(configure) -> None:
     assert alone.final["test_success"] < 0.5
 
 
+@pytest.mark.slow
 def test_random_features_are_learned_from_too(configure) -> None:
     result = train(configure(features="random", total_steps=20_000, eval_interval=10_000))
     assert result.curve[-1]["train_success"] > 0.4

@@ -102,6 +102,16 @@ def test_other_processes_and_hash_seeds_give_the_same_bits(configure, tmp_path: 
 
 # ---- killed
 
+TO_KILL: dict[str, Any] = {"total_steps": 1536, "eval_interval": 512}
+
+
+@pytest.fixture(scope="module")
+def whole(configure, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What a run holds that nothing stops; the runs with its settings are killed."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    train(configure(**TO_KILL), folder)
+    return content(folder)
+
 
 class Killed(BaseException):
     """Stands for the end of the process: nothing in the code under test catches it."""
@@ -131,22 +141,22 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, count: int, name: str = "checkpoi
     [("checkpoint", 0), ("checkpoint", 1), (".checkpoint.old", 0), ("metrics.jsonl", 0), ("final.json", 0)],
 )
 def test_a_kill_at_a_rename_costs_nothing(
-    configure, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, count: int
+    configure, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, whole: dict[str, Any], name: str, count: int
 ) -> None:
-    config = configure(total_steps=1536, eval_interval=512)
-    train(config, tmp_path / "whole")
+    config = configure(**TO_KILL)
     with monkeypatch.context() as patch:
         interrupt(patch, count, name)
         with pytest.raises(Killed):
             train(config, tmp_path / "killed")
     assert not (tmp_path / "killed" / "final.json").exists()
     train(config, tmp_path / "killed", resume=True)
-    assert content(tmp_path / "killed") == content(tmp_path / "whole")
+    assert content(tmp_path / "killed") == whole
 
 
-def test_a_metrics_line_cut_short_is_written_again(configure, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    config = configure(total_steps=1536, eval_interval=512)
-    train(config, tmp_path / "whole")
+def test_a_metrics_line_cut_short_is_written_again(
+    configure, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, whole: dict[str, Any]
+) -> None:
+    config = configure(**TO_KILL)
     with monkeypatch.context() as patch:
         interrupt(patch, 1)
         with pytest.raises(Killed):
@@ -154,7 +164,7 @@ def test_a_metrics_line_cut_short_is_written_again(configure, monkeypatch: pytes
     with (tmp_path / "killed" / "metrics.jsonl").open("a") as file:
         file.write('{"step": 1536, "wall_')
     train(config, tmp_path / "killed", resume=True)
-    assert content(tmp_path / "killed") == content(tmp_path / "whole")
+    assert content(tmp_path / "killed") == whole
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from gumption.scripts import cli
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory, small_book) -> Path:
-    """wordcraft: guided by all facts of a small book; halma: five mazes, a few episodes."""
+    """wordcraft: guided by all facts of a small book; halma: five mazes, an episode."""
     from gumption.agents import TrainConfig, train_impala
     from gumption.agents.halma.config import HALMAConfig
     from gumption.agents.halma.runs import train_halma
@@ -31,7 +31,8 @@ def runs(tmp_path_factory, small_book) -> Path:
         device="cpu",
     )
     train_impala(config, run_dir=folder / "wordcraft")
-    train_halma(HALMAConfig(num_mazes=5, episodes=16, device="cpu"), folder / "halma")
+    small = (("num_envs", 4), ("batch_size", 32), ("hidden_size", 16), ("candidates", 2), ("random_candidates", 1))
+    train_halma(HALMAConfig(num_mazes=5, episodes=1, device="cpu", overrides=small), folder / "halma")
     patch.undo()
     return folder
 

@@ -49,6 +49,7 @@ def test_a_task_can_be_the_first_one(name: str) -> None:
     assert play(named(name), GradualLearner()).solved
 
 
+@pytest.mark.slow
 def test_commands_are_told_apart() -> None:
     result = play(named("micro7.1", "micro10", "micro11", "micro12"), GradualLearner())
     assert result.solved
@@ -117,7 +118,7 @@ def test_a_seed_fixes_every_byte() -> None:
             digest.update(bytes((answer,)))
             return answer
 
-        Session(named("micro5.3", "micro11"), agent, seed=seed, max_steps=6_000).run()
+        Session(named("micro5.3"), agent, seed=seed, max_steps=2_000).run()
         return digest.hexdigest()
 
     assert said(0) == said(0) != said(1)

@@ -53,7 +53,7 @@ def test_another_learner_goes_on_from_one_fact_of_the_export(graph: KnowledgeGra
     state.add(graph.triples(subject="learner", relation="state", graph="gradual/learned"), graph="gradual/learned")
     assert len(state) == 1 < len(graph)
     whole, alone = (GradualLearner.from_graph(one) for one in (graph, state))
-    for name in NAMES[1:]:
+    for name in NAMES[-2:]:
         steps = [Session([all_tasks()[name]], one, seed=5, max_steps=10_000).run().steps for one in (whole, alone)]
         assert steps[0] == steps[1], name
 

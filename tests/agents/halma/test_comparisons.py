@@ -27,10 +27,10 @@ SMALL = (("num_envs", 4), ("batch_size", 32), ("hidden_size", 16), ("policy_dela
 @pytest.fixture(scope="module")
 def run(experienced: Callable[[int], Memory]) -> HALMARun:
     """A guided run of a moment, with the knowledge of an experienced agent."""
-    config = HALMAConfig(guided=True, guide_interval=100, episodes=4, log_interval=4, num_mazes=3, device="cpu",
+    config = HALMAConfig(guided=True, guide_interval=100, episodes=1, log_interval=1, num_mazes=3, device="cpu",
                          overrides=SMALL)  # fmt: skip
     made = train_halma(config, progress=False)
-    assert not comparisons(made), "four episodes are fewer than the interval: it has no knowledge"
+    assert not comparisons(made), "one episode is fewer than the interval: it has no knowledge"
     made.player.consult(HALMAKnowledge.of_memory(experienced(5)), config.guide_weight)
     return made
 

@@ -26,7 +26,7 @@ SMALL = (("num_envs", 4), ("batch_size", 32), ("hidden_size", 16), ("policy_dela
 
 
 def small(**settings) -> HALMAConfig:
-    given = {"episodes": 4, "log_interval": 4, "num_mazes": 3, "device": "cpu", "overrides": SMALL}
+    given = {"episodes": 1, "log_interval": 1, "num_mazes": 3, "device": "cpu", "overrides": SMALL}
     return HALMAConfig(**{**given, **settings})
 
 
@@ -73,7 +73,7 @@ def test_a_killed_run_goes_on_with_the_graph_that_it_kept(tmp_path: Path) -> Non
     graph = KnowledgeGraph()
     graph.add(facts(partition="all"), graph="mine")
     graph.save(tmp_path / "mine.nq")
-    config = small(kg=str(tmp_path / "mine.nq"), checkpoint_interval=2)
+    config = small(kg=str(tmp_path / "mine.nq"), episodes=4, log_interval=4, checkpoint_interval=2)
     whole = train_halma(config, tmp_path / "whole", progress=False)
     train_halma(config, tmp_path / "cut", progress=False)
     (tmp_path / "cut" / "final.json").unlink()

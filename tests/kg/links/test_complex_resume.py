@@ -62,6 +62,7 @@ def wait_for(what: Callable[[], bool], process: subprocess.Popen[bytes]) -> None
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_a_killed_training_goes_on_to_the_same_bits(tmp_path: Path) -> None:
     state = tmp_path / "state"
     process = subprocess.Popen([sys.executable, tmp_path / "script.py", state], env=runs(tmp_path, ENDLESS))

@@ -216,7 +216,7 @@ def body_pairs(rule: Rule, pairs: dict[str, set[tuple[str, str]]]) -> set[tuple[
     return found
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     st.dictionaries(
         st.tuples(st.sampled_from("abcde"), st.sampled_from("abcde")),

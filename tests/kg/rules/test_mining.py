@@ -119,7 +119,7 @@ def counted(stated: Triples) -> dict[str, tuple[int, int, int]]:
     return result
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     st.sets(
         st.tuples(st.sampled_from("abcde"), st.sampled_from(["r", "s", "t"]), st.sampled_from("abcde")),

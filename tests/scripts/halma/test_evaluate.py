@@ -27,7 +27,7 @@ SMALL = (("num_envs", 4), ("batch_size", 32), ("hidden_size", 16), ("policy_dela
 def trained(tmp_path_factory) -> Path:
     """A run, the same once more under another seed, and the run without tests of its own."""
     folder = tmp_path_factory.mktemp("runs")
-    config = HALMAConfig(episodes=4, log_interval=2, num_mazes=3, device="cpu", overrides=SMALL)
+    config = HALMAConfig(episodes=2, log_interval=1, num_mazes=3, device="cpu", overrides=SMALL)
     train_halma(config, folder / "one")
     shutil.copytree(folder / "one", folder / "bare")
     make_splits(read_run(folder / "one"), folder / "one" / "splits", mazes=2)
