@@ -270,7 +270,13 @@ def processor() -> str:
     return f"{name}, {torch.backends.cpu.get_cpu_capability()}, torch {torch.__version__}"
 
 
-SLOW = {"MPO on HALMA, with knowledge"}
+SLOW = {
+    "MPO on HALMA, with knowledge",
+    "ProbSol's players",
+    "ProbSol's strategies of discovery",
+    "ProbSol's discovery under other laws",
+    "Gradual's chains of tasks",
+}
 NAMES = [*RUNS, *EXPERIMENTS]
 
 
