@@ -25,6 +25,7 @@ from .measurement import POLE, BenchSettings, Case, Measurement, cart_pole, comp
 
 BATCH = 256  # environments of a world that offers no cases of its own
 SECONDS = 0.5  # of each timing of it
+MEASURED_WITH = "scripts/measurement.py"  # decides the figures of all cases
 
 
 def help_case(settings: BenchSettings) -> Iterator[Measurement]:
@@ -105,7 +106,11 @@ def all_cases() -> dict[str, Case]:
     from .kg import bench as of_graphs
 
     found: dict[str, Case] = {}
-    for cases in (*map(cases_of, known().values()), of_graphs.CASES, {"help": Case(help_case)}):
+    for cases in (
+        *map(cases_of, known().values()),
+        of_graphs.CASES,
+        {"help": Case(help_case, code=("scripts/cli.py",))},
+    ):
         for name, case in cases.items():
             if name in found:
                 raise InputError(f"two bench cases are called {name!r}: give yours another name")
@@ -195,11 +200,13 @@ def measure_cases(
     from gumption.data.provenance import hardware, versions
     from gumption.data.writing import check_writable, write_json, write_text
 
+    from .freshness import cpu_seconds, made_with
     from .measurement import amount, markdown_tables, ratio, sections, verdict
 
     for written in (out, markdown):
         if written is not None:
             check_writable(written)
+    begun = cpu_seconds()
     with Console(stderr=True).status("measuring") as status:
 
         def settings_of(name: str, case: Case) -> BenchSettings:
@@ -231,7 +238,10 @@ def measure_cases(
             for each in options.values()
             for key, value in each.items()
         }
-        write_json(out, {**header, **used, "repeats": repeats, "cases": figures})
+        known = all(case.code for case in cases.values())
+        code = sorted({MEASURED_WITH, *(place for case in cases.values() for place in case.code)} if known else ())
+        rests = {"formats": made_with(code), "took_s": round(cpu_seconds() - begun, 1)}
+        write_json(out, {**header, **rests, **used, "repeats": repeats, "cases": figures})
     if markdown is not None:
         machine = ", ".join(
             f"{key} {value}" for part in (header["hardware"], header["versions"]) for key, value in part.items()

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -26,7 +25,7 @@ from gumption.data.writing import check_writable, is_part, write_json
 from gumption.envs.worlds import known
 
 from .apps import App, own_options, with_options
-from .freshness import RESULTS, duration, saved_files
+from .freshness import RESULTS, changed_since, cpu_seconds, duration, saved_files
 from .kg import experiments as of_graphs
 from .output import print_table
 from .results import HEADER, NOT_KEPT, PLAN, Experiment, Job, Kind, gather, read_plan, slug, with_saved, write_report
@@ -187,7 +186,7 @@ def run_experiment(
     for job, seconds in run_jobs(kind.prepare(jobs, folder), workers, kind.run):
         done += 1
         _note_time(folder, job, seconds)
-        line = f"{done:>4}/{len(jobs)}  {job.label}, seed {job.seed}: {kind.told(job)}; {seconds:.0f} s"
+        line = f"{done:>4}/{len(jobs)}  {job.label}, seed {job.seed}: {kind.told(job)}; {seconds:.0f} s of CPU time"
         console.print(line, soft_wrap=True)
     if chosen.finish is not None:
         first = {job.label: job.directory for job in jobs if job.seed == 0}
@@ -217,25 +216,21 @@ def _list_experiments(console: Console) -> None:
 
 def list_stale(folder: Path) -> None:
     """Print each saved result with its age: what is older than what it rests on, why, and what it costs again."""
-    from gumption.data.provenance import versions
-
-    known, lines, now = known_experiments(), [], versions()["gumption"]
+    known, lines = known_experiments(), []
     for path in saved_files(folder):
         saved, name = read_json(path), path.parent.name
         if saved.get("experiment") in known:
             lines += _ages(known[saved["experiment"]].kind, name, saved)
         else:
-            made = saved["versions"]["gumption"]
-            older = f"an older version of gumption ({made}, now {now})" if made != now else ""
-            cost = f"{duration(saved['cpu_seconds'])} of one core" if "cpu_seconds" in saved else "not kept"
-            lines.append([name, "all", "older" if older else "not known", older or NOT_KEPT, cost])
+            lines.append(_age_of_all(name, saved))
     if not lines:
         raise InputError(f"{folder}: no saved result there")
     print_table(
         ["saved result", "rows", "age", "why", "making them again takes"],
         lines,
         "as today: nothing that the rows rest on has changed, or small runs come out the same to the bit.\n"
-        "The time is that of the runs one after another, as they took it. To make rows again: "
+        "The time is that of one core, as they took it; of results that were saved before CPU time was kept, that of "
+        "the clock. To make rows again: "
         "gumption experiment RESULT --setting ROW --save FOLDER; a bench: python -m tests.bench.tables RESULT",
     )
 
@@ -257,6 +252,18 @@ def _ages(kind: Kind, name: str, saved: Mapping[str, Any]) -> Iterator[list[str]
         files = sorted({file for row in rows for file in kind.changed(row.get("made", saved).get("formats") or {})})
         why = f"{told}: {', '.join(files)}" if files else told
         yield [name, f"{len(rows)} of {many}", "not known" if told == NOT_KEPT else "older", why, takes]
+
+
+def _age_of_all(name: str, saved: Mapping[str, Any]) -> list[str]:
+    """The line of a saved result that says itself what it rests on: a bench, say."""
+    files = changed_since(saved.get("formats") or {})
+    took = saved.get("took_s") or sum(row.get("took_s", 0) for row in saved.get("rows", ()))
+    takes = duration(took) if took else "not kept"
+    if files is None:
+        return [name, "all", "not known", NOT_KEPT, takes]
+    return (
+        [name, "all", "older", f"older code: {', '.join(files)}", takes] if files else [name, "all", "as today", "", ""]
+    )
 
 
 # ---- Jobs
@@ -332,7 +339,7 @@ def write_plan(
 
 
 def _note_time(out: Path, job: Job, seconds: float) -> None:
-    """Add the wall time of a run, or of its last part, to that of its condition."""
+    """Add the CPU time of a run, or of its last part, to that of its condition."""
     plan = read_plan(out)
     took = plan.setdefault("took_s", {})
     took[job.label] = round(took.get(job.label, 0) + seconds, 1)
@@ -340,7 +347,7 @@ def _note_time(out: Path, job: Job, seconds: float) -> None:
 
 
 def run_jobs(jobs: Sequence[Job], workers: int, run: Callable[[Job, bool], None]) -> Iterator[tuple[Job, float]]:
-    """Run the jobs that are not complete and yield each with its wall time in seconds as it ends.
+    """Run the jobs that are not complete and yield each with its CPU time in seconds as it ends.
 
     Those that look into runs of others come after all others. One worker runs them in this process; more run in
     processes of their own, each with its share of the cores: torch with more threads than cores is slower by an order
@@ -398,9 +405,9 @@ def _portable(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _timed(run: Callable[[Job, bool], None], job: Job, progress: bool = False) -> float:
-    started = perf_counter()
+    started = cpu_seconds()
     run(job, progress)
-    return perf_counter() - started
+    return cpu_seconds() - started
 
 
 def _begin_worker(threads: int) -> None:

@@ -1,14 +1,17 @@
-"""Whether a saved result is older than the code that it rests on.
+"""Whether a saved result is older than the code that it rests on, and what making it again takes.
 
-A kind of experiment names the folders and files whose behaviour its figures depend on. Its results keep a fingerprint
-of each of these files: of the syntax tree, without comments and docstrings, or of the bytes of a file of data. They
-also keep what small runs came to (tests/kept_results.json in a checkout): where those come out the same to the bit,
-changed files have changed no behaviour, and the results are not older.
+A kind of experiment, and a case of the bench, name the folders and files whose behaviour their figures depend on. Their
+results keep a fingerprint of each of these files: of the syntax tree, without comments and docstrings, or of the bytes
+of a file of data. Those of experiments also keep what small runs came to (tests/kept_results.json in a checkout): where
+those come out the same to the bit, changed files have changed no behaviour, and the results are not older. No small run
+tells a speed: a bench is older with every change of its files.
 """
 
 import ast
 import hashlib
 import json
+import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -19,7 +22,7 @@ from gumption.data.reading import read_json
 PACKAGE = Path(__file__).resolve().parents[1]
 RESULTS = PACKAGE / "scripts" / "results"
 KEPT = PACKAGE / "tests" / "kept_results.json"
-DATA = {".bin", ".gz", ".json", ".npz", ".safetensors", ".toml", ".tsv"}
+DATA = {".bin", ".csv", ".gz", ".json", ".npz", ".safetensors", ".toml", ".tsv"}
 OF_RUNS = {"manifest.json", "plan.json"}
 NO_FIGURE = {"items.toml", "plots.py", "watch.py"}  # these files show something and decide no figure
 
@@ -50,6 +53,38 @@ def kept_runs(names: tuple[str, ...]) -> dict[str, dict[str, str]]:
     }
 
 
+def made_with(code: Sequence[str], kept: Sequence[str] = ()) -> dict[str, Any]:
+    """What a result keeps of the code that it rests on: the places, the fingerprints of their files, and what the small
+    runs come to; nothing where no code is named.
+
+    :param code: folders and files, from the package's folder.
+    :param kept: names of small runs.
+    """
+    if not code:
+        return {}
+    return {"places": [*code], "code": fingerprints(tuple(code)), "kept": kept_runs(tuple(kept))}
+
+
+def changed_since(
+    made: Mapping[str, Any], code: Sequence[str] | None = None, kept: Sequence[str] | None = None
+) -> list[str] | None:
+    """The files that are others than those that a result was made with, where the small runs do not show that this
+    changed no bit; None where their fingerprints were not kept.
+
+    :param made: what it keeps, as of `made_with`.
+    :param code: places of today, and `kept` the small runs of today; without them, those of the result that there still
+        are.
+    """
+    if "code" not in made:
+        return None
+    if code is None:
+        code = [place for place in made.get("places", ()) if (PACKAGE / place).exists()]
+    small = made.get("kept", {})
+    if same_bits(small, kept_runs(tuple(small if kept is None else kept))):
+        return []
+    return changed_files(made["code"], fingerprints(tuple(code)))
+
+
 def changed_files(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     """The files whose fingerprint is another one, those that are new, and those that are gone."""
     return sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
@@ -60,6 +95,13 @@ def same_bits(before: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping
     shared = [{*before.get(name, {})} & {*now[name]} for name in now]
     same = (before[name][one] == now[name][one] for name, both in zip(now, shared, strict=True) for one in both)
     return bool(now) and all(shared) and all(same)
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process, and of processes that it has started and that have ended: what work takes on a busy
+    machine as on an idle one."""
+    ended = os.times()
+    return time.process_time() + ended.children_user + ended.children_system
 
 
 def duration(seconds: float) -> str:

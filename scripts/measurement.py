@@ -57,11 +57,13 @@ class Case:
     :ivar measure: yields the measurements, given an instance of `settings`.
     :ivar settings: BenchSettings, or a subclass with the options of the case.
     :ivar title: the heading of its options in the help.
+    :ivar code: folders and files whose speed is measured, from the package's folder: "envs/halma".
     """
 
     measure: Callable[[Any], Iterator[Measurement]]
     settings: type[BenchSettings] = BenchSettings
     title: str = ""
+    code: tuple[str, ...] = ()
 
 
 def compared(

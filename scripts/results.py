@@ -21,7 +21,7 @@ from gumption.data.sealed import read_sealed, write_sealed
 from gumption.data.settings import settings
 from gumption.data.writing import write_json, write_text
 
-from .freshness import changed_files, fingerprints, kept_runs, same_bits
+from .freshness import changed_since, made_with
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -143,9 +143,7 @@ class Kind:
     def formats(self) -> dict[str, Any]:
         """The present versions of what `rests_on` names, fingerprints of `code`, and what the small runs come to."""
         found = {name: resolve_name(where) for name, where in self.rests_on.items()}
-        if self.code:
-            found |= {"code": fingerprints(self.code), "kept": kept_runs(self.kept)}
-        return found
+        return found | made_with(self.code, self.kept)
 
     def prepare(self, jobs: Sequence[Job], out: Path) -> list[Job]:
         """The jobs, once what several of them need is made in the folder `out`."""
@@ -286,16 +284,15 @@ class Kind:
 
         :param made: its `formats`.
         """
-        if "code" not in made or same_bits(made.get("kept", {}), kept_runs(self.kept)):
-            return []
-        return changed_files(made["code"], fingerprints(self.code))
+        return changed_since(made, self.code, self.kept) or []
 
     def expected(self, row: Row) -> float | None:
         """How long one run of a row takes, in seconds, by its settings: for rows whose time was not kept."""
         return None
 
     def cost(self, row: Row) -> float | None:
-        """The wall time of making a row, in seconds, one run after the other; None where it was not kept."""
+        """The CPU time of making a row, in seconds, or the wall time where it was saved before the CPU time was; None
+        where neither was kept."""
         if "took_s" in row:
             return row["took_s"]
         runs = list(row["runs"].values()) if isinstance(row.get("runs"), dict) else []

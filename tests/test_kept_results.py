@@ -1,9 +1,10 @@
-"""Small runs of every learner come out as they are kept in kept_results.json, whole and resumed: a step that only moves
-code changes none.
+"""Small runs of every learner, whole and resumed, and of experiments come out as they are kept in kept_results.json: a
+step that only moves code changes none.
 
 Floating-point sums differ between processors, and what is learned from them more and more: results are kept for
 several processors, and on any other one a run is compared with its resumed twin alone. `python -m
-tests.test_kept_results` keeps those of this processor, for a change that is meant to alter them.
+tests.test_kept_results [NAME ...]` keeps those of this processor, or some of them, for a change that is meant to alter
+them.
 """
 
 import hashlib
@@ -14,22 +15,29 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from io import StringIO
 from pathlib import Path
+from time import process_time
 from typing import Any
 from unittest import mock
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
 
+from gumption.agents.probsol import goals
+from gumption.data.sealed import read_sealed
 from gumption.scripts import cli
+from gumption.scripts.experiment import find_experiment
+from gumption.scripts.probsol import experiments as of_probsol
+from gumption.scripts.results import Job, slug
 from tests.killed_commands import CLOCK, without_clock
 from tests.test_kills import BOOK
 
 KEPT = Path(__file__).with_name("kept_results.json")
-RATES = CLOCK | {"seconds", "path"}
+RATES = CLOCK | {"seconds", "path", "played_s"}
 SMALL_SEGAR = "--observation state --num-levels 2 --test-levels 2 --steps 64 --eval-interval 32"
 # The learner -> its training, and what is called afterwards, whose output is kept, too.
 RUNS = {
@@ -71,6 +79,57 @@ RUNS = {
     ),
     "SPACE": ("halma pretrain --steps 50 --preset fast --batch-size 1 --mazes 1",),
 }
+# The experiment, its conditions, and what is smaller than in the saved results -> settings of them all.
+EXPERIMENTS: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {
+    "ProbSol's players": (
+        "probsol-families",
+        tuple(f"FindTheDiff: {one}" for one in ("graph agent", "random", "do nothing", "scripted (people wrote it)")),
+        {"task": ("findthediff/generated",)},
+    ),
+    "ProbSol's strategies of discovery": (
+        "probsol-discovery",
+        (
+            *(f"monopoles: {one}" for one in ("graph agent", "every pair", "random pairs, as many as a star")),
+            *(f"with dipoles: {one}" for one in ("all at once", "oracle: knows the law")),
+        ),
+        {"tasks": 2, "learned": 12},
+    ),
+    "ProbSol's discovery under other laws": (
+        "probsol-laws",
+        ("laws counterfactual: rules learned under real", "laws inert: rules learned under counterfactual"),
+        {"tasks": 2, "learned": 6},
+    ),
+    "ProbSol's goals and constraints": ("probsol-goals", ("naive", "random"), {}),
+    "Gradual's agents on the curriculum": (
+        "gradual-curriculum",
+        ("perfect knower", "gradual learner", "table", "echo", "random"),
+        {"max_steps": 3000},
+    ),
+    "Gradual's chains of tasks": (
+        "gradual-validation",
+        ("micro5.1 ... micro5.18 -> micro6",),
+        {"max_steps": 3000, "prerequisites": ["micro2", "micro5.2"], "target": "micro5.7"},
+    ),
+    "Gradual's tasks played again": (
+        "gradual-validation",
+        ("played again",),
+        {"max_steps": 3000, "tasks": ["micro2", "micro5.7"]},
+    ),
+    "Gradual's tasks in another form": (
+        "gradual-variations",
+        ("as it is", "other letters"),
+        {"max_steps": 3000, "tasks": ["micro5.2", "micro5.7"]},
+    ),
+    "ComplEx, fitted and ranked": (
+        "wn18rr",
+        ("rank 100",),
+        {"facts": "facts", "rank": 8, "epochs": 4, "batch_size": 32, "valid_every": 2},
+    ),
+}
+SMALLER = (
+    mock.patch.multiple(of_probsol, TASKS=2, TAUGHT=12),
+    mock.patch.object(goals, "LAYOUTS", 2),
+)
 # Its runs are resumed in agents/halma/test_space_training.py: fifty steps are the fewest, and keep one checkpoint.
 ONE_CHECKPOINT = {"SPACE"}
 
@@ -163,6 +222,46 @@ def ran(name: str, folder: Path) -> dict[str, Any]:
     return found
 
 
+def measured(name: str, folder: Path) -> dict[str, Any]:
+    """Run conditions of an experiment in a folder, each with one seed, and work out their figures."""
+    of, labels, smaller = EXPERIMENTS[name]
+    experiment, rows, told, bits = find_experiment(of), [], [], hashlib.sha256()
+    write_facts(folder / "facts")
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        with ExitStack() as stack:
+            for one in SMALLER:
+                stack.enter_context(one)
+            for label in labels:
+                condition = experiment.conditions[label]
+                settings = {**experiment.base, **condition.settings, "device": "cpu", **smaller}
+                job = Job(label, 0, condition.method, settings, Path(slug(label)), last=experiment.kind.last)
+                experiment.kind.run(job, False)
+                told.append(f"{label}: {experiment.kind.words(read_sealed(job.directory / job.last))}")
+                row = {"condition": label, "settings": settings, "seeds": [0]}
+                rows.append(row | experiment.kind.row(condition, {0: job.directory}))
+            more = experiment.kind.more(rows, Path(), {})
+        for path in sorted(Path().rglob("*.safetensors")):
+            bits.update(path.read_bytes())
+    finally:
+        os.chdir(before)
+    found = json.dumps(timeless(json.loads(json.dumps([rows, more]))), sort_keys=True)
+    return {"weights": bits.hexdigest(), "metrics": digest(found.encode()), "norms": {}, "last": {}, "told": told}
+
+
+def write_facts(folder: Path) -> None:
+    """A third of the pairs of 24 entities are related, in three ways."""
+    draw = np.random.default_rng(0)
+    facts = [
+        f"e{i}\tr{(i * j + i) % 3}\te{j}"
+        for i, j in draw.permutation(np.stack(np.indices((24, 24)), -1).reshape(-1, 2))
+    ]
+    folder.mkdir()
+    for part, some in (("train", facts[:150]), ("valid", facts[150:170]), ("test", facts[170:190])):
+        (folder / f"{part}.txt").write_text("\n".join(some) + "\n")
+
+
 def processor() -> str:
     """What the bits of a sum depend on."""
     information = Path("/proc/cpuinfo")
@@ -171,14 +270,25 @@ def processor() -> str:
     return f"{name}, {torch.backends.cpu.get_cpu_capability()}, torch {torch.__version__}"
 
 
-SLOW = "MPO on HALMA, with knowledge"
+SLOW = {
+    "MPO on HALMA, with knowledge",
+    "ProbSol's players",
+    "ProbSol's strategies of discovery",
+    "ProbSol's discovery under other laws",
+    "Gradual's chains of tasks",
+}
+NAMES = [*RUNS, *EXPERIMENTS]
+
+
+def small_run(name: str, folder: Path) -> dict[str, Any]:
+    return ran(name, folder) if name in RUNS else measured(name, folder)
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name == SLOW else name for name in RUNS]
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in NAMES]
 )
 def test_a_small_run_comes_out_as_it_is_kept(name: str, tmp_path: Path) -> None:
-    found, kept = ran(name, tmp_path), json.loads(KEPT.read_text())
+    found, kept = small_run(name, tmp_path), json.loads(KEPT.read_text())
     if name in kept.get(processor(), {}):
         assert found == kept[processor()][name]
     for runs in kept.values():
@@ -186,19 +296,21 @@ def test_a_small_run_comes_out_as_it_is_kept(name: str, tmp_path: Path) -> None:
             assert name not in runs or found[part].keys() == runs[name][part].keys()
 
 
-def keep() -> None:
+def keep(names: list[str]) -> None:
+    """Write down what small runs come to on this processor: those with these names, or all of them."""
     from tempfile import TemporaryDirectory
 
     torch.set_num_threads(1)
-    runs = {}
-    for name in RUNS:
+    kept = json.loads(KEPT.read_text())
+    runs = kept.setdefault(processor(), {})
+    for name in names or NAMES:
         with TemporaryDirectory() as folder:
-            runs[name] = ran(name, Path(folder))
-        print(f"{name}: {runs[name]['last']}")
-    kept = json.loads(KEPT.read_text()) | {processor(): runs}
+            started = process_time()
+            runs[name] = small_run(name, Path(folder))
+        print(f"{name}, {process_time() - started:.1f} s: {runs[name]['last'] or runs[name]['told']}")
     KEPT.write_text(json.dumps(kept, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":
     os.environ["OMP_NUM_THREADS"] = "1"
-    sys.exit(keep())
+    sys.exit(keep(sys.argv[1:]))

@@ -84,7 +84,7 @@ def gradual_case(settings: Settings) -> Iterator[Measurement]:
     yield from remote_measurements(settings)
 
 
-CASES = {"gradual": Case(gradual_case, Settings, "Gradual")}
+CASES = {"gradual": Case(gradual_case, Settings, "Gradual", code=("envs/gradual", "scripts/gradual/bench.py"))}
 
 
 def one_stream(name: str) -> Callable[[float], float]:

@@ -60,7 +60,11 @@ def halma_case(settings: Settings) -> Iterator[Measurement]:
         yield _whole_training(config, settings, pole)
 
 
-CASES = {"halma": Case(halma_case, Settings, "HALMA")}
+CASES = {
+    "halma": Case(
+        halma_case, Settings, "HALMA", code=("envs/halma", "agents/halma", "agents/learners", "scripts/halma/bench.py")
+    )
+}
 
 
 def _environments(settings: Settings, pole: Play) -> Iterator[Measurement]:

@@ -46,7 +46,7 @@ def rules_case(settings: BenchSettings) -> Iterator[Measurement]:
     )
 
 
-CASES = {"rules": Case(rules_case)}
+CASES = {"rules": Case(rules_case, code=("kg/rules", "scripts/kg/bench.py"))}
 
 
 def draw_graph(shape: Shape, seed: int = 0) -> tuple[Vocabulary, np.ndarray]:

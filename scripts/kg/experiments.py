@@ -43,6 +43,7 @@ class LinkPredictionRuns(Kind):
     title = "link prediction"
     source = "Published: "
     code = ("kg/links",)
+    kept = ("ComplEx, fitted and ranked",)
     options = Options
 
     def settings(self, options: Options, device: str) -> dict[str, Any]:
@@ -242,7 +243,7 @@ def calculate(measured: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 class ScaleRuns(Kind):
-    """A measurement of this machine, and the calculation with it."""
+    """A measurement of this machine, and the calculation with it: times and bytes, which no small run keeps."""
 
     title = "kg-scale"
     code = ("kg/links", "kg/store")

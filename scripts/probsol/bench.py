@@ -40,7 +40,9 @@ def probsol_case(settings: BenchSettings) -> Iterator[Measurement]:
     yield _duration(settings, f"ProbSol, observation and mask of {BATCH} tables", _told(), pole, TOLD)
 
 
-CASES = {"probsol": Case(probsol_case, title="ProbSol")}
+CASES = {
+    "probsol": Case(probsol_case, title="ProbSol", code=("envs/probsol", "envs/physics", "scripts/probsol/bench.py"))
+}
 
 
 def table(rng: np.random.Generator, stored: int) -> Task:

@@ -64,7 +64,8 @@ class FamilyRuns(Kind):
         "minutes a run": figure("minutes", ".1f"),
     }
     rests_on: ClassVar = {"scores": "gumption.kg.scores:VERSION"}
-    code = ("envs/probsol", "agents/probsol", "agents/learners/sb3.py", "kg/rules", "kg/scores.py")
+    code = ("envs/probsol", "envs/physics", "agents/probsol", "agents/learners/sb3.py", "kg/rules", "kg/scores.py")
+    kept = ("MaskablePPO on ProbSol, with knowledge", "ProbSol's players")
     shown = tuple(heading for heading, _ in FIGURES.values())
     drawn = ("auccess", "auccess", "AUCCESS")
 
@@ -181,7 +182,8 @@ class DiscoveryRuns(Kind):
         "rules": figure("rules", "g"),
         "s a run": figure("wall_s", ".0f"),
     }
-    code = ("envs/probsol", "agents/probsol", "kg/rules")
+    code = ("envs/probsol", "envs/physics", "agents/probsol", "kg/rules")
+    kept = ("ProbSol's strategies of discovery", "ProbSol's discovery under other laws")
     drawn = ("solved", "solved", "tasks solved")
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
@@ -252,6 +254,7 @@ class GoalRuns(Kind):
     title = "ProbSol's study of goals and constraints"
     last = "episodes.json"
     code = FamilyRuns.code
+    kept = ("MaskablePPO on ProbSol, with knowledge", "ProbSol's goals and constraints")
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
         """Train, where the method says so, and play each task of the design once."""

@@ -46,7 +46,7 @@ def segar_case(settings: BenchSettings) -> Iterator[Measurement]:
     yield _compiling(settings.repeats)
 
 
-CASES = {"segar": Case(segar_case, title="SEGAR")}
+CASES = {"segar": Case(segar_case, title="SEGAR", code=("envs/segar", "envs/physics", "scripts/segar/bench.py"))}
 
 
 def simulated(name: str, batch: int) -> Callable[[float], float]:

@@ -21,8 +21,11 @@ from gumption.data.writing import write_json, write_text
 from gumption.envs.kg_wrapper import KGScores
 from gumption.kg import KnowledgeGraph, infer
 from gumption.kg.rules.horn import composition
+from gumption.scripts.freshness import made_with
 
 STEPS = 10_000
+#: The code whose behaviour the figures depend on: `gumption experiment --stale` tells whether it has changed.
+RESTS_ON = ("scripts/tutorial", "envs/kg_wrapper.py", "agents/advice.py", "kg/rules", "kg/scores.py")
 IDS, BOTH = ("ids",), ("ids", "scores")
 
 
@@ -145,7 +148,8 @@ if __name__ == "__main__":
         "command": f"python learn.py --seeds {chosen.seeds} --steps {chosen.steps}",
         "versions": versions() | {"stable-baselines3": version("stable-baselines3")},
         "hardware": hardware(),
-        "cpu_seconds": round(time.process_time() - started, 1),
+        "formats": made_with(RESTS_ON),
+        "took_s": round(time.process_time() - started, 1),
     }
     report(runs, chosen.out, about)
     print((chosen.out / "table.md").read_text(encoding="utf-8"))

@@ -20,6 +20,7 @@ from gumption.scripts.measurement import POLE, BenchSettings, Case, Measurement,
 SCORED, SB3_ENVS = 1024, 64  # environments of a batch with scores, and of one for Stable-Baselines3
 PIECE = 32  # steps between two looks at the clock
 FULL_STEPS = 3_000_000
+HERE = "scripts/wordcraft/bench.py"
 
 
 @settings
@@ -131,9 +132,13 @@ def kg_scores_case(settings: Settings) -> Iterator[Measurement]:
 
 
 CASES = {
-    "env": Case(env_case, Settings, "WordCraft"),
-    "train": Case(train_case, Settings, "WordCraft"),
-    "kg-scores": Case(kg_scores_case, Settings, "WordCraft"),
+    "env": Case(env_case, Settings, "WordCraft", code=("envs/wordcraft", HERE)),
+    "train": Case(
+        train_case, Settings, "WordCraft", code=("envs/wordcraft", "agents/wordcraft", "agents/learners", HERE)
+    ),
+    "kg-scores": Case(
+        kg_scores_case, Settings, "WordCraft", code=("envs/wordcraft", "envs/kg_wrapper.py", "kg/scores.py", HERE)
+    ),
 }
 
 

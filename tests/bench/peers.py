@@ -84,10 +84,10 @@ def large_case(settings: Settings) -> Iterator[Measurement]:
 
 
 CASES = {
-    "complex": Case(complex_case, Settings),
-    "recipes": Case(recipes_case, Settings),
-    "kg": Case(kg_case, Settings),
-    "large": Case(large_case, Settings),
+    "complex": Case(complex_case, Settings, code=("kg/links",)),
+    "recipes": Case(recipes_case, Settings, code=("kg/links",)),
+    "kg": Case(kg_case, Settings, code=("kg/links", "kg/store")),
+    "large": Case(large_case, Settings, code=("kg/store", "kg/graph.py")),
 }
 app = App(add_completion=False)
 

@@ -11,6 +11,7 @@ from gumption.envs.worlds import Environment, World
 from gumption.scripts import bench as cases
 from gumption.scripts import bench as command
 from gumption.scripts.bench import find_cases
+from gumption.scripts.experiment import list_stale
 from gumption.scripts.halma.bench import Settings as OfHALMA
 from gumption.scripts.kg import bench as of_graphs
 from gumption.scripts.measurement import BenchSettings, Case, Measurement, compared, markdown_tables
@@ -140,12 +141,12 @@ def stand_ins(monkeypatch):
         "env": Case(measurement, OfWordCraft, "WordCraft"),
         "halma": Case(measurement, OfHALMA, "HALMA"),
         "rules": Case(in_sections),
-        "help": Case(measurement),
+        "help": Case(measurement, code=("scripts/cli.py",)),
     }
     monkeypatch.setattr(cases, "all_cases", lambda: found)
 
 
-def test_command_prints_and_writes(stand_ins, monkeypatch, tmp_path):
+def test_command_prints_and_writes(stand_ins, monkeypatch, tmp_path, capsys):
     out, table = tmp_path / "deep" / "bench.json", tmp_path / "bench.md"
     arguments = ["--recipe-book", "some/where/book.json", "--repeats", "3", "--device", "cpu", "--total-steps", "7"]
     arguments += ["--halma-agent", "mlp", "--halma-agent", "lstm"]
@@ -158,6 +159,7 @@ def test_command_prints_and_writes(stand_ins, monkeypatch, tmp_path):
     assert (written["recipe_book"], written["halma_agent"]) == ("book.json", ["mlp", "lstm"])
     assert written["command"].startswith("gumption bench --recipe-book book.json --repeats 3")
     assert set(written) >= {"versions", "hardware", "repeats"}
+    assert written["formats"] == {}, "not all cases name their code"
     told = {case: ones[0]["details"]["settings"] for case, ones in written["cases"].items()}
     assert told["env"] == str(
         OfWordCraft(repeats=3, recipe_book="some/where/book.json", word_vectors="vectors.bin", total_steps=7)
@@ -175,7 +177,12 @@ def test_command_prints_and_writes(stand_ins, monkeypatch, tmp_path):
 
     only = CliRunner().invoke(command.app, ["help", "--out", str(out)], catch_exceptions=False)
     assert only.exit_code == 0
-    assert list(json.loads(out.read_text())["cases"]) == ["help"]
+    written = json.loads(out.read_text())
+    assert list(written["cases"]) == ["help"]
+    assert list(written["formats"]["code"]) == ["scripts/cli.py", "scripts/measurement.py"]
+    assert 0 <= written["took_s"] < 60
+    list_stale(tmp_path)
+    assert "as today" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

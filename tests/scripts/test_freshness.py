@@ -1,6 +1,10 @@
 """A saved result is older where the code that it rests on has changed its behaviour since, and says so."""
 
 import json
+import shutil
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -8,12 +12,13 @@ import pytest
 from rich.console import Console
 
 from gumption.data import InputError
-from gumption.data.provenance import versions
 from gumption.data.writing import write_json
 from gumption.scripts import freshness
+from gumption.scripts.bench import all_cases
 from gumption.scripts.experiment import known_experiments, run_experiment
-from gumption.scripts.freshness import duration, fingerprints, kept_runs, same_bits, saved_files
+from gumption.scripts.freshness import duration, fingerprints, kept_runs, made_with, same_bits, saved_files
 from gumption.scripts.results import NOT_KEPT, Condition, Experiment, Job, Kind, gather, with_saved, write_report
+from tests.bench import peers
 
 CODE = '"""About."""\n\n\ndef sides():\n    """Six."""\n    return 6  # as usual\n'
 RUN = "dice on a table"
@@ -150,6 +155,10 @@ def test_the_time_of_each_condition_is_kept(package: Path, monkeypatch: pytest.M
     assert EXPERIMENT.kind.cost(two) is None
     assert EXPERIMENT.kind.cost({**two, "wall_s": 5.0}) == 10.0, "the mean of a run, for each seed"
     assert EXPERIMENT.kind.cost({**two, "runs": {"0": {"wall_s": 1.5}, "1": {"cpu_s": 2}}}) == 3.5
+    monkeypatch.undo()
+    assert command._timed(lambda job, progress: time.sleep(0.5), None) < 0.3, "waiting is not counted"
+    work = [sys.executable, "-c", "import time\nwhile time.process_time() < 0.3: pass"]
+    assert command._timed(lambda job, progress: subprocess.run(work, check=True), None) > 0.25, "a process started is"
     assert [duration(seconds) for seconds in (40, 720, 12600)] == ["40 s", "12 min", "3.5 h"]
 
 
@@ -161,15 +170,27 @@ def test_one_command_lists_what_is_older(package: Path, monkeypatch: pytest.Monk
     results["rows"][0]["took_s"] = 7200.0
     del results["rows"][1]["took_s"]
     folder_of(package, results)
-    for folder, version in (("now", versions()["gumption"]), ("once", "0.0.1")):
-        write_json(package / "saved" / folder / "bench.json", {"command": "bench", "versions": {"gumption": version}})
+    before = {"command": "bench", "versions": {"gumption": "0.0.1"}}
+    write_json(package / "saved" / "once" / "bench.json", before)
+    changed = {**before, "formats": made_with(("dice",)), "took_s": 90.0}
+    small = {**before, "formats": made_with(("dice",), (RUN,)), "rows": [{"took_s": 90.0}, {"took_s": 30.0}]}
+    (package / "cards").mkdir()
+    (package / "cards" / "engine.py").write_text(CODE)
+    gone = {**before, "formats": made_with(("cards",))}
+    shutil.rmtree(package / "cards")
     change(package, CODE.replace("6  #", "8  #"), "b")
+    write_json(package / "saved" / "fresh" / "bench.json", {**before, "formats": made_with(("dice",)), "took_s": 90.0})
+    for name, one in (("changed", changed), ("small", small), ("gone", gone)):
+        write_json(package / "saved" / name / "bench.json", one)
     monkeypatch.setenv("COLUMNS", "150")
     command.list_stale(package / "saved")
     lines = [[cell.strip() for cell in line.split("│")] for line in capsys.readouterr().out.splitlines()]
     assert ["", "saved", "2 of 2", "older", "older code: dice/engine.py", "2.0 h for 1 of them", ""] in lines
-    assert any(line[1:4] == ["now", "all", "not known"] for line in lines)
-    assert any(line[1:4] == ["once", "all", "older"] and "(0.0.1, now " in line[4] for line in lines)
+    assert any(line[1:4] == ["once", "all", "not known"] and line[5] == "not kept" for line in lines)
+    assert ["", "fresh", "all", "as today", "", "", ""] in lines
+    assert ["", "changed", "all", "older", "older code: dice/engine.py", "2 min", ""] in lines
+    assert ["", "small", "all", "older", "older code: dice/engine.py", "2 min", ""] in lines
+    assert ["", "gone", "all", "older", "older code: cards/engine.py", "not kept", ""] in lines
     command.list_stale(package)
     assert capsys.readouterr().out.count("2 of 2") == 1, "runs are no saved results"
     monkeypatch.setattr(Thrown, "expected", lambda kind, row: 60.0)
@@ -192,3 +213,9 @@ def test_every_experiment_names_its_code_and_small_runs_that_are_kept() -> None:
 def test_the_saved_results_are_listed() -> None:
     names = {path.parent.name for path in saved_files()}
     assert {"bench-halma", "halma-volume", "segar-stress", "wordcraft-fig3"} <= names
+
+
+def test_every_case_of_the_bench_names_the_code_whose_speed_it_measures() -> None:
+    for name, case in {**all_cases(), **peers.CASES}.items():
+        assert case.code, name
+        assert fingerprints(case.code)
