@@ -1,5 +1,6 @@
 """The open-ended game of Little Alchemy: from a few basic entities make as many others as you can."""
 
+import json
 from collections.abc import Collection, Iterable, Mapping
 from os import PathLike
 from typing import Annotated, Any
@@ -197,6 +198,31 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
             made = f"makes {', '.join(new)}" if new else "makes nothing new"
             last = f"{' + '.join(self.book.labels(self._mixed[i]))} {made}"
         return discoveries(self.describe(i), int(self.reachable[i].sum()), mode, last, new)
+
+    _STATE = ("discovered", "reachable", "selection", "steps", "refusals", "refused")
+
+    def state_dict(self) -> dict[str, Any]:
+        """State for an exact resume: arrays, and the strings "rng" (JSON) and "book" (hash)."""
+        return {name: getattr(self, name).copy() for name in self._STATE} | {
+            "over": self._over.copy(),
+            "rng": json.dumps(self.np_random.bit_generator.state),
+            "book": self.book.hash,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """:raises InputError: a state of another book or number of environments."""
+        self._check_state(state, self.state_dict())
+        if state["book"] != self.book.hash:
+            raise InputError(
+                f"the saved environment has another book ({state['book'][:12]}, here {self.book.hash[:12]})"
+            )
+        if np.shape(state["discovered"]) != self.discovered.shape:
+            raise InputError(f"the saved environment has {len(state['discovered'])} games, here {self.num_envs}")
+        for name in self._STATE:
+            getattr(self, name)[...] = state[name]
+        self._over = np.array(state["over"], dtype=bool)
+        self.np_random.bit_generator.state = json.loads(state["rng"])
+        self._started = True
 
 
 class LittleAlchemyEnv(NativeEnv):

@@ -138,5 +138,4 @@ ALCHEMY = Experiment(
     "the facts of the training recipes, 64 % of all, or to all; the untried pair of known things with the highest "
     f"score is next. The learner is V-trace with one hidden layer over all that is known, {LEARNING_STEPS:,} steps, "
     "and plays as it samples.",
-    seeds=3,
 )

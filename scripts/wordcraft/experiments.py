@@ -557,7 +557,6 @@ _MIXED_2020 = (
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
     for experiment in (
-        ALCHEMY,
         Experiment(
             "wordcraft-fig2",
             "Figure 2",
@@ -646,5 +645,6 @@ EXPERIMENTS: dict[str, Experiment] = {
             "not seen the recipe of the task, so the policy learns how far to trust scores on unseen recipes.",
             base=BASE,
         ),
+        ALCHEMY,
     )
 }
