@@ -50,7 +50,8 @@ class WordCraftSetup(Setup):
         config, env = self.config, self.env
         said = tuple(getattr(config, field.name) for field in fields(KnowledgeConfig))
         key = (*said, config.cross_fit, config.word_vectors, self.device, env.book.hash, env.split.hash)
-        if key not in _latest or config.kg not in OWN or config.kg_rules:  # a person's file may have changed meanwhile
+        own = config.kg in OWN and not config.kg_rules and not config.kg_beside
+        if key not in _latest or not own:  # a person's file may have changed meanwhile
             _latest.clear()
             made = Knowledge.of_run(
                 None if config.cross_fit else kept,  # scores that are held out are not kept
