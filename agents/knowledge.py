@@ -44,9 +44,8 @@ from gumption.kg.links.nary_predictor import NarySettings
 from gumption.kg.links.predictor import LinkPredictor
 from gumption.kg.links.training_settings import TrainingSettings
 from gumption.kg.scores import VERSION, KnownFacts, RelationScores
-from gumption.kg.sources.linking import RELATIONS as LINKS
 from gumption.kg.sources.weights import WEIGHTS
-from gumption.kg.vocabulary import PROVENANCE, unknown_label
+from gumption.kg.vocabulary import LINKS, PROVENANCE, unknown_label
 
 from .advice import BINARY, INVERSE, Advice, Relation, StatedFacts, lacking, predictor_scores, scored_relations
 from .settings import OWN, KnowledgeConfig, place_name

@@ -40,6 +40,15 @@ BLANK = "urn:gumption:blank:"
 RESERVED = frozenset((LABELS, ABOUT))
 PROVENANCE = "/provenance"  # ends the name of the graph with the derivations of entailed facts
 DEFAULT_GRAPH = "default"  # the name of the graph of facts that are put in none
+SKOS = "http://www.w3.org/2004/02/skos/core#"
+# How `kg link` found an entity -> the mapping relation of SKOS (W3C, 2009): the same concept; interchangeable in some
+# uses; a broader target (a trainyard is a yard); related.
+LINKS = {
+    "exact": SKOS + "exactMatch",
+    "lemma": SKOS + "closeMatch",
+    "compound": SKOS + "broadMatch",
+    "nearest": SKOS + "relatedMatch",
+}
 RDFS_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 PREFIXES = {
     "gum": RELATION,

@@ -28,7 +28,7 @@ from annotated_types import Ge, Le
 from gumption.data import InputError
 from gumption.data.label_words import label_words, tokens, two_parts
 from gumption.data.settings import checked
-from gumption.kg.vocabulary import unknown_label
+from gumption.kg.vocabulary import LINKS, unknown_label
 
 from .weights import add_weighted
 
@@ -42,16 +42,6 @@ NEAREST_COSINE = 0.6
 Cosine = Annotated[float, Ge(-1), Le(1)]
 # Targets and labels whose cosines are in memory at a time, 64 MB.
 CHUNK, BLOCK = 1 << 14, 1 << 10
-
-SKOS = "http://www.w3.org/2004/02/skos/core#"
-# Mapping relations of SKOS (W3C, 2009): the same concept; interchangeable in some uses; a broader target (a trainyard
-# is a yard); related.
-RELATIONS = {
-    "exact": SKOS + "exactMatch",
-    "lemma": SKOS + "closeMatch",
-    "compound": SKOS + "broadMatch",
-    "nearest": SKOS + "relatedMatch",
-}
 
 _GAP = re.compile(r"[\s_-]+")
 _SENSE = re.compile(r" \([^()]+\)$")
@@ -124,7 +114,7 @@ def coverage(links: Sequence[Link]) -> dict[str, int]:
 def add_links(graph: "KnowledgeGraph", links: Iterable[Link], name: str) -> int:
     """Add links to a named graph such as "links/wordcraft/conceptnet"; returns the number of new ones.
 
-    RELATIONS gives the relation of each method; the score is the fact's weight (weights.py). With both graphs in one
+    `LINKS` gives the relation of each method; the score is the fact's weight (weights.py). With both graphs in one
     store a query follows the links from one to the other:
 
         PREFIX skos: <http://www.w3.org/2004/02/skos/core#>
@@ -137,7 +127,7 @@ def add_links(graph: "KnowledgeGraph", links: Iterable[Link], name: str) -> int:
     with `task="wordcraft/train", links="links/wordcraft/conceptnet", other="conceptnet", goal="acid rain"`.
     """
     made = [each for each in links if each.target is not None]
-    facts = [(each.label, RELATIONS[each.method], str(each.target)) for each in made]
+    facts = [(each.label, LINKS[each.method], str(each.target)) for each in made]
     return add_weighted(graph, facts, [each.score for each in made], name)
 
 
