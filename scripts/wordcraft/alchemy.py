@@ -23,7 +23,7 @@ class Options:
 
 
 def _made(steps: int) -> Any:
-    return lambda row, rows: with_interval(row["made"][str(steps)], ".0f")
+    return lambda row, rows: with_interval(row["things"][str(steps)], ".0f")
 
 
 class AlchemyRuns(Kind):
@@ -106,13 +106,13 @@ class AlchemyRuns(Kind):
         """Means over the seeds of the things made, with their intervals."""
         runs = list(found.values())
         made = {str(steps): summary([run["made"][str(steps)] for run in runs], "mean") for steps in AT}
-        return {"made": made, "wall_s": sum(run["wall_s"] for run in runs) / len(runs)}
+        return {"things": made, "wall_s": sum(run["wall_s"] for run in runs) / len(runs)}
 
     def headline(self, results: Mapping[str, Any]) -> str:
         """Things made by each player, a column for each number of steps."""
         heads = [self.named, *(f"{steps:,} steps" for steps in AT)]
         rows = [
-            [row["condition"], *(with_interval(row["made"][str(steps)], ".0f") for steps in AT)]
+            [row["condition"], *(with_interval(row["things"][str(steps)], ".0f") for steps in AT)]
             for row in results["rows"]
         ]
         return "\n".join(table(heads, rows)) + "\n"
