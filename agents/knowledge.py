@@ -457,8 +457,8 @@ def _under_words(graph: KnowledgeGraph, name: str | None, words: Sequence[str]) 
             (one, relation, other)
             for subject, relation, object_ in graph.triples(graph=each)
             if relation not in LINKS.values()
-            for one in called.get(subject) or (subject,)
-            for other in called.get(object_) or (object_,)
+            for one in called.get(subject) or {subject}
+            for other in called.get(object_) or {object_}
         )
         copy.add({fact for fact in facts if not mine.isdisjoint(fact[::2])}, graph=each)
     return copy
