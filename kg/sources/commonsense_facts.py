@@ -18,15 +18,12 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gumption.data import InputError, path
 from gumption.data.manifest import ROOT
 from gumption.data.tables import FACT
 from gumption.kg.vocabulary import Triple, unknown_label
-
-if TYPE_CHECKING:
-    from nltk.corpus.reader.wordnet import Synset, WordNetCorpusReader
 
 NAME = "commonsense-facts"
 SENSES = ROOT / "graphs" / "wordnet_senses.tsv"
@@ -43,6 +40,7 @@ LABEL = re.compile(r"[a-z0-9]+(?:[ '-][a-z0-9]+)*(?: \([a-z]+\))?")
 NO_SENSE = "-"
 
 Fact = tuple[str, str, str, str]  # subject, relation, object, origin
+Synset = Any  # nltk's, which has no types
 
 
 # ---- The file
@@ -170,7 +168,7 @@ class WordNetFacts:
     label is passed over on the way up.
     """
 
-    def __init__(self, reader: "WordNetCorpusReader", senses: Mapping[str, str], plain: Collection[str]) -> None:
+    def __init__(self, reader: Any, senses: Mapping[str, str], plain: frozenset[str]) -> None:
         """:raises InputError: a sense that WordNet does not have."""
         from nltk.corpus.reader.wordnet import WordNetError
 
@@ -221,11 +219,11 @@ class WordNetFacts:
         found |= more.difference(refused)
         return sorted(fact for fact in found if fact[0] != fact[2])
 
-    def _labels(self, synset: "Synset") -> list[str]:
+    def _labels(self, synset: Synset) -> list[str]:
         label = self.label(synset)
         return self.words.get(synset.name()) or ([label] if label else [])
 
-    def _kinds(self, synset: "Synset") -> Iterator["Synset"]:
+    def _kinds(self, synset: Synset) -> Iterator[Synset]:
         """The nearest kinds that have a label."""
         for kind in (*synset.hypernyms(), *synset.instance_hypernyms()):
             if kind.name() in TOP:
@@ -235,7 +233,7 @@ class WordNetFacts:
             else:
                 yield from self._kinds(kind)
 
-    def _parts(self, synset: "Synset") -> Iterator[Triple]:
+    def _parts(self, synset: Synset) -> Iterator[Triple]:
         for relation, wholes, parts in (
             (PART_OF, (*synset.part_holonyms(), *synset.member_holonyms()), synset.part_meronyms()),
             (MADE_OF, synset.substance_meronyms(), synset.substance_holonyms()),
@@ -244,7 +242,7 @@ class WordNetFacts:
                 yield from ((word, relation, other) for whole in wholes for other in self._labels(whole))
                 yield from ((other, relation, word) for part in parts for other in self._labels(part))
 
-    def _label(self, synset: "Synset") -> str | None:
+    def _label(self, synset: Synset) -> str | None:
         if synset.name() in self.words:
             return self.words[synset.name()][0]
         for lemma in synset.lemma_names():
@@ -263,7 +261,7 @@ def wordnet_facts(folder: Path, senses: Mapping[str, str], refused: Collection[T
     from .wordnet import opened
     from .words import WordVectors
 
-    plain = frozenset(WordVectors.load().keyed.key_to_index)
+    plain = frozenset(map(str, WordVectors.load().keyed.key_to_index))
     with opened(folder) as reader:
         return WordNetFacts(reader, senses, plain).facts(refused)
 
@@ -279,7 +277,8 @@ def make(file: Path, folder: Path) -> list[Fact]:
     from .wordnet import about, notice
 
     own = {(s, r, o) for s, r, o, origin in read(file) if origin == OWN}
-    refused = [tuple(line.split("\t")) for line in REFUSED.read_text(encoding="utf-8").splitlines()]
+    rows = (line.split("\t") for line in REFUSED.read_text(encoding="utf-8").splitlines())
+    refused = [(subject, relation, object_) for subject, relation, object_ in rows]
     made = [fact for fact in wordnet_facts(folder, read_senses(), refused) if fact not in own]
     graph = KnowledgeGraph()
     graph.add(own, graph=OWN)

@@ -102,7 +102,9 @@ class OutsideRuns(WordCraftRuns):
         given = {**job.settings, "split_seed": job.seed}
         if "kg_shuffled" in given:
             given["kg_shuffled"] = job.seed
-        config, started = TrainConfig(**given, **({"kg_only": True} if job.method == "kg_only" else {})), perf_counter()
+        if job.method == "kg_only":
+            given["kg_only"] = True
+        config, started = TrainConfig(**given), perf_counter()
         if job.method == "train":
             train_impala(config, run_dir=job.directory, progress=progress, resume=True)
             places = {name: job.settings.get(name) for name in ("recipe_book", "device")}
