@@ -469,8 +469,8 @@ def _under_words(graph: KnowledgeGraph, name: str | None, words: Sequence[str]) 
 
 def _shuffled(graph: KnowledgeGraph, name: str | None, entities: Sequence[str], seed: int) -> KnowledgeGraph:
     """A copy in memory in which the world's entities have each other's names."""
-    order = np.random.Generator(np.random.PCG64(seed)).permutation(len(entities)).tolist()
-    other = {entity: entities[int(place)] for entity, place in zip(entities, order, strict=True)}
+    order: list[int] = np.random.Generator(np.random.PCG64(seed)).permutation(len(entities)).tolist()
+    other = {entity: entities[place] for entity, place in zip(entities, order, strict=True)}
     copy = KnowledgeGraph()
     for each in [name] if name is not None else graph.graphs():
         copy.add(((other.get(s, s), r, other.get(o, o)) for s, r, o in graph.triples(graph=each)), graph=each)

@@ -132,7 +132,7 @@ class WordCraftSetup(Setup):
     def _of_validation(self, policy: Policy, draws: int, seed: int) -> tuple[dict[str, float], float]:
         """The success on validation tasks, with its interval where these are few; the share of one slot twice."""
         rows = play_tasks(Greedy(policy), self.validation_env, self.validation_tasks, draws, seed)
-        told = task_figures(rows, draws)
+        told: dict[str, Any] = dict(task_figures(rows, draws))
         ends = ("low", "high") if len(self.validation_tasks) < FEW else ()
         found = {"success": told["success"], **{end: told[end] for end in ends if told[end] is not None}}
         return {f"validation_{name}": value for name, value in found.items()}, told["same_slot_twice"]

@@ -285,10 +285,11 @@ def _with_validation(whole: Split, book: RecipeBook) -> Split:
     outside = replace(whole, test_recipes=whole.test_recipes[:0], test_tasks=whole.test_tasks[:0], left_out=None)
     inner = _cut_off(outside, book, OUTSIDE_VALIDATION, np.random.PCG64([whole.parameters["seed"], 1]))
     inner = _without_leaks(inner, book)
-    assert whole.left_out is not None
-    assert inner.left_out is not None
+    out, left_out = whole.left_out, inner.left_out
+    assert out is not None
+    assert left_out is not None
     if not len(inner.train_tasks):
-        inner = replace(outside, left_out={"train": 0, "test": 0})
+        inner, left_out = outside, {"train": 0, "test": 0}
     return replace(
         whole,
         train_recipes=inner.train_recipes,
@@ -296,9 +297,9 @@ def _with_validation(whole: Split, book: RecipeBook) -> Split:
         validation_recipes=inner.test_recipes,
         validation_tasks=inner.test_tasks,
         left_out={
-            "train": whole.left_out["train"] + inner.left_out["train"],
-            "validation": inner.left_out["test"],
-            "test": whole.left_out["test"],
+            "train": out["train"] + left_out["train"],
+            "validation": left_out["test"],
+            "test": out["test"],
         },
     )
 

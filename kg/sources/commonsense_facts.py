@@ -278,7 +278,7 @@ def make(file: Path, folder: Path) -> list[Fact]:
 
     own = {(s, r, o) for s, r, o, origin in read(file) if origin == OWN}
     rows = (line.split("\t") for line in REFUSED.read_text(encoding="utf-8").splitlines())
-    refused = [(subject, relation, object_) for subject, relation, object_ in rows]
+    refused: list[Triple] = [(subject, relation, object_) for subject, relation, object_ in rows]
     made = [fact for fact in wordnet_facts(folder, read_senses(), refused) if fact not in own]
     graph = KnowledgeGraph()
     graph.add(own, graph=OWN)

@@ -99,7 +99,7 @@ class OutsideRuns(WordCraftRuns):
         from gumption.agents.wordcraft.config import TrainConfig
         from gumption.agents.wordcraft.evaluation import load_policy, oracle, random_slots
 
-        given = {**job.settings, "split_seed": job.seed}
+        given: dict[str, Any] = {**job.settings, "split_seed": job.seed}
         if "kg_shuffled" in given:
             given["kg_shuffled"] = job.seed
         if job.method == "kg_only":
