@@ -10,8 +10,8 @@ Convention: a comment after a paragraph says where its figures are from, in thei
 
 The right side is Python. `saved(NAME, ROW, PATH)` is a figure of a row of scripts/results/NAME, `rows(NAME, WORDS)` the
 rows whose names have these words, `seeds` how many runs they have, `results(NAME)` the whole file, `counts(NAME)` those
-of a recipe book in the manifest of the data; expressions combine them. A comparison that is true stands behind "above
-90 %", and behind words of the text. A text in quotes says what no saved result has, and begins with one of `ELSEWHERE`.
+of a recipe book in the manifest of the data, `sensible(SOURCE)` a share of its blind reading; expressions combine them. A
+comparison that is true stands behind "above 90 %", and behind words of the text. A text in quotes says what no saved result has, and begins with one of `ELSEWHERE`.
 An indented line goes on with the one above it.
 
 A comment covers the text since the comment before it, or since its heading. Where a section is called Results, shows a
@@ -28,7 +28,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from gumption.data.manifest import shipped
+from gumption.data.blind_reading import READING, drawn_of, outcome, read_reading
+from gumption.data.manifest import path, shipped
 from tests.bench.tables import KINDS, PAGES, RESULTS
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -86,8 +87,16 @@ def counts(name: str) -> dict[str, int]:
     return shipped()[name].counts
 
 
+@cache
+def sensible(source: str) -> float:
+    """The share of a source's recipes that the kept reading of the book calls sensible."""
+    drawn = drawn_of(path("commonsense"))
+    found = outcome(drawn, read_reading(READING, drawn))[source]
+    return found["sensible"] / sum(found.values())
+
+
 NAMES = {
-    **{one.__name__: one for one in (counts, saved, results, rows, seeds)},
+    **{one.__name__: one for one in (counts, saved, results, rows, seeds, sensible)},
     **{one.__name__: one for one in (abs, all, any, len, max, mean, median, min, set, sorted, sum, zip)},
 }
 

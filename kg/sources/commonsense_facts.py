@@ -5,7 +5,7 @@ of its part from WordNet.
     python -m gumption.kg.sources.commonsense_facts FILE --wordnet dict      # make its facts of WordNet anew
 
 A line is a fact and its origin: subject, relation, object, origin, with tabs between. The facts of origin `own` are
-written by people in the file itself. Those of origin `wordnet` are made of the database files of WordNet 3.0 (`gumption
+written in the file itself. Those of origin `wordnet` are made of the database files of WordNet 3.0 (`gumption
 data fetch wordnet` has 3.1, whose senses have other numbers): of each word, in the sense that `wordnet_senses.tsv`
 gives, what it is a kind of, what that is a kind of, and so on; what is part of it and what it is part of; what it is
 made of.
