@@ -10,9 +10,9 @@ Convention: a comment after a paragraph says where its figures are from, in thei
 
 The right side is Python. `saved(NAME, ROW, PATH)` is a figure of a row of scripts/results/NAME, `rows(NAME, WORDS)` the
 rows whose names have these words, `seeds` how many runs they have, `results(NAME)` the whole file, `counts(NAME)` those
-of a recipe book in the manifest of the data, `sensible(SOURCE)` a share of its blind reading; expressions combine them. A
-comparison that is true stands behind "above 90 %", and behind words of the text. A text in quotes says what no saved result has, and begins with one of `ELSEWHERE`.
-An indented line goes on with the one above it.
+of a recipe book in the manifest of the data, `sensible(SOURCE)` a share of its blind reading; expressions combine them.
+A comparison that is true stands behind "above 90 %", and behind words of the text. A text in quotes says what no saved
+result has, and begins with one of `ELSEWHERE`. An indented line goes on with the one above it.
 
 A comment covers the text since the comment before it, or since its heading. Where a section is called Results, shows a
 saved table or has such a comment, each figure with a "%" or a decimal point needs a source. Generated tables and code
