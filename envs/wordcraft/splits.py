@@ -17,7 +17,7 @@ from gumption.data.settings import Seed, check, checked, checked_methods
 from gumption.data.writing import write_bytes
 from gumption.envs.split_files import SplitFormat, read_file
 
-from .recipe_book import RecipeBook, recipe_rows
+from .recipe_book import FORMER, RecipeBook, recipe_rows
 from .tasks import Depth, TaskList, enumerate_tasks, recipes_used, solved_otherwise
 
 Mode = Literal[
@@ -175,9 +175,11 @@ class Split:
     def check_book(self, book: RecipeBook, where: str = "split") -> None:
         """:raises InputError: unless the split was made for this book."""
         if self.book_hash != book.hash:
+            former = FORMER.get(self.book_hash)
             raise InputError(
                 f"{where}: made for the recipe book {self.book_name} ({self.book_hash[:12]}), "
                 f"not for {book.name} ({book.hash[:12]}); make a split of this book"
+                + (f", or give recipe_book={former!r}" if former else "")
             )
 
     def _content(self) -> dict[str, Any]:

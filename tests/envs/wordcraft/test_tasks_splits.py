@@ -508,3 +508,9 @@ def test_any_split_covers_and_separates(book, seed, ratio, mode):
     parts = [{tuple(row) for row in split.of("recipes", part).tolist()} for part in PARTS]
     assert len(set().union(*parts)) == sum(map(len, parts)) == 35
     assert not set(facts(book, partition="train", split=split)) & set(facts(book, partition="test", split=split))
+
+
+def test_a_split_of_the_first_edition_names_it():
+    split = make_split(RecipeBook.load("commonsense-1"))
+    with pytest.raises(InputError, match=r"make a split of this book, or give recipe_book='commonsense-1'"):
+        split.check_book(RecipeBook.load("commonsense"))
