@@ -130,8 +130,11 @@ class KnowledgeConfig(RunConfig):
     :ivar kg_scores: the relations whose scores are used, with commas between; without any, those of three parties where
         the knowledge has them, else all.
     :ivar kg_calibrated: log-ratios to chance, or the raw scores of the link predictor.
-    :ivar kg_rank, kg_epochs, kg_n3, kg_reciprocal: of ComplEx, where it is fitted; see `gumption kg fit`. Without
-        kg_reciprocal its objective is that of Jiang et al. (2020), equation 2.
+    :ivar kg_rank: of ComplEx, where it is fitted; see `gumption kg fit`.
+    :ivar kg_epochs: of its fit.
+    :ivar kg_n3: the weight of its regulariser.
+    :ivar kg_reciprocal: whether it has a vector for each relation's inverse; without, its objective is that of Jiang et
+        al. (2020), equation 2.
     :ivar kg_seed: of the predictors that are fitted.
     """
 

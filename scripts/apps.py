@@ -43,7 +43,7 @@ from gumption.data.writing import check_writable
 FLAGS = {
     "kg_calibrated": "!raw",
     "kg_fit": "kg-fit/--kg-lookup",
-    "kg_reciprocal": "kg-reciprocal/--no-kg-reciprocal",
+    "kg_reciprocal": "!no-kg-reciprocal",
     "kg_relations": "relation",
     "kg_scores": "scores",
     "overrides": "set",

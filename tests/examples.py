@@ -348,6 +348,9 @@ class Examples:
             "envs.wordcraft.WordCraftVectorEnv.set_up": {
                 "options": lambda: {"goal": "mud", "table": ["water", "earth"]}
             },
+            "envs.wordcraft.LittleAlchemyVectorEnv.load_state_dict": {
+                "state": lambda: self.objects[wordcraft.LittleAlchemyVectorEnv]().state_dict()
+            },
             "envs.wordcraft.LittleAlchemyVectorEnv.set_up": {"options": lambda: {"discovered": ["mud"]}},
             **gradual_examples.SPECIAL,
             **segar_examples.SPECIAL,

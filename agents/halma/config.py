@@ -9,7 +9,7 @@ from annotated_types import Ge, Le, MultipleOf
 from gumption.agents.learners.parameters import MPOParameters, ReplayParameters, TD3Parameters
 from gumption.agents.settings import KnowledgeConfig, Overrides, RunConfig, by_name
 from gumption.data import InputError
-from gumption.data.settings import Count, InnerShare, NonNegative, Positive, Seed, Size, Whole, settings, unknown
+from gumption.data.settings import Count, InnerShare, NonNegative, Positive, Seed, Size, Whole, settings, shown, unknown
 from gumption.envs.halma.maze import Images, MeanBranches, MeanDepth, NumMazes, Panels
 from gumption.envs.halma.rules import RULES, OptLen, PanelsEqual, Rules, Side
 from gumption.envs.halma.visual import DIGITS
@@ -131,7 +131,7 @@ class HALMAConfig(MazeConfig, KnowledgeConfig):
             )
         if self.painter != DIGITS and (self.agent not in VISUAL or self.agent == "space"):
             sees = "symbols" if self.agent not in VISUAL else "what its model was pretrained on, handwritten digits"
-            raise InputError(f"painter={self.painter!r} is for agents with a CNN; {self.agent} sees {sees}")
+            raise InputError(f"painter={shown(self.painter)} is for agents with a CNN; {self.agent} sees {sees}")
         if self.side > 10 and self.agent in VISUAL and self.painter == DIGITS:
             raise InputError(
                 f"side is {self.side}: handwritten digits show distances up to 9; {self.agent} sees panels, so give a "

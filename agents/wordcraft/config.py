@@ -50,7 +50,7 @@ class Learner:
     reduction: Reduction = "sum"
     key_size: Size = 300
     value_size: Size = 300
-    value_layers: Literal[1, 2] = 1
+    value_layers: Annotated[int, Ge(1), Le(2)] = 1
     hidden_size: Size = 300
     encoder_size: Annotated[int, Ge(0), Le(65_536)] = 0
     dropout: SmallShare = 0.0

@@ -4,8 +4,6 @@ A network takes env ids (0 is nothing): goal (B,), table (B, S), selection (B,),
 feature vectors of all entities, so only ids travel.
 """
 
-from typing import Literal
-
 import torch
 from torch import nn
 from torch.nn import functional
@@ -70,7 +68,7 @@ class SelfAttentionActorCritic(nn.Module):
         value_size: Size = 300,
         weights: Weights = "softmax",
         gated: bool = False,
-        value_layers: Literal[1, 2] = 2,
+        value_layers: int = 2,
     ) -> None:
         """
         :param weights: how alpha^T W(x) is read: "softmax", an attention-weighted mean over the table, or "logits".

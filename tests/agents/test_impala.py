@@ -265,7 +265,8 @@ def test_intermediates_are_rewarded_where_there_are_some(configure) -> None:
 def test_no_option_is_left_out_above() -> None:
     learner = {*LEARNER_CHANGES, "hidden_size"}
     assert learner == {field.name for field in fields(Learner)}
-    elsewhere = {"recipe_book", "word_vectors", "preset", "overrides", "device", "world", "subgoal_rewards", "kg_rules"}
+    elsewhere = {"recipe_book", "word_vectors", "preset", "overrides", "device", "world", "subgoal_rewards"}
+    elsewhere |= {"kg_rules", "kg_beside", "kg_shuffled"}
     assert {*CHANGES, *KG_CHANGES} | elsewhere == {field.name for field in fields(TrainConfig)}
 
 

@@ -20,7 +20,7 @@ from gumption.scripts import experiment as command
 from gumption.scripts.experiment import find_experiment, make_jobs, run_jobs
 from gumption.scripts.freshness import RESULTS
 from gumption.scripts.results import Job, gather, slug, write_report
-from gumption.scripts.wordcraft import experiments as of_wordcraft
+from gumption.scripts.wordcraft import outside as of_wordcraft
 from gumption.scripts.wordcraft.experiments import EXPERIMENTS, KIND, PAPER_SCORES, WordCraftRuns, what_learning_adds
 
 ENTITIES = {f"thing{i}": {"id": i, "recipes": [[f"thing{i - 2}", f"thing{i - 1}"]] if i > 1 else []} for i in range(32)}
@@ -225,8 +225,8 @@ def test_beside_each_guided_agent_is_what_its_knowledge_does_alone(name):
 def test_jobs_that_look_into_a_run_are_given_it_and_come_last(tmp_path):
     jobs = make_jobs(EXPERIMENTS["wordcraft-fig3"], {"total_steps": 100}, [0, 1], tmp_path)
     one = next(job for job in jobs if job.method == "without_kg" and job.seed == 1)
-    assert one.label == "training-facts KG, both scores, KG taken away, 8 distractors"
-    assert one.source == tmp_path / "training-facts-kg-both-scores-8-distractors" / "seed-1"
+    assert one.label == "training-facts KG, both scores, cross-fitted, KG taken away, 8 distractors"
+    assert one.source == tmp_path / "training-facts-kg-both-scores-cross-fitted-8-distractors" / "seed-1"
     ran = [job for job, _ in run_jobs(list(reversed(jobs)), 1, stand_in)]
     assert [job.source is None for job in ran] == sorted((job.source is None for job in jobs), reverse=True)
 

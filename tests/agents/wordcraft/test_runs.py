@@ -158,7 +158,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "split": ({"split": "by_moon"}, "split is 'by_moon'"),
     "empty part": ({"train_ratio": 0.99}, "leaves test_tasks empty"),
     "ratio": ({"train_ratio": 1.5}, r"train_ratio is 1\.5; it is a number above 0 and at most 1"),
-    "depth": ({"depth": 4}, "depth is 4; it is a whole number from 1 to 3"),
+    "depth": ({"depth": 7}, "depth is 7; it is a whole number from 1 to 6"),
     "distractors": ({"num_distractors": 100}, "num_distractors is 100"),
     "device": ({"device": "abacus"}, "device 'abacus' cannot be used"),
 }
@@ -333,7 +333,7 @@ def test_another_book_is_refused_by_its_hash(finished: RunResult, where: dict[st
         ({"draws": 0}, "draws is 0"),
         ({"seed": -1}, "seed is -1; it is a whole number, at least 0"),
         ({"partition": "tests"}, "partition is 'tests'; it can be train, validation, test, all"),
-        ({"depth": 0}, "depth is 0; it is a whole number from 1 to 3"),
+        ({"depth": 0}, "depth is 0; it is a whole number from 1 to 6"),
         ({"num_distractors": -1}, "num_distractors is -1"),
         ({"device": "cpu"}, "this policy is in memory"),
         ({"recipe_book": "commonsense"}, "this policy is in memory"),

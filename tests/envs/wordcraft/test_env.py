@@ -317,7 +317,7 @@ def test_bad_reset_options(book, options, message):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"depth": 4}, "depth is 4; it is a whole number from 1 to 3"),
+        ({"depth": 7}, "depth is 7; it is a whole number from 1 to 6"),
         ({"depth": "1"}, "depth is '1'; it is a whole number"),
         ({"num_distractors": 1.5}, "num_distractors is 1.5; it is a whole number"),
         ({"num_distractors": 40}, "num_distractors is 40; .* lies between 0 and 25"),

@@ -8,11 +8,14 @@ import pytest
 import gumption.envs.wordcraft
 from gumption.data import InputError
 from gumption.envs.wordcraft import facts, recipe_facts
+from gumption.envs.wordcraft.splits import PARTS
 from gumption.kg import KnowledgeGraph
 from gumption.kg.store.shapes import Report, Violation, validate
 
 SHAPES = Path(gumption.envs.wordcraft.__file__).with_name("shapes.ttl")
-ENTITY = "an entity is a name and no recipe, and has the relations combinesWith and componentOf only"
+ENTITY = (
+    "an entity is a name and no recipe, and has the relations combinesWith, componentOf and those of commonsense only"
+)
 INGREDIENTS = "a recipe has one or two ingredients, and they are entities"
 PRODUCT = "a recipe has a product, and it is an entity"
 RECIPE = "a recipe is a node recipe:A+B that has ingredients and products only"
@@ -43,7 +46,7 @@ def test_what_the_world_states_has_its_shapes(world):
 @pytest.mark.parametrize("split", ["by_recipe", "by_goal"])
 def test_so_do_the_parts_of_the_shipped_book(split):
     graph = KnowledgeGraph()
-    for part in ("train", "test"):
+    for part in PARTS:
         graph.add(facts(partition=part, split=split), graph=part)
         graph.add(recipe_facts(partition=part, split=split), graph=f"{part}/recipes")
     report = validate(graph, SHAPES)

@@ -269,7 +269,7 @@ def test_what_does_not_stand_beside_each_other_is_refused(run, no_pictures, tmp_
             "--preset is for WordCraft's experiments; halma-table1 has no use for it",
         ),
         (("halma-table1", "--total-steps", "9"), "--total-steps is for WordCraft's experiments"),
-        (("halma-quick", "--recipe-book", "x.tsv"), "--recipe-book is for WordCraft's experiments"),
+        (("halma-quick", "--recipe-book", "x.tsv"), "--recipe-book is for WordCraft's experiment"),
         (("halma-quick", "--facts", "x"), "--facts is for link prediction; halma-quick has no use for it"),
         (("wordcraft-fig2", "--episodes", "3"), "--episodes is for HALMA's experiments; wordcraft-fig2 has no use"),
         (("wordcraft-fig2", "--setting", "MLP"), "wordcraft-fig2 has no 'MLP'; it has random features, 1 distractor"),
