@@ -180,8 +180,10 @@ def test_every_headline_is_shown_once() -> None:
     benches = [("bench", path.parent.name) for path in RESULTS.glob("*/bench.md")]
     headlines = [
         ("results", name)
-        for name in ("little-alchemy", "wordcraft-fig2", "wordcraft-fig3")
-        + (*HALMA_TABLES, *GRADUAL_TABLES, *SEGAR_TABLES, *PROBSOL_TABLES)
+        for name in (
+            *("little-alchemy", "wordcraft-fig2", "wordcraft-fig3"),
+            *(*HALMA_TABLES, *GRADUAL_TABLES, *SEGAR_TABLES, *PROBSOL_TABLES),
+        )
     ]
     assert shown == sorted(
         [

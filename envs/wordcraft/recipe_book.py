@@ -13,7 +13,7 @@ from gumption import data
 from gumption.data import InputError
 from gumption.data.errors import nearest
 from gumption.data.recipe_files import entities_of, read_recipe_table, read_recipes_json, read_recipes_tsv
-from gumption.data.settings import check, checked
+from gumption.data.settings import Count, check, checked
 
 PAD = 0  # "nothing" in every array of env ids; entity i of a book has the env id i + 1
 MAX_ENTITIES = 32_000  # env ids are int16
@@ -253,7 +253,8 @@ class RecipeBook:
         table[0] = False
         return table.reshape(-1)
 
-    def goes_into(self, mixes: int) -> np.ndarray:
+    @checked
+    def goes_into(self, mixes: Count) -> np.ndarray:
         """((N+1)**2,) bool, index product * (N+1) + x: so many mixes can be enough to make the product of x and other
         things."""
         while len(self._goes_into) < mixes:
