@@ -169,11 +169,8 @@ class TrainConfig(GuidedConfig):
     @classmethod
     def begun_with(cls, value: Mapping[str, Any], run_dir: Path) -> Mapping[str, Any]:
         """A run that was begun with a former edition of the shipped book has that one."""
-        if (
-            not isinstance(value, Mapping)
-            or value.get("recipe_book") not in SHIPPED
-            or not (run_dir / MANIFEST).is_file()
-        ):
+        shipped = isinstance(value, Mapping) and value.get("recipe_book") in SHIPPED
+        if not shipped or not (run_dir / MANIFEST).is_file():
             return value
         book = read_sealed(run_dir / MANIFEST).get("recipe_book", {})
         return {**value, "recipe_book": FORMER.get(book.get("sha256"), value["recipe_book"])}
