@@ -33,7 +33,7 @@ from gumption.scripts.apps import check_option
 from tests.test_bad_settings import modules
 from tests.test_kills import BOOK
 
-SEED, COUNT, QUICK = 32, 600, 30
+SEED, COUNT, QUICK = 32, 600, 12
 LONGEST_S = 10
 #: Lines that make what the others read, in this order.
 MAKERS = """

@@ -124,6 +124,7 @@ def test_what_an_agent_has_learned_of_the_grammar(tmp_path):
 jump = Primitive("jump", 2, lambda mazes: mazes.ahead(2))
 
 
+@pytest.mark.slow
 def test_hitmaps_and_grammar_of_a_world_of_other_rules(tmp_path):
     rules = Rules(side=12, primitives=f"0,1,5,{__name__}:jump")
     walls = np.zeros((4, 11), dtype=np.int8)

@@ -194,6 +194,7 @@ def test_too_little_to_classify_is_told(count: int, labels: int) -> None:
 # ---- all of it
 
 
+@pytest.mark.slow
 def test_the_probe_of_a_real_world(mazes: Mazes, painter: PanelPainter, tmp_path: Path) -> None:
     told = linear_probe(BrightestPixel(), mazes, painter, panels=40)
     again = linear_probe(BrightestPixel(), mazes, painter, panels=40)

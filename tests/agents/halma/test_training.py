@@ -97,7 +97,9 @@ def lesson(config: HALMAConfig) -> Replay:
 QUICK = (("learning_rate", 1e-3), ("critic_learning_rate", 1e-3), ("reward_scale", 0.05), ("target_rate", 0.97))
 
 
-@pytest.mark.parametrize(("learner", "more"), [("mpo", ()), ("td3", QUICK)], ids=LEARNERS)
+@pytest.mark.parametrize(
+    ("learner", "more"), [("mpo", ()), pytest.param("td3", QUICK, marks=pytest.mark.slow)], ids=LEARNERS
+)
 def test_values_and_choices_come_to_what_the_equations_say(learner, more):
     config = lesson_config(learner, 64, 32, *more)
     torch.manual_seed(0)
@@ -305,7 +307,7 @@ def test_without_knowledge_a_guided_agent_is_its_network():
     "config",
     [
         tiny(),
-        tiny(learner="td3", objective="episode", episodes=9),
+        pytest.param(tiny(learner="td3", objective="episode", episodes=9), marks=pytest.mark.slow),
         pytest.param(tiny("lstm"), marks=pytest.mark.slow),
         pytest.param(tiny(guided=True, guide_interval=4), marks=pytest.mark.slow),
         pytest.param(tiny("cnn+mlp", panels="fixed", episodes=9), marks=pytest.mark.slow),
