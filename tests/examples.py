@@ -344,6 +344,7 @@ class Examples:
             "envs.wordcraft.add_memory": {"graph": graph, "memory": self.objects[wordcraft.Memory]},
             "envs.wordcraft.memory_facts": {"memory": self.objects[wordcraft.Memory]},
             "envs.wordcraft.memory_evidence": {"memory": self.objects[wordcraft.Memory]},
+            "envs.wordcraft.Split.of": {"kind": lambda: "tasks", "part": lambda: "train"},
             "envs.wordcraft.RecipeBook.goes_into": {"mixes": lambda: 1},
             "envs.wordcraft.RecipeBook.only": {"recipes": lambda: book().recipes[:1]},
             "envs.wordcraft.WordCraftVectorEnv.load_state_dict": {"state": lambda: wordcraft_batch().state_dict()},

@@ -107,8 +107,14 @@ class RecipeBook:
         """The same entities with some of the recipes alone, in the same order.
 
         :param recipes: (n, 3) rows of `recipes`.
+        :raises InputError: other rows.
         """
-        rows = recipe_rows(self, *(recipes.T + 1))
+        place = {tuple(row): at for at, row in enumerate(self.recipes.tolist())}
+        are_rows = isinstance(recipes, np.ndarray) and recipes.ndim == 2 and recipes.dtype.kind in "iu"
+        found = [place.get(tuple(row)) for row in recipes.tolist()] if are_rows else []
+        if not found or None in found:
+            raise InputError(f"these are no recipes of the book {self.name}: give rows of its `recipes`")
+        rows = np.unique(np.array(found, dtype=np.int64))
         if len(rows) == len(self):
             return self
         rows = rows[np.argsort(self.book_order[rows], kind="stable")]

@@ -13,7 +13,7 @@ from annotated_types import Gt, Le
 
 from gumption.data import InputError, Note
 from gumption.data.recipe_files import FAMILY, family_of
-from gumption.data.settings import Seed, check, checked, checked_methods
+from gumption.data.settings import Seed, check, checked, checked_methods, shown
 from gumption.data.writing import write_bytes
 from gumption.envs.split_files import SplitFormat, read_file
 
@@ -125,7 +125,12 @@ class Split:
         return parts and np.concatenate([self.of("recipes", part) for part in parts])
 
     def of(self, kind: Kind, part: str) -> np.ndarray:
-        """The recipes or tasks of one of `PARTS`; none of a part that the split does not have."""
+        """The recipes or tasks of one of `PARTS`; none of a part that the split does not have.
+
+        :raises InputError: no such part.
+        """
+        if part not in PARTS:
+            raise InputError(f"part is {shown(part)}; it can be {', '.join(PARTS)}")
         found = getattr(self, f"{part}_{kind}")
         return getattr(self, f"train_{kind}")[:0] if found is None else found
 

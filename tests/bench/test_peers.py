@@ -266,6 +266,7 @@ def test_a_server_that_does_not_start_is_told(tmp_path):
 
 @pytest.mark.slow
 def test_the_case_is_all_of_it_on_one_thread(monkeypatch, tmp_path, capsys, sets):
+    gc.unfreeze()  # what is frozen while tests run
     threads, frozen, training_rows = [], [], training.training_rows
 
     def few():
