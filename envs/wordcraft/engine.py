@@ -354,20 +354,21 @@ class WordCraftEngine:
         made = book.single[pairs]
         many = np.flatnonzero(made < 0)
         if len(many):
-            at = columns[many]
-            unmade = np.where(self.wanted_made[:, at], np.int16(PAD), self.wanted[:, at]).T
-            made[many] = book.choose(made[many], self.goal[at], unmade)
+            made[many] = self._chosen(book, made[many], columns[many])
         return made
+
+    def _chosen(self, book: RecipeBook, codes: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """(n,) which of its products each pair makes, of pairs with several in a book."""
+        unmade = np.where(self.wanted_made[:, columns], np.int16(PAD), self.wanted[:, columns]).T
+        return book.choose(codes, self.goal[columns], unmade)
 
     def _add_products(self, columns: np.ndarray, product: np.ndarray) -> None:
         """Rewards and new table entries of the environments whose mix made something; `product` holds look-up codes."""
         goal = self.goal[columns]
         many = np.flatnonzero(product < 0)
         if len(many):
-            where = columns[many]
-            unmade = np.where(self.wanted_made[:, where], np.int16(PAD), self.wanted[:, where]).T
-            product[many] = self.known.choose(product[many], goal[many], unmade)
-            self.product[where] = product[many]
+            product[many] = self._chosen(self.known, product[many], columns[many])
+            self.product[columns[many]] = product[many]
         won = product == goal
         self.success[columns[won]] = True
         self.reward[columns[won]] = 1.0

@@ -109,12 +109,11 @@ class RecipeBook:
         :param recipes: (n, 3) rows of `recipes`.
         :raises InputError: other rows.
         """
-        place = {tuple(row): at for at, row in enumerate(self.recipes.tolist())}
-        are_rows = isinstance(recipes, np.ndarray) and recipes.ndim == 2 and recipes.dtype.kind in "iu"
-        found = [place.get(tuple(row)) for row in recipes.tolist()] if are_rows else []
-        if not found or None in found:
+        are_rows = isinstance(recipes, np.ndarray) and recipes.ndim == 2 and recipes.shape[1] == 3
+        ids = recipes if are_rows and recipes.dtype.kind in "iu" else self.recipes[:0]
+        rows = np.unique(recipe_rows(self, *(ids.T + 1)).clip(max=len(self) - 1))
+        if not len(rows) or not np.array_equal(self.recipes[rows], np.unique(ids, axis=0)):
             raise InputError(f"these are no recipes of the book {self.name}: give rows of its `recipes`")
-        rows = np.unique(np.array(found, dtype=np.int64))
         if len(rows) == len(self):
             return self
         rows = rows[np.argsort(self.book_order[rows], kind="stable")]

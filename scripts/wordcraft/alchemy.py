@@ -8,7 +8,9 @@ from typing import Annotated, Any, ClassVar
 import typer
 
 from gumption.data.settings import settings
-from gumption.scripts.results import Condition, Experiment, Job, Kind, number, seeds, summary, table, with_interval
+from gumption.scripts.results import Condition, Experiment, Job, number, seeds, summary, table, with_interval
+
+from .experiments import BookRuns
 
 AT = (100, 500, 1_000, 2_000)  # steps, two a mix
 GAMES = 10
@@ -26,7 +28,7 @@ def _made(steps: int) -> Any:
     return lambda row, rows: with_interval(row["things"][str(steps)], ".0f")
 
 
-class AlchemyRuns(Kind):
+class AlchemyRuns(BookRuns):
     """Games of the players, and of a learner after its training."""
 
     title = "WordCraft's experiment on the open-ended game"
@@ -39,14 +41,15 @@ class AlchemyRuns(Kind):
         **{f"things after {steps:,} steps": _made(steps) for steps in AT},
         "wall s": lambda row, rows: number(row["wall_s"], ".0f"),
     }
-    rests_on: ClassVar = {"scores": "gumption.kg.scores:VERSION", "splits": "gumption.envs.wordcraft.splits:SCHEMA"}
     code = (
         "envs/wordcraft/little_alchemy.py",
         "agents/wordcraft/alchemy.py",
+        "agents/knowledge.py",
         "agents/learners/impala.py",
         "agents/policy.py",
+        "kg/scores.py",
+        "kg/links",
     )
-    kept = ("V-trace on WordCraft, with knowledge",)
 
     def settings(self, options: Options, device: str) -> dict[str, Any]:
         return {"recipe_book": options.recipe_book, "device": device}

@@ -43,8 +43,6 @@ from gumption.scripts.results import (
     with_interval,
 )
 
-from .alchemy import ALCHEMY
-
 _ACROSS = ("random", "oracle", "kg_only", "person")  # methods whose success is drawn across the curves
 _METHODS = {
     "kg_only": "KG only: the choice with the highest sum of the KG's scores, nothing is learned.",
@@ -97,7 +95,28 @@ def _target(row: Row, rows: Sequence[Row]) -> str:
     return f"{row['target']:.2f} {'met' if row['success']['mean'] >= row['target'] else 'missed'}"
 
 
-class WordCraftRuns(Kind):
+class BookRuns(Kind):
+    """Runs in the world of a recipe book."""
+
+    rests_on: ClassVar = {"scores": "gumption.kg.scores:VERSION", "splits": "gumption.envs.wordcraft.splits:SCHEMA"}
+    kept = ("V-trace on WordCraft, with knowledge",)
+
+    def older(self, results: Mapping[str, Any]) -> dict[str, list[Row]]:
+        """See `Kind`; so is a result of a former edition of the shipped book that has this name no more."""
+        from gumption.envs.wordcraft.recipe_book import FORMER
+
+        found = super().older(results)
+        book = results.get("recipe_book", "")
+        if (today := FORMER.get(results.get("recipe_book_hash", ""), book)) == book:
+            return found
+        also = {row["condition"]: f" and {told}" for told, rows in found.items() for row in rows}
+        edition, of_edition = f"a former edition of the recipe book, which is called {today} now", {}
+        for row in results["rows"]:
+            of_edition.setdefault(edition + also.get(row["condition"], ""), []).append(row)
+        return of_edition
+
+
+class WordCraftRuns(BookRuns):
     """WordCraft's experiments."""
 
     title = "WordCraft's experiments"
@@ -116,7 +135,6 @@ class WordCraftRuns(Kind):
         "2020 code": figure("measured_2020", ".3f"),
         "target": _target,
     }
-    rests_on: ClassVar = {"scores": "gumption.kg.scores:VERSION", "splits": "gumption.envs.wordcraft.splits:SCHEMA"}
     code = (
         "envs/wordcraft",
         "agents/wordcraft",
@@ -126,22 +144,7 @@ class WordCraftRuns(Kind):
         "kg/scores.py",
         "kg/links",
     )
-    kept = ("V-trace on WordCraft, with knowledge",)
     shown = ("seeds", "success (95 % interval)", "2020 code", "target")
-
-    def older(self, results: Mapping[str, Any]) -> dict[str, list[Row]]:
-        """See `Kind`; so is a result of a former edition of the shipped book that has this name no more."""
-        from gumption.envs.wordcraft.recipe_book import FORMER
-
-        found = super().older(results)
-        book = results.get("recipe_book", "")
-        if (today := FORMER.get(results.get("recipe_book_hash", ""), book)) == book:
-            return found
-        also = {row["condition"]: f" and {told}" for told, rows in found.items() for row in rows}
-        edition, of_edition = f"a former edition of the recipe book, which is called {today} now", {}
-        for row in results["rows"]:
-            of_edition.setdefault(edition + also.get(row["condition"], ""), []).append(row)
-        return of_edition
 
     def settings(self, options: Options, device: str) -> dict[str, Any]:
         """Recipe book, preset and device, and the other options given."""
@@ -645,6 +648,5 @@ EXPERIMENTS: dict[str, Experiment] = {
             "not seen the recipe of the task, so the policy learns how far to trust scores on unseen recipes.",
             base=BASE,
         ),
-        ALCHEMY,
     )
 }

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gumption.data.recipe_files import family_of
 from gumption.data.sealed import read_sealed, write_sealed
 from gumption.scripts.results import (
     Condition,
@@ -32,6 +33,7 @@ from gumption.scripts.results import figure as figure_of
 from gumption.scripts.results import seeds as seeds_of
 
 from . import experiments as of_paper
+from .alchemy import ALCHEMY
 from .experiments import WordCraftRuns
 
 NAME, GRAPH, RULES = "wordcraft-outside", "commonsense-facts", "linked"
@@ -87,8 +89,7 @@ class OutsideRuns(WordCraftRuns):
         from gumption.envs.wordcraft import RecipeBook
 
         book = RecipeBook.load(jobs[0].settings["recipe_book"]) if jobs else None
-        origins = getattr(book, "origins", None) or ()
-        families = any(origin.startswith("family:") for origin in origins)
+        families = book is not None and any(map(family_of, book.origins or ()))
         return [job for job in jobs if families or job.settings["split"] != "by_family"]
 
     def run(self, job: Job, progress: bool) -> None:
@@ -163,10 +164,8 @@ class OutsideRuns(WordCraftRuns):
                 label = short(row, panel)
                 cells.setdefault(label, {})[panel] = with_interval(row["success"])
                 if label.removesuffix(ALONE) in (OUTSIDE, TRAIN, BOTH):
-                    for part in ("entailed", "others"):
-                        name = f"{label}: {'recipes that it entails' if part == 'entailed' else 'the others'}"
-                        name = name.replace("it entails", "outside entails")
-                        cells.setdefault(name, {})[panel] = with_interval(row[part])
+                    for part, words in (("entailed", "recipes that outside entails"), ("others", "the others")):
+                        cells.setdefault(f"{label}: {words}", {})[panel] = with_interval(row[part])
         return by_panel("agent", cells, list(panels(results)))
 
 
@@ -298,6 +297,7 @@ def _finish(first: Mapping[str, Path], folder: Path) -> list[str]:
 
 EXPERIMENTS = {
     **of_paper.EXPERIMENTS,
+    ALCHEMY.name: ALCHEMY,
     NAME: Experiment(
         NAME,
         "-",

@@ -15,7 +15,7 @@ from gumption.data import InputError
 from gumption.envs.wordcraft import LittleAlchemyVectorEnv, RecipeBook
 from gumption.scripts.results import Job
 from gumption.scripts.wordcraft import alchemy
-from gumption.scripts.wordcraft.experiments import EXPERIMENTS
+from gumption.scripts.wordcraft.outside import EXPERIMENTS
 
 
 def game(book: RecipeBook, games: int = 4, **settings: Any) -> LittleAlchemyVectorEnv:
