@@ -74,9 +74,13 @@ def recipe_facts(
 ) -> Iterator[Triple]:
     """Recipes as nodes, one per unordered pair: (recipe:fire+water, hasIngredient, fire), (.., hasProduct, steam).
 
-    Arguments, order and what "test" means are those of `facts`.
+    Arguments and order are those of `facts`; so is what "test" means, but a node has its ingredients in each part that
+    has a product of it, since without them the part would not say which recipe it is.
     """
-    return _of_part(node_facts, recipe_book, partition, split, train_ratio, split_seed, fit_validation)
+    found = set(_of_part(node_facts, recipe_book, partition, split, train_ratio, split_seed, fit_validation))
+    nodes = {node for node, relation, _ in found if relation == HAS_PRODUCT}
+    every = node_facts(book := RecipeBook.load(recipe_book), book.recipes)
+    return iter(sorted(found | {fact for fact in every if fact[0] in nodes and fact[1] == HAS_INGREDIENT}))
 
 
 def binary_facts(book: Named, recipes: np.ndarray) -> set[Triple]:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gumption.data import InputError
+from gumption.envs import worlds
 from gumption.envs.wordcraft import RecipeBook, Split, enumerate_tasks, facts, make_split, recipe_facts
 from gumption.envs.wordcraft import tasks as tasks_module
 from gumption.envs.wordcraft.split_check import check_split
@@ -457,10 +458,14 @@ def test_facts_leak_nothing(alchemy, mode, stated):
     )
     for part in (train, held, test, everything):
         assert part == sorted(set(part))
-    assert len(train) + len(held) + len(test) == len(everything)
+    # A recipe node that has products of two parts has its ingredients in both.
+    shared = [(set(train) & set(held)), (set(train) | set(held)) & set(test)]
+    assert {relation for facts_of_two in shared for _, relation, _ in facts_of_two} <= {"hasIngredient"}
+    assert stated is recipe_facts or not any(shared)
+    assert len(train) + len(held) + len(test) - sum(map(len, shared)) == len(everything)
     assert set(train) | set(held) | set(test) == set(everything)
     last = list(stated(alchemy, partition="train", split=mode, split_seed=2, fit_validation=True))
-    assert last == sorted(train + held)
+    assert last == sorted({*train, *held})
     assert list(stated(alchemy, partition="test", split=mode, split_seed=2, fit_validation=True)) == test
     implied = set()
     for a, b, c in split.train_recipes.tolist():
@@ -472,6 +477,16 @@ def test_facts_leak_nothing(alchemy, mode, stated):
             implied |= {(node, "hasIngredient", x), (node, "hasIngredient", y), (node, "hasProduct", z)}
     assert set(train) == implied
     assert list(stated(alchemy, partition="train", split=split)) == train
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_recipe_of_the_test_is_asked_for_leaks_whole(alchemy, mode):
+    split = make_split(alchemy, mode, 0.8, seed=2)
+    rows = {part: {tuple(row) for row in split.of("recipes", part).tolist()} for part in PARTS}
+    asked = worlds.find("wordcraft").asked("test", recipe_book=alchemy, split=split)
+    recipes = {tuple(fact[1:]) for fact in asked if fact[0] == "makes"}
+    wanted = rows["test"] - rows["train"] - rows["validation"]
+    assert recipes == {(*sorted(alchemy.entities[i] for i in (a, b)), alchemy.entities[c]) for a, b, c in wanted}
 
 
 def test_facts_of_a_small_book(book):
