@@ -435,3 +435,13 @@ def without_glove(experiment):
     """The experiment without the conditions that read word vectors."""
     kept = {label: one for label, one in experiment.conditions.items() if one.settings.get("features") != "glove"}
     return replace(experiment, conditions=kept)
+
+
+@pytest.mark.parametrize(("book", "shown"), [("alchemy2.json", "0.414"), ("commonsense", "-"), ("mine.tsv", "-")])
+def test_figures_of_the_2020_book_stand_beside_that_book_alone(book, shown):
+    saved = json.loads((RESULTS / "wordcraft-fig3" / "results.json").read_text())
+    row = {**saved["rows"][0], "measured_2020": 0.414, "target": 0.5}
+    row["settings"] = {**row["settings"], "recipe_book": book}
+    columns = EXPERIMENTS["wordcraft-fig3"].kind.columns
+    assert columns["2020 code"](row, [row]) == shown
+    assert (columns["target"](row, [row]) == "-") == (shown == "-")
