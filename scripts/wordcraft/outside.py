@@ -85,12 +85,15 @@ class OutsideRuns(WordCraftRuns):
         return {"recipe_book": book.name, "recipe_book_hash": book.hash, "graph_hash": graph}
 
     def prepare(self, jobs: Sequence[Job], out: Path) -> list[Job]:
-        """Without those on unseen families, where the book has none."""
+        """Without those on unseen families, where the book has none; those of one knowledge, which is dear to set up,
+        one after the other."""
         from gumption.envs.wordcraft import RecipeBook
 
         book = RecipeBook.load(jobs[0].settings["recipe_book"]) if jobs else None
         families = book is not None and any(map(family_of, book.origins or ()))
-        return [job for job in jobs if families or job.settings["split"] != "by_family"]
+        there = [job for job in jobs if families or job.settings["split"] != "by_family"]
+        known = ("split", "kg", "kg_beside", "kg_shuffled")
+        return sorted(there, key=lambda job: (job.seed, *(str(job.settings.get(name)) for name in known)))
 
     def run(self, job: Job, progress: bool) -> None:
         """Train the agent of a job, or take its knowledge alone, and play the test tasks."""
