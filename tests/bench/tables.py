@@ -38,8 +38,12 @@ BENCHES = {
 }
 
 
-#: What is saved of each experiment.
-EXPERIMENTS = [path for path in sorted(RESULTS.glob("*/results.json")) if path.parent.name in known_experiments()]
+def _of_experiment(path: Path) -> bool:
+    return json.loads(path.read_text(encoding="utf-8")).get("experiment") in known_experiments()
+
+
+#: What is saved of each experiment; one may have been run several times, say on several recipe books.
+EXPERIMENTS = [path for path in sorted(RESULTS.glob("*/results.json")) if _of_experiment(path)]
 
 
 def saved_table(kind: str, name: str) -> str:

@@ -439,7 +439,7 @@ def without_glove(experiment):
 
 @pytest.mark.parametrize(("book", "shown"), [("alchemy2.json", "0.414"), ("commonsense", "-"), ("mine.tsv", "-")])
 def test_figures_of_the_2020_book_stand_beside_that_book_alone(book, shown):
-    saved = json.loads((RESULTS / "wordcraft-fig3" / "results.json").read_text())
+    saved = json.loads((RESULTS / "wordcraft-fig3-2020" / "results.json").read_text())
     row = {**saved["rows"][0], "measured_2020": 0.414, "target": 0.5}
     row["settings"] = {**row["settings"], "recipe_book": book}
     columns = EXPERIMENTS["wordcraft-fig3"].kind.columns
