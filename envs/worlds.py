@@ -45,6 +45,7 @@ OFFERS = {
     "begin": "begin(...) -> (env, text face), an episode for `gumption play WORLD`; its parameters are options",
     "play": "the command `gumption play WORLD`, where it is more than an episode",
     "serve": "the command `gumption serve WORLD`, for agents that are programs of their own",
+    "web": "a gumption.scripts.web.views.View: how the web home shows the world, and reads actions",
     "watch": "watch(run, ...) -> a gumption.agents.watch.Player; its parameters are options of `gumption watch`",
     "experiments": "experiments as data: name -> experiment",
     "bench": "cases of `gumption bench WORLD`",
