@@ -46,6 +46,7 @@ OFFERS = {
     "study": "begin(...) -> (env, text face), a task of a study, where it is begun otherwise than in play",
     "play": "the command `gumption play WORLD`, where it is more than an episode",
     "serve": "the command `gumption serve WORLD`, for agents that are programs of their own",
+    "web": "a gumption.scripts.web.views.View: how the web home shows the world, and reads actions",
     "watch": "watch(run, ...) -> a gumption.agents.watch.Player; its parameters are options of `gumption watch`",
     "experiments": "experiments as data: name -> experiment",
     "bench": "cases of `gumption bench WORLD`",
