@@ -146,7 +146,9 @@ def people_table(
     for block in study.all_blocks:
         columns += [
             Column(f"{block.name}_tasks", "number", f"tasks of the block {block.name} that have ended"),
-            Column(f"{block.name}_success", "number", f"the share of these that was solved, from 0 to 1 ({block.world})"),
+            Column(
+                f"{block.name}_success", "number", f"the share of these that was solved, from 0 to 1 ({block.world})"
+            ),
         ]
     if study.quiz:
         columns.append(Column("quiz_wrong", "number", "attempts at the quiz with a wrong answer"))
@@ -159,7 +161,10 @@ def people_table(
             "participant": one.number,
             "state": state,
             "name": one.row.name or "",
-            **{name: (one.row.given or {}).get(name, "") for name in (study.recruiting.parameters if study.recruiting else ())},
+            **{
+                name: (one.row.given or {}).get(name, "")
+                for name in (study.recruiting.parameters if study.recruiting else ())
+            },
             "stage": len(one.path) if state == "done" else where,
             "stages": len(one.path),
             "began": one.row.began,
@@ -183,7 +188,9 @@ def people_table(
             if stage.kind == "quiz":
                 row["quiz_wrong"] = said[WRONG].value if WRONG in said else 0
             elif stage.kind == "questions":
-                row |= {question.name: said[question.name].value for question in stage.questions if question.name in said}
+                row |= {
+                    question.name: said[question.name].value for question in stage.questions if question.name in said
+                }
         rows.append(row)
     return columns, rows
 
