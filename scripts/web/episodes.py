@@ -8,6 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from typing import Any, Protocol
 
 import sqlalchemy as sql
@@ -48,6 +49,8 @@ class Episode:
 
     :ivar number: actions so far.
     :ivar reward: their sum; `told` is what the last one came to, in words; `success` is None where the world has none.
+    :ivar began: in seconds since 1970; `deadline` is when its time is over, None without a limit.
+    :ivar veil: what a study makes of a view before it is shown, such as hiding the result.
     :ivar holder: the socket that plays it.
     :ivar lock: held while an action is made and written.
     """
@@ -61,6 +64,9 @@ class Episode:
         self.env, self.face = view.begin(**settings, seed=seed)
         self.number, self.reward, self.told, self.over = 0, 0.0, "", False
         self.success: bool | None = None
+        self.began = time.time()
+        self.deadline: float | None = None
+        self.veil: Callable[[dict[str, Any]], dict[str, Any]] | None = None
         self.holder: Holder | None = None
         self.lock = asyncio.Lock()
 
@@ -86,7 +92,7 @@ class Episode:
     def shown(self) -> dict[str, Any]:
         """What the player sees, in JSON."""
         choices = [] if self.over else self.view.choices(self.env)
-        return {
+        view = {
             "drawing": self.view.drawing(self.env),
             "text": "" if self.view.text is None else self.view.text(self.env),
             "rules": self.face.rules(self.env),
@@ -98,6 +104,7 @@ class Episode:
             "success": self.success,
             "action": self.view.action or ("choices" if choices else "typed"),
         }
+        return view if self.veil is None else self.veil(view)
 
     def result(self) -> dict[str, Any]:
         """What the episode came to."""
@@ -110,20 +117,27 @@ def replayed(row: Any, kept: Sequence[Any], view: View) -> Episode:
     :raises InputError: the world refuses what it once took: it was another version.
     """
     episode = Episode(row.id, row.person, row.world, view, row.settings, row.seed, row.stage)
+    episode.began = row.began
     for action in kept:
         try:
             episode.act(action.action)
         except InputError as error:
             raise InputError(f"action {action.number} of the episode cannot be made again ({error})") from None
+    if row.ended is not None and not episode.over:  # its time was over
+        episode.over, episode.success = True, row.result["success"]
     return episode
 
 
 class Episodes:
-    """All episodes of a server, those in memory and those on disk."""
+    """All episodes of a server, those in memory and those on disk.
+
+    :ivar arrange: called with each episode that comes into memory, for what a study has to say of it.
+    """
 
     def __init__(self, store: Store, workers: Executor, worlds: Callable[[str], Any]) -> None:
         """:param workers: make environments and their steps; `worlds` finds a world by its name."""
         self.store = store
+        self.arrange: Callable[[Episode], None] | None = None
         self._workers, self._worlds = workers, worlds
         self._here: OrderedDict[str, Episode] = OrderedDict()
         self._coming: dict[str, asyncio.Task[Episode]] = {}
@@ -136,12 +150,12 @@ class Episodes:
         :raises InputError: no such world, or settings that it refuses.
         """
         seed = secrets.randbelow(SEEDS) if seed is None else seed
-        view = view_of(self._worlds(world))
+        view = self._view(world, stage)
         episode = await self._run(Episode, new_id(), person, world, view, settings, seed, stage)
         await self.store.write(
             sql.insert(tables.episodes).values(
                 id=episode.id, person=person, stage=stage, world=world, settings=dict(settings), seed=seed,
-                began=time.time(),
+                began=episode.began,
             )
         )  # fmt: skip
         self._keep(episode)
@@ -171,7 +185,7 @@ class Episodes:
         kept = await self.store.rows(
             sql.select(tables.actions).where(tables.actions.c.episode == id).order_by(tables.actions.c.number)
         )
-        view = view_of(self._worlds(found[0].world))
+        view = self._view(found[0].world, found[0].stage)
         episode = await self._run(replayed, found[0], kept, view)
         self._keep(episode)
         return episode
@@ -199,6 +213,8 @@ class Episodes:
             if number > episode.number + 1:
                 raise InputError(f"the number is {number}; the next action of the episode has {episode.number + 1}")
             received = time.time()
+            if episode.deadline is not None and received > episode.deadline and not episode.over:
+                raise InputError("the time for this task is over")
             try:
                 await self._run(episode.act, action)
                 await self.store.write(*self._rows(episode, action, at, received))
@@ -209,6 +225,16 @@ class Episodes:
                 if isinstance(error, Exception):
                     raise Unkept("the action could not be kept; the episode goes on from the one before") from error
                 raise
+
+    async def end(self, episode: Episode, **more: Any) -> None:
+        """End an episode as it stands, unsolved; `more` is kept with its result."""
+        async with episode.lock:
+            if episode.over:
+                return
+            result = {**episode.result(), "success": False, **more}
+            ended = sql.update(tables.episodes).where(tables.episodes.c.id == episode.id)
+            await self.store.write(ended.values(ended=time.time(), result=result))
+            episode.over, episode.success = True, False
 
     async def shown(self, episode: Episode) -> dict[str, Any]:
         """As `Episode.shown`, made in a thread."""
@@ -225,7 +251,15 @@ class Episodes:
             rows.append(ended.values(ended=received, result=episode.result()))
         return rows
 
+    def _view(self, world: str, stage: int) -> View:
+        """The view of a world; in a study, which counts stages, with the world's own way to begin tasks."""
+        entry = self._worlds(world)
+        view, own = view_of(entry), entry.get("study") if stage else None
+        return view if own is None else replace(view, begin=own)
+
     def _keep(self, episode: Episode) -> None:
+        if self.arrange is not None:
+            self.arrange(episode)
         self._here[episode.id] = episode
         for id, other in list(self._here.items())[: max(0, len(self._here) - KEPT)]:
             if other.holder is None and not other.lock.locked():
