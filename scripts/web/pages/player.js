@@ -47,6 +47,7 @@ export class Player {
       session.on("shown", (shown) => this.#show(shown)),
       session.on("refused", (reason) => this.#tell(reason, "warn")),
       session.on("failed", (reason) => this.#fail(reason)),
+      session.on("left", () => this.#leave()),
       session.on("state", (now) => this.#state(now)),
       () => document.removeEventListener("keydown", key),
     ];
@@ -114,6 +115,13 @@ export class Player {
     );
     box.replaceChildren(...buttons);
     if (focused >= 0) buttons[Math.min(focused, buttons.length - 1)].focus();
+  }
+
+  #leave() {
+    const anew = make("button", { type: "button", class: "main", onclick: () => this.again() }, "Begin anew");
+    const told = make("p", {}, "You left this episode.");
+    const given = this.#session.given !== null;
+    this.#parts.trouble.replaceChildren(make("div", { class: "note stack" }, told, ...(given ? [] : [make("p", {}, anew)])));
   }
 
   #end({ over, success, steps, reward }) {

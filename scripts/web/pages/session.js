@@ -8,8 +8,8 @@
 //             types: those of the server's messages, "open" after each connect, "state"
 // Kept        .put(scope, number, value)  .after(scope, number) -> [{number, value}]  .drop(scope, from, to)
 //             .setName(name, value)  .name(name)
-// Session     .start()  .again()  .take()  .act(action, more)  .on(type, handler)  .close()
-//             types: "shown" (view), "over" (view, once), "refused", "failed" (reason), "frame", "state"
+// Session     .start()  .again()  .leave()  .take()  .act(action, more)  .on(type, handler)  .close()
+//             types: "shown" (view), "over" (view, once), "left", "refused", "failed" (reason), "frame", "state"
 //             .view  .pending (actions without acknowledgement)  .state: "saved", "sending", "offline" or "taken"
 
 const VERSION = 1;
@@ -194,6 +194,7 @@ export class Session extends Emitter {
     this.given = episode;
     this.episode = null;
     this.view = null;
+    this.left = false;
     this.#ends = [
       connection.on("open", () => this.#ask()),
       connection.on("state", () => this.#changed()),
@@ -236,8 +237,17 @@ export class Session extends Emitter {
     this.#queue = [];
     this.#number = this.#last = this.#sent = 0;
     this.view = null;
-    this.#over = false;
+    this.#over = this.left = false;
     await this.start({ fresh: true });
+  }
+
+  // Leave this episode for good, without another.
+  leave() {
+    this.#connection.send({ type: "leave", episode: this.episode });
+    this.#left.add(this.episode);
+    this.#kept.setName(this.#name, null);
+    this.left = true;
+    this.emit("left");
   }
 
   // Play here what another window has taken over.
@@ -264,7 +274,7 @@ export class Session extends Emitter {
   #ask() {
     this.#live = false;
     this.#sent = this.#number;
-    if (!this.#ready || this.#connection.state !== "online") return;
+    if (!this.#ready || this.left || this.#connection.state !== "online") return;
     const { seed, ...settings } = this.#settings;
     const begin = { type: "begin", world: this.world, settings, ...(seed === undefined ? {} : { seed: Number(seed) }) };
     this.#connection.send(this.episode ? { type: "go_on", episode: this.episode } : begin);
@@ -330,13 +340,11 @@ export class Session extends Emitter {
     this.#changed();
   }
 
-  #failed({ episode, reason }) {
-    if (episode && episode === this.episode && !this.view && !this.given) {
-      this.again(); // the server does not know it any more
-    } else {
-      clearTimeout(this.#timer);
-      this.emit("failed", reason);
-    }
+  #failed({ episode, reason, kind }) {
+    if (kind === "taken" || this.#left.has(episode)) return; // the socket is closed with a code of its own
+    clearTimeout(this.#timer);
+    if (kind === "unknown" && !this.given) this.again();
+    else this.emit("failed", reason);
   }
 
   #changed() {
