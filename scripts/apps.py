@@ -84,6 +84,16 @@ class App(typer.Typer):
 
         return add
 
+    def callback(self, *args: Any, **kwargs: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """As typer's."""
+        register = super().callback(*args, **kwargs)
+
+        def add(function: Callable[..., Any]) -> Callable[..., Any]:
+            register(_checked_options(function))
+            return function
+
+        return add
+
 
 def _checked_options(command: Callable[..., Any]) -> Callable[..., Any]:
     doc = inspect.getdoc(command) or ""

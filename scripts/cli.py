@@ -31,7 +31,7 @@ COMMANDS = {
     "evaluate": ("evaluate", "Evaluate a trained run on its world."),
     "watch": ("watch", "Watch a trained agent play, and what its knowledge said to each choice."),
     "play": ("play", "Play a world yourself in the terminal."),
-    "serve": ("worlds:serve", "Let an agent that is a program of its own play a world."),
+    "serve": ("web.commands", "Serve the web home, where people play the worlds; or a world for programs."),
     "experiment": ("experiment", "Run one of the papers' experiments."),
     "verify": ("verify", "Check files against their hashes, and what a run depends on."),
     "bench": ("bench", "Measure the speeds and scores that gumption promises."),
