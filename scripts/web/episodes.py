@@ -165,8 +165,8 @@ class Episode:
 
     def result(self) -> dict[str, Any]:
         """What the episode came to; in real time with the physics step."""
-        step = {} if self.view.live is None else {"step": self.view.live.step(self.env)}
-        return {"steps": self.number, "reward": self.reward, "success": self.success, **step}
+        live = {} if self.view.live is None else self.view.live.result(self.env)
+        return {"steps": self.number, "reward": self.reward, "success": self.success, **live}
 
 
 def _success(info: Mapping[str, Any]) -> bool | None:
