@@ -6,6 +6,7 @@ import asyncio
 import html
 import io
 import logging
+import threading
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -246,7 +247,7 @@ def make_app(
         return page("play.html", request)
 
     async def listed(_: Request) -> Response:
-        entries = [await asyncio.to_thread(describe, world) for world in worlds.known().values()]
+        entries = await asyncio.to_thread(described_worlds)
         runs = [] if home.runs is None else await asyncio.to_thread(runs_in, home.runs)
         return JSONResponse({"worlds": entries, "runs": runs}, headers={"Cache-Control": "no-cache"})
 
@@ -266,10 +267,10 @@ def make_app(
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        ready = asyncio.create_task(asyncio.to_thread(make_ready))
+        # A daemon: a server that is stopped while it compiles need not wait.
+        threading.Thread(target=make_ready, name="ready", daemon=True).start()
         ticking = asyncio.create_task(home.episodes.real_time.run())
         yield
-        ready.cancel()
         ticking.cancel()
         await asyncio.to_thread(home.close)
 
@@ -406,6 +407,17 @@ def files_of(folder: Path) -> StaticFiles:
 
 
 # ---- Worlds and runs as data.
+
+
+def described_worlds() -> list[dict[str, Any]]:
+    """The worlds that can be played; one whose view cannot be imported spoils no other."""
+    found = []
+    for world in worlds.known().values():
+        try:
+            found.append(describe(world))
+        except Exception:
+            _log.exception("the world %s cannot be shown", world.name)
+    return found
 
 
 def describe(world: worlds.World) -> dict[str, Any]:
