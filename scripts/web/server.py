@@ -96,8 +96,9 @@ class Socket:
     :ivar key: the sha256 of its cookie; `person`: the id of whom it belongs to, None for a newcomer.
     """
 
-    def __init__(self, home: Home, web: WebSocket, key: str, person: str | None) -> None:
-        self.home, self.key, self.person = home, key, person
+    def __init__(self, home: Home, web: WebSocket, key: str) -> None:
+        self.home, self.key = home, key
+        self.person: str | None = None
         self._web = web
         self.episodes: dict[str, Episode] = {}  # those that it plays
         self.rate = Rate()
@@ -300,10 +301,11 @@ async def _serve_socket(
         await web.close(1008, "this page has no cookie: reload it, and allow cookies of this site")
         return
     key = security.hashed(cookie)
-    socket = Socket(home, web, key, await person_of(home.store, key))
+    socket = Socket(home, web, key)
     mine = home.sockets.setdefault(key, [])
     mine.append(socket)
     try:
+        socket.person = await person_of(home.store, key)
         if len(mine) > SOCKETS:
             await mine[0].close(1008, f"more than {SOCKETS} tabs are open")
         await _read_all(socket, web, kinds, handlers)
