@@ -460,7 +460,8 @@ def picture_of(world: str) -> bytes:
 
 
 def make_ready() -> None:
-    """Do what takes seconds before somebody asks for it: pictures, and the first step of worlds in real time."""
+    """Do what takes seconds before somebody asks for it: views, pictures, and the first step of worlds in real time."""
+    described_worlds()
     for world in worlds.known().values():
         with suppress(Exception):  # who asks for it is told
             live = view_of(world).live
