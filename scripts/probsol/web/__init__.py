@@ -71,7 +71,7 @@ def begin(
     env = RealTimeEnv(debug, task=task, laws=laws, names=names)
     env.batch.episodes = []  # keeps the episode
     env.reset(seed=seed)
-    return env, WebFace(debug)
+    return env, WebFace()
 
 
 def drawing(env: RealTimeEnv) -> dict[str, Any]:
