@@ -349,7 +349,7 @@ class Episodes:
         return await asyncio.get_running_loop().run_in_executor(self._workers, function, *args)
 
 
-def _ended(episode: Episode, when: float, more: Mapping[str, Any] = {}) -> Any:
+def _ended(episode: Episode, when: float, more: Mapping[str, Any] = MappingProxyType({})) -> Any:
     row = sql.update(tables.episodes).where(tables.episodes.c.id == episode.id, tables.episodes.c.ended.is_(None))
     return row.values(ended=when, result={**episode.result(), **more})
 

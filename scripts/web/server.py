@@ -6,6 +6,7 @@ import asyncio
 import html
 import io
 import logging
+import threading
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -95,8 +96,9 @@ class Socket:
     :ivar key: the sha256 of its cookie; `person`: the id of whom it belongs to, None for a newcomer.
     """
 
-    def __init__(self, home: Home, web: WebSocket, key: str, person: str | None) -> None:
-        self.home, self.key, self.person = home, key, person
+    def __init__(self, home: Home, web: WebSocket, key: str) -> None:
+        self.home, self.key = home, key
+        self.person: str | None = None
         self._web = web
         self.episodes: dict[str, Episode] = {}  # those that it plays
         self.rate = Rate()
@@ -266,10 +268,10 @@ def make_app(
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        ready = asyncio.create_task(asyncio.to_thread(make_ready))
+        # A daemon: a server that is stopped while it compiles need not wait.
+        threading.Thread(target=make_ready, name="ready", daemon=True).start()
         ticking = asyncio.create_task(home.episodes.real_time.run())
         yield
-        ready.cancel()
         ticking.cancel()
         await asyncio.to_thread(home.close)
 
@@ -299,10 +301,11 @@ async def _serve_socket(
         await web.close(1008, "this page has no cookie: reload it, and allow cookies of this site")
         return
     key = security.hashed(cookie)
-    socket = Socket(home, web, key, await person_of(home.store, key))
+    socket = Socket(home, web, key)
     mine = home.sockets.setdefault(key, [])
     mine.append(socket)
     try:
+        socket.person = await person_of(home.store, key)
         if len(mine) > SOCKETS:
             await mine[0].close(1008, f"more than {SOCKETS} tabs are open")
         await _read_all(socket, web, kinds, handlers)
