@@ -17,11 +17,13 @@ from gumption.scripts.web.views import LISTED, View
 
 GOAL, OPEN = "gumption/WordCraft-v0", "gumption/LittleAlchemy-v0"
 TASK_RULES = """\
-Make the goal. Two things on the table make a third: choose one, then another; the same one may be chosen twice.
-You have {mixes}. What is chosen stays chosen until it is mixed."""
+Make the goal. Two things on the table make a third: choose one, then another; the same one may be chosen twice. What \
+is chosen stays chosen until it is mixed.
+You have {mixes}."""
 OPEN_RULES = """\
-Make as many things as you can. Two known things make others: choose one, then another; the same one may be chosen
-twice. Most pairs make nothing. What is chosen stays chosen until it is mixed. There are {total} things to be made."""
+Make as many things as you can. Two known things make others: choose one, then another; the same one may be chosen \
+twice. What is chosen stays chosen until it is mixed. Most pairs make nothing.
+{total} things can be known."""
 
 
 @dataclass(frozen=True)
