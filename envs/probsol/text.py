@@ -93,10 +93,7 @@ class TextFace:
                     arguments[k] = int(word)
                 except ValueError:
                     raise InputError(f"{shown(typed)}: {shown(word)} is no whole number") from None
-        action = batch.action_index(verb, *arguments)
-        if not batch.action_mask()[0, action]:
-            raise InputError(_closed(verb, arguments, batch.tables, task))
-        return action
+        return open_action(batch, verb, *arguments)
 
     def told(self, info: Mapping[str, Any], over: bool = False) -> str:
         """The outcome of an action, by its info."""
@@ -108,6 +105,17 @@ class TextFace:
 
 
 FACE = TextFace()
+
+
+def open_action(batch: Any, verb: str, *arguments: Any) -> int:
+    """The number of an action by its name, on table 0 of a batch.
+
+    :raises InputError: no action, or a closed one, with the reason.
+    """
+    action = batch.action_index(verb, *arguments)
+    if not batch.action_mask()[0, action]:
+        raise InputError(_closed(verb, arguments, batch.tables, batch.task()))
+    return action
 
 
 def goal_text(task: Task) -> str:
@@ -216,7 +224,7 @@ def _closed(verb: str, arguments: Sequence[Any], tables: Tables, task: Task) -> 
     holds = hand > 0 and tables.where[0, hand - 1] == HELD
     mine = task.ids[hand - 1] if hand else ""
     if tables.waits[0]:
-        return "the goal is reached, and the questions are open: type answer ..."
+        return "the goal is reached, and the questions are open: answer them"
     if verb in ("grab", "hold"):
         state = tables.where[0, task.ids.index(arguments[0])]
         if hand:
@@ -225,7 +233,7 @@ def _closed(verb: str, arguments: Sequence[Any], tables: Tables, task: Task) -> 
             return f"{arguments[0]} is in the side bar: grab it, then hold_at a point"
         return f"{arguments[0]} lies in the dark, where you cannot touch it"
     if verb in ("put_down", "take_up", "turn"):
-        return "you hold no disc: type hold ... first"
+        return "you hold no disc: hold one first"
     if verb == "check":
         return f"you have {mine} in hand: set it down or store it first"
     if not hand or holds:

@@ -8,7 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import sqlalchemy as sql
@@ -16,6 +16,7 @@ import sqlalchemy as sql
 from gumption.data import InputError
 
 from . import store as tables
+from .live import Clock, RealTime
 from .store import Store
 from .views import View, view_of
 
@@ -47,50 +48,106 @@ class Holder(Protocol):
 class Episode:
     """An episode: a single environment with its view.
 
+    :ivar stage: of a study, from 1 on; 0 outside one.
     :ivar number: actions so far.
     :ivar reward: their sum; `told` is what the last one came to, in words; `success` is None where the world has none.
-    :ivar began: in seconds since 1970; `deadline` is when its time is over, None without a limit.
-    :ivar veil: what a study makes of a view before it is shown, such as hiding the result.
-    :ivar holder: the socket that plays it.
+    :ivar holder: the socket that plays it; `clock`: its time while it does, in real time.
     :ivar lock: held while an action is made and written.
+    :ivar veil: makes what the player sees of what there is to see, where a study hides some.
+    :ivar began: in seconds since 1970; `deadline` is when no action is taken any more, None without one.
     """
 
     def __init__(
-        self, id: str, person: str, world: str, view: View, settings: Mapping[str, Any], seed: int, stage: int = 0
+        self,
+        id: str,
+        person: str,
+        world: str,
+        view: View,
+        begin: Callable[..., tuple[Any, Any]],
+        settings: Mapping[str, Any],
+        seed: int,
+        stage: int = 0,
     ) -> None:
         """:raises InputError: settings that the world refuses."""
         self.id, self.person, self.world, self.stage = id, person, world, stage
         self.view, self.settings, self.seed = view, dict(settings), seed
-        self.env, self.face = view.begin(**settings, seed=seed)
+        self.env, self.face = begin(**settings, seed=seed)
         self.number, self.reward, self.told, self.over = 0, 0.0, "", False
         self.success: bool | None = None
-        self.began = time.time()
-        self.deadline: float | None = None
-        self.veil: Callable[[dict[str, Any]], dict[str, Any]] | None = None
         self.holder: Holder | None = None
+        self.clock: Clock | None = None
         self.lock = asyncio.Lock()
+        self.began = time.time()
+        self.veil: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+        self.deadline: float | None = None
 
-    def act(self, action: Any) -> None:
-        """Make an action.
+    def act(self, action: Any, step: int | None = None) -> int | None:
+        """Make an action; the physics step at which it was made, in real time.
 
         :param action: JSON, as the view parses it.
+        :param step: until which time passes before, when the episode is brought back.
         :raises InputError: it is none, or a closed one, or the episode is over; nothing has happened then.
         """
+        live = self.view.live
+        if live is not None and not self.over:
+            step = self._pass(step)
         if self.over:
             raise InputError("the episode is over")
         chosen = self.view.parse(action, self.env)
+        if live is not None and step is not None:
+            if self.clock is None:
+                live.act(self.env, chosen, step)
+            else:
+                self.clock.act(chosen)
+            self.number += 1
+            self.told = self.face.told(self._look(), self.over)
+            return step
         # A list answers questions of the world; a step takes anything else.
         made = self.env.answer(chosen) if isinstance(chosen, list) else self.env.step(chosen)
         _, reward, terminated, truncated, info = made
         self.number += 1
         self.reward += float(reward)
         self.over = bool(terminated or truncated)
-        success = info.get("success")
-        self.success = None if success is None else bool(success)
+        self.success = _success(info)
         self.told = self.face.told(info, bool(terminated))
+        return None
+
+    def _pass(self, step: int | None) -> int:
+        """Let time pass until a step, or up to now; the step."""
+        live = self.view.live
+        assert live is not None
+        if step is not None:
+            live.advance([self.env], [step])
+        else:
+            step = live.step(self.env) if self.clock is None else self.clock.now()
+        self._look()
+        return step
+
+    def _look(self) -> Mapping[str, Any]:
+        """Read what time has brought."""
+        assert self.view.live is not None
+        self.reward, self.over, info = self.view.live.state(self.env)
+        self.success = _success(info)
+        return info
+
+    def look(self) -> bool:
+        """Whether the episode is over, in real time also by time alone."""
+        if self.view.live is not None and not self.over:
+            self._look()
+        return self.over
+
+    def restore(self, row: Any) -> None:
+        """Put the end of an episode that is over back, where it was not an action that ended it."""
+        if row.ended is None or self.over:
+            return
+        self.success = row.result["success"]
+        if self.view.live is not None and "step" in row.result:
+            self._pass(row.result["step"])
+        self.over = True
 
     def shown(self) -> dict[str, Any]:
         """What the player sees, in JSON."""
+        self.look()
         choices = [] if self.over else self.view.choices(self.env)
         view = {
             "drawing": self.view.drawing(self.env),
@@ -107,57 +164,68 @@ class Episode:
         return view if self.veil is None else self.veil(view)
 
     def result(self) -> dict[str, Any]:
-        """What the episode came to."""
-        return {"steps": self.number, "reward": self.reward, "success": self.success}
+        """What the episode came to; in real time with the physics step."""
+        step = {} if self.view.live is None else {"step": self.view.live.step(self.env)}
+        return {"steps": self.number, "reward": self.reward, "success": self.success, **step}
 
 
-def replayed(row: Any, kept: Sequence[Any], view: View) -> Episode:
+def _success(info: Mapping[str, Any]) -> bool | None:
+    success = info.get("success")
+    return None if success is None else bool(success)
+
+
+def replayed(row: Any, kept: Sequence[Any], view: View, begin: Callable[..., tuple[Any, Any]]) -> Episode:
     """The episode of a row of the store, with its kept actions made again.
 
     :raises InputError: the world refuses what it once took: it was another version.
     """
-    episode = Episode(row.id, row.person, row.world, view, row.settings, row.seed, row.stage)
-    episode.began = row.began
+    episode = Episode(row.id, row.person, row.world, view, begin, row.settings, row.seed, row.stage)
     for action in kept:
         try:
-            episode.act(action.action)
+            episode.act(action.action, action.step)
         except InputError as error:
             raise InputError(f"action {action.number} of the episode cannot be made again ({error})") from None
-    if row.ended is not None and not episode.over:  # its time was over
-        episode.over, episode.success = True, row.result["success"]
+    episode.began = row.began
+    episode.restore(row)
     return episode
 
 
 class Episodes:
     """All episodes of a server, those in memory and those on disk.
 
-    :ivar arrange: called with each episode that comes into memory, for what a study has to say of it.
+    :ivar real_time: the loop of live episodes.
+    :ivar arrange: is called with each episode that comes into memory, for what a study has to say of it.
     """
 
     def __init__(self, store: Store, workers: Executor, worlds: Callable[[str], Any]) -> None:
         """:param workers: make environments and their steps; `worlds` finds a world by its name."""
-        self.store = store
+        self.store, self.real_time = store, RealTime()
         self.arrange: Callable[[Episode], None] | None = None
         self._workers, self._worlds = workers, worlds
         self._here: OrderedDict[str, Episode] = OrderedDict()
         self._coming: dict[str, asyncio.Task[Episode]] = {}
 
     async def begin(
-        self, *, person: str, world: str, settings: Mapping[str, Any], seed: int | None = None, stage: int = 0
+        self,
+        *,
+        person: str,
+        world: str,
+        settings: Mapping[str, Any],
+        seed: int | None = None,
+        stage: int = 0,
     ) -> Episode:
         """A new episode, which is on disk.
 
         :raises InputError: no such world, or settings that it refuses.
         """
         seed = secrets.randbelow(SEEDS) if seed is None else seed
-        view = self._view(world, stage)
-        episode = await self._run(Episode, new_id(), person, world, view, settings, seed, stage)
-        await self.store.write(
-            sql.insert(tables.episodes).values(
-                id=episode.id, person=person, stage=stage, world=world, settings=dict(settings), seed=seed,
-                began=episode.began,
-            )
+        view, begin = self._entry(world, stage)
+        episode = await self._run(Episode, new_id(), person, world, view, begin, settings, seed, stage)
+        row = sql.insert(tables.episodes).values(
+            id=episode.id, person=person, stage=stage, world=world, settings=dict(settings), seed=seed,
+            began=episode.began,
         )  # fmt: skip
+        await self.store.write(row)
         self._keep(episode)
         return episode
 
@@ -182,17 +250,24 @@ class Episodes:
         found = await self.store.rows(sql.select(tables.episodes).where(tables.episodes.c.id == id))
         if not found or found[0].person != person:
             raise _unknown()
+        row = found[0]
         kept = await self.store.rows(
             sql.select(tables.actions).where(tables.actions.c.episode == id).order_by(tables.actions.c.number)
         )
-        view = self._view(found[0].world, found[0].stage)
-        episode = await self._run(replayed, found[0], kept, view)
+        episode = await self._run(replayed, row, kept, *self._entry(row.world, row.stage))
         self._keep(episode)
         return episode
+
+    def _entry(self, name: str, stage: int | None) -> tuple[View, Callable[..., tuple[Any, Any]]]:
+        """The view of a world, and what begins its episodes."""
+        world = self._worlds(name)
+        view = view_of(world)
+        return view, (world.get("study") if stage else None) or view.begin
 
     async def take(self, episode: Episode, holder: Holder) -> None:
         """Let a socket play the episode; the one that did so before is told."""
         before, episode.holder = episode.holder, holder
+        _stop(episode)
         if before is not None and before is not holder:
             await before.lose(episode.id)
 
@@ -200,6 +275,7 @@ class Episodes:
         """The socket plays the episode no longer."""
         if episode.holder is holder:
             episode.holder = None
+            _stop(episode)
 
     async def act(self, episode: Episode, number: int, action: Any, at: float) -> None:
         """Make and keep an action with the number that comes next; one that was made before is not made again.
@@ -213,49 +289,47 @@ class Episodes:
             if number > episode.number + 1:
                 raise InputError(f"the number is {number}; the next action of the episode has {episode.number + 1}")
             received = time.time()
-            if episode.deadline is not None and received > episode.deadline and not episode.over:
+            if episode.deadline is not None and received > episode.deadline:
                 raise InputError("the time for this task is over")
             try:
-                await self._run(episode.act, action)
-                await self.store.write(*self._rows(episode, action, at, received))
+                if episode.view.live is None:
+                    step = await self._run(episode.act, action)
+                else:  # its time passes in this thread
+                    step = episode.act(action)
+                row = sql.insert(tables.actions).values(
+                    episode=episode.id, number=episode.number, action=action, step=step, at=at, received=received
+                )
+                await self.store.write(row, *([_ended(episode, received)] if episode.over else []))
             except InputError:
                 raise
             except BaseException as error:  # what is in memory may be ahead of the disk: it is brought back from there
-                self._here.pop(episode.id, None)
+                self.drop(episode)
                 if isinstance(error, Exception):
                     raise Unkept("the action could not be kept; the episode goes on from the one before") from error
                 raise
 
     async def end(self, episode: Episode, **more: Any) -> None:
-        """End an episode as it stands, unsolved; `more` is kept with its result."""
+        """Write the end of an episode that no action has ended, once.
+
+        :param more: further entries of its result.
+        """
         async with episode.lock:
-            if episode.over:
-                return
-            result = {**episode.result(), "success": False, **more}
-            ended = sql.update(tables.episodes).where(tables.episodes.c.id == episode.id)
-            await self.store.write(ended.values(ended=time.time(), result=result))
-            episode.over, episode.success = True, False
+            if not episode.over or episode.view.live is not None:
+                await self.store.write(_ended(episode, time.time(), more))
+            episode.over = True
+            _stop(episode)
 
     async def shown(self, episode: Episode) -> dict[str, Any]:
-        """As `Episode.shown`, made in a thread."""
-        return await self._run(episode.shown)
+        """As `Episode.shown`, in the thread of its environment."""
+        return episode.shown() if episode.view.live is not None else await self._run(episode.shown)
 
-    def _rows(self, episode: Episode, action: Any, at: float, received: float) -> list[Any]:
-        rows: list[Any] = [
-            sql.insert(tables.actions).values(
-                episode=episode.id, number=episode.number, action=action, at=at, received=received
-            )
-        ]
-        if episode.over:
-            ended = sql.update(tables.episodes).where(tables.episodes.c.id == episode.id)
-            rows.append(ended.values(ended=received, result=episode.result()))
-        return rows
-
-    def _view(self, world: str, stage: int) -> View:
-        """The view of a world; in a study, which counts stages, with the world's own way to begin tasks."""
-        entry = self._worlds(world)
-        view, own = view_of(entry), entry.get("study") if stage else None
-        return view if own is None else replace(view, begin=own)
+    async def forget(self, person: str) -> None:
+        """Delete a person and all that is kept of them."""
+        for episode in [one for one in self._here.values() if one.person == person]:
+            async with episode.lock:
+                episode.over = True
+                self.drop(episode)
+        await self.store.forget(person)
 
     def _keep(self, episode: Episode) -> None:
         if self.arrange is not None:
@@ -265,8 +339,25 @@ class Episodes:
             if other.holder is None and not other.lock.locked():
                 del self._here[id]
 
+    def drop(self, episode: Episode) -> None:
+        """Let go of what is in memory; the next to ask for it gets what is on disk."""
+        if self._here.get(episode.id) is episode:
+            del self._here[episode.id]
+        _stop(episode)
+
     async def _run(self, function: Callable[..., Any], *args: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._workers, function, *args)
+
+
+def _ended(episode: Episode, when: float, more: Mapping[str, Any] = {}) -> Any:
+    row = sql.update(tables.episodes).where(tables.episodes.c.id == episode.id, tables.episodes.c.ended.is_(None))
+    return row.values(ended=when, result={**episode.result(), **more})
+
+
+def _stop(episode: Episode) -> None:
+    if episode.clock is not None:
+        episode.clock.stop()
+        episode.clock = None
 
 
 def _unknown() -> UnknownEpisode:

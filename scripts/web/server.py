@@ -24,8 +24,9 @@ from gumption.envs import worlds
 from . import messages, security
 from . import store as tables
 from .episodes import Episode, Episodes, Unkept, UnknownEpisode, new_id
+from .live import Clock
 from .messages import FROM_PAGE, Act, Begin, Error, GoOn, Leave, Message, Refused, Shown
-from .security import Guard, Rate, Token
+from .security import LIVE_PER_SECOND, Guard, Rate, Token
 from .store import Store
 from .views import read_settings, view_of
 
@@ -98,6 +99,8 @@ class Socket:
         self.home, self.key, self.person = home, key, person
         self._web = web
         self.episodes: dict[str, Episode] = {}  # those that it plays
+        self.rate = Rate()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def send(self, message: Message | Mapping[str, Any]) -> None:
         """Send a message; one that finds the page gone is lost."""
@@ -118,9 +121,36 @@ class Socket:
                 await self._web.close(code, reason)
 
     async def play(self, episode: Episode) -> None:
-        """Play the episode at this socket from now on."""
+        """Play the episode at this socket from now on, and show it."""
         self.episodes[episode.id] = episode
         await self.home.episodes.take(episode, self)
+        await self.show(episode)
+        live = episode.view.live
+        if live is not None and not episode.over and episode.holder is self:
+            self.rate.per_second = LIVE_PER_SECOND
+            episode.clock = self.home.episodes.real_time.watch(live, episode.env)
+            task = asyncio.create_task(self._send_frames(episode, episode.clock))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _send_frames(self, episode: Episode, clock: Clock) -> None:
+        """Send what moves, until the episode is over or is played here no longer."""
+        try:
+            async for frame in clock.frames():
+                await self.send({"type": "frame", "episode": episode.id, **frame})
+        except Exception:
+            _log.exception("an episode in real time failed")
+            await self.fail(episode)
+            return
+        if episode.clock is clock and not episode.over and episode.look():
+            await self.home.episodes.end(episode)
+            await self.show(episode)
+
+    async def fail(self, episode: Episode, reason: str = "the server failed at this; go on from what was kept") -> None:
+        """Play the episode no longer after a failure; it can be gone on with."""
+        self.episodes.pop(episode.id, None)
+        self.home.episodes.drop(episode)
+        await self.send(Error(reason=reason, kind="failed", episode=episode.id))
 
     async def show(self, episode: Episode) -> None:
         """Send the episode as it is; all its actions are on disk."""
@@ -138,7 +168,6 @@ class Socket:
             case GoOn():
                 episode = await self.home.episodes.find(message.episode, self.person)
                 await self.play(episode)
-                await self.show(episode)
             case Act():
                 await self._act(message)
             case Leave():
@@ -157,7 +186,6 @@ class Socket:
             person=self.person, world=message.world, settings=settings, seed=message.seed
         )
         await self.play(episode)
-        await self.show(episode)
 
     async def _newcomer(self) -> str:
         """The id of the person with this cookie, who plays for the first time."""
@@ -181,8 +209,7 @@ class Socket:
             return
         except Unkept as error:
             _log.exception("an action was not kept")
-            self.episodes.pop(episode.id, None)
-            await self.send(Error(reason=str(error), kind="failed", episode=episode.id))
+            await self.fail(episode, str(error))
             return
         await self.show(episode)
 
@@ -239,9 +266,11 @@ def make_app(
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        drawing = asyncio.create_task(asyncio.to_thread(draw_pictures))
+        ready = asyncio.create_task(asyncio.to_thread(make_ready))
+        ticking = asyncio.create_task(home.episodes.real_time.run())
         yield
-        drawing.cancel()
+        ready.cancel()
+        ticking.cancel()
         await asyncio.to_thread(home.close)
 
     routes: list[BaseRoute] = [
@@ -288,7 +317,7 @@ async def _serve_socket(
 async def _read_all(
     socket: Socket, web: WebSocket, kinds: Mapping[str, type[Message]], handlers: Mapping[str, Part]
 ) -> None:
-    rate, patience = Rate(), FIRST_MESSAGE
+    patience: float | None = FIRST_MESSAGE
     while True:
         try:
             async with asyncio.timeout(patience):
@@ -299,7 +328,7 @@ async def _read_all(
         if frame["type"] == "websocket.disconnect":
             return
         patience = None
-        if (wait := rate.wait()) > 0:  # what comes faster is read later; the rest waits in the network
+        if (wait := socket.rate.wait()) > 0:  # what comes faster is read later; the rest waits in the network
             await asyncio.sleep(wait)
         try:
             text = frame.get("text")
@@ -416,11 +445,14 @@ def picture_of(world: str) -> bytes:
     return buffer.getvalue()
 
 
-def draw_pictures() -> None:
-    """Draw the pictures before somebody asks for them, one after the other."""
-    for world in worlds.known():
+def make_ready() -> None:
+    """Do what takes seconds before somebody asks for it: pictures, and the first step of worlds in real time."""
+    for world in worlds.known().values():
         with suppress(Exception):  # who asks for it is told
-            picture_of(world)
+            live = view_of(world).live
+            if live is not None:
+                live.prepare()
+            picture_of(world.name)
 
 
 MOST_RUNS = 1000

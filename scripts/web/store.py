@@ -21,6 +21,7 @@ from gumption.data.writing import check_writable, claim, release
 
 with extra("web", "the web home"):
     import sqlalchemy as sql
+    from sqlalchemy import event
     from sqlalchemy.exc import SQLAlchemyError
 
 DATABASE = "home.sqlite"  # in the folder
@@ -43,7 +44,7 @@ people = sql.Table(
     sql.Column("state", sql.String(16), nullable=False, default="going"),
     sql.Column("stage", sql.Integer, nullable=False, default=0),
 )  # fmt: skip
-#: An episode; `result` when it has ended.
+#: An episode; `stage` is that of a study, from 1 on; `result` is there when it has ended.
 episodes = sql.Table(
     "episodes", _TABLES,
     sql.Column("id", _ID, primary_key=True),
@@ -137,6 +138,8 @@ class Store:
             sql.delete(answers).where(answers.c.person == person),
             sql.delete(people).where(people.c.id == person),
         )
+        if self._engine.dialect.name == "sqlite":  # its log of changes holds what was deleted until then
+            await self.rows(sql.text("PRAGMA wal_checkpoint(TRUNCATE)"))
 
     def close(self) -> None:
         """Write what waits, and let go of the database."""
@@ -181,7 +184,7 @@ def _sqlite(folder: Path) -> sql.Engine:
     folder.mkdir(parents=True, exist_ok=True)
     engine = sql.create_engine(f"sqlite:///{folder / DATABASE}", connect_args={"timeout": 10})
 
-    @sql.event.listens_for(engine, "connect")
+    @event.listens_for(engine, "connect")
     def _(connection: Any, _record: Any) -> None:
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {pragma}")
