@@ -373,6 +373,7 @@ WORLDS: dict[str, World] = {
                 "begin": "gumption.envs.probsol.env:begin",
                 "watch": "gumption.agents.probsol.watch:watch",
                 "bench": "gumption.scripts.probsol.bench:CASES",
+                "web": "gumption.scripts.probsol.web:VIEW",
             },
             nodes=("/evidence",),
         ),

@@ -33,10 +33,12 @@ _ENDED = {
     "solve_time": "the task took longer than the limit allows",
 }
 
-RULES = """\
+ABOUT = """\
 Discs are magnets: they pull or push one another, and the table brakes them. Nobody tells you how heavy or how strong
 a disc is, or what pole it has; a colour says nothing of it. A disc of two poles is a dipole: its boundary lies between
-them, and only a held disc shows it. You have one hand.
+them, and only a held disc shows it. You have one hand."""
+RULES = f"""\
+{ABOUT}
   grab b           take disc b in hand, from the side bar or from the table
   place 10 16      set the disc in hand down, free, at column 10 and row 16 (0 to 39, row 0 at the top)
   hold b           hold disc b where it lies: it pulls and pushes, and nothing moves it

@@ -151,7 +151,7 @@ class Episode:
         choices = [] if self.over else self.view.choices(self.env)
         view = {
             "drawing": self.view.drawing(self.env),
-            "text": "" if self.view.text is None else self.view.text(self.env),
+            "text": self.face.observe(self.env) if self.view.text else "",
             "rules": self.face.rules(self.env),
             "choices": choices,
             "told": self.told,

@@ -248,6 +248,7 @@ class ImpatientProtocol(H11Protocol):
     """HTTP whose requests have to be complete in a while: half a request keeps no connection."""
 
     _deadline: asyncio.TimerHandle | None = None
+    _upgraded = False
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -255,7 +256,7 @@ class ImpatientProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self.cycle is not None and not self.cycle.response_complete:
+        if self._upgraded or (self.cycle is not None and not self.cycle.response_complete):
             self._disarm()
         elif self._deadline is None:
             self._arm()
@@ -265,7 +266,7 @@ class ImpatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def handle_websocket_upgrade(self, event: Any) -> None:
-        self._disarm()
+        self._upgraded = True  # the socket has a time of its own
         super().handle_websocket_upgrade(event)
 
     def _arm(self) -> None:

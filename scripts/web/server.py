@@ -246,7 +246,7 @@ def make_app(
         return page("play.html", request)
 
     async def listed(_: Request) -> Response:
-        entries = [await asyncio.to_thread(describe, world) for world in worlds.known().values()]
+        entries = await asyncio.to_thread(described_worlds)
         runs = [] if home.runs is None else await asyncio.to_thread(runs_in, home.runs)
         return JSONResponse({"worlds": entries, "runs": runs}, headers={"Cache-Control": "no-cache"})
 
@@ -406,6 +406,17 @@ def files_of(folder: Path) -> StaticFiles:
 
 
 # ---- Worlds and runs as data.
+
+
+def described_worlds() -> list[dict[str, Any]]:
+    """The worlds that can be played; one whose view cannot be imported spoils no other."""
+    found = []
+    for world in worlds.known().values():
+        try:
+            found.append(describe(world))
+        except Exception:
+            _log.exception("the world %s cannot be shown", world.name)
+    return found
 
 
 def describe(world: worlds.World) -> dict[str, Any]:

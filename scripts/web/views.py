@@ -35,7 +35,7 @@ class View:
         listed.
     :ivar folder: has view.js, which draws drawings of the view's own.
     :ivar live: of worlds that run in real time; None for those that stand still between actions.
-    :ivar text: env -> its state in words beside the drawing, for those who cannot see that.
+    :ivar text: whether the text face tells the state beside the drawing, for those who cannot see that.
     :ivar action: how the player acts: by "choices", by what is "typed", or the "own" way of view.js.
     """
 
@@ -45,7 +45,7 @@ class View:
     choices: Callable[[Any], list[dict[str, Any]]]
     folder: Path | None = None
     live: Live | None = None
-    text: Callable[[Any], str] | None = None
+    text: bool = False
     action: str | None = None
 
 

@@ -15,11 +15,17 @@ from gumption.envs.probsol.env import ProbSolEnv
 from gumption.envs.probsol.geometry import GRABBED, HELD, STORED
 from gumption.envs.probsol.library import designed, family_of
 from gumption.envs.probsol.magnets import FRAMERATE, TABLE
-from gumption.envs.probsol.quiz import PAIR, is_right
+from gumption.envs.probsol.quiz import PAIR, is_right, right_answers
 from gumption.envs.probsol.tasks import CONSTRAINTS, FAMILIES
-from gumption.envs.probsol.text import TextFace, open_action
+from gumption.envs.probsol.text import ABOUT, TextFace, open_action
 from gumption.scripts.web.views import View
 
+CONTROLS = """\
+Click a disc to grab it; click a point of the table to place it there, or a cell of the side bar to store it.
+Right click a disc on the table to hold it where it lies, or a point to hold the disc in your hand there: it pulls and
+pushes, and nothing moves it. The wheel turns it; right click lets go.
+Nothing in the dark can be touched, and nothing can be put there.
+Check hands your solution in. If it does not solve the task, the next trial begins."""
 #: Limits that time alone can break.
 _TIMES = [CONSTRAINTS.index(name) for name in ("action_time", "trial_time", "solve_time")]
 
@@ -35,9 +41,16 @@ class RealTimeEnv(ProbSolEnv):
         self.debug = debug
 
 
+class WebFace(TextFace):
+    """The world in words, for those who play by mouse and keys."""
+
+    def rules(self, env: Any) -> str:
+        return f"{ABOUT}\n\n{CONTROLS}"
+
+
 def begin(
     *, task: Any = "fishing/0", seed: Seed = 0, laws: str | None = None, names: str = "real", debug: bool = False
-) -> tuple[RealTimeEnv, TextFace]:
+) -> tuple[RealTimeEnv, WebFace]:
     """Begin an episode of ProbSol.
 
     :param task: A designed task, a family (one of its designed tasks is drawn), or the content of a task file.
@@ -55,7 +68,7 @@ def begin(
     env = RealTimeEnv(debug, task=task, laws=laws, names=names)
     env.batch.episodes = []  # keeps the episode
     env.reset(seed=seed)
-    return env, TextFace(debug)
+    return env, WebFace(debug)
 
 
 def drawing(env: RealTimeEnv) -> dict[str, Any]:
@@ -86,6 +99,7 @@ def drawing(env: RealTimeEnv) -> dict[str, Any]:
         "quiz": [{"text": each["text"], "pair": each["ask"] == PAIR} for each in info["quiz"]],
         "end": info["end"],
         "solved": info["success"],
+        "families": {name: [one.name for one in designed(name)] for name in FAMILIES},
         "frame": LIVE.frame(env),
     }
 
@@ -119,6 +133,7 @@ class TableTime:
     def prepare(self) -> None:
         env, _ = begin()
         env.batch.pass_time(1)
+        right_answers(env.batch.task(), env.batch.task().quiz[0])
 
     def step(self, env: RealTimeEnv) -> int:
         return int(env.batch.tables.steps[0])
@@ -193,4 +208,5 @@ VIEW = View(
     choices=lambda env: [],
     folder=Path(__file__).parent,
     live=LIVE,
+    action="own",
 )
