@@ -221,7 +221,7 @@ def episodes_table(study: Study, everyone: Sequence[Participant]) -> tuple[list[
         Column("actions", "number", "actions that were made"),
         Column("reward", "number", "sum of the rewards"),
         Column("success", "truth", "whether it was solved; empty where it is not over"),
-        Column("end", "text", "time: the time limit ended it; empty otherwise"),
+        Column("end", "text", "time: the time limit ended it; quit: the participant gave up; empty otherwise"),
         *(_question_column(question, f"before_{name}") for name, question in before.items()),
     ]
     rows = []

@@ -75,6 +75,13 @@ class StudyNext(StudyAnswer):
     type: Literal["study_next"] = "study_next"  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
+class StudyQuit(Message):
+    """The participant gives the task of a stage up."""
+
+    type: Literal["study_quit"] = "study_quit"
+    stage: Annotated[int, Field(ge=0, le=100_000)]
+
+
 class StudyWithdraw(Message):
     """Consent is withdrawn: what was kept is deleted."""
 
@@ -99,6 +106,7 @@ class StudyPart:
         "study_now": StudyNow,
         "study_answer": StudyAnswer,
         "study_next": StudyNext,
+        "study_quit": StudyQuit,
         "study_withdraw": StudyWithdraw,
     }
 
@@ -256,9 +264,13 @@ class StudyPart:
         if row.state == "withdrawn":
             return
         if isinstance(message, StudyWithdraw):
-            await self._withdraw(person)
+            await self._withdraw(row)
         elif isinstance(message, StudyAnswer):
             await self._answer(row, message)
+        elif isinstance(message, StudyQuit):
+            now = present(self.study, self.path(row.place), await self._kept(person))
+            if now.stage.number == message.stage and now.stage.kind == "task":
+                await self.home.episodes.end(await self._episode(row, now.stage), end="quit")
 
     async def _answer(self, row: Any, message: StudyAnswer) -> None:
         path, kept = self.path(row.place), await self._kept(row.id)
@@ -317,18 +329,11 @@ class StudyPart:
         )
         await self.home.store.write(*written)
 
-    async def _withdraw(self, person: str) -> None:
+    async def _withdraw(self, row: Any) -> None:
         """Delete what was kept of a person. A row without data stays: that someone at this place has withdrawn."""
-        mine = sql.select(tables.episodes.c.id).where(tables.episodes.c.person == person).scalar_subquery()
-        people = tables.people
-        await self.home.store.write(
-            sql.delete(tables.actions).where(tables.actions.c.episode.in_(mine)),
-            sql.delete(tables.episodes).where(tables.episodes.c.person == person),
-            sql.delete(tables.answers).where(tables.answers.c.person == person),
-            sql.update(people)
-            .where(people.c.id == person)
-            .values(state="withdrawn", name="", given={}, condition={}, stage=0, seen=people.c.began),
-        )
+        stays = {"id": row.id, "study": row.study, "place": row.place, "key": row.key, "state": "withdrawn"}
+        empty = {"name": "", "given": {}, "condition": {}, "began": 0.0, "seen": 0.0}
+        await self.home.episodes.forget(row.id, sql.insert(tables.people).values(**stays, **empty))
 
     # ---- The present stage
 
@@ -445,7 +450,7 @@ class StudyPart:
         return row
 
     def _about(self) -> dict[str, Any]:
-        return {"title": self.study.title}
+        return {"title": self.study.title, "study": self.study.hash[:16]}
 
     def _sign_in_with(self) -> dict[str, Any]:
         parameters = self.study.recruiting.parameters if self.study.recruiting else []

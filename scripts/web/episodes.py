@@ -323,13 +323,13 @@ class Episodes:
         """As `Episode.shown`, in the thread of its environment."""
         return episode.shown() if episode.view.live is not None else await self._run(episode.shown)
 
-    async def forget(self, person: str) -> None:
-        """Delete a person and all that is kept of them."""
+    async def forget(self, person: str, *then: Any) -> None:
+        """Delete a person and all that is kept of them; as `Store.forget`."""
         for episode in [one for one in self._here.values() if one.person == person]:
             async with episode.lock:
                 episode.over = True
                 self.drop(episode)
-        await self.store.forget(person)
+        await self.store.forget(person, *then)
 
     def _keep(self, episode: Episode) -> None:
         if self.arrange is not None:
