@@ -31,7 +31,7 @@ from gumption.scripts.web import store as tables
 from gumption.scripts.web.episodes import Episode, new_id
 from gumption.scripts.web.messages import LONGEST, Message
 from gumption.scripts.web.server import Home, Socket
-from gumption.scripts.web.views import view_of
+from gumption.scripts.web.views import View, view_of
 
 from . import tasks
 from .design import design
@@ -395,13 +395,11 @@ class StudyPart:
 
     def _task_page(self, stage: Stage, episode: Episode) -> dict[str, Any]:
         left = None if episode.deadline is None else max(0.0, episode.deadline - time.time())
-        folder = episode.view.folder
-        own = folder is not None and (folder / "view.js").is_file()
         return {
             **_titled(stage),
             "episode": episode.id,
             "world": episode.world,
-            "view": f"/views/{episode.world}/view.js" if own else None,
+            "view": view_file(episode.world, episode.view),
             "feedback": stage.feedback,
             "left_s": left,
             "over": episode.over,
@@ -459,6 +457,12 @@ class StudyPart:
     def _kept_by_sign_in(self) -> str:
         parameters = ", ".join(self.study.recruiting.parameters) if self.study.recruiting else ""
         return KEPT_BY_SIGN_IN[self.study.sign_in].format(parameters=parameters)
+
+
+def view_file(world: str, view: View) -> str | None:
+    """The address of the file with which a page draws a world; None where the general drawing does."""
+    own = view.folder is not None and (view.folder / "view.js").is_file()
+    return f"/views/{world}/view.js" if own else None
 
 
 def without_result(view: dict[str, Any]) -> dict[str, Any]:

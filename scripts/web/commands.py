@@ -95,11 +95,11 @@ def serve(
         address = f"http://{shown_address(listening)}/"
         word = "" if token is None else f"?token={token.text}"
         print(f"the home is at {address}{word} ; Ctrl-C ends it", flush=True)
-        run(app, listening)
+        server_of(app).run(sockets=[listening])
 
 
-def run(app: Any, listening: Any) -> None:
-    """Serve an application at a listening socket until Ctrl-C."""
+def server_of(app: Any) -> Any:
+    """The server of an application; its `run(sockets=[...])` serves until Ctrl-C."""
     import uvicorn
 
     from .messages import LONGEST
@@ -109,7 +109,7 @@ def run(app: Any, listening: Any) -> None:
         app, log_level="warning", access_log=False, server_header=False, proxy_headers=False,
         http=ImpatientProtocol, ws_max_size=LONGEST, timeout_graceful_shutdown=2, timeout_keep_alive=20,
     )  # fmt: skip
-    uvicorn.Server(config).run(sockets=[listening])
+    return uvicorn.Server(config)
 
 
 app = world_group(
