@@ -122,9 +122,16 @@ def open_action(batch: Any, verb: str, *arguments: Any) -> int:
 
 def goal_text(task: Task) -> str:
     """The goal in a sentence, then limits and the number of questions."""
+    limits = [f"{name.replace('_', ' ')} at most {limit:g}" for name, limit in task.constraints.items()]
+    told = [goal_sentence(task), *([f"Limits: {', '.join(limits)}."] if limits else []), questions_text(task)]
+    return " ".join(filter(None, told))
+
+
+def goal_sentence(task: Task) -> str:
+    """The goal alone."""
     color = {disc.id: f"{disc.name} ({disc.color})" if disc.name else disc.color for disc in task.objects}
     golden = ", ".join(color[each] for each in task.goal)
-    goal = {
+    return {
         "Fishing": f"Bring the golden-boxed disc ({golden}) out of the dark to rest in a red target area.",
         "Curling": "Send discs into the dark until each red target area holds one at rest.",
         "FindTheDiff": "Of the discs first stored, leave on the table those that differ from the rest, no others.",
@@ -132,9 +139,11 @@ def goal_text(task: Task) -> str:
         "Building": f"Set up discs so that one rests in each of the {len(task.blocks)} red blocks, and stays there.",
         "Modifying": f"Change the grey building until a disc rests in each of the {len(task.blocks)} red blocks.",
     }.get(task.family, "A table to try things out on.")
-    limits = [f"{name.replace('_', ' ')} at most {limit:g}" for name, limit in task.constraints.items()]
-    goal += f" Limits: {', '.join(limits)}." if limits else ""
-    return goal + (f" Then answer {len(task.quiz)} question{'s' * (len(task.quiz) > 1)}." if task.quiz else "")
+
+
+def questions_text(task: Task) -> str:
+    """How many questions follow the goal; "" for none."""
+    return f"Then answer {len(task.quiz)} question{'s' * (len(task.quiz) > 1)}." if task.quiz else ""
 
 
 def table_text(tables: Tables, task: Task, i: int, info: Mapping[str, Any]) -> str:

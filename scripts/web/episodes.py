@@ -165,8 +165,8 @@ class Episode:
 
     def result(self) -> dict[str, Any]:
         """What the episode came to; in real time with the physics step."""
-        step = {} if self.view.live is None else {"step": self.view.live.step(self.env)}
-        return {"steps": self.number, "reward": self.reward, "success": self.success, **step}
+        live = {} if self.view.live is None else self.view.live.result(self.env)
+        return {"steps": self.number, "reward": self.reward, "success": self.success, **live}
 
 
 def _success(info: Mapping[str, Any]) -> bool | None:
@@ -349,7 +349,7 @@ class Episodes:
         return await asyncio.get_running_loop().run_in_executor(self._workers, function, *args)
 
 
-def _ended(episode: Episode, when: float, more: Mapping[str, Any] = {}) -> Any:
+def _ended(episode: Episode, when: float, more: Mapping[str, Any] = MappingProxyType({})) -> Any:
     row = sql.update(tables.episodes).where(tables.episodes.c.id == episode.id, tables.episodes.c.ended.is_(None))
     return row.values(ended=when, result={**episode.result(), **more})
 

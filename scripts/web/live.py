@@ -55,6 +55,10 @@ class Live(Protocol):
         """The reward of the episode, whether it is over, and its info as a step gives it."""
         ...
 
+    def result(self, env: Any) -> dict[str, Any]:
+        """What is kept of an episode that is over, beside reward and success, as small JSON; it has the "step"."""
+        ...
+
 
 class RealTime:
     """The loop of a server; `run` is a task of its event loop, in whose thread all calls are made."""

@@ -6,7 +6,6 @@ time, `frame`. `gumption serve --schema` prints their JSON schema.
 
 import json
 from collections.abc import Mapping
-from math import isfinite
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, field_validator
@@ -58,20 +57,13 @@ class Act(Message):
     episode: Id
     number: Number
     action: JsonValue
-    at: Annotated[float, Field(allow_inf_nan=False)]
+    at: float
     step: Whole | None = None
 
     @field_validator("at", mode="before")
     @classmethod
     def _a_real_number(cls, value: Any) -> Any:
         return float(value) if type(value) is int and abs(value) < LARGEST else value
-
-    @field_validator("action")
-    @classmethod
-    def _finite(cls, value: Any) -> Any:
-        if not all_finite(value):
-            raise ValueError("NaN and Infinity are no JSON")
-        return value
 
 
 class Leave(Message):
@@ -142,6 +134,12 @@ def read(text: str | bytes, kinds: Mapping[str, type[Message]] = FROM_PAGE) -> M
         given = parse_json(text)
     except ValueError as error:
         raise InputError(f"the message is no JSON ({error})") from None
+    try:
+        json.dumps(given, ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError:
+        raise InputError("the message has half of a pair of surrogates, which is no character") from None
+    except ValueError:
+        raise InputError("the message has NaN or Infinity, which are no JSON") from None
     if not isinstance(given, dict):
         raise InputError(f"the message is {shown(given)}; it is an object with v and type")
     if given.get("v") != VERSION:
@@ -162,15 +160,6 @@ def _told(error: Exception) -> str:
     first = error.errors(include_url=False, include_context=False)[0]
     place = ".".join(str(part) for part in first["loc"][:3])
     return f"{place}: {first['msg']}" if place else first["msg"]
-
-
-def all_finite(value: Any) -> bool:
-    """Whether a JSON value has no NaN and no infinity."""
-    if isinstance(value, float):
-        return isfinite(value)
-    if isinstance(value, dict):
-        return all(map(all_finite, value.values()))
-    return all(map(all_finite, value)) if isinstance(value, list) else True
 
 
 def written(message: Mapping[str, Any]) -> str:

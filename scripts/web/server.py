@@ -6,6 +6,7 @@ import asyncio
 import html
 import io
 import logging
+import threading
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -266,10 +267,10 @@ def make_app(
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        ready = asyncio.create_task(asyncio.to_thread(make_ready))
+        # A daemon: a server that is stopped while it compiles need not wait.
+        threading.Thread(target=make_ready, name="ready", daemon=True).start()
         ticking = asyncio.create_task(home.episodes.real_time.run())
         yield
-        ready.cancel()
         ticking.cancel()
         await asyncio.to_thread(home.close)
 

@@ -10,7 +10,7 @@ import gymnasium as gym
 
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, shown
-from gumption.envs.gradual import GradualEnv
+from gumption.envs.gradual.env import GradualEnv
 from gumption.envs.gradual.engine import SPACE
 from gumption.envs.gradual.render import rows_of_text
 from gumption.scripts.web.views import View

@@ -17,15 +17,18 @@ from gumption.envs.probsol.library import designed, family_of
 from gumption.envs.probsol.magnets import FRAMERATE, TABLE
 from gumption.envs.probsol.quiz import PAIR, is_right, right_answers
 from gumption.envs.probsol.tasks import CONSTRAINTS, FAMILIES
-from gumption.envs.probsol.text import ABOUT, TextFace, open_action
+from gumption.envs.probsol.text import ABOUT, TextFace, goal_sentence, open_action, questions_text
 from gumption.scripts.web.views import View
 
-CONTROLS = """\
-Click a disc to grab it; click a point of the table to place it there, or a cell of the side bar to store it.
-Right click a disc on the table to hold it where it lies, or a point to hold the disc in your hand there: it pulls and
-pushes, and nothing moves it. The wheel turns it; right click lets go.
-Nothing in the dark can be touched, and nothing can be put there.
-Check hands your solution in. If it does not solve the task, the next trial begins."""
+CONTROLS = "\n".join(
+    (
+        "Click a disc to grab it; click a point of the table to place it there, or a cell of the side bar to store it.",
+        "Right click a disc on the table to hold it where it lies, or a point to hold the disc in your hand there: it "
+        "pulls and pushes, and nothing moves it. The wheel turns it; right click lets go.",
+        "Nothing in the dark can be touched, and nothing can be put there.",
+        "Check hands your solution in. If it does not solve the task, the next trial begins.",
+    )
+)
 #: Limits that time alone can break.
 _TIMES = [CONSTRAINTS.index(name) for name in ("action_time", "trial_time", "solve_time")]
 
@@ -45,7 +48,7 @@ class WebFace(TextFace):
     """The world in words, for those who play by mouse and keys."""
 
     def rules(self, env: Any) -> str:
-        return f"{ABOUT}\n\n{CONTROLS}"
+        return f"{' '.join(ABOUT.split())}\n\n{CONTROLS}"
 
 
 def begin(
@@ -82,7 +85,7 @@ def drawing(env: RealTimeEnv) -> dict[str, Any]:
         "kind": "probsol",
         "task": task.name,
         "family": task.family,
-        "goal": info["goal"],
+        "goal": f"{goal_sentence(task)} {questions_text(task)}".strip(),
         "side": TABLE,
         "cells": batch.tables.cells,
         "dark": task.inaccessible,
@@ -193,6 +196,11 @@ class TableTime:
     def state(self, env: RealTimeEnv) -> tuple[float, bool, dict[str, Any]]:
         over = _over(env)
         return float(env.batch.results()[0][0]) if over else 0.0, over, env.batch.describe(0)
+
+    def result(self, env: RealTimeEnv) -> dict[str, Any]:
+        """With the hash of the last state, which a replay has to find again."""
+        batch = env.batch
+        return {"step": self.step(env), "state": batch.state_hash(), "end": batch.describe(0)["end"]}
 
 
 def _over(env: RealTimeEnv) -> bool:

@@ -132,6 +132,7 @@ export class Painter {
       this.canvas.height = high;
     }
     this.scale = wide / layout.width;
+    this.larger = Math.min(Math.max(layout.width / shown, 1), 1.5); // letters of a small picture
   }
 
   paint(layout, drawing, discs, marks) {
@@ -177,7 +178,7 @@ export class Painter {
 
   text(text, x, y, size, fill, { align = "center", halo = null, weight = 600 } = {}) {
     const c = this.context;
-    c.font = `${weight} ${size}px system-ui, "Segoe UI", Roboto, "Liberation Sans", Arial, sans-serif`;
+    c.font = `${weight} ${size * this.larger}px system-ui, "Segoe UI", Roboto, "Liberation Sans", Arial, sans-serif`;
     c.textAlign = align;
     c.textBaseline = "middle";
     if (halo) {
@@ -214,7 +215,7 @@ export class Painter {
     }
     const [x, y, wide, high] = layout.hand;
     this.rect([x + 1.5, y + 1.5, wide - 3, high - 3], colours.side, colours.weak, 1.5, 6);
-    this.text("hand", x + wide / 2, y + 9.5, 9, colours.weak);
+    this.text("hand", x + wide / 2, y + 3 + 6.5 * this.larger, 9, colours.weak);
   }
 
   areas(drawing) {
@@ -291,6 +292,7 @@ export class Painter {
     const { context: c, colours } = this;
     if (disc.golden) this.golden(x, y);
     if (marks.hover?.disc === disc.id) this.circle(x, y, RADIUS + 3, null, colours.focus, 2.5);
+    this.circle(x, y + 1.5, RADIUS + 1.5, "rgb(0 0 0 / 22%)", null, 0);
     this.circle(x, y, RADIUS - 0.5, disc.colour, colours.halo, 2.5);
     this.circle(x, y, RADIUS - 0.5, null, colours.ink, 1);
     this.text(disc.id.slice(0, 4), x, y + 0.5, disc.id.length < 3 ? 13 : 9, letterOn(c, disc.colour));

@@ -189,6 +189,7 @@ export class Session extends Emitter {
     super();
     this.#connection = connection;
     this.#kept = kept;
+    this.world = world;
     this.#settings = settings;
     this.#name = `episode of ${world} ${JSON.stringify(settings, Object.keys(settings).sort())}`;
     this.given = episode;
