@@ -219,7 +219,7 @@ class Episodes:
         :raises InputError: no such world, or settings that it refuses.
         """
         seed = secrets.randbelow(SEEDS) if seed is None else seed
-        view, begin = self._entry(world, stage)
+        view, begin = self.entry(world, stage)
         episode = await self._run(Episode, new_id(), person, world, view, begin, settings, seed, stage)
         row = sql.insert(tables.episodes).values(
             id=episode.id, person=person, stage=stage, world=world, settings=dict(settings), seed=seed,
@@ -254,11 +254,11 @@ class Episodes:
         kept = await self.store.rows(
             sql.select(tables.actions).where(tables.actions.c.episode == id).order_by(tables.actions.c.number)
         )
-        episode = await self._run(replayed, row, kept, *self._entry(row.world, row.stage))
+        episode = await self._run(replayed, row, kept, *self.entry(row.world, row.stage))
         self._keep(episode)
         return episode
 
-    def _entry(self, name: str, stage: int | None) -> tuple[View, Callable[..., tuple[Any, Any]]]:
+    def entry(self, name: str, stage: int | None) -> tuple[View, Callable[..., tuple[Any, Any]]]:
         """The view of a world, and what begins its episodes."""
         world = self._worlds(name)
         view = view_of(world)
@@ -323,13 +323,13 @@ class Episodes:
         """As `Episode.shown`, in the thread of its environment."""
         return episode.shown() if episode.view.live is not None else await self._run(episode.shown)
 
-    async def forget(self, person: str) -> None:
-        """Delete a person and all that is kept of them."""
+    async def forget(self, person: str, *then: Any) -> None:
+        """Delete a person and all that is kept of them; as `Store.forget`."""
         for episode in [one for one in self._here.values() if one.person == person]:
             async with episode.lock:
                 episode.over = True
                 self.drop(episode)
-        await self.store.forget(person)
+        await self.store.forget(person, *then)
 
     def _keep(self, episode: Episode) -> None:
         if self.arrange is not None:
