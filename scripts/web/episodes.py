@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -197,11 +199,15 @@ class Episodes:
     :ivar arrange: is called with each episode that comes into memory, for what a study has to say of it.
     """
 
-    def __init__(self, store: Store, workers: Executor, worlds: Callable[[str], Any]) -> None:
-        """:param workers: make environments and their steps; `worlds` finds a world by its name."""
+    def __init__(self, store: Store, worlds: Callable[[str], Any]) -> None:
+        """:param worlds: finds a world by its name."""
         self.store, self.real_time = store, RealTime()
         self.arrange: Callable[[Episode], None] | None = None
-        self._workers, self._worlds = workers, worlds
+        self._worlds = worlds
+        # One thread makes environments: what two threads import for the first time at once may be there in part only.
+        self._maker = ThreadPoolExecutor(1, thread_name_prefix="maker")
+        self._steppers = ThreadPoolExecutor(2, thread_name_prefix="stepper")
+        self._prepared: dict[int, asyncio.Future[None]] = {}
         self._here: OrderedDict[str, Episode] = OrderedDict()
         self._coming: dict[str, asyncio.Task[Episode]] = {}
 
@@ -220,7 +226,7 @@ class Episodes:
         """
         seed = secrets.randbelow(SEEDS) if seed is None else seed
         view, begin = self.entry(world, stage)
-        episode = await self._run(Episode, new_id(), person, world, view, begin, settings, seed, stage)
+        episode = await self.make(Episode, new_id(), person, world, view, begin, settings, seed, stage)
         row = sql.insert(tables.episodes).values(
             id=episode.id, person=person, stage=stage, world=world, settings=dict(settings), seed=seed,
             began=episode.began,
@@ -345,8 +351,37 @@ class Episodes:
             del self._here[episode.id]
         _stop(episode)
 
+    async def make(self, function: Callable[..., Any], *args: Any) -> Any:
+        """The result of a function, in the one thread that makes environments."""
+        return await asyncio.get_running_loop().run_in_executor(self._maker, function, *args)
+
     async def _run(self, function: Callable[..., Any], *args: Any) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._workers, function, *args)
+        return await asyncio.get_running_loop().run_in_executor(self._steppers, function, *args)
+
+    def prepare(self, view: View) -> asyncio.Future[None]:
+        """Let a world in real time do what takes seconds before its first step, once; done when it has."""
+        live = view.live
+        if (ready := self._prepared.get(id(live))) is None:
+            loop = asyncio.get_running_loop()
+            ready = self._prepared[id(live)] = loop.create_future()
+
+            def prepare() -> None:
+                with suppress(Exception):  # whoever plays the world is told
+                    if live is not None:
+                        live.prepare()
+                with suppress(RuntimeError):  # the server has ended
+                    loop.call_soon_threadsafe(ready.set_result, None)
+
+            if live is None:
+                ready.set_result(None)
+            else:  # a daemon: a server that is stopped while it compiles need not wait
+                threading.Thread(target=prepare, name="prepare", daemon=True).start()
+        return ready
+
+    def close(self) -> None:
+        """Finish what is being done."""
+        self._maker.shutdown(cancel_futures=True)
+        self._steppers.shutdown(cancel_futures=True)
 
 
 def _ended(episode: Episode, when: float, more: Mapping[str, Any] = MappingProxyType({})) -> Any:
