@@ -32,6 +32,7 @@ COMMANDS = {
     "watch": ("watch", "Watch a trained agent play, and what its knowledge said to each choice."),
     "play": ("play", "Play a world yourself in the terminal."),
     "serve": ("web.commands", "Serve the web home, where people play the worlds; or a world for programs."),
+    "study": ("study.commands", "Run a study with people in browsers, from its file to the report."),
     "experiment": ("experiment", "Run one of the papers' experiments."),
     "verify": ("verify", "Check files against their hashes, and what a run depends on."),
     "bench": ("bench", "Measure the speeds and scores that gumption promises."),

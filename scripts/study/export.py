@@ -25,8 +25,8 @@ from gumption.envs.records import episode as record
 
 from .design import Design, design
 from .files import Question, Study
-from .path import AGREE, NEXT, WRONG, Kept, Stage, present, stages
 from .links import Secret
+from .path import AGREE, NEXT, WRONG, Kept, Stage, present, stages
 
 Row = dict[str, Any]
 #: Cells that begin so are formulas to a spreadsheet, in full width, too.
@@ -178,7 +178,7 @@ def people_table(
             ended = [
                 episode
                 for stage, episode in one.episodes.items()
-                if episode.ended is not None and _block(one.path[stage]) == block.name
+                if episode.ended is not None and block_of(one.path[stage]) == block.name
             ]
             row[f"{block.name}_tasks"] = len(ended)
             won = [bool(episode.result.get("success")) for episode in ended]
@@ -221,7 +221,7 @@ def episodes_table(study: Study, everyone: Sequence[Participant]) -> tuple[list[
         Column("actions", "number", "actions that were made"),
         Column("reward", "number", "sum of the rewards"),
         Column("success", "truth", "whether it was solved; empty where it is not over"),
-        Column("end", "text", "time: the time limit ended it; empty otherwise"),
+        Column("end", "text", "time: the time limit ended it; quit: the participant gave up; empty otherwise"),
         *(_question_column(question, f"before_{name}") for name, question in before.items()),
     ]
     rows = []
@@ -235,7 +235,7 @@ def episodes_table(study: Study, everyone: Sequence[Participant]) -> tuple[list[
                 {
                     "participant": one.number,
                     "stage": number,
-                    "block": _block(stage),
+                    "block": block_of(stage),
                     "practice": stage.played.practice,
                     **stage.played.levels,
                     "at": stage.at,
@@ -326,13 +326,13 @@ def records(study: Study, everyone: Sequence[Participant]) -> list[dict[str, Any
             # The last entry of an action would be a hash of the state before, which people's episodes do not keep.
             made = [[action.step, 1, action.action, None] for action in one.actions[episode.id]]
             parts = {"settings": episode.settings, "task": stage.name, "seed": episode.seed, "actions": made}
-            about = {"study": study.hash, "participant": one.number, "block": _block(stage), "stage": number}
+            about = {"study": study.hash, "participant": one.number, "block": block_of(stage), "stage": number}
             env = episode.settings.get("env", first)
             found.append(record(episode.world, env, **parts, result=episode.result, **about, **stage.played.levels))
     return found
 
 
-def _block(stage: Stage) -> str:
+def block_of(stage: Stage) -> str:
     return "" if stage.played is None else stage.played.block.name
 
 

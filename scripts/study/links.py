@@ -1,4 +1,4 @@
-"""The secret of a study's data folder, from which personal links and completion codes follow."""
+"""Personal links and completion codes: they follow from the secret of a study's data folder."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import secrets
 from pathlib import Path
 
 from gumption.data import InputError
+from gumption.data.writing import write_errors
 
 FILE = "secret"
 #: Letters of codes that people read and type: none looks like another.
@@ -61,3 +62,27 @@ class Secret:
         name, _, proof = rest.rpartition("-")
         right = self.proof(kind, name)
         return (kind, name) if hmac.compare_digest(right.encode(), proof.encode()) else None
+
+
+class Links:
+    """The personal links that were given out, in a file of the data folder: a number and a token on each line."""
+
+    def __init__(self, folder: Path, secret: Secret) -> None:
+        """:raises InputError: the file cannot be read."""
+        self._path, self._secret = folder / "links.csv", secret
+        try:
+            text = self._path.read_text(encoding="ascii") if self._path.exists() else ""
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{self._path}: cannot be read ({error})") from None
+        self.count = len(text.splitlines())
+
+    def more(self, count: int) -> list[str]:
+        """Tokens of further links, which are in the file."""
+        numbers = range(self.count + 1, self.count + 1 + count)
+        made = [self._secret.link("invited", str(number)) for number in numbers]
+        with write_errors(self._path), self._path.open("a", encoding="ascii") as file:
+            file.writelines(f"{number},{token}\n" for number, token in zip(numbers, made, strict=True))
+            file.flush()
+            os.fsync(file.fileno())
+        self.count += count
+        return made

@@ -1,7 +1,7 @@
 """A participant's path: the stages of a study, and the stage that follows from what is in the store.
 
-Both are pure. A reload, another device or a server that was killed therefore changes nothing: the present stage is found
-anew from what was kept.
+Both are pure. A reload, another device or a server that was killed therefore changes nothing: the present stage is
+found anew from what was kept.
 """
 
 from __future__ import annotations

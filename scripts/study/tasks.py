@@ -82,7 +82,8 @@ def _wrong_settings(study: Study, block: Block, field: str) -> Iterator[str]:
             if name in DRAWN and block.drawn:
                 yield f"{place}.{name}: the study gives it by itself"
             elif name not in names and not takes_all:
-                yield f"{place}.{name}: {unknown(block.world, name, sorted({*names} - {*DRAWN} if block.drawn else names))}"
+                known = [one for one in names if one != "seed" and not (block.drawn and one in DRAWN)]
+                yield f"{place}.{name}: {unknown(f'the world {block.world!r}', name, known)}"
             elif name in hints:
                 try:
                     check(name, value, hints[name])

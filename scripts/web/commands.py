@@ -73,9 +73,8 @@ def serve(
     """
     from gumption.data.listening import is_loopback, listen, shown_address
 
-    from .messages import LONGEST
-    from .security import ImpatientProtocol, Token, names_of_this_machine
-    from .server import Home, make_app
+    from .security import Token, names_of_this_machine
+    from .server import Home, described_worlds, make_app
     from .store import Store
 
     check("port", port, Port)
@@ -87,22 +86,31 @@ def serve(
         raise InputError("--open-to-others needs a --token-file: who does not know its token is not let in")
     if runs is not None and not runs.is_dir():
         raise InputError(f"--runs {runs}: there is no such folder")
-    import uvicorn
-
     token = None if token_file is None else Token(token_file)
     listening = listen(host, port, "--host")
     with listening:
         home = Home(Store(data), token=token, runs=runs)
         known = names if local else names_of_this_machine(names)
         app = make_app(home, host=host, names=known, guarded=token is not None, parts=parts)
+        described_worlds()  # imports their views, before the first request
         address = f"http://{shown_address(listening)}/"
         word = "" if token is None else f"?token={token.text}"
         print(f"the home is at {address}{word} ; Ctrl-C ends it", flush=True)
-        config = uvicorn.Config(
-            app, log_level="warning", access_log=False, server_header=False, proxy_headers=False,
-            http=ImpatientProtocol, ws_max_size=LONGEST, timeout_graceful_shutdown=2, timeout_keep_alive=20,
-        )  # fmt: skip
-        uvicorn.Server(config).run(sockets=[listening])
+        server_of(app).run(sockets=[listening])
+
+
+def server_of(app: Any) -> Any:
+    """The server of an application; its `run(sockets=[...])` serves until Ctrl-C."""
+    import uvicorn
+
+    from .messages import LONGEST
+    from .security import ImpatientProtocol
+
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, server_header=False, proxy_headers=False,
+        http=ImpatientProtocol, ws_max_size=LONGEST, timeout_graceful_shutdown=2, timeout_keep_alive=20,
+    )  # fmt: skip
+    return uvicorn.Server(config)
 
 
 app = world_group(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -197,11 +199,15 @@ class Episodes:
     :ivar arrange: is called with each episode that comes into memory, for what a study has to say of it.
     """
 
-    def __init__(self, store: Store, workers: Executor, worlds: Callable[[str], Any]) -> None:
-        """:param workers: make environments and their steps; `worlds` finds a world by its name."""
+    def __init__(self, store: Store, worlds: Callable[[str], Any]) -> None:
+        """:param worlds: finds a world by its name."""
         self.store, self.real_time = store, RealTime()
         self.arrange: Callable[[Episode], None] | None = None
-        self._workers, self._worlds = workers, worlds
+        self._worlds = worlds
+        # One thread makes environments: what two threads import for the first time at once may be there in part only.
+        self._maker = ThreadPoolExecutor(1, thread_name_prefix="maker")
+        self._steppers = ThreadPoolExecutor(2, thread_name_prefix="stepper")
+        self._prepared: dict[int, asyncio.Future[None]] = {}
         self._here: OrderedDict[str, Episode] = OrderedDict()
         self._coming: dict[str, asyncio.Task[Episode]] = {}
 
@@ -219,8 +225,8 @@ class Episodes:
         :raises InputError: no such world, or settings that it refuses.
         """
         seed = secrets.randbelow(SEEDS) if seed is None else seed
-        view, begin = self._entry(world, stage)
-        episode = await self._run(Episode, new_id(), person, world, view, begin, settings, seed, stage)
+        view, begin = self.entry(world, stage)
+        episode = await self.make(Episode, new_id(), person, world, view, begin, settings, seed, stage)
         row = sql.insert(tables.episodes).values(
             id=episode.id, person=person, stage=stage, world=world, settings=dict(settings), seed=seed,
             began=episode.began,
@@ -254,11 +260,11 @@ class Episodes:
         kept = await self.store.rows(
             sql.select(tables.actions).where(tables.actions.c.episode == id).order_by(tables.actions.c.number)
         )
-        episode = await self._run(replayed, row, kept, *self._entry(row.world, row.stage))
+        episode = await self._run(replayed, row, kept, *self.entry(row.world, row.stage))
         self._keep(episode)
         return episode
 
-    def _entry(self, name: str, stage: int | None) -> tuple[View, Callable[..., tuple[Any, Any]]]:
+    def entry(self, name: str, stage: int | None) -> tuple[View, Callable[..., tuple[Any, Any]]]:
         """The view of a world, and what begins its episodes."""
         world = self._worlds(name)
         view = view_of(world)
@@ -323,13 +329,13 @@ class Episodes:
         """As `Episode.shown`, in the thread of its environment."""
         return episode.shown() if episode.view.live is not None else await self._run(episode.shown)
 
-    async def forget(self, person: str) -> None:
-        """Delete a person and all that is kept of them."""
+    async def forget(self, person: str, *then: Any) -> None:
+        """Delete a person and all that is kept of them; as `Store.forget`."""
         for episode in [one for one in self._here.values() if one.person == person]:
             async with episode.lock:
                 episode.over = True
                 self.drop(episode)
-        await self.store.forget(person)
+        await self.store.forget(person, *then)
 
     def _keep(self, episode: Episode) -> None:
         if self.arrange is not None:
@@ -345,8 +351,37 @@ class Episodes:
             del self._here[episode.id]
         _stop(episode)
 
+    async def make(self, function: Callable[..., Any], *args: Any) -> Any:
+        """The result of a function, in the one thread that makes environments."""
+        return await asyncio.get_running_loop().run_in_executor(self._maker, function, *args)
+
     async def _run(self, function: Callable[..., Any], *args: Any) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._workers, function, *args)
+        return await asyncio.get_running_loop().run_in_executor(self._steppers, function, *args)
+
+    def prepare(self, view: View) -> asyncio.Future[None]:
+        """Let a world in real time do what takes seconds before its first step, once; done when it has."""
+        live = view.live
+        if (ready := self._prepared.get(id(live))) is None:
+            loop = asyncio.get_running_loop()
+            ready = self._prepared[id(live)] = loop.create_future()
+
+            def prepare() -> None:
+                with suppress(Exception):  # whoever plays the world is told
+                    if live is not None:
+                        live.prepare()
+                with suppress(RuntimeError):  # the server has ended
+                    loop.call_soon_threadsafe(ready.set_result, None)
+
+            if live is None:
+                ready.set_result(None)
+            else:  # a daemon: a server that is stopped while it compiles need not wait
+                threading.Thread(target=prepare, name="prepare", daemon=True).start()
+        return ready
+
+    def close(self) -> None:
+        """Finish what is being done."""
+        self._maker.shutdown(cancel_futures=True)
+        self._steppers.shutdown(cancel_futures=True)
 
 
 def _ended(episode: Episode, when: float, more: Mapping[str, Any] = MappingProxyType({})) -> Any:

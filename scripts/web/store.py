@@ -129,14 +129,18 @@ class Store:
         """As `read`, in a thread of its own."""
         return await asyncio.to_thread(self.read, statement)
 
-    async def forget(self, person: str) -> None:
-        """Delete a person and all rows of theirs."""
+    async def forget(self, person: str, *then: Any) -> None:
+        """Delete a person and all rows of theirs.
+
+        :param then: statements that are executed in the same transaction.
+        """
         mine = sql.select(episodes.c.id).where(episodes.c.person == person).scalar_subquery()
         await self.write(
             sql.delete(actions).where(actions.c.episode.in_(mine)),
             sql.delete(episodes).where(episodes.c.person == person),
             sql.delete(answers).where(answers.c.person == person),
             sql.delete(people).where(people.c.id == person),
+            *then,
         )
         if self._engine.dialect.name == "sqlite":  # its log of changes holds what was deleted until then
             await self.rows(sql.text("PRAGMA wal_checkpoint(TRUNCATE)"))

@@ -166,7 +166,7 @@ def begin(
     number: Whole = 0,
     seed: Seed = 0,
     split_seed: Seed = 0,
-) -> tuple[WordCraftEnv, Feedback]:
+) -> tuple[Any, Feedback]:
     """A task of `gumption play wordcraft`, for studies: the same tasks and tables for the same seed.
 
     :param recipe_book: Name of a recipe book, or a file.
@@ -207,6 +207,9 @@ class Feedback(Numbers):
 
     def rules(self, env: Any) -> str:
         return RULES
+
+    def observe(self, env: Any) -> str:
+        return env.render()
 
     def told(self, info: Any, over: bool) -> str:
         if not over:
