@@ -99,7 +99,7 @@ def _book(name: str) -> RecipeBook:
 
 
 def drawing(env: Any) -> dict[str, Any]:
-    """The goal, the table, what is chosen and the latest mix; in Little Alchemy how much is made instead of the goal."""
+    """The goal, the table, what is chosen and the latest mix; in Little Alchemy what is known in place of the goal."""
     state = env.batch.describe(0)
     common = {"kind": "words", "table": state["table"], "selection": state["selection"], "last": env.batch.last_mix(0)}
     if isinstance(env, LittleAlchemyEnv):

@@ -31,13 +31,7 @@ async def play(home: Served, number: int) -> dict[str, Any]:
     took: list[float] = []
     asked = 0
     async with connect(f"ws://{home.address}/ws", origin=origin, additional_headers=cookie, max_queue=None) as socket:
-        begin = {
-            "v": 1,
-            "type": "begin",
-            "world": "probsol",
-            "settings": {"task": TASKS[number % len(TASKS)]},
-            "seed": 1,
-        }
+        begin = {"v": 1, "type": "begin", "world": "probsol", "settings": {"task": TASKS[number % len(TASKS)]}, "seed": 1}
         await socket.send(json.dumps(begin))
         shown = json.loads(await socket.recv())
         frame, sent = shown["view"]["drawing"]["frame"], None

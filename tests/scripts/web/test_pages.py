@@ -1,4 +1,4 @@
-"""The pages in a real browser: each world is played by mouse and by keys, and nothing is lost by reloads and crashes."""
+"""The pages in a real browser: worlds are played by mouse and by keys, and reloads and crashes lose nothing."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -194,8 +194,10 @@ def test_a_world_without_a_view_is_played_by_its_choices(browser: "Browser", tmp
         page.get_by_role("group", name="Choices").get_by_role("button").first.wait_for()
         page.keyboard.press("1")
         steps(page, 1)
+        page.get_by_role("button", name="Play again").click()
+        steps(page, 0)
         page.get_by_role("group", name="Choices").get_by_role("button").last.click()
-        steps(page, 2)
+        page.locator("#end").wait_for()
         visitor.leave()
 
 
