@@ -30,6 +30,7 @@ async def play(number: int, address: str, pause: float, end: float, waits: list[
     :param waits: gets the seconds of each answer.
     """
     draw, acted = random.Random(number), 0
+    await asyncio.sleep(draw.random() * 3)  # nobody begins at the very same moment
     headers = {"Cookie": f"gumption=player-{number:033}"}
     async with connect(f"ws://{address}/ws", origin=f"http://{address}", additional_headers=headers) as page:
         shown = await asked(page, {**WORLD, "seed": number})
