@@ -93,5 +93,5 @@ def test_what_is_no_move_is_refused(action):
 )
 def test_what_has_another_form_is_refused(action):
     env, _ = VIEW.begin(seed=1)
-    with pytest.raises(InputError, match='it is {"direction": "right", "primitives": '):
+    with pytest.raises(InputError, match=r'it is {"direction": "right", "primitives": '):
         VIEW.parse(action, env)
