@@ -66,14 +66,18 @@ def _summary(study: Study) -> dict[str, Any]:
     conditions = [
         f"{one.name} ({'between' if one.between else 'within'}: {', '.join(one.levels)})" for one in study.conditions
     ]
+    blocks = [
+        f"{block.name}: {count(range(block.count // block.sets), 'task')} of {block.world}"
+        for block in study.all_blocks
+    ]
     return {
         "sign-in": study.sign_in,
         "conditions": "; ".join(conditions) or "none",
-        "blocks": "; ".join(f"{block.name}: {count(range(block.count // block.sets), 'task')} of {block.world}" for block in study.all_blocks),
+        "blocks": "; ".join(blocks),
         "pages": len(path),
         "tasks": sum(stage.kind == "task" for stage in path),
         "hash": study.hash,
-    }  # fmt: skip
+    }
 
 
 @app.command(epilog="Example: gumption study preview wordcraft-human --participant 2")
@@ -180,7 +184,8 @@ def _home(study: Study, data: Path, database: str | None, host: str = "127.0.0.1
     try:
         part = StudyPart(home, study, secret)
         known = names_of_this_machine(names) if host not in ("127.0.0.1", "localhost") else names
-        yield make_app(home, host=host, names=known, parts=[part, ExperimenterPart(part, token, links)]), token, links
+        parts, played = [part, ExperimenterPart(part, token, links)], {block.world for block in study.all_blocks}
+        yield make_app(home, host=host, names=known, parts=parts, played=sorted(played)), token, links
     except BaseException:
         home.close()
         raise
@@ -211,8 +216,9 @@ def export(file: str, *, data: str = "runs/study", out: NewFolder, json_: Json =
         print_json(about)
         return
     states = ", ".join(f"{number} {state}" for state, number in about["states"].items() if number)
-    print(f"{count(range(about['participants']), 'participant')} ({states or 'none yet'}), {about['episodes']} episodes, "
-          f"{about['actions']} actions: {out}\nsha256 {about['sha256']}")  # fmt: skip
+    people = count(range(about["participants"]), "participant")
+    print(f"{people} ({states or 'none yet'}), {about['episodes']} episodes, {about['actions']} actions: {out}")
+    print(f"sha256 {about['sha256']}")
 
 
 @app.command(epilog="Example: gumption study simulate wordcraft-human --players 10 --policy random --chaos")

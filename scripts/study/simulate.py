@@ -169,7 +169,7 @@ class _Player:
     def _answers(self, stage: dict[str, Any]) -> dict[str, Any]:
         right = {question.name: question.right for question in self.study.quiz.questions} if self.study.quiz else {}
         found: dict[str, Any] = {}
-        for question in stage["questions"] if "questions" in stage else ():
+        for question in stage.get("questions", ()):
             name = question["name"]
             if question["kind"] == "choice":
                 wrong = self.chaos and self.rng.random() < 0.2

@@ -8,7 +8,7 @@ import io
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from functools import cache
@@ -225,13 +225,20 @@ async def person_of(store: Store, key: str) -> str | None:
 
 
 def make_app(
-    home: Home, *, host: str = "127.0.0.1", names: Sequence[str] = (), guarded: bool = False, parts: Sequence[Part] = ()
+    home: Home,
+    *,
+    host: str = "127.0.0.1",
+    names: Sequence[str] = (),
+    guarded: bool = False,
+    parts: Sequence[Part] = (),
+    played: Collection[str] | None = None,
 ) -> Starlette:
     """The application of a home.
 
     :param host: the address that it listens at; `names` are further names of this machine.
     :param guarded: everybody has to know the token.
     :param parts: with pages and messages of their own.
+    :param played: names of the worlds that are made ready before somebody asks for them; all by default.
     """
     kinds: dict[str, type[Message]] = {**FROM_PAGE}
     handlers: dict[str, Part] = {}
@@ -268,7 +275,8 @@ def make_app(
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         # A daemon: a server that is stopped while it compiles need not wait.
-        threading.Thread(target=make_ready, name="ready", daemon=True).start()
+        names = list(worlds.known() if played is None else played)
+        threading.Thread(target=make_ready, args=(names,), name="ready", daemon=True).start()
         ticking = asyncio.create_task(home.episodes.real_time.run())
         yield
         ticking.cancel()
@@ -457,14 +465,14 @@ def picture_of(world: str) -> bytes:
     return buffer.getvalue()
 
 
-def make_ready() -> None:
+def make_ready(names: Iterable[str]) -> None:
     """Do what takes seconds before somebody asks for it: pictures, and the first step of worlds in real time."""
-    for world in worlds.known().values():
+    for name in names:
         with suppress(Exception):  # who asks for it is told
-            live = view_of(world).live
+            live = view_of(worlds.find(name)).live
             if live is not None:
                 live.prepare()
-            picture_of(world.name)
+            picture_of(name)
 
 
 MOST_RUNS = 1000
