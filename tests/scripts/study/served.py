@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from gumption.scripts.study.files import read
+from gumption.scripts.study.running import application, in_thread
 from tests.scripts.study.studies import small
 from tests.scripts.web.homes import Page, Served
 
@@ -43,6 +45,17 @@ class StudyServer(Served):
         """What the experimenter's page asks for."""
         status, _, body = self.get(path, Authorization=f"Bearer {self.token if token is None else token}")
         return status, json.loads(body)
+
+
+@contextmanager
+def in_process(study: Path, data: Path, links: int = 0) -> Iterator[StudyServer]:
+    """A server in a thread of this process, which begins at once; it cannot be killed."""
+    with application(read(study), data) as served:
+        given = served.links.more(links) if links else []
+        with in_thread(served.app) as address:
+            server = StudyServer(None, address.removeprefix("http://"), "/study")  # pyright: ignore[reportArgumentType]
+            server.token, server.links = served.token.text, given
+            yield server
 
 
 @contextmanager

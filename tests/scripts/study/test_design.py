@@ -33,13 +33,15 @@ def test_a_latin_square_is_balanced_in_places_and_neighbours(size: int) -> None:
 
 
 @settings(max_examples=25, deadline=None)
-@given(first=st.integers(2, 4), second=st.integers(2, 3), start=st.integers(0, 40), title=st.text(min_size=1, max_size=5))
-def test_conditions_between_people_are_balanced_within_each_round(first: int, second: int, start: int, title: str) -> None:
+@given(
+    first=st.integers(2, 4), second=st.integers(2, 3), start=st.integers(0, 40), title=st.text(min_size=1, max_size=5)
+)
+def test_conditions_between_people_are_balanced_within_each_round(
+    first: int, second: int, start: int, title: str
+) -> None:
     one = study(conditions=conditions(("x", True, first), ("y", True, second)), title=title)
     count = first * second
-    cells = Counter(
-        tuple(design(one, place).condition.values()) for place in range(start * count, (start + 1) * count)
-    )
+    cells = Counter(tuple(design(one, place).condition.values()) for place in range(start * count, (start + 1) * count))
     assert len(cells) == count
     assert set(cells.values()) == {1}
 

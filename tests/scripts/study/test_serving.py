@@ -10,13 +10,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.scripts.study.served import GUMPTION, StudyServer, leave, now, pass_by, play, serving, to_kind, write_study
+from tests.scripts.study.served import (
+    GUMPTION,
+    StudyServer,
+    in_process,
+    leave,
+    now,
+    pass_by,
+    play,
+    serving,
+    to_kind,
+    write_study,
+)
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StudyServer]:
     folder = tmp_path_factory.mktemp("study")
-    with serving(write_study(folder), folder / "data") as one:
+    with in_process(write_study(folder), folder / "data") as one:
         yield one
 
 
@@ -166,7 +177,7 @@ def test_malformed_messages_are_refused_and_change_nothing(server: StudyServer, 
 
 def test_who_withdraws_is_forgotten_and_told_so(tmp_path: Path) -> None:
     name = "Zaphod the Unforgettable"
-    with serving(write_study(tmp_path), tmp_path / "data") as server:
+    with in_process(write_study(tmp_path), tmp_path / "data") as server:
         _, cookie, _ = server.join(name=name)
         with server.page(cookie) as page:
             stage = to_kind(page, "task")
@@ -186,10 +197,12 @@ def test_who_withdraws_is_forgotten_and_told_so(tmp_path: Path) -> None:
         assert name.encode() not in file.read_bytes(), file
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_goes_on_at_the_very_step(tmp_path: Path) -> None:
-    study = write_study(tmp_path)
-    with serving(study, tmp_path / "data") as server:
-        _, cookie, _ = server.join(name="Ann")
+    study = write_study(tmp_path, sign_in="link")
+    with serving(study, tmp_path / "data", "--links", "1") as server:
+        [link] = server.links
+        _, cookie, _ = server.join(token=link)
         with server.page(cookie) as page:
             to_kind(page, "quiz")
             stage = pass_by(page, now(page))
@@ -232,7 +245,7 @@ def test_data_of_another_version_of_the_study_are_refused(tmp_path: Path) -> Non
 
 def test_a_task_ends_when_its_time_is_over(tmp_path: Path) -> None:
     study = write_study(tmp_path, practice=[], quiz=None, blocks__0__time_limit_s=1.0)
-    with serving(study, tmp_path / "data") as server:
+    with in_process(study, tmp_path / "data") as server:
         _, cookie, _ = server.join(name="Ann")
         with server.page(cookie) as page:
             stage = to_kind(page, "task")
@@ -248,7 +261,6 @@ def test_a_task_ends_when_its_time_is_over(tmp_path: Path) -> None:
             assert second["episode"] != stage["episode"]
             assert page.ask("study_quit", stage=second["stage"])["over"]
             to_kind(page, "end")
-        _, _, body = server.get("/experimenter/export", Authorization=f"Bearer {server.token}")
     database = sqlite3.connect(tmp_path / "data" / "home.sqlite")
     results = [row[0] for row in database.execute("SELECT result FROM episodes ORDER BY stage")]
     assert '"end": "time"' in results[0]
@@ -259,7 +271,7 @@ def test_a_task_ends_when_its_time_is_over(tmp_path: Path) -> None:
 
 
 def test_a_link_is_one_participants_and_guesses_are_limited(tmp_path: Path) -> None:
-    with serving(write_study(tmp_path, sign_in="link"), tmp_path / "data", "--links", "2") as server:
+    with in_process(write_study(tmp_path, sign_in="link"), tmp_path / "data", links=2) as server:
         first, second = server.links
         assert server.join(name="Ann")[0] == 400
         _, cookie, _ = server.join(token=first)
@@ -286,14 +298,14 @@ def test_a_recruiting_services_participant_comes_again_as_the_same(tmp_path: Pat
     recruiting = {"parameters": ["PROLIFIC_PID", "STUDY_ID"], "identity": "PROLIFIC_PID"}
     end = {"text": "Thanks", "code": "C1234", "back": "https://app.example.org/submit?cc=C1234"}
     study = write_study(tmp_path, sign_in="recruiting", recruiting=recruiting, end=end)
-    with serving(study, tmp_path / "data") as server:
+    with in_process(study, tmp_path / "data") as server:
         assert "has no STUDY_ID" in server.join(PROLIFIC_PID="a1")[2]["reason"]
         assert server.join(PROLIFIC_PID="<script>", STUDY_ID="s")[0] == 400
         _, cookie, _ = server.join(PROLIFIC_PID="a1", STUDY_ID="s")
         with server.page(cookie) as page:
             stage = to_kind(page, "end")
             assert (stage["code"], stage["back"]) == (end["code"], end["back"])
-    with serving(study, tmp_path / "data") as server:
+    with in_process(study, tmp_path / "data") as server:
         _, cookie, _ = server.join(PROLIFIC_PID="a1", STUDY_ID="s")
         with server.page(cookie) as page:
             assert now(page)["kind"] == "end"
@@ -303,18 +315,20 @@ def test_a_recruiting_services_participant_comes_again_as_the_same(tmp_path: Pat
 
 
 def test_the_experimenter_sees_replays_and_exports(tmp_path: Path) -> None:
-    with serving(write_study(tmp_path), tmp_path / "data") as server:
+    with in_process(write_study(tmp_path), tmp_path / "data") as server:
         _, cookie, _ = server.join(name="=Ann")
         with server.page(cookie) as page:
             to_kind(page, "end")
         server.join(name="Bob")
-        status, table = server.ask("/experimenter/table")
+        _, table = server.ask("/experimenter/table")
         first, second = table["participants"]
         assert (first["state"], first["blocks"]["test"]["done"], second["page"]) == ("done", 2, "consent")
         _, one = server.ask("/experimenter/participants/1")
         assert [episode["name"] for episode in one["episodes"]][-1] == "test/1"
         assert {"page": "questions", "name": "hard", "value": 5} in one["answers"]
-        replay = [server.ask(f"/experimenter/replay/{one['episodes'][-1]['episode']}/{step}")[1] for step in (0, 1, 2, 9)]
+        replay = [
+            server.ask(f"/experimenter/replay/{one['episodes'][-1]['episode']}/{step}")[1] for step in (0, 1, 2, 9)
+        ]
         assert [each["step"] for each in replay] == [0, 1, 2, 2]
         assert replay[0]["view"]["drawing"]["selection"] == []
         assert replay[1]["view"]["drawing"]["selection"] == [replay[1]["action"]]

@@ -141,7 +141,11 @@ def test_no_cell_is_a_formula_and_text_comes_back(value: Any) -> None:
     made = cell(value)
     if isinstance(made, str):
         assert made.lstrip(" ")[:1] not in tuple("=+-@\t\r\n＝＋－＠") or not made.strip(" ")
-    [_, row] = csv.reader(io.StringIO(as_csv([Column("x", "text", "")], [{"x": value}]), newline="")) if made != "" else [0, [""]]
+    [_, row] = (
+        csv.reader(io.StringIO(as_csv([Column("x", "text", "")], [{"x": value}]), newline=""))
+        if made != ""
+        else [0, [""]]
+    )
     assert row == [str(made)]
     if isinstance(value, str):
         assert str(made).removeprefix("'") == value.replace("\x00", "").removeprefix("'") or made == value
@@ -160,7 +164,16 @@ def test_a_link_opens_only_with_its_own_secret() -> None:
     token = SECRET.link("invited", "12")
     assert SECRET.opened(token) == ("invited", "12")
     assert Secret(b"t" * 32).opened(token) is None
-    for wrong in ("", "invited", "invited-13" + token[10:], token[:-1], token + "0", "back" + token[7:], "ü-1-ü", "-" * 9):
+    for wrong in (
+        "",
+        "invited",
+        "invited-13" + token[10:],
+        token[:-1],
+        token + "0",
+        "back" + token[7:],
+        "ü-1-ü",
+        "-" * 9,
+    ):
         assert SECRET.opened(wrong) is None
 
 

@@ -114,7 +114,7 @@ def test_a_missing_field_and_a_file_that_is_none(tmp_path: Path) -> None:
         ({"blocks__0__settings": {"number": 1}}, "blocks[0].settings.number: the study gives it by itself"),
         (
             {"conditions__0__levels__one": {"distractor": 1}},
-            "conditions distractors.levels.one.distractor: the world 'wordcraft' has no 'distractor'; did you mean 'dis",
+            "conditions distractors.levels.one.distractor: the world 'wordcraft' has no 'distractor'; did",
         ),
         ({"blocks__1__tasks": 999}, "blocks: test: tasks is 999; the split has"),
         ({"blocks__0__settings": {"recipe_book": "cookbook"}}, "blocks: training: "),
