@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gumption.data.writing import whole_file
-from gumption.envs import worlds
 
 from .scripts.web.browser import NARROW, WIDE, Visitor, chromium
 from .scripts.web.homes import served
@@ -25,16 +24,14 @@ SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
 FIGURES = SCRIPTS / "results" / "figures"
 COMMON, FAR = 128, 127  # colours of a picture's palette: the most common ones, and those that are farthest from them
 SCHEMES = ("light", "dark")
-#: Of each world: the settings with which it is pictured, the width of the window for its picture on the home page, and
+#: Of each world that is pictured here: the settings with which it is pictured, the width of the window for its picture on the home page, and
 #: the element at whose top that begins.
 SHOWN = {
     "wordcraft": ("seed=7", 560, "#drawing"),
     "halma": ("seed=43", 500, ".halma-panel"),
     "gradual": ("tasks=micro5.1,micro5.2&seed=1", 430, ".stream-screen"),
     "segar": ("seed=22", 890, ".pull-table"),
-    "probsol": ("seed=1", 1200, "#table"),
 }
-OTHERS = ("seed=1", 560, "#drawing")
 
 
 def choose_card(page: "Page") -> None:
@@ -74,9 +71,10 @@ DONE: dict[str, Callable[["Page"], None]] = {"wordcraft": choose_card, "halma": 
 
 def picture(page: "Page", world: str, address: str) -> "Page":
     """The page of a world, as it is pictured."""
-    page.goto(f"http://{address}/play/{world}?{SHOWN.get(world, OTHERS)[0]}")
+    page.goto(f"http://{address}/play/{world}?{SHOWN[world][0]}")
     page.wait_for_selector("#player:not([aria-busy])", timeout=120_000)
-    DONE.get(world, lambda _: None)(page)
+    if world in DONE:
+        DONE[world](page)
     page.mouse.move(0, 0)
     page.wait_for_timeout(300)
     return page
@@ -113,8 +111,8 @@ def _few_colours(image: "Image") -> "Image":
 def draw_worlds(browser: "Browser", address: str) -> None:
     """The picture of each world on the home page, in both schemes."""
     for scheme in SCHEMES:
-        for world in worlds.WORLDS:
-            _, width, top = SHOWN.get(world, OTHERS)
+        for world in SHOWN:
+            _, width, top = SHOWN[world]
             window = {"width": width, "height": 900}
             visitor = Visitor(browser, address, viewport=window, color_scheme=scheme, device_scale_factor=2)
             page = picture(visitor.page(), world, address)
@@ -138,7 +136,7 @@ def draw_pages(browser: "Browser", address: str) -> None:
         page.wait_for_load_state("networkidle")
         save(page.screenshot(full_page=True), FIGURES / f"web-home-{scheme}.png")
         visitor.leave()
-    for number, world in enumerate(worlds.WORLDS):
+    for number, world in enumerate(SHOWN):
         visitor = Visitor(browser, address, viewport=WIDE, color_scheme=SCHEMES[number % 2])
         page = picture(visitor.page(), world, address)
         save(page.screenshot(), FIGURES / f"web-{world}.png")
