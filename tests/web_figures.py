@@ -24,8 +24,8 @@ SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
 FIGURES = SCRIPTS / "results" / "figures"
 COMMON, FAR = 128, 127  # colours of a picture's palette: the most common ones, and those that are farthest from them
 SCHEMES = ("light", "dark")
-#: Of each world that is pictured here: the settings with which it is pictured, the width of the window for its picture on the home page, and
-#: the element at whose top that begins.
+#: Of each world that is pictured here: the settings, the width of the window for its picture on the home page, and the
+#: element at whose top that begins.
 SHOWN = {
     "wordcraft": ("seed=7", 560, "#drawing"),
     "halma": ("seed=43", 500, ".halma-panel"),
