@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -96,6 +97,7 @@ def serve(
         address = f"http://{shown_address(listening)}/"
         word = "" if token is None else f"?token={token.text}"
         print(f"the home is at {address}{word} ; Ctrl-C ends it", flush=True)
+        sys.setswitchinterval(0.001)  # who waits for an answer waits for no thread that begins an episode
         server_of(app).run(sockets=[listening])
 
 

@@ -23,6 +23,7 @@ from .store import Store
 from .views import View, view_of
 
 KEPT = 1000  # episodes in memory; those left alone longest are brought back from disk when they are asked for
+QUICK = 0.002  # seconds of a step that holds nobody up
 SEEDS = 2**31  # drawn seeds are below
 
 
@@ -207,6 +208,7 @@ class Episodes:
         # One thread makes environments: what two threads import for the first time at once may be there in part only.
         self._maker = ThreadPoolExecutor(1, thread_name_prefix="maker")
         self._steppers = ThreadPoolExecutor(2, thread_name_prefix="stepper")
+        self._quick: set[str] = set()  # worlds whose latest step was
         self._prepared: dict[int, asyncio.Future[None]] = {}
         self._here: OrderedDict[str, Episode] = OrderedDict()
         self._coming: dict[str, asyncio.Task[Episode]] = {}
@@ -226,6 +228,7 @@ class Episodes:
         """
         seed = secrets.randbelow(SEEDS) if seed is None else seed
         view, begin = self.entry(world, stage)
+        await self.prepare(view)
         episode = await self.make(Episode, new_id(), person, world, view, begin, settings, seed, stage)
         row = sql.insert(tables.episodes).values(
             id=episode.id, person=person, stage=stage, world=world, settings=dict(settings), seed=seed,
@@ -260,7 +263,9 @@ class Episodes:
         kept = await self.store.rows(
             sql.select(tables.actions).where(tables.actions.c.episode == id).order_by(tables.actions.c.number)
         )
-        episode = await self._run(replayed, row, kept, *self.entry(row.world, row.stage))
+        view, begin = self.entry(row.world, row.stage)
+        await self.prepare(view)
+        episode = await self.make(replayed, row, kept, view, begin)
         self._keep(episode)
         return episode
 
@@ -298,10 +303,7 @@ class Episodes:
             if episode.deadline is not None and received > episode.deadline:
                 raise InputError("the time for this task is over")
             try:
-                if episode.view.live is None:
-                    step = await self._run(episode.act, action)
-                else:  # its time passes in this thread
-                    step = episode.act(action)
+                step = await self._run(episode, episode.act, action)
                 row = sql.insert(tables.actions).values(
                     episode=episode.id, number=episode.number, action=action, step=step, at=at, received=received
                 )
@@ -327,7 +329,7 @@ class Episodes:
 
     async def shown(self, episode: Episode) -> dict[str, Any]:
         """As `Episode.shown`, in the thread of its environment."""
-        return episode.shown() if episode.view.live is not None else await self._run(episode.shown)
+        return await self._run(episode, episode.shown)
 
     async def forget(self, person: str, *then: Any) -> None:
         """Delete a person and all that is kept of them; as `Store.forget`."""
@@ -355,8 +357,20 @@ class Episodes:
         """The result of a function, in the one thread that makes environments."""
         return await asyncio.get_running_loop().run_in_executor(self._maker, function, *args)
 
-    async def _run(self, function: Callable[..., Any], *args: Any) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._steppers, function, *args)
+    async def _run(self, episode: Episode, function: Callable[..., Any], *args: Any) -> Any:
+        """The result of a function of an episode: here where its world is quick or in real time, else in a thread.
+
+        A thread has to wait for this one at both ends, which takes longer than most steps.
+        """
+        if episode.view.live is not None:
+            return function(*args)
+        if episode.world in self._quick:
+            result, seconds = _timed(function, *args)
+        else:
+            loop = asyncio.get_running_loop()
+            result, seconds = await loop.run_in_executor(self._steppers, _timed, function, *args)
+        (self._quick.add if seconds < QUICK else self._quick.discard)(episode.world)
+        return result
 
     def prepare(self, view: View) -> asyncio.Future[None]:
         """Let a world in real time do what takes seconds before its first step, once; done when it has."""
@@ -382,6 +396,12 @@ class Episodes:
         """Finish what is being done."""
         self._maker.shutdown(cancel_futures=True)
         self._steppers.shutdown(cancel_futures=True)
+
+
+def _timed(function: Callable[..., Any], *args: Any) -> tuple[Any, float]:
+    """The result of a function, and the seconds that it took of the processor."""
+    began = time.thread_time()
+    return function(*args), time.thread_time() - began
 
 
 def _ended(episode: Episode, when: float, more: Mapping[str, Any] = MappingProxyType({})) -> Any:
