@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,8 +17,6 @@ from gumption.scripts.apps import App, NewFolder
 from gumption.scripts.output import Json, count, print_json, print_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from .files import Study
 
 Port = Annotated[int, Ge(0), Le(65535)]
@@ -66,14 +64,18 @@ def _summary(study: Study) -> dict[str, Any]:
     conditions = [
         f"{one.name} ({'between' if one.between else 'within'}: {', '.join(one.levels)})" for one in study.conditions
     ]
+    blocks = [
+        f"{block.name}: {count(range(block.count // block.sets), 'task')} of {block.world}"
+        for block in study.all_blocks
+    ]
     return {
         "sign-in": study.sign_in,
         "conditions": "; ".join(conditions) or "none",
-        "blocks": "; ".join(f"{block.name}: {count(range(block.count // block.sets), 'task')} of {block.world}" for block in study.all_blocks),
+        "blocks": "; ".join(blocks),
         "pages": len(path),
         "tasks": sum(stage.kind == "task" for stage in path),
         "hash": study.hash,
-    }  # fmt: skip
+    }
 
 
 @app.command(epilog="Example: gumption study preview wordcraft-human --participant 2")
@@ -145,6 +147,8 @@ def serve(
     from gumption.data.listening import is_loopback, listen, shown_address
     from gumption.scripts.web.commands import server_of
 
+    from .running import application
+
     study = _read(file)
     if not is_loopback(host) and not open_to_others:
         where = f"others reach {host}" if host else "others reach this machine at all its addresses"
@@ -152,7 +156,7 @@ def serve(
     if links and study.sign_in != "link":
         raise InputError(f'--links: this study\'s sign_in is "{study.sign_in}"; links are for sign_in = "link"')
     listening = listen(host, port, "--host")
-    with listening, _home(study, data, database, host, name or []) as (served, token, given):
+    with listening, application(study, data, database=database, host=host, names=name or []) as (served, token, given):
         address = f"http://{shown_address(listening)}"
         for link in given.more(links) if links else ():
             print(f"{address}/study/s/{link}")
@@ -160,30 +164,6 @@ def serve(
         print(f"experimenter: {address}/experimenter#{token.text}")
         print("Ctrl-C ends it; the same command goes on", flush=True)
         server_of(served).run(sockets=[listening])
-
-
-@contextmanager
-def _home(study: Study, data: Path, database: str | None, host: str = "127.0.0.1", names: Any = ()) -> Iterator[Any]:
-    """(application, experimenter's token, links) of a study's server."""
-    from gumption.scripts.web.security import Token, names_of_this_machine
-    from gumption.scripts.web.server import Home, make_app
-    from gumption.scripts.web.store import Store
-
-    from .experimenter import ExperimenterPart
-    from .links import Links as GivenLinks
-    from .links import Secret
-    from .serving import StudyPart
-
-    secret = Secret.of(data)
-    token, links = Token(data / "token"), GivenLinks(data, secret)
-    home = Home(Store(database or str(data)), open_play=False)
-    try:
-        part = StudyPart(home, study, secret)
-        known = names_of_this_machine(names) if host not in ("127.0.0.1", "localhost") else names
-        yield make_app(home, host=host, names=known, parts=[part, ExperimenterPart(part, token, links)]), token, links
-    except BaseException:
-        home.close()
-        raise
 
 
 @app.command(epilog="Example: gumption study export wordcraft-human --data runs/my-study --out runs/export")
@@ -211,8 +191,9 @@ def export(file: str, *, data: str = "runs/study", out: NewFolder, json_: Json =
         print_json(about)
         return
     states = ", ".join(f"{number} {state}" for state, number in about["states"].items() if number)
-    print(f"{count(range(about['participants']), 'participant')} ({states or 'none yet'}), {about['episodes']} episodes, "
-          f"{about['actions']} actions: {out}\nsha256 {about['sha256']}")  # fmt: skip
+    people = count(range(about["participants"]), "participant")
+    print(f"{people} ({states or 'none yet'}), {about['episodes']} episodes, {about['actions']} actions: {out}")
+    print(f"sha256 {about['sha256']}")
 
 
 @app.command(epilog="Example: gumption study simulate wordcraft-human --players 10 --policy random --chaos")
@@ -241,7 +222,7 @@ def simulate(
     :param seed: Of all that is random.
     :param at_once: Players at the same time.
     """
-    from .simulate import serving
+    from .running import application, in_thread
     from .simulate import simulate as send
 
     study = _read(file)
@@ -250,9 +231,9 @@ def simulate(
     with ExitStack() as stack:
         if url is None:
             folder = data or Path(stack.enter_context(TemporaryDirectory()))
-            served, _, given = stack.enter_context(_home(study, folder, None))
+            served, _, given = stack.enter_context(application(study, folder))
             tokens = given.more(players) if study.sign_in == "link" else []
-            url = stack.enter_context(serving(served))
+            url = stack.enter_context(in_thread(served))
         else:
             tokens = _tokens(links) if study.sign_in == "link" else []
         identities = _identities(study, players, tokens, seed)

@@ -76,7 +76,7 @@ class Participant:
     def seen(self) -> float:
         """When something of this participant last came in, in seconds since 1970."""
         received = [action.received for actions in self.actions.values() for action in actions[-1:]]
-        return max([self.row.seen, *received])
+        return max([self.row.seen, *(one.began for one in self.episodes.values()), *received])
 
     def state(self, study: Study, now: float) -> str:
         """One of `STATES`."""

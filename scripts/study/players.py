@@ -12,7 +12,7 @@ import numpy as np
 from gumption.data import InputError
 from gumption.envs import worlds
 
-from .design import Task
+from .design import Task, seed_of
 from .tasks import begin
 
 #: (batch, (1,) bool of whether an episode begins) -> actions (1, ...).
@@ -63,7 +63,8 @@ def played(policy: str, task: Task) -> dict[str, Any]:
     :raises InputError: as `player_of`.
     """
     env, _ = begin(task)
-    env.batch.np_random = np.random.Generator(np.random.PCG64(task.seed))
+    # Drawn tasks share a seed; chance has to differ between them.
+    env.batch.np_random = np.random.Generator(np.random.PCG64(seed_of(task.seed, sorted(task.settings.items()))))
     player, over, actions, info = player_of(policy, task.world), False, 0, {}
     while not over:
         *_, terminated, truncated, info = env.step(_action(choose(player, env, actions == 0), env))

@@ -10,6 +10,7 @@ import asyncio
 import re
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -94,6 +95,22 @@ class Refusal(InputError):
     def __init__(self, reason: str, fields: Sequence[str] = ()) -> None:
         super().__init__(reason)
         self.fields = list(fields)
+
+
+@dataclass(frozen=True)
+class Here:
+    """Where a participant is.
+
+    :ivar row: of the table of people; `kept` what the stage follows from; `episodes` stage -> id.
+    """
+
+    row: Any
+    kept: Kept
+    episodes: Mapping[int, str]
+
+    def ended(self, stage: int) -> Here:
+        """With the episode of a stage ended."""
+        return replace(self, kept=Kept(self.kept.answers, self.kept.ended | {stage}))
 
 
 class StudyPart:
@@ -225,9 +242,9 @@ class StudyPart:
                 id=person, study=self.study.hash, place=next_place, name=name, given=given, began=now, seen=now
             )
         )
-        row = await self._row(person)
-        self._places[person] = row.place
-        condition = dict(design(self.study, row.place).condition)
+        [place] = await self.home.store.rows(sql.select(people.c.place).where(people.c.id == person))
+        self._places[person] = place.place
+        condition = dict(design(self.study, place.place).condition)
         await self.home.store.write(sql.update(people).where(people.c.id == person).values(condition=condition))
         return person
 
@@ -246,49 +263,52 @@ class StudyPart:
             return
         lock = self._locks.setdefault(socket.person, asyncio.Lock())
         async with lock:
+            here = await self._here(socket.person)
             try:
-                await self._take(socket.person, message)
+                here = await self._take(here, message)
             except Refusal as error:
                 stage = getattr(message, "stage", None)
                 told = {"stage": stage, "reason": str(error), "fields": error.fields}
                 await socket.send({"type": "study_refused", **told})
-                if error.fields or isinstance(message, StudyAnswer):
-                    return
+                return
             if type(message) is StudyAnswer:
                 await socket.send({"type": "study_saved", "stage": message.stage, "names": list(message.answers)})
             else:
-                await socket.send(await self._shown(socket.person))
+                await socket.send(await self._shown(here))
 
-    async def _take(self, person: str, message: Message) -> None:
-        row = await self._row(person)
-        if row.state == "withdrawn":
-            return
+    async def _take(self, here: Here, message: Message) -> Here:
+        """Do what a message asks for; where the participant is then."""
+        if here.row.state == "withdrawn":
+            return here
         if isinstance(message, StudyWithdraw):
-            await self._withdraw(row)
-        elif isinstance(message, StudyAnswer):
-            await self._answer(row, message)
-        elif isinstance(message, StudyQuit):
-            now = present(self.study, self.path(row.place), await self._kept(person))
+            await self._withdraw(here.row)
+            return await self._here(here.row.id)
+        if isinstance(message, StudyAnswer):
+            return await self._answer(here, message)
+        if isinstance(message, StudyQuit):
+            now = present(self.study, self.path(here.row.place), here.kept)
             if now.stage.number == message.stage and now.stage.kind == "task":
-                await self.home.episodes.end(await self._episode(row, now.stage), end="quit")
+                await self.home.episodes.end(await self._episode(here, now.stage), end="quit")
+                return here.ended(message.stage)
+        return here
 
-    async def _answer(self, row: Any, message: StudyAnswer) -> None:
-        path, kept = self.path(row.place), await self._kept(row.id)
-        now = present(self.study, path, kept)
+    async def _answer(self, here: Here, message: StudyAnswer) -> Here:
+        kept = here.kept
+        now = present(self.study, self.path(here.row.place), kept)
         if message.stage < now.stage.number or now.state != "going":
-            return  # it was left before: a message that was sent again
+            return here  # it was left before: a message that was sent again
         if message.stage > now.stage.number:
             raise Refusal("that page comes later; go on with the present one")
         stage, leaves = now.stage, isinstance(message, StudyNext)
         values = _checked(stage, message.answers)
         if leaves:
-            values |= await self._leaving(row.id, stage, kept, _filled({**kept.of(stage), **values}), message.at)
-        await self._save(row, stage, kept, values, message.at)
+            values |= await self._leaving(here.row.id, stage, kept, _filled({**kept.of(stage), **values}), message.at)
+        then = await self._save(here, stage, values, message.at)
         if leaves and (wrong := values.get(WRONG)):
-            names = wrong_answers(stage, {**kept.of(stage), **values})
-            if self.study.quiz and self.study.quiz.tries is not None and wrong >= self.study.quiz.tries:
-                return
-            raise Refusal(f"{len(names)} of your answers are not right: read the instructions again", names)
+            names = wrong_answers(stage, then.kept.of(stage))
+            if self.study.quiz is None or self.study.quiz.tries is None or wrong < self.study.quiz.tries:
+                raise Refusal(f"{len(names)} of your answers are not right: read the instructions again", names)
+        return then
 
     async def _leaving(
         self, person: str, stage: Stage, kept: Kept, answers: Mapping[str, Any], at: float
@@ -310,8 +330,9 @@ class StudyPart:
             return {WRONG: kept.of(stage).get(WRONG, 0) + (not again)}
         return {NEXT: True}
 
-    async def _save(self, row: Any, stage: Stage, kept: Kept, values: Mapping[str, Any], at: float) -> None:
-        received, table = time.time(), tables.answers
+    async def _save(self, here: Here, stage: Stage, values: Mapping[str, Any], at: float) -> Here:
+        """Write answers and how far the participant is, in one transaction."""
+        row, received, table = here.row, time.time(), tables.answers
         written: list[Any] = []
         for name, value in values.items():
             mine = (table.c.person == row.id) & (table.c.stage == stage.number) & (table.c.name == name)
@@ -319,15 +340,14 @@ class StudyPart:
             if value is not None:
                 about = {"person": row.id, "stage": stage.number, "name": name}
                 written.append(sql.insert(table).values(**about, value=value, at=at, received=received))
-        answers = {**kept.answers, stage.number: _filled({**kept.of(stage), **values})}
-        then = present(self.study, self.path(row.place), Kept(answers, kept.ended))
+        answers = {**here.kept.answers, stage.number: _filled({**here.kept.of(stage), **values})}
+        kept = Kept(answers, here.kept.ended)
+        then = present(self.study, self.path(row.place), kept)
         people = tables.people
-        written.append(
-            sql.update(people)
-            .where(people.c.id == row.id)
-            .values(seen=received, stage=then.stage.number, state=then.state)
-        )
+        about = {"seen": received, "stage": then.stage.number, "state": then.state}
+        written.append(sql.update(people).where(people.c.id == row.id).values(**about))
         await self.home.store.write(*written)
+        return replace(here, kept=kept)
 
     async def _withdraw(self, row: Any) -> None:
         """Delete what was kept of a person. A row without data stays: that someone at this place has withdrawn."""
@@ -337,29 +357,32 @@ class StudyPart:
 
     # ---- The present stage
 
-    async def _shown(self, person: str) -> dict[str, Any]:
+    async def _shown(self, here: Here) -> dict[str, Any]:
         """The stage that the participant sees now, as a message."""
-        row = await self._row(person)
+        row = here.row
         about = {"type": "study_stage", **self._about(), "participant": row.place + 1}
         if row.state == "withdrawn":
             return {**about, "kind": "withdrawn", "again": self.study.sign_in == "name"}
         path = self.path(row.place)
         while True:
-            kept = await self._kept(person)
-            now = present(self.study, path, kept)
-            stage = now.stage
-            about |= {"stage": stage.number, "stages": len(path), "kind": stage.kind, "answers": dict(kept.of(stage))}
+            now = present(self.study, path, here.kept)
+            stage, answers = now.stage, dict(here.kept.of(now.stage))
+            about |= {"stage": stage.number, "stages": len(path), "kind": stage.kind, "answers": answers}
             if now.state == "refused":
                 return {**about, "kind": "refused", "again": self.study.sign_in == "name"}
             if stage.kind != "task":
-                return {**about, **await self._page_of(stage, row, kept)}
-            episode = await self._episode(row, stage)
-            if episode.deadline is None or time.time() <= episode.deadline or episode.over:
+                return {**about, **await self._page_of(stage, here)}
+            episode = await self._episode(here, stage)
+            over = episode.look()
+            if over and stage.number not in here.kept.ended:  # by its last action, since the store was read
+                here = here.ended(stage.number)
+            elif over or episode.deadline is None or time.time() <= episode.deadline:
                 return {**about, **self._task_page(stage, episode)}
-            await self.home.episodes.end(episode, end="time")
+            else:
+                await self.home.episodes.end(episode, end="time")
 
-    async def _page_of(self, stage: Stage, row: Any, kept: Kept) -> dict[str, Any]:
-        study = self.study
+    async def _page_of(self, stage: Stage, here: Here) -> dict[str, Any]:
+        study, row = self.study, here.row
         questions = [question.model_dump(exclude={"right"}) for question in stage.questions]
         match stage.kind:
             case "consent":
@@ -374,7 +397,7 @@ class StudyPart:
                 return {"text": await asyncio.to_thread(goal_of, stage), "questions": questions, **_titled(stage)}
             case "quiz":
                 tries = study.quiz.tries if study.quiz else None
-                wrong = kept.of(stage).get(WRONG, 0)
+                wrong = here.kept.of(stage).get(WRONG, 0)
                 left = None if tries is None else tries - wrong
                 return {"questions": questions, "instructions": study.instructions, "wrong": wrong, "tries_left": left}
             case "end":
@@ -405,23 +428,15 @@ class StudyPart:
             "over": episode.over,
         }
 
-    async def _episode(self, row: Any, stage: Stage) -> Episode:
+    async def _episode(self, here: Here, stage: Stage) -> Episode:
         """The episode of a stage, begun where it was not."""
-        table = tables.episodes
-        mine = (table.c.person == row.id) & (table.c.stage == stage.number)
-        found = await self.home.store.rows(sql.select(table.c.id).where(mine))
-        if found:
-            return await self.home.episodes.find(found[0].id, row.id)
+        if (id := here.episodes.get(stage.number)) is not None:
+            return await self.home.episodes.find(id, here.row.id)
         assert stage.task is not None
         task = stage.task
-        episode = await self.home.episodes.begin(
-            person=row.id, world=task.world, settings=task.settings, seed=task.seed, stage=stage.number
+        return await self.home.episodes.begin(
+            person=here.row.id, world=task.world, settings=task.settings, seed=task.seed, stage=stage.number
         )
-        people = tables.people
-        await self.home.store.write(
-            sql.update(people).where(people.c.id == row.id).values(stage=stage.number, seen=episode.began)
-        )
-        return episode
 
     def _arrange(self, episode: Episode) -> None:
         """Hide the result of a task without feedback, and end it in time."""
@@ -432,20 +447,21 @@ class StudyPart:
         limit = stage.played.block.time_limit_s
         episode.deadline = None if limit is None else episode.began + limit
 
-    async def _kept(self, person: str) -> Kept:
-        answers, episodes = tables.answers, tables.episodes
-        said = await self.home.store.rows(sql.select(answers).where(answers.c.person == person))
-        over = await self.home.store.rows(
-            sql.select(episodes.c.stage).where((episodes.c.person == person) & episodes.c.ended.is_not(None))
-        )
-        values: dict[int, dict[str, Any]] = {}
-        for one in said:
-            values.setdefault(one.stage, {})[one.name] = one.value
-        return Kept(values, frozenset(one.stage for one in over))
+    async def _here(self, person: str) -> Here:
+        """Where a participant is, read from the store."""
+        return await asyncio.to_thread(self._read, person)
 
-    async def _row(self, person: str) -> Any:
-        [row] = await self.home.store.rows(sql.select(tables.people).where(tables.people.c.id == person))
-        return row
+    def _read(self, person: str) -> Here:
+        answers, episodes, people = tables.answers, tables.episodes, tables.people
+        read = self.home.store.read
+        [row] = read(sql.select(people).where(people.c.id == person))
+        values: dict[int, dict[str, Any]] = {}
+        for one in read(sql.select(answers).where(answers.c.person == person)):
+            values.setdefault(one.stage, {})[one.name] = one.value
+        own = sql.select(episodes.c.id, episodes.c.stage, episodes.c.ended).where(episodes.c.person == person)
+        begun = read(own)
+        ended = frozenset(one.stage for one in begun if one.ended is not None)
+        return Here(row, Kept(values, ended), {one.stage: one.id for one in begun})
 
     def _about(self) -> dict[str, Any]:
         return {"title": self.study.title, "study": self.study.hash[:16]}

@@ -10,8 +10,7 @@ import asyncio
 import json
 import random
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPSConnection
 from typing import Any
@@ -151,7 +150,7 @@ class _Player:
 
     async def _go_through(self) -> None:
         stage = await self._ask({"type": "study_now"}, "study_stage")
-        while stage["kind"] != "end":
+        while not self._is_last(stage):
             if stage["kind"] in ("join", "withdrawn", "refused"):
                 raise InputError(f"a player is at the page {stage['kind']!r}, from which nothing follows")
             if stage["kind"] == "task":
@@ -166,13 +165,20 @@ class _Player:
                     stage = await self._ask({"type": "study_now"}, "study_stage")
         self.report.codes.append(stage["code"])
 
+    def _is_last(self, stage: dict[str, Any]) -> bool:
+        if self.pending is not None and stage.get("episode") != self.pending["episode"]:
+            # The next page has come: the last action of the task was taken, and only the answer was lost.
+            self.pending = None
+            self.report.actions += 1
+        return stage["kind"] == "end"
+
     def _answers(self, stage: dict[str, Any]) -> dict[str, Any]:
         right = {question.name: question.right for question in self.study.quiz.questions} if self.study.quiz else {}
         found: dict[str, Any] = {}
-        for question in stage["questions"] if "questions" in stage else ():
+        for question in stage.get("questions", ()):
             name = question["name"]
             if question["kind"] == "choice":
-                wrong = self.chaos and self.rng.random() < 0.2
+                wrong = self.chaos and stage.get("wrong") == 0 and self.rng.random() < 0.2
                 known = stage["kind"] == "quiz" and not wrong
                 found[name] = right[name] if known else self.rng.choice(question["options"])
             elif question["kind"] == "scale":
@@ -312,24 +318,3 @@ def sign_in(root: str, identity: dict[str, str]) -> str:
             content = json.loads(content)["reason"]
         raise InputError(f"{root}: refuses the sign-in ({content if isinstance(content, str) else response.status})")
     return response.headers["Set-Cookie"].partition(";")[0]
-
-
-@contextmanager
-def serving(app: Any) -> Iterator[str]:
-    """The address of an application that is served in a thread, at any free port of this machine."""
-    import threading
-
-    from gumption.data.listening import listen, shown_address
-    from gumption.scripts.web.commands import server_of
-
-    with listen("127.0.0.1", 0, "--host") as listening:
-        server = server_of(app)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-        thread.start()
-        while not server.started and thread.is_alive():
-            time.sleep(0.01)
-        try:
-            yield f"http://{shown_address(listening)}"
-        finally:
-            server.should_exit = True
-            thread.join()

@@ -7,7 +7,7 @@ import html
 import io
 import logging
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -222,13 +222,20 @@ async def person_of(store: Store, key: str) -> str | None:
 
 
 def make_app(
-    home: Home, *, host: str = "127.0.0.1", names: Sequence[str] = (), guarded: bool = False, parts: Sequence[Part] = ()
+    home: Home,
+    *,
+    host: str = "127.0.0.1",
+    names: Sequence[str] = (),
+    guarded: bool = False,
+    parts: Sequence[Part] = (),
+    played: Collection[str] | None = None,
 ) -> Starlette:
     """The application of a home.
 
     :param host: the address that it listens at; `names` are further names of this machine.
     :param guarded: everybody has to know the token.
     :param parts: with pages and messages of their own.
+    :param played: names of the worlds that are made ready before somebody asks for them; all by default.
     """
     kinds: dict[str, type[Message]] = {**FROM_PAGE}
     handlers: dict[str, Part] = {}
@@ -264,9 +271,9 @@ def make_app(
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        for world in worlds.known().values():
+        for name in worlds.known() if played is None else played:
             with suppress(Exception):  # `described_worlds` tells of it
-                home.episodes.prepare(view_of(world))
+                home.episodes.prepare(view_of(worlds.find(name)))
         ticking = asyncio.create_task(home.episodes.real_time.run())
         yield
         ticking.cancel()

@@ -1,5 +1,7 @@
 // The playing area of one episode: the drawing, the choices as buttons with number keys, a line to type where actions
 // are typed, what was told, steps and reward, the state of the connection, and the end.
+//
+// A world's view.js may say `tells: true` in what its `mount` gives: it writes what was told into its drawing itself.
 
 import { draw } from "./drawing.js";
 import { isShortcut, make, plural } from "./elements.js";
@@ -14,6 +16,7 @@ const PATIENCE = 400; // ms until "sending" is said; most actions are saved by t
 
 export class Player {
   #session;
+  #element;
   #view = null; // the world's own
   #ends = [];
   #timer = 0;
@@ -24,6 +27,8 @@ export class Player {
     this.#session = session;
     this.#parts = parts(this);
     const { drawing, told, end, trouble, choices, typed, figures, state, words, rules: told_rules, fresh } = this.#parts;
+    this.#element = element;
+    element.setAttribute("aria-busy", "true"); // the empty parts are not seen before the episode is
     element.replaceChildren(
       make(
         "div",
@@ -89,10 +94,10 @@ export class Player {
     await this.#ready;
     const { drawing, choices, typed, words, rules, figures, fresh } = this.#parts;
     this.#parts.trouble.replaceChildren();
-    drawing.parentElement.parentElement.parentElement.removeAttribute("aria-busy");
+    this.#element.removeAttribute("aria-busy");
     if (this.#view) this.#view.show(shown);
     else draw(drawing, shown.drawing);
-    this.#tell(shown.told);
+    this.#tell(shown.told, this.#view?.tells ? "spoken" : "");
     figures.steps.textContent = shown.steps.toLocaleString("en");
     figures.reward.textContent = readable(shown.reward);
     const own = shown.action === "own" && this.#view;
@@ -141,14 +146,17 @@ export class Player {
   #tell(text, kind = "") {
     const { told } = this.#parts;
     told.hidden = !text;
-    told.className = `note ${kind}`;
+    told.className = kind === "spoken" ? kind : `note ${kind}`;
     if (told.textContent !== text) told.textContent = text;
   }
 
+  // An episode that cannot be begun may have wrong settings in the address of the page.
   #fail(reason) {
     const anew = make("button", { type: "button", onclick: () => this.again() }, "Begin anew");
+    const usual = make("a", { class: "button", href: location.pathname }, "Play with the usual settings");
+    const way = this.#session.view || !location.search ? anew : usual;
     this.#parts.trouble.replaceChildren(
-      make("div", { class: "note bad stack", role: "alert" }, make("p", {}, sentence(reason)), make("p", {}, anew)),
+      make("div", { class: "note bad stack", role: "alert" }, make("p", {}, sentence(reason)), make("p", {}, way)),
     );
   }
 
