@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gumption.data.writing import whole_file
-from gumption.envs import worlds
 
 from .scripts.web.browser import NARROW, WIDE, Visitor, chromium
 from .scripts.web.homes import served
@@ -34,7 +33,6 @@ SHOWN = {
     "segar": ("seed=22", 890, ".pull-table"),
     "probsol": ("task=fishing/7&seed=1", 1200, "#table"),
 }
-OTHERS = ("seed=1", 560, "#drawing")
 
 
 def choose_card(page: "Page") -> None:
@@ -97,9 +95,10 @@ DONE: dict[str, Callable[["Page"], None]] = {
 
 def picture(page: "Page", world: str, address: str) -> "Page":
     """The page of a world, as it is pictured."""
-    page.goto(f"http://{address}/play/{world}?{SHOWN.get(world, OTHERS)[0]}")
+    page.goto(f"http://{address}/play/{world}?{SHOWN[world][0]}")
     page.wait_for_selector("#player:not([aria-busy])", timeout=120_000)
-    DONE.get(world, lambda _: None)(page)
+    if world in DONE:
+        DONE[world](page)
     page.mouse.move(0, 0)
     page.wait_for_timeout(300)
     return page
@@ -136,8 +135,8 @@ def _few_colours(image: "Image") -> "Image":
 def draw_worlds(browser: "Browser", address: str) -> None:
     """The picture of each world on the home page, in both schemes."""
     for scheme in SCHEMES:
-        for world in worlds.WORLDS:
-            _, width, top = SHOWN.get(world, OTHERS)
+        for world in SHOWN:
+            _, width, top = SHOWN[world]
             window = {"width": width, "height": 900}
             visitor = Visitor(browser, address, viewport=window, color_scheme=scheme, device_scale_factor=2)
             page = picture(visitor.page(), world, address)
@@ -161,7 +160,7 @@ def draw_pages(browser: "Browser", address: str) -> None:
         page.wait_for_load_state("networkidle")
         save(page.screenshot(full_page=True), FIGURES / f"web-home-{scheme}.png")
         visitor.leave()
-    for number, world in enumerate(worlds.WORLDS):
+    for number, world in enumerate(SHOWN):
         visitor = Visitor(browser, address, viewport=WIDE, color_scheme=SCHEMES[number % 2])
         page = picture(visitor.page(), world, address)
         save(page.screenshot(), FIGURES / f"web-{world}.png")

@@ -13,6 +13,7 @@ const STATES = {
   taken: () => "Played in another window",
 };
 const PATIENCE = 400; // ms until "sending" is said; most actions are saved by then
+const OPENING = 1_500; // ms until it is said that the world takes a while
 
 export class Player {
   #session;
@@ -21,6 +22,7 @@ export class Player {
   #ends = [];
   #timer = 0;
   #parts;
+  #ready; // a promise of the world's view
 
   // view: the address of the world's view.js, or null for a world without one. rules: whether its rules are shown.
   constructor(element, session, { view = null, rules = true } = {}) {
@@ -58,14 +60,19 @@ export class Player {
     ];
     this.#ready = this.#mount(view);
     this.#state(session.state);
+    setTimeout(() => this.#wait(), OPENING);
   }
-
-  #ready;
 
   close() {
     for (const end of this.#ends) end();
     clearTimeout(this.#timer);
     this.#view?.close();
+  }
+
+  #wait() {
+    if (this.#session.view || this.#parts.trouble.hasChildNodes()) return;
+    const told = "The world is being opened. The first time on a machine that takes up to a minute.";
+    this.#parts.trouble.replaceChildren(make("p", { class: "note", role: "status" }, told));
   }
 
   async #mount(view) {
@@ -231,6 +238,6 @@ function parts(player) {
 
 const key = (index) => make("kbd", { "aria-hidden": "true" }, String((index + 1) % 10));
 
-const readable = (number) => Number(number.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 3 });
+const readable = (number) => (Number(number.toPrecision(4)) + 0).toLocaleString("en", { maximumFractionDigits: 3 });
 
 const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.?!]$/.test(text) ? "" : ".");
