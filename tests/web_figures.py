@@ -24,13 +24,14 @@ SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
 FIGURES = SCRIPTS / "results" / "figures"
 COMMON, FAR = 128, 127  # colours of a picture's palette: the most common ones, and those that are farthest from them
 SCHEMES = ("light", "dark")
-#: Of each world that is pictured here: the settings, the width of the window for its picture on the home page, and the
-#: element at whose top that begins.
+#: Of each world: the settings with which it is pictured, the width of the window for its picture on the home page, and
+#: the element at whose top that begins.
 SHOWN = {
     "wordcraft": ("seed=7", 560, "#drawing"),
     "halma": ("seed=43", 500, ".halma-panel"),
     "gradual": ("tasks=micro5.1,micro5.2&seed=1", 430, ".stream-screen"),
     "segar": ("seed=53", 890, ".pull-table"),
+    "probsol": ("task=fishing/7&seed=1", 1200, "#table"),
 }
 
 
@@ -65,8 +66,31 @@ def _right_answer(page: "Page") -> str:
     return env.batch.batch.life(0).solution.answer
 
 
+def hold_magnet(page: "Page") -> None:
+    """Put two magnets side by side, and hold one that draws another out of the dark."""
+    page.locator("#table").focus()
+    for disc, column, row, last in ((0, 34, 17, "Enter"), (5, 30, 22, "Enter"), (7, 18, 21, "h")):
+        keys = [*("bn" if disc else "n"), *"n" * disc, "g"]
+        keys += ["Shift+ArrowRight", "Shift+ArrowUp"] * 10  # to the right upper corner, out of the side bar too
+        for key, far in (("ArrowLeft", 39 - column), ("ArrowDown", row)):
+            keys += [f"Shift+{key}"] * (far // 5) + [key] * (far % 5)
+        for key in [*keys, last]:
+            page.keyboard.press(key)
+        page.locator("#state[data-state=saved]").wait_for()
+        page.wait_for_timeout(300)
+    page.keyboard.press("l")
+    page.get_by_text("at rest", exact=True).wait_for()
+    page.evaluate("document.activeElement.blur()")
+    page.evaluate("scrollTo(0, 0)")
+
+
 #: What is done before the picture is taken.
-DONE: dict[str, Callable[["Page"], None]] = {"wordcraft": choose_card, "halma": put_together, "gradual": answer}
+DONE: dict[str, Callable[["Page"], None]] = {
+    "wordcraft": choose_card,
+    "halma": put_together,
+    "gradual": answer,
+    "probsol": hold_magnet,
+}
 
 
 def picture(page: "Page", world: str, address: str) -> "Page":
