@@ -16,7 +16,7 @@ import typer.main
 
 from gumption.data import InputError
 
-from .apps import App, from_config
+from .apps import App, checked_options, from_config
 
 Run = Annotated[Path, typer.Option(help="Folder of the run; it must be new, unless --resume is given.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on where a stopped run was.")]
@@ -57,13 +57,13 @@ def world_group(
             world = worlds.find(args[0])
             return world.name, command_of(world, offer, general), args[1:]
 
-    app = App(cls=WorldGroup, no_args_is_help=alone is None, add_completion=False, help=title, epilog=epilog)
+    app = typer.Typer(cls=WorldGroup, no_args_is_help=alone is None, add_completion=False, help=title, epilog=epilog)
 
     def worlds_of() -> None:
         pass
 
     worlds_of.__doc__ = title
-    app.callback(invoke_without_command=alone is not None)(alone or worlds_of)
+    app.callback(invoke_without_command=alone is not None)(worlds_of if alone is None else checked_options(alone))
     return app
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -74,7 +75,7 @@ def serve(
     from gumption.data.listening import is_loopback, listen, shown_address
 
     from .security import Token, names_of_this_machine
-    from .server import Home, make_app
+    from .server import Home, described_worlds, make_app
     from .store import Store
 
     check("port", port, Port)
@@ -92,9 +93,11 @@ def serve(
         home = Home(Store(data), token=token, runs=runs)
         known = names if local else names_of_this_machine(names)
         app = make_app(home, host=host, names=known, guarded=token is not None, parts=parts)
+        described_worlds()  # imports their views, before the first request
         address = f"http://{shown_address(listening)}/"
         word = "" if token is None else f"?token={token.text}"
         print(f"the home is at {address}{word} ; Ctrl-C ends it", flush=True)
+        sys.setswitchinterval(0.001)  # who waits for an answer waits for no thread that begins an episode
         server_of(app).run(sockets=[listening])
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -21,6 +23,7 @@ from .store import Store
 from .views import View, view_of
 
 KEPT = 1000  # episodes in memory; those left alone longest are brought back from disk when they are asked for
+QUICK = 0.002  # seconds of a step that holds nobody up
 SEEDS = 2**31  # drawn seeds are below
 
 
@@ -197,11 +200,16 @@ class Episodes:
     :ivar arrange: is called with each episode that comes into memory, for what a study has to say of it.
     """
 
-    def __init__(self, store: Store, workers: Executor, worlds: Callable[[str], Any]) -> None:
-        """:param workers: make environments and their steps; `worlds` finds a world by its name."""
+    def __init__(self, store: Store, worlds: Callable[[str], Any]) -> None:
+        """:param worlds: finds a world by its name."""
         self.store, self.real_time = store, RealTime()
         self.arrange: Callable[[Episode], None] | None = None
-        self._workers, self._worlds = workers, worlds
+        self._worlds = worlds
+        # One thread makes environments: what two threads import for the first time at once may be there in part only.
+        self._maker = ThreadPoolExecutor(1, thread_name_prefix="maker")
+        self._steppers = ThreadPoolExecutor(2, thread_name_prefix="stepper")
+        self._quick: set[str] = set()  # worlds whose latest step was
+        self._prepared: dict[int, asyncio.Future[None]] = {}
         self._here: OrderedDict[str, Episode] = OrderedDict()
         self._coming: dict[str, asyncio.Task[Episode]] = {}
 
@@ -220,7 +228,8 @@ class Episodes:
         """
         seed = secrets.randbelow(SEEDS) if seed is None else seed
         view, begin = self.entry(world, stage)
-        episode = await self._run(Episode, new_id(), person, world, view, begin, settings, seed, stage)
+        await self.prepare(view)
+        episode = await self.make(Episode, new_id(), person, world, view, begin, settings, seed, stage)
         row = sql.insert(tables.episodes).values(
             id=episode.id, person=person, stage=stage, world=world, settings=dict(settings), seed=seed,
             began=episode.began,
@@ -254,7 +263,9 @@ class Episodes:
         kept = await self.store.rows(
             sql.select(tables.actions).where(tables.actions.c.episode == id).order_by(tables.actions.c.number)
         )
-        episode = await self._run(replayed, row, kept, *self.entry(row.world, row.stage))
+        view, begin = self.entry(row.world, row.stage)
+        await self.prepare(view)
+        episode = await self.make(replayed, row, kept, view, begin)
         self._keep(episode)
         return episode
 
@@ -292,10 +303,7 @@ class Episodes:
             if episode.deadline is not None and received > episode.deadline:
                 raise InputError("the time for this task is over")
             try:
-                if episode.view.live is None:
-                    step = await self._run(episode.act, action)
-                else:  # its time passes in this thread
-                    step = episode.act(action)
+                step = await self._run(episode, episode.act, action)
                 row = sql.insert(tables.actions).values(
                     episode=episode.id, number=episode.number, action=action, step=step, at=at, received=received
                 )
@@ -321,7 +329,7 @@ class Episodes:
 
     async def shown(self, episode: Episode) -> dict[str, Any]:
         """As `Episode.shown`, in the thread of its environment."""
-        return episode.shown() if episode.view.live is not None else await self._run(episode.shown)
+        return await self._run(episode, episode.shown)
 
     async def forget(self, person: str, *then: Any) -> None:
         """Delete a person and all that is kept of them; as `Store.forget`."""
@@ -345,8 +353,55 @@ class Episodes:
             del self._here[episode.id]
         _stop(episode)
 
-    async def _run(self, function: Callable[..., Any], *args: Any) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._workers, function, *args)
+    async def make(self, function: Callable[..., Any], *args: Any) -> Any:
+        """The result of a function, in the one thread that makes environments."""
+        return await asyncio.get_running_loop().run_in_executor(self._maker, function, *args)
+
+    async def _run(self, episode: Episode, function: Callable[..., Any], *args: Any) -> Any:
+        """The result of a function of an episode: here where its world is quick or in real time, else in a thread.
+
+        A thread has to wait for this one at both ends, which takes longer than most steps.
+        """
+        if episode.view.live is not None:
+            return function(*args)
+        if episode.world in self._quick:
+            result, seconds = _timed(function, *args)
+        else:
+            loop = asyncio.get_running_loop()
+            result, seconds = await loop.run_in_executor(self._steppers, _timed, function, *args)
+        (self._quick.add if seconds < QUICK else self._quick.discard)(episode.world)
+        return result
+
+    def prepare(self, view: View) -> asyncio.Future[None]:
+        """Let a world in real time do what takes seconds before its first step, once; done when it has."""
+        live = view.live
+        if (ready := self._prepared.get(id(live))) is None:
+            loop = asyncio.get_running_loop()
+            ready = self._prepared[id(live)] = loop.create_future()
+
+            def prepare() -> None:
+                with suppress(Exception):  # whoever plays the world is told
+                    if live is not None:
+                        live.prepare()
+                with suppress(RuntimeError):  # the server has ended
+                    loop.call_soon_threadsafe(ready.set_result, None)
+
+            if live is None:
+                ready.set_result(None)
+            else:  # a daemon: a server that is stopped while it compiles need not wait
+                threading.Thread(target=prepare, name="prepare", daemon=True).start()
+        return ready
+
+    def close(self) -> None:
+        """Finish what is being done."""
+        self._maker.shutdown(cancel_futures=True)
+        self._steppers.shutdown(cancel_futures=True)
+
+
+def _timed(function: Callable[..., Any], *args: Any) -> tuple[Any, float]:
+    """The result of a function, and the seconds that it took of the processor."""
+    began = time.thread_time()
+    return function(*args), time.thread_time() - began
 
 
 def _ended(episode: Episode, when: float, more: Mapping[str, Any] = MappingProxyType({})) -> Any:

@@ -6,10 +6,8 @@ import asyncio
 import html
 import io
 import logging
-import threading
 import time
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -45,7 +43,6 @@ PAGES = Path(__file__).with_name("pages")
 FIRST_MESSAGE = 20.0  # seconds until a socket has to say something
 SOCKETS = 8  # of a person at once
 TAKEN = 4001  # a socket is closed: its episode goes on at another one
-_WORKERS = 2  # threads that make steps; they wait for one another most of the time
 _log = logging.getLogger(__name__)
 
 
@@ -80,13 +77,12 @@ class Home:
         self, store: Store, *, token: Token | None = None, runs: Path | None = None, open_play: bool = True
     ) -> None:
         self.store, self.token, self.runs, self.open_play = store, token, runs, open_play
-        self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="episodes")
-        self.episodes = Episodes(store, self._workers, worlds.find)
+        self.episodes = Episodes(store, worlds.find)
         self.sockets: dict[str, list[Socket]] = {}  # by the key of the person
 
     def close(self) -> None:
         """Finish what is being done, and let go of the store."""
-        self._workers.shutdown(cancel_futures=True)
+        self.episodes.close()
         self.store.close()
 
 
@@ -96,8 +92,9 @@ class Socket:
     :ivar key: the sha256 of its cookie; `person`: the id of whom it belongs to, None for a newcomer.
     """
 
-    def __init__(self, home: Home, web: WebSocket, key: str, person: str | None) -> None:
-        self.home, self.key, self.person = home, key, person
+    def __init__(self, home: Home, web: WebSocket, key: str) -> None:
+        self.home, self.key = home, key
+        self.person: str | None = None
         self._web = web
         self.episodes: dict[str, Episode] = {}  # those that it plays
         self.rate = Rate()
@@ -254,13 +251,13 @@ def make_app(
         return page("play.html", request)
 
     async def listed(_: Request) -> Response:
-        entries = await asyncio.to_thread(described_worlds)
+        entries = described_worlds()
         runs = [] if home.runs is None else await asyncio.to_thread(runs_in, home.runs)
         return JSONResponse({"worlds": entries, "runs": runs}, headers={"Cache-Control": "no-cache"})
 
     async def picture(request: Request) -> Response:
         world = known_world(request.path_params["world"])
-        content = await asyncio.to_thread(picture_of, world.name)
+        content = await home.episodes.make(picture_of, world.name)
         return Response(content, media_type="image/png", headers={"Cache-Control": "max-age=3600"})
 
     async def view_file(request: Request) -> Response:
@@ -274,9 +271,9 @@ def make_app(
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        # A daemon: a server that is stopped while it compiles need not wait.
-        names = list(worlds.known() if played is None else played)
-        threading.Thread(target=make_ready, args=(names,), name="ready", daemon=True).start()
+        for name in worlds.known() if played is None else played:
+            with suppress(Exception):  # `described_worlds` tells of it
+                home.episodes.prepare(view_of(worlds.find(name)))
         ticking = asyncio.create_task(home.episodes.real_time.run())
         yield
         ticking.cancel()
@@ -308,10 +305,11 @@ async def _serve_socket(
         await web.close(1008, "this page has no cookie: reload it, and allow cookies of this site")
         return
     key = security.hashed(cookie)
-    socket = Socket(home, web, key, await person_of(home.store, key))
+    socket = Socket(home, web, key)
     mine = home.sockets.setdefault(key, [])
     mine.append(socket)
     try:
+        socket.person = await person_of(home.store, key)
         if len(mine) > SOCKETS:
             await mine[0].close(1008, f"more than {SOCKETS} tabs are open")
         await _read_all(socket, web, kinds, handlers)
@@ -463,16 +461,6 @@ def picture_of(world: str) -> bytes:
     buffer = io.BytesIO()
     picture.save(buffer, "png")
     return buffer.getvalue()
-
-
-def make_ready(names: Iterable[str]) -> None:
-    """Do what takes seconds before somebody asks for it: pictures, and the first step of worlds in real time."""
-    for name in names:
-        with suppress(Exception):  # who asks for it is told
-            live = view_of(worlds.find(name)).live
-            if live is not None:
-                live.prepare()
-            picture_of(name)
 
 
 MOST_RUNS = 1000

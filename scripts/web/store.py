@@ -185,6 +185,8 @@ class Store:
 
 def _sqlite(folder: Path) -> sql.Engine:
     check_writable(folder)
+    if folder.is_file():
+        raise InputError(f"{folder}: is a file; name a folder for what people do")
     folder.mkdir(parents=True, exist_ok=True)
     engine = sql.create_engine(f"sqlite:///{folder / DATABASE}", connect_args={"timeout": 10})
 

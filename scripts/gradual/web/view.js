@@ -89,9 +89,9 @@ class Terminal {
 }
 
 function row(name, characters, style) {
+  const signs = { "+": "stream-right", "−": "stream-wrong" };
   const cells = [...characters].map((one) =>
-    one === "+" && name === "reward" ? make("b", { class: "stream-right" }, one)
-      : one === "−" ? make("b", { class: "stream-wrong" }, one) : one,
+    name === "reward" && signs[one] ? make("b", { class: signs[one] }, one) : one,
   );
   return make("div", { class: style }, make("span", { class: "stream-name" }, name), make("span", { class: "stream-bytes" }, ...cells));
 }

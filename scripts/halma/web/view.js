@@ -118,8 +118,8 @@ class Panel {
     for (const button of this.primitives.children) button.disabled = over || full;
     const digits = new Map(drawing.primitives.map(({ name, digit }) => [name, digit]));
     const sum = this.#parts.reduce((total, name) => total + digits.get(name), 0);
-    const parts = this.#parts.length ? `${this.#parts.join(" + ")}${this.#parts.length > 1 ? ` = ${sum}` : ""}` : "numbers";
-    this.sum.textContent = `${this.#direction ?? "a direction"}, ${parts}`;
+    const parts = this.#parts.length ? `${this.#parts.join(" + ")}${this.#parts.length > 1 ? ` = ${sum}` : ""}` : "";
+    this.sum.textContent = [this.#direction, parts].filter(Boolean).join(" ") || "Choose a direction and numbers";
     this.go.disabled = over || !this.#direction || !this.#parts.length;
     this.back.disabled = over || !this.#parts.length;
   }

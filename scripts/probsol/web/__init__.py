@@ -4,6 +4,8 @@ Actions are lists by name, as solutions of task files have them: ["grab", "b"], 
 ["b"], ["a", "c"]]. The number of an action will do, too.
 """
 
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from math import floor, isfinite
 from pathlib import Path
@@ -71,7 +73,7 @@ def begin(
     env = RealTimeEnv(debug, task=task, laws=laws, names=names)
     env.batch.episodes = []  # keeps the episode
     env.reset(seed=seed)
-    return env, WebFace(debug)
+    return env, WebFace()
 
 
 def drawing(env: RealTimeEnv) -> dict[str, Any]:
@@ -134,8 +136,15 @@ class TableTime:
     rate = FRAMERATE
 
     def prepare(self) -> None:
+        # Compiling holds up all threads of a process, and numba keeps what another one has compiled.
+        subprocess.run([sys.executable, "-c", f"from {__name__} import LIVE; LIVE.compile()"], check=False)
+        self.compile()
+
+    def compile(self) -> None:
+        """Compile, or read from numba's cache, what the first step and the first answers need."""
         env, _ = begin()
         env.batch.pass_time(1)
+        self.frame(env)
         right_answers(env.batch.task(), env.batch.task().quiz[0])
 
     def step(self, env: RealTimeEnv) -> int:

@@ -13,6 +13,15 @@ const NOTCH = 40; // of a wheel's turn, for 45 degrees
 const TURN_EVERY = 90; // ms
 const STILL_EVERY = 500; // ms between pictures where motion is reduced
 const TOLD = { action_number: "Actions", trial_time: "Trial time", solve_time: "Total time", action_time: "Since last action" };
+const ENDS = {
+  trials: "no trial is left",
+  quiz: "an answer is wrong",
+  max_actions: "no action is left",
+  action_number: "there were more actions than the limit",
+  action_time: "an action took longer than the limit",
+  trial_time: "the trial took longer than the limit",
+  solve_time: "the task took longer than the limit",
+};
 const KEYS = [
   ["Arrows", "move the cursor; with Shift by five"],
   ["B", "go to the side bar and back"],
@@ -54,9 +63,9 @@ class Table {
   constructor(element, session) {
     this.#session = session;
     this.#parts = parts(this);
-    const { goal, figures, canvas, hint, buttons, quiz, discs, keys, tasks, spoken } = this.#parts;
+    const { goal, figures, canvas, result, hint, buttons, quiz, discs, keys, tasks, sure, spoken } = this.#parts;
     element.replaceChildren(
-      make("div", { class: "probsol" }, goal, figures, canvas, hint, buttons, quiz, discs, keys, tasks, spoken),
+      make("div", { class: "probsol" }, goal, figures, canvas, result, hint, buttons, quiz, discs, keys, tasks, sure, spoken),
     );
     this.#painter = new Painter(canvas);
     const on = (target, type, handler, options) => {
@@ -104,6 +113,7 @@ class Table {
     this.#take(drawing.frame);
     this.#arrange();
     this.#quiz();
+    this.#result();
     this.#goOn();
   }
 
@@ -131,7 +141,7 @@ class Table {
 
   get #open() {
     const frame = this.#motion.newest;
-    return Boolean(frame) && !frame.waits && !frame.over;
+    return Boolean(frame) && !frame.waits && !frame.over && !this.#session.left;
   }
 
   // ---- actions
@@ -212,6 +222,8 @@ class Table {
 
   leave() {
     this.#session.leave();
+    this.#controls();
+    this.#parts.goal.scrollIntoView({ block: "center" });
   }
 
   answer(answers) {
@@ -420,6 +432,7 @@ class Table {
       const state = limit === null ? null : value > limit ? "broken" : value >= 0.8 * limit ? "near" : null;
       figures.push([title, limit === null ? write(value) : `${write(value)} of ${write(limit)}`, state]);
     }
+    figures.push(["Table", frame.moves ? "moving" : "at rest"]);
     if (frame.rate !== undefined) figures.push(["Solution rate", frame.rate.toFixed(3)]);
     const written = JSON.stringify(figures);
     if (written === this.#parts.figures.written) return;
@@ -441,7 +454,8 @@ class Table {
     check.disabled = Boolean(hand) || !this.#open;
     hold.setAttribute("aria-pressed", this.#holds);
     hold.disabled = quit.disabled = !this.#open;
-    if (frame.over) this.#hint(this.#drawing.solved ? "Solved." : "This task is over.");
+    if (this.#session.left) this.#hint("You left this task.");
+    else if (frame.over) this.#hint("This task is over.");
     else if (frame.waits) this.#hint("The goal is reached. Answer the questions below.");
     else if (held) this.#hint(`You hold ${hand.id}. Turn it with the wheel; right click lets go; click it to take it in hand.`);
     else if (hand) this.#hint(`${hand.id} is in your hand. Click a point to place it, right click to hold it there, or a cell to store it.`);
@@ -459,7 +473,7 @@ class Table {
       return;
     }
     if (quiz.open) return;
-    const told = make("p", { class: "small quiet" }, "");
+    const told = make("p", { class: "note warn", role: "alert", hidden: true });
     const fields = questions.map(({ text, pair }, number) => {
       const choices = this.#drawing.discs.map((disc) => {
         const input = make("input", { type: pair ? "checkbox" : "radio", name: `question ${number}`, value: disc.id });
@@ -472,10 +486,10 @@ class Table {
       event.preventDefault();
       const answers = fields.map((field) => [...field.querySelectorAll(":checked")].map((input) => input.value));
       const wrong = answers.findIndex((ids, k) => ids.length !== (questions[k].pair ? 2 : 1));
+      told.hidden = wrong < 0;
       if (wrong < 0) this.answer(answers);
       else told.textContent = `Question ${wrong + 1} asks for ${questions[wrong].pair ? "two discs" : "a disc"}.`;
     };
-    told.setAttribute("role", "alert");
     const button = make("button", { class: "main" }, "Answer");
     const title = make("h3", { id: "probsol-quiz-title" }, "The goal is reached. What have you found out?");
     quiz.replaceChildren(make("form", { class: "stack", onsubmit: send }, title, ...fields, told, make("p", {}, button)));
@@ -484,20 +498,50 @@ class Table {
     quiz.scrollIntoView({ block: "nearest" });
   }
 
+  // ---- the end
+
+  #result() {
+    const { result, buttons } = this.#parts;
+    const { end, solved, frame, families, task } = this.#drawing;
+    result.hidden = !end;
+    buttons.hidden = Boolean(end);
+    if (!end) return;
+    const time = clock(this.#drawing.before + frame.step / 60);
+    const told = solved
+      ? `Solved in trial ${frame.trial}, with ${frame.actions} actions of it, after ${time}.`
+      : `Not solved: ${ENDS[end] ?? end}, after ${time}.`;
+    const family = Object.values(families).find((names) => names.includes(task)) ?? [];
+    const next = this.#forOneself && family[family.indexOf(task) + 1];
+    result.className = `note row apart ${solved ? "good" : "bad"}`;
+    result.replaceChildren(
+      make("span", {}, told),
+      ...(next ? [make("a", { class: "button", href: this.#address(next) }, "Next task")] : []),
+    );
+  }
+
+  // Whether a person plays for themselves, and no study decides what comes next.
+  get #forOneself() {
+    return location.pathname.startsWith("/play/");
+  }
+
+  #address(task) {
+    const address = new URL(location.href);
+    address.searchParams.set("task", task);
+    return address;
+  }
+
   // ---- other tasks, where a person plays for themselves
 
   #tasks() {
     const { tasks } = this.#parts;
     const { families, task } = this.#drawing;
-    tasks.hidden = !location.pathname.startsWith("/play/");
+    tasks.hidden = !this.#forOneself;
     if (tasks.hidden) return;
     const rows = Object.entries(families).map(([family, names]) => {
       const links = names.map((name) => {
-        const address = new URL(location.href);
-        address.searchParams.set("task", name);
         const number = name.slice(name.indexOf("/") + 1);
-        const here = name === task ? "page" : null;
-        return make("a", { href: address, "aria-label": `${family} ${number}`, "aria-current": here }, number);
+        const attributes = { "aria-label": `${family} ${number}`, "aria-current": name === task ? "page" : null };
+        return make("a", { href: this.#address(name), ...attributes }, number);
       });
       return make("div", {}, make("p", { class: "small quiet" }, family), make("div", { class: "row" }, ...links));
     });
@@ -603,10 +647,11 @@ function parts(table) {
   return {
     goal: make("p", { class: "probsol-goal" }),
     figures: make("dl", { class: "probsol-figures", "aria-label": "Limits and time" }),
+    result: make("div", { role: "status", hidden: true }),
     canvas, hint: make("p", { class: "probsol-hint small quiet" }), buttons, left, right, free, hold, check, quit,
     quiz: make("dialog", { class: "probsol-quiz", "aria-labelledby": "probsol-quiz-title" }),
-    discs, rows, keys, tasks, sure,
-    spoken: make("div", {}, make("div", { class: "spoken", role: "status" }), sure),
+    discs, rows, keys, tasks,
+    sure, spoken: make("div", { class: "spoken", role: "status" }),
   }; // prettier-ignore
 }
 

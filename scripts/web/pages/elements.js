@@ -28,12 +28,8 @@ export function isShortcut(event) {
   return !event.target.closest?.("input:not([type=range]), select, textarea, [contenteditable]");
 }
 
-// "gumption/LittleAlchemy-v0" -> "Little Alchemy"
-export const shortName = (id) =>
-  id
-    .replace(/^.*\//, "")
-    .replace(/-v\d+$/, "")
-    .replace(/([a-z])([A-Z][a-z]{2})/g, "$1 $2");
+// "gumption/LittleAlchemy-v0" -> "LittleAlchemy"
+export const shortName = (id) => id.replace(/^.*\//, "").replace(/-v\d+$/, "");
 
 export const playAddress = (world, env) =>
   `/play/${encodeURIComponent(world)}${env ? `?env=${encodeURIComponent(env)}` : ""}`;

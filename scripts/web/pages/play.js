@@ -11,12 +11,10 @@ async function open() {
   const session = new Session(connection, { world: name, settings });
   const { worlds } = await (await fetch("/api/worlds")).json();
   const world = worlds.find((one) => one.name === name);
-  const env = settings.env ?? world.environments[0];
-  const title = world.environments.length > 1 && env !== world.environments[0] ? shortName(env) : world.title;
-  document.title = `${title} - gumption`;
-  document.getElementById("title").textContent = title;
+  document.title = `${world.title} - gumption`;
+  document.getElementById("title").textContent = world.title;
   document.getElementById("about").textContent = world.about;
-  if (world.environments.length > 1) variants(world, env);
+  if (world.environments.length > 1) variants(world, settings.env ?? world.environments[0]);
   const player = document.getElementById("player");
   new Player(player, session, { view: world.view });
   session.start();

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 from gumption.data import InputError
 from gumption.data.errors import did_you_mean
 from gumption.data.settings import Seed, Whole, shown
-from gumption.envs.wordcraft import LittleAlchemyEnv, WordCraftEnv
+from gumption.envs.wordcraft import LittleAlchemyEnv, RecipeBook, WordCraftEnv
 from gumption.envs.wordcraft.splits import Partition
 from gumption.envs.wordcraft.tasks import Depth
 from gumption.scripts.web.views import LISTED, View
 
 GOAL, OPEN = "gumption/WordCraft-v0", "gumption/LittleAlchemy-v0"
 TASK_RULES = """\
-Make the goal. Two things on the table make a third: choose one, then another; the same one may be chosen twice.
-You have {mixes}. What is chosen stays chosen until it is mixed."""
+Make the goal. Two things on the table make a third: choose one, then another; the same one may be chosen twice. What \
+is chosen stays chosen until it is mixed.
+You have {mixes}."""
 OPEN_RULES = """\
-Make as many things as you can. Two known things make others: choose one, then another; the same one may be chosen
-twice. Most pairs make nothing. What is chosen stays chosen until it is mixed. There are {total} things to be made."""
+Make as many things as you can. Two known things make others: choose one, then another; the same one may be chosen \
+twice. What is chosen stays chosen until it is mixed. Most pairs make nothing.
+{total} things can be known."""
 
 
 @dataclass(frozen=True)
@@ -70,13 +73,14 @@ def begin(
     :param task: Number of the task of that depth.  [default: drawn by the seed]
     :param seed: Draws the task and its table.
     """
+    book = _book(recipe_book)
     if env == OPEN:
-        made = LittleAlchemyEnv(render_mode="ansi", recipe_book=recipe_book)
+        made = LittleAlchemyEnv(render_mode="ansi", recipe_book=book)
         made.reset(seed=seed)
         return made, Face(made)
     made = WordCraftEnv(
         render_mode="ansi",
-        recipe_book=recipe_book,
+        recipe_book=book,
         depth=depth,
         num_distractors=distractors,
         partition=partition,
@@ -86,6 +90,12 @@ def begin(
     if task is not None:
         made.batch.set_tasks([task])
     return made, Face(made)
+
+
+@cache
+def _book(name: str) -> RecipeBook:
+    """The book that all episodes share."""
+    return RecipeBook.load(name)
 
 
 def drawing(env: Any) -> dict[str, Any]:

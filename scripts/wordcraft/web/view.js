@@ -45,6 +45,7 @@ class Table {
     this.#showBench(drawing);
     const many = drawing.goal === null;
     this.searching.hidden = !many;
+    this.cards.classList.toggle("words-many", many);
     const words = many ? [...drawing.table].sort() : drawing.table;
     const focused = document.activeElement?.dataset?.word;
     const old = new Map([...this.cards.children].map((item) => [item.firstChild.dataset.word, item]));

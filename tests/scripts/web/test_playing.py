@@ -19,7 +19,7 @@ ACTIONS: dict[str, list[Any]] = {
     "halma": [{"direction": "right", "primitives": ["1", "2"]}, "left 1"],
     "gradual": ["a", ""],
     "segar": [[0.5, 1], [-1, 0]],
-    "probsol": [["grab", "a"]],
+    "probsol": [["grab", "b"]],
 }
 
 

@@ -1,0 +1,159 @@
+"""The pictures of the web home: those of the worlds on its first page, and screenshots for the pages of the docs.
+
+python -m tests.web_figures     (in a checkout, with chromium)
+"""
+
+import io
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gumption.data.writing import whole_file
+from gumption.envs import worlds
+
+from .scripts.web.browser import NARROW, WIDE, Visitor, chromium
+from .scripts.web.homes import served
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+    from playwright.sync_api import Browser, Page
+
+SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
+FIGURES = SCRIPTS / "results" / "figures"
+COLOURS = 160  # of a picture's palette
+SCHEMES = ("light", "dark")
+CARD = {"width": 560, "height": 900}  # the window in which a world's picture is taken
+#: The settings with which each world is pictured, and the part of it that the home shows.
+SHOWN = {
+    "wordcraft": ("seed=7", "#drawing"),
+    "halma": ("seed=43", ".halma-panel"),
+    "gradual": ("tasks=micro5.1,micro5.2&seed=1", ".stream-screen"),
+    "segar": ("seed=19", ".pull-table"),
+    "probsol": ("seed=1", "#table"),
+}
+OTHERS = ("seed=1", "#drawing")
+
+
+def choose_card(page: "Page") -> None:
+    page.locator(".words-card").nth(1).click()
+    page.locator("#steps").get_by_text("1").wait_for()
+
+
+def put_together(page: "Page") -> None:
+    for key in ("ArrowRight", "1", "3"):
+        page.keyboard.press(key)
+
+
+def answer(page: "Page") -> None:
+    """Say what a person might: what is wrong at first, then what is right."""
+    for number in range(1, 15):
+        said = "x" if number in (1, 2, 3, 5, 8) else _right_answer(page)
+        page.get_by_label("Your answer").fill(said)
+        page.keyboard.press("Enter")
+        page.locator("#steps").get_by_text(str(number), exact=True).wait_for()
+    page.evaluate("document.activeElement.blur()")
+
+
+def _right_answer(page: "Page") -> str:
+    """Of the same stream with the same answers, which is played beside the page."""
+    from gumption.scripts.gradual.web import VIEW
+
+    env, _ = VIEW.begin(tasks="micro5.1,micro5.2", seed=1)
+    said = "".join(page.locator(".stream-out .stream-bytes").all_inner_texts())
+    for byte in said.replace(" ", ""):
+        env.step(byte)
+    return env.batch.batch.life(0).solution.answer
+
+
+#: What is done before the picture is taken.
+DONE: dict[str, Callable[["Page"], None]] = {"wordcraft": choose_card, "halma": put_together, "gradual": answer}
+
+
+def picture(page: "Page", world: str, address: str) -> "Page":
+    """The page of a world, as it is pictured."""
+    page.goto(f"http://{address}/play/{world}?{SHOWN.get(world, OTHERS)[0]}")
+    page.wait_for_selector("#player:not([aria-busy])", timeout=120_000)
+    DONE.get(world, lambda _: None)(page)
+    page.mouse.move(0, 0)
+    page.wait_for_timeout(300)
+    return page
+
+
+def save(shot: bytes, path: Path, size: tuple[int, int] | None = None) -> None:
+    """Save a screenshot with few colours, scaled to a size."""
+    from PIL import Image
+
+    image = Image.open(io.BytesIO(shot)).convert("RGB")
+    if size is not None:
+        image = image.resize(size, Image.Resampling.LANCZOS)
+    with whole_file(path) as file:
+        _few_colours(image).save(file, "png", optimize=True)
+    print(f"{path.relative_to(SCRIPTS.parent)}  {path.stat().st_size / 1000:.0f} kB")
+
+
+def _few_colours(image: "Image") -> "Image":
+    from PIL import Image
+
+    return image.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+
+
+def draw_worlds(browser: "Browser", address: str) -> None:
+    """The picture of each world on the home page, in both schemes: the upper or middle part of its drawing."""
+    for scheme in SCHEMES:
+        for world in worlds.WORLDS:
+            visitor = Visitor(browser, address, viewport=CARD, color_scheme=scheme, device_scale_factor=2)
+            page = picture(visitor.page(), world, address)
+            box = page.locator(SHOWN.get(world, OTHERS)[1]).bounding_box()
+            assert box is not None
+            height = 0.625 * box["width"]
+            top = box["y"] + max(0.0, 0.5 * (box["height"] - height)) * (world not in ("wordcraft", "gradual"))
+            clip = {"x": box["x"], "y": top, "width": box["width"], "height": height}
+            name = "picture.png" if scheme == "light" else "picture-dark.png"
+            shot = page.screenshot(clip=clip, full_page=True)  # pyright: ignore[reportArgumentType]
+            save(shot, SCRIPTS / world / "web" / name, (720, 450))
+            visitor.leave()
+
+
+def draw_pages(browser: "Browser", address: str) -> None:
+    """Screenshots of pages: the home in both schemes, each world, and three of them on a telephone."""
+    for scheme in SCHEMES:
+        visitor = Visitor(browser, address, color_scheme=scheme)
+        page = visitor.open("/")
+        page.wait_for_load_state("networkidle")
+        save(page.screenshot(full_page=True), FIGURES / f"web-home-{scheme}.png")
+        visitor.leave()
+    for number, world in enumerate(worlds.WORLDS):
+        visitor = Visitor(browser, address, viewport=WIDE, color_scheme=SCHEMES[number % 2])
+        page = picture(visitor.page(), world, address)
+        save(page.screenshot(), FIGURES / f"web-{world}.png")
+        visitor.leave()
+    draw_narrow(browser, address)
+
+
+def draw_narrow(browser: "Browser", address: str) -> None:
+    """Three worlds beside each other, as on telephones."""
+    from PIL import Image
+
+    shots = []
+    for world, scheme in (("wordcraft", "light"), ("halma", "dark"), ("segar", "light")):
+        visitor = Visitor(browser, address, viewport=NARROW, color_scheme=scheme)
+        shots.append(Image.open(io.BytesIO(picture(visitor.page(), world, address).screenshot())).convert("RGB"))
+        visitor.leave()
+    gap, (width, height) = 30, shots[0].size
+    sheet = Image.new("RGB", (len(shots) * width + (len(shots) - 1) * gap, height), (190, 190, 186))
+    for number, shot in enumerate(shots):
+        sheet.paste(shot, (number * (width + gap), 0))
+    buffer = io.BytesIO()
+    sheet.save(buffer, "png")
+    save(buffer.getvalue(), FIGURES / "web-narrow.png")
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder, served(folder) as home, chromium() as browser:
+        draw_worlds(browser, home.address)
+        draw_pages(browser, home.address)
+
+
+if __name__ == "__main__":
+    main()
