@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from gumption.data.writing import whole_file
 from gumption.envs import worlds
 
@@ -21,18 +23,18 @@ if TYPE_CHECKING:
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
 FIGURES = SCRIPTS / "results" / "figures"
-COLOURS = 160  # of a picture's palette
+COMMON, FAR = 128, 127  # colours of a picture's palette: the most common ones, and those that are farthest from them
 SCHEMES = ("light", "dark")
-CARD = {"width": 560, "height": 900}  # the window in which a world's picture is taken
-#: The settings with which each world is pictured, and the part of it that the home shows.
+#: Of each world: the settings with which it is pictured, the width of the window for its picture on the home page, and
+#: the element at whose top that begins.
 SHOWN = {
-    "wordcraft": ("seed=7", "#drawing"),
-    "halma": ("seed=43", ".halma-panel"),
-    "gradual": ("tasks=micro5.1,micro5.2&seed=1", ".stream-screen"),
-    "segar": ("seed=19", ".pull-table"),
-    "probsol": ("seed=1", "#table"),
+    "wordcraft": ("seed=7", 560, "#drawing"),
+    "halma": ("seed=43", 500, ".halma-panel"),
+    "gradual": ("tasks=micro5.1,micro5.2&seed=1", 430, ".stream-screen"),
+    "segar": ("seed=22", 890, ".pull-table"),
+    "probsol": ("seed=1", 1200, "#table"),
 }
-OTHERS = ("seed=1", "#drawing")
+OTHERS = ("seed=1", 560, "#drawing")
 
 
 def choose_card(page: "Page") -> None:
@@ -47,8 +49,8 @@ def put_together(page: "Page") -> None:
 
 def answer(page: "Page") -> None:
     """Say what a person might: what is wrong at first, then what is right."""
-    for number in range(1, 15):
-        said = "x" if number in (1, 2, 3, 5, 8) else _right_answer(page)
+    for number in range(1, 31):
+        said = "x" if number in (1, 2, 3, 5, 8, 13) else _right_answer(page)
         page.get_by_label("Your answer").fill(said)
         page.keyboard.press("Enter")
         page.locator("#steps").get_by_text(str(number), exact=True).wait_for()
@@ -93,22 +95,35 @@ def save(shot: bytes, path: Path, size: tuple[int, int] | None = None) -> None:
 
 
 def _few_colours(image: "Image") -> "Image":
+    """The image in a palette. Common colours are kept as they are: a screenshot has large areas of one colour."""
     from PIL import Image
 
-    return image.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    colours, counts = np.unique(np.asarray(image).reshape(-1, 3), axis=0, return_counts=True)
+    colours = colours[np.argsort(-counts, kind="stable")].astype(np.int32)
+    chosen = list(range(min(COMMON, len(colours))))
+    distance = np.min([((colours - colours[one]) ** 2).sum(axis=1) for one in chosen], axis=0)
+    for _ in range(min(FAR, len(colours) - len(chosen))):
+        chosen.append(int(distance.argmax()))
+        distance = np.minimum(distance, ((colours - colours[chosen[-1]]) ** 2).sum(axis=1))
+    palette = Image.new("P", (1, 1))
+    palette.putpalette(colours[chosen].astype(np.uint8).tobytes())
+    return image.quantize(palette=palette, dither=Image.Dither.NONE)
 
 
 def draw_worlds(browser: "Browser", address: str) -> None:
-    """The picture of each world on the home page, in both schemes: the upper or middle part of its drawing."""
+    """The picture of each world on the home page, in both schemes."""
     for scheme in SCHEMES:
         for world in worlds.WORLDS:
-            visitor = Visitor(browser, address, viewport=CARD, color_scheme=scheme, device_scale_factor=2)
+            _, width, top = SHOWN.get(world, OTHERS)
+            window = {"width": width, "height": 900}
+            visitor = Visitor(browser, address, viewport=window, color_scheme=scheme, device_scale_factor=2)
             page = picture(visitor.page(), world, address)
-            box = page.locator(SHOWN.get(world, OTHERS)[1]).bounding_box()
+            box, begins = page.locator("#drawing").bounding_box(), page.locator(top).bounding_box()
             assert box is not None
-            height = 0.625 * box["width"]
-            top = box["y"] + max(0.0, 0.5 * (box["height"] - height)) * (world not in ("wordcraft", "gradual"))
-            clip = {"x": box["x"], "y": top, "width": box["width"], "height": height}
+            assert begins is not None
+            margin = 12 if top != "#drawing" else 0
+            x, y, wide = box["x"] + margin, begins["y"] - margin, box["width"] - 2 * margin
+            clip = {"x": x, "y": y, "width": wide, "height": 0.625 * wide}
             name = "picture.png" if scheme == "light" else "picture-dark.png"
             shot = page.screenshot(clip=clip, full_page=True)  # pyright: ignore[reportArgumentType]
             save(shot, SCRIPTS / world / "web" / name, (720, 450))

@@ -110,7 +110,9 @@ def server_of(app: Any) -> Any:
 
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, proxy_headers=False,
-        http=ImpatientProtocol, ws_max_size=LONGEST, timeout_graceful_shutdown=2, timeout_keep_alive=20,
+        http=ImpatientProtocol, ws_max_size=LONGEST,
+        ws_per_message_deflate=False,  # frames in real time are small and many
+        timeout_graceful_shutdown=2, timeout_keep_alive=20,
     )  # fmt: skip
     return uvicorn.Server(config)
 

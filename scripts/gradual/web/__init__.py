@@ -10,8 +10,8 @@ import gymnasium as gym
 
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, shown
-from gumption.envs.gradual.env import GradualEnv
 from gumption.envs.gradual.engine import SPACE
+from gumption.envs.gradual.env import GradualEnv
 from gumption.envs.gradual.render import rows_of_text
 from gumption.scripts.web.views import View
 
@@ -112,9 +112,7 @@ class Face:
         return "; ".join(told)
 
 
-def begin(
-    *, tasks: str = "challenge", threshold: Count | None = None, seed: Seed = 0
-) -> tuple[Conversation, Face]:
+def begin(*, tasks: str = "challenge", threshold: Count | None = None, seed: Seed = 0) -> tuple[Conversation, Face]:
     """Answer a stream of bytes, and find out what it wants.
 
     :param tasks: Names of tasks with commas between them, or a curriculum that ships.

@@ -88,7 +88,7 @@ def begin(
 
 
 def drawing(env: Any) -> dict[str, Any]:
-    """The panel: per colour the direction it tells of and its digits; the hint; the trial and what moves are made of."""
+    """The panel (per colour its direction and digits), the hint, the trial, and what moves are made of."""
     batch = env.batch
     settings, row = batch.settings, batch.rows[0]
     return {

@@ -1,9 +1,10 @@
 // ProbSol in the browser: the table, its controls by mouse, touch and keys, limits and time, the quiz, and the table in
 // words. The server runs the physics; this page draws its frames and sends actions by name.
 
-import { loadStyle, make } from "/pages/elements.js";
+import { loadStyle, make, plural } from "/pages/elements.js";
 
 import { Motion, read } from "./motion.js";
+import { ask, swatch } from "./quiz.js";
 import { centre, GRID, gridPoint, isOpen, Layout, Painter, RADIUS, SIDE } from "./table.js";
 import { changes, describe, discName, whereabouts } from "./words.js";
 
@@ -455,7 +456,7 @@ class Table {
     hold.setAttribute("aria-pressed", this.#holds);
     hold.disabled = quit.disabled = !this.#open;
     if (this.#session.left) this.#hint("You left this task.");
-    else if (frame.over) this.#hint("This task is over.");
+    else if (frame.over) this.#hint("");
     else if (frame.waits) this.#hint("The goal is reached. Answer the questions below.");
     else if (held) this.#hint(`You hold ${hand.id}. Turn it with the wheel; right click lets go; click it to take it in hand.`);
     else if (hand) this.#hint(`${hand.id} is in your hand. Click a point to place it, right click to hold it there, or a cell to store it.`);
@@ -463,39 +464,11 @@ class Table {
     else this.#hint("Click a disc to grab it; right click one on the table to hold it where it lies.");
   }
 
-  // ---- the quiz
-
   #quiz() {
     const { quiz } = this.#parts;
-    const questions = this.#drawing.end ? [] : this.#drawing.quiz;
-    if (!questions.length) {
-      quiz.close();
-      return;
-    }
-    if (quiz.open) return;
-    const told = make("p", { class: "note warn", role: "alert", hidden: true });
-    const fields = questions.map(({ text, pair }, number) => {
-      const choices = this.#drawing.discs.map((disc) => {
-        const input = make("input", { type: pair ? "checkbox" : "radio", name: `question ${number}`, value: disc.id });
-        return make("label", {}, input, swatch(disc), `${disc.id} ${disc.name || disc.colour}`);
-      });
-      const legend = make("legend", {}, `${number + 1}. ${text}`);
-      return make("fieldset", {}, legend, make("div", { class: "probsol-answers" }, ...choices));
-    });
-    const send = (event) => {
-      event.preventDefault();
-      const answers = fields.map((field) => [...field.querySelectorAll(":checked")].map((input) => input.value));
-      const wrong = answers.findIndex((ids, k) => ids.length !== (questions[k].pair ? 2 : 1));
-      told.hidden = wrong < 0;
-      if (wrong < 0) this.answer(answers);
-      else told.textContent = `Question ${wrong + 1} asks for ${questions[wrong].pair ? "two discs" : "a disc"}.`;
-    };
-    const button = make("button", { class: "main" }, "Answer");
-    const title = make("h3", { id: "probsol-quiz-title" }, "The goal is reached. What have you found out?");
-    quiz.replaceChildren(make("form", { class: "stack", onsubmit: send }, title, ...fields, told, make("p", {}, button)));
-    quiz.show();
-    quiz.querySelector("input").focus();
-    quiz.scrollIntoView({ block: "nearest" });
+    const { end, quiz: questions } = this.#drawing;
+    if (end || !questions.length) quiz.close();
+    else if (!quiz.open) ask(quiz, this.#drawing, (answers) => this.answer(answers));
   }
 
   // ---- the end
@@ -508,7 +481,7 @@ class Table {
     if (!end) return;
     const time = clock(this.#drawing.before + frame.step / 60);
     const told = solved
-      ? `Solved in trial ${frame.trial}, with ${frame.actions} actions of it, after ${time}.`
+      ? `Solved in trial ${frame.trial} by ${plural(frame.actions, "action")}, after ${time}.`
       : `Not solved: ${ENDS[end] ?? end}, after ${time}.`;
     const family = Object.values(families).find((names) => names.includes(task)) ?? [];
     const next = this.#forOneself && family[family.indexOf(task) + 1];
@@ -639,7 +612,7 @@ function parts(table) {
     make(
       "div",
       { class: "stack" },
-      make("h3", { id: "probsol-quit-title" }, "Quit this task?"),
+      make("h2", { id: "probsol-quit-title" }, "Quit this task?"),
       make("p", {}, "It then counts as not solved."),
       make("div", { class: "row" }, button("Quit", leave, { class: "main" }), button("Go on", () => sure.close())),
     ),
@@ -653,12 +626,6 @@ function parts(table) {
     discs, rows, keys, tasks,
     sure, spoken: make("div", { class: "spoken", role: "status" }),
   }; // prettier-ignore
-}
-
-function swatch({ colour }) {
-  const made = make("span", { class: "probsol-swatch", "aria-hidden": "true" });
-  made.style.backgroundColor = colour;
-  return made;
 }
 
 const mark = (state) => (state === "broken" ? " (broken)" : state === "near" ? " (near)" : "");

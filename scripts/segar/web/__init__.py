@@ -26,22 +26,22 @@ CLASSES = {
     "gumption/SEGAR-v0": SegarEnv,
 }
 PUTTED = ("gumption/PuttPutt-v0", "gumption/PuttPuttNegDist-v0", "gumption/SEGAR-v0")
+AIMS = {
+    "Billiards": "Push the white ball so that the others fall into holes, and it does not.",
+    "Invisiball": "Bring the ball to the green goal. It can be seen before the first push alone: watch the others.",
+}
+PUSHES = """\
+Pull an arrow from the ball: it is pushed that way, harder the longer the arrow is. What moves goes on moving for a \
+moment after each push; Wait lets it move without one.
+An episode has {steps} pushes or waits."""
 
 
 class Face(TextFace):
     """The rules in the words of the page, where a push is an arrow."""
 
     def rules(self, env: Any) -> str:
-        aim = {
-            "Billiards": "Push the white ball so that the others fall into holes, and it does not.",
-            "Invisiball": "Bring the ball to the green goal. It can be seen before the first push alone: watch what the "
-            "others do.",
-        }.get(env.batch.task.name, "Bring the white ball to the green goal, past what slows, burns or swallows it.")
-        return (
-            f"{aim}\nPull an arrow from the ball: it is pushed that way, harder the longer the arrow is. What moves goes "
-            f"on moving for a moment after each push; Wait lets it move without one.\nAn episode has "
-            f"{env.batch.settings.max_steps} pushes or waits."
-        )
+        aim = AIMS.get(env.batch.task.name, "Bring the white ball to the green goal, past what slows or swallows it.")
+        return f"{aim}\n{PUSHES.format(steps=env.batch.settings.max_steps)}"
 
 
 def begin(

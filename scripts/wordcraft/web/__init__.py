@@ -12,7 +12,6 @@ from gumption.data import InputError
 from gumption.data.errors import did_you_mean
 from gumption.data.settings import Seed, Whole, shown
 from gumption.envs.wordcraft import LittleAlchemyEnv, RecipeBook, WordCraftEnv
-from gumption.envs.wordcraft.splits import Partition
 from gumption.envs.wordcraft.tasks import Depth
 from gumption.scripts.web.views import LISTED, View
 
@@ -59,8 +58,6 @@ def begin(
     recipe_book: str = "commonsense",
     depth: Depth = 1,
     distractors: Whole = 8,
-    partition: Partition = "all",
-    task: Whole | None = None,
     seed: Seed = 0,
 ) -> tuple[WordCraftEnv | LittleAlchemyEnv, Face]:
     """Make the goal from words on a table, or in Little Alchemy as many words as you can.
@@ -69,8 +66,6 @@ def begin(
     :param recipe_book: Name of a recipe book, or a file.
     :param depth: Mixes that the goal needs; not for Little Alchemy.
     :param distractors: Words on the table that the goal does not need; not for Little Alchemy.
-    :param partition: Of the split by recipe, whose tasks are played; not for Little Alchemy.
-    :param task: Number of the task of that depth.  [default: drawn by the seed]
     :param seed: Draws the task and its table.
     """
     book = _book(recipe_book)
@@ -83,12 +78,9 @@ def begin(
         recipe_book=book,
         depth=depth,
         num_distractors=distractors,
-        partition=partition,
-        fit_validation=True,
+        partition="all",
     )
     made.reset(seed=seed)
-    if task is not None:
-        made.batch.set_tasks([task])
     return made, Face(made)
 
 
@@ -99,7 +91,7 @@ def _book(name: str) -> RecipeBook:
 
 
 def drawing(env: Any) -> dict[str, Any]:
-    """The goal, the table, what is chosen and the latest mix; in Little Alchemy how much is made instead of the goal."""
+    """The goal, the table, what is chosen and the latest mix; in Little Alchemy what is known in place of the goal."""
     state = env.batch.describe(0)
     common = {"kind": "words", "table": state["table"], "selection": state["selection"], "last": env.batch.last_mix(0)}
     if isinstance(env, LittleAlchemyEnv):
