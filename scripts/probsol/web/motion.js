@@ -9,7 +9,6 @@ const KEPT = 16;
 export class Motion {
   #frames = [];
   #zero = 0; // when step 0 was, by the clock of the page
-  #ended = 0; // the step at which time stopped, where it does not pass
 
   get newest() {
     return this.#frames.at(-1);
@@ -21,8 +20,8 @@ export class Motion {
 
   add(frame, now = performance.now()) {
     const { newest } = this;
-    if (newest && frame.trial === newest.trial && frame.step < newest.step) return false;
-    if (newest && (frame.trial !== newest.trial || frame.actions < newest.actions)) this.#frames = [];
+    // Time begins anew with a trial, and goes back where a server was stopped before it had kept more.
+    if (newest && (frame.trial !== newest.trial || frame.step < newest.step)) this.#frames = [];
     if (this.newest?.step === frame.step) this.#frames.pop();
     const zero = now - frame.step / STEPS;
     // The frame that came fastest tells best when a step was; a slow drift of the clocks is followed.
@@ -30,7 +29,6 @@ export class Motion {
     this.#zero = other ? zero : Math.min(this.#zero + 0.5, zero);
     this.#frames.push(frame);
     if (this.#frames.length > KEPT) this.#frames.shift();
-    return true;
   }
 
   // The step by now.

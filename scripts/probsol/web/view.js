@@ -46,6 +46,7 @@ class Table {
   #painter;
   #layout = null;
   #drawing = null;
+  #episode = null;
   #known = []; // the discs as they were last told in words
   #pointer = null; // {x, y} in px of the picture
   #cursor = null; // {column, row} or {cell}, once a key has moved it
@@ -102,7 +103,8 @@ class Table {
   // ---- what the server tells
 
   show({ drawing }) {
-    const fresh = !this.#drawing || this.#drawing.task !== drawing.task;
+    const fresh = this.#episode !== this.#session.episode;
+    this.#episode = this.#session.episode;
     this.#drawing = drawing;
     this.#acted = drawing.frame.step - drawing.limits.action_time.value * 60;
     if (fresh) {
@@ -112,6 +114,8 @@ class Table {
       this.#tasks();
     }
     this.#take(drawing.frame);
+    const { frame } = this.#session;
+    if (fresh && frame?.trial === drawing.frame.trial && frame.step > drawing.frame.step) this.#take(frame); // before this view
     this.#arrange();
     this.#quiz();
     this.#result();
@@ -119,7 +123,8 @@ class Table {
   }
 
   #take(frame) {
-    if (!this.#drawing || !this.#motion.add(frame)) return;
+    if (!this.#drawing) return;
+    this.#motion.add(frame);
     this.#tellFigures();
     this.#tellDiscs(!frame.moves);
     this.#moved = frame.moves;

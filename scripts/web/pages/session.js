@@ -196,6 +196,7 @@ export class Session extends Emitter {
     this.given = episode;
     this.episode = null;
     this.view = null;
+    this.frame = null;
     this.left = false;
     this.#ends = [
       connection.on("open", () => this.#ask()),
@@ -203,7 +204,7 @@ export class Session extends Emitter {
       connection.on("shown", (message) => this.#shown(message)),
       connection.on("refused", (message) => this.#refused(message)),
       connection.on("error", (message) => this.#failed(message)),
-      connection.on("frame", (message) => message.episode === this.episode && this.emit("frame", message)),
+      connection.on("frame", (message) => this.#framed(message)),
     ];
   }
 
@@ -328,6 +329,13 @@ export class Session extends Emitter {
     this.emit("shown", view);
     this.#changed();
     if (ends) this.emit("over", view);
+  }
+
+  // The last frame is kept for a view that is loaded later.
+  #framed(message) {
+    if (message.episode !== this.episode) return;
+    this.frame = message;
+    this.emit("frame", message);
   }
 
   // A refused action and those that were made after it are no part of the episode.

@@ -349,3 +349,73 @@ def test_the_first_tasks_of_each_family(
 ) -> None:
     for given in find_tasks(family.lower())[:3]:
         play_through(kind, chromium, home, folder, given)
+
+
+@pytest.mark.slow
+def test_a_page_outlives_its_server(chromium: Any, tmp_path: Path) -> None:
+    """The server is killed while discs move; the page goes on with the next one, at the last action."""
+    page = chromium.new_context(viewport={"width": 1280, "height": 1000}).new_page()
+    with served(tmp_path) as server:
+        player = Mouse(page, server.address, "task=fishing/0&seed=1")
+        page.wait_for_timeout(1500)
+        player.grab("b")
+        player.wait(lambda: player.number == 1)
+        player.place(10, 16)
+        player.wait(lambda: player.number == 2 and player.frame["moves"])
+        page.wait_for_timeout(300)
+        server.kill()
+    shown = len(player.frames)
+    with served(tmp_path, "--port", server.address.rpartition(":")[2]):
+        player.wait(lambda: len(player.frames) > shown)
+        player.rest()
+        page.wait_for_timeout(300)
+        assert page.locator("#discs").text_content().count("target") == 2
+        player.play(SOLUTION[2:])
+        assert player.view["success"]
+        [episode] = {each["episode"] for _, each in player.frames if "episode" in each}
+        check_replay(tmp_path, episode)
+        page.get_by_role("button", name="Play again").click()
+        player.wait(lambda: not player.view["over"])
+        player.rest()
+        page.wait_for_timeout(300)
+        assert "side bar" in page.locator("#discs").text_content()
+        assert player.faults == []
+    page.context.close()
+
+
+def test_the_page_says_what_happens(chromium: Any, home: Served) -> None:
+    """In words for those who hear it; a narrow page has the side bar below, and buttons for what a mouse would do."""
+    page = chromium.new_context(viewport={"width": 360, "height": 780}).new_page()
+    player = Mouse(page, home.address, "task=fishing/0&seed=1&debug")
+    said = page.locator(".probsol > .spoken")
+    canvas = page.locator("canvas#table")
+    box = canvas.bounding_box()
+    assert box["height"] > box["width"]
+    assert page.locator("html").evaluate("each => each.scrollWidth") <= 360
+    canvas.focus()
+    for keys, told in (
+        ("b", "side bar, cell 0: b, darkblue"),
+        ("g", "b in your hand"),
+        ("b ArrowUp", "column 20, row 38, free"),
+        ("h", "b held at column 20, row 38, boundary vertical, 0 degrees"),
+        ("l", "b held at column 20, row 38, boundary diagonal A, 45 degrees"),
+    ):
+        for key in keys.split():
+            page.keyboard.press(key)
+        player.wait(lambda told=told: told in said.text_content())
+    player.rest()
+    page.get_by_role("button", name="Turn right").click()
+    player.wait(lambda: player.number == 4)
+    page.get_by_role("button", name="Let go").click()
+    player.wait(lambda: player.number == 5 and not player.frame["moves"])
+    player.wait(lambda: "Solution rate0.9" in page.locator(".probsol-figures").text_content())
+    page.get_by_role("button", name="Hold").click()
+    canvas.focus()
+    page.keyboard.press("n")
+    page.keyboard.press("x")
+    page.get_by_role("button", name="Go on").click()
+    page.locator("#quit").click()
+    page.locator("dialog").get_by_role("button", name="Quit").click()
+    player.wait(lambda: page.locator(".probsol-hint").text_content() == "You left this task.")
+    assert player.faults == []
+    page.context.close()
