@@ -143,7 +143,7 @@ def plot_final_success(
     def draw(figure: Figure) -> None:
         axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False, height_ratios=[max(n, 1) for n in counts])
         for axis, panel in zip(axes[:, 0], panels, strict=True):
-            _draw_finals(axis, panel, looks)
+            _draw_finals(axis, panel, looks, scale)
         axes[-1, 0].set_xlabel(scale.label)
 
     return save_figure(draw, (6.8, 1.0 + 0.75 * len(panels) + 0.3 * sum(counts)), Path(stem), title)
@@ -243,16 +243,18 @@ def _label_ends(axis: Axes, ends: Sequence[tuple[float, str, str]], scale: Scale
         )
 
 
-def _draw_finals(axis: Axes, panel: FinalPanel, looks: Mapping[str, tuple[str, Any]]) -> None:
+def _draw_finals(axis: Axes, panel: FinalPanel, looks: Mapping[str, tuple[str, Any]], scale: Scale) -> None:
     from matplotlib.ticker import PercentFormatter
 
+    is_share = scale.form.endswith("%")
+    form = ".1%" if is_share else scale.form
     for row, (label, estimate) in enumerate(panel.rows.items()):
         colour = looks[label][0]
         if np.isfinite([estimate.low, estimate.high]).all():
             axis.plot([estimate.low, estimate.high], [row, row], color=colour, linewidth=2.2, solid_capstyle="butt")
         axis.plot(estimate.value, row, "o", color=colour, markersize=5)
         axis.annotate(
-            f"{estimate.value:.1%}",
+            f"{estimate.value:{form}}",
             xy=(1.02, row),
             xycoords=axis.get_yaxis_transform(),
             fontsize=8,
@@ -263,19 +265,20 @@ def _draw_finals(axis: Axes, panel: FinalPanel, looks: Mapping[str, tuple[str, A
     for label, value in panel.references.items():
         axis.axvline(value, color=_REFERENCE_COLOUR, linewidth=1.0, linestyle=(0, (4, 3)), zorder=0)
         axis.annotate(
-            f"{label} {value:.0%}",
+            f"{label} {value:{scale.form}}",
             xy=(value, 1.0),
             xycoords=axis.get_xaxis_transform(),
             xytext=(0, 2),
             textcoords="offset points",
             fontsize=7,
             color=_REFERENCE_COLOUR,
-            ha="left" if value < 0.5 else "right",
+            ha="left" if value < scale.top / 2 else "right",
         )
     axis.set_yticks(range(len(panel.rows)), list(panel.rows), fontsize=8)
     axis.set_ylim(len(panel.rows) - 0.4, -0.6)
-    axis.set_xlim(0, 1)
-    axis.xaxis.set_major_formatter(PercentFormatter(1.0))
+    axis.set_xlim(0, scale.top)
+    if is_share:
+        axis.xaxis.set_major_formatter(PercentFormatter(1.0))
     axis.grid(axis="x", color="#e4e4e4", linewidth=0.6)
     axis.set_title(panel.title, fontsize=10, loc="left", pad=14 if panel.references else 6)
 

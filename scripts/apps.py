@@ -79,13 +79,14 @@ class App(typer.Typer):
         register = super().command(*args, **kwargs)
 
         def add(function: Callable[..., Any]) -> Callable[..., Any]:
-            register(_checked_options(function))
+            register(checked_options(function))
             return function
 
         return add
 
 
-def _checked_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def checked_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command with the options of its function, which are checked before it begins."""
     doc = inspect.getdoc(command) or ""
     told = _said(doc, "param")
     parameters = [_marked(one, told) for one in inspect.signature(command, eval_str=True).parameters.values()]

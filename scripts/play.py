@@ -28,21 +28,7 @@ def general(world: Any) -> typer.Typer:
     Its options are the parameters of the world's `begin`, or the environment and the seed; and a file for the episode
     where the world can play episodes again.
     """
-    begin, first = world.get("begin"), world.environments[0]
-    if begin is None:
-
-        def begin(*, env: str = first.id, seed: Seed = 0) -> tuple[Any, Any]:
-            """Play an episode step by step: a number, or the name of a candidate, at each prompt; q stops.
-
-            :param env: Id of the environment.
-            :param seed: Decides what is left to chance.
-            """
-            ids = {environment.id: environment for environment in world.environments}
-            if env not in ids:
-                raise InputError(f"--env is {env!r}; the world {world.name!r} has {', '.join(ids)}")
-            made = world.load(ids[env].single, "environment")(render_mode="ansi")
-            made.reset(seed=seed)
-            return made, world.get("text") or Numbers()
+    begin, first = begin_of(world), world.environments[0]
 
     def play(*, record: Path | None = None, **given: Any) -> None:
         from gumption.data.writing import check_writable
@@ -68,6 +54,38 @@ def general(world: Any) -> typer.Typer:
     app = App(add_completion=False)
     app.command(epilog=f"Example: gumption play {world.name} --seed 1")(play)
     return app
+
+
+def begin_of(world: Any) -> Callable[..., tuple[Any, Any]]:
+    """The world's own `begin`, or a general one: keyword arguments -> (environment, text face) of a new episode."""
+    if (own := world.get("begin")) is not None:
+        return own
+    first = world.environments[0]
+
+    def begin(*, env: str = first.id, seed: Seed = 0) -> tuple[Any, Any]:
+        """Play an episode step by step: a number, or the name of a candidate, at each prompt; q stops.
+
+        :param env: Id of the environment.
+        :param seed: Decides what is left to chance.
+        """
+        return begin_episode(world, env, seed)
+
+    return begin
+
+
+def begin_episode(world: Any, env: str, seed: int, **settings: Any) -> tuple[Any, Any]:
+    """An episode of one of the world's environments, and its text face.
+
+    :param env: its id.
+    :param settings: of the environment.
+    :raises InputError: the world has no such environment, or bad settings.
+    """
+    ids = {environment.id: environment for environment in world.environments}
+    if env not in ids:
+        raise InputError(f"--env is {env!r}; the world {world.name!r} has {', '.join(ids)}")
+    made = world.load(ids[env].single, "environment")(render_mode="ansi", **settings)
+    made.reset(seed=seed)
+    return made, world.get("text") or Numbers()
 
 
 def play_episode(env: Any, face: Any = None) -> float | None:

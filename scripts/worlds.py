@@ -16,19 +16,27 @@ import typer.main
 
 from gumption.data import InputError
 
-from .apps import App, from_config
+from .apps import App, checked_options, from_config
 
 Run = Annotated[Path, typer.Option(help="Folder of the run; it must be new, unless --resume is given.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on where a stopped run was.")]
 General = Callable[[Any], typer.Typer]
 
 
-def world_group(offer: str, title: str, general: General | None = None, *, epilog: str = "") -> typer.Typer:
+def world_group(
+    offer: str,
+    title: str,
+    general: General | None = None,
+    *,
+    alone: Callable[..., None] | None = None,
+    epilog: str = "",
+) -> typer.Typer:
     """`gumption COMMAND WORLD ...` for every world; a world's module is imported only when it is the one called.
 
     :param offer: what the entry of a world offers for it: "module:app", an app of one command.
     :param epilog: an example.
     :param general: from a World that offers none to the app that serves it.
+    :param alone: the command without a world; its parameters are options.
     """
 
     class WorldGroup(typer.core.TyperGroup):
@@ -49,13 +57,13 @@ def world_group(offer: str, title: str, general: General | None = None, *, epilo
             world = worlds.find(args[0])
             return world.name, command_of(world, offer, general), args[1:]
 
-    app = typer.Typer(cls=WorldGroup, no_args_is_help=True, add_completion=False, help=title, epilog=epilog)
+    app = typer.Typer(cls=WorldGroup, no_args_is_help=alone is None, add_completion=False, help=title, epilog=epilog)
 
-    @app.callback()
     def worlds_of() -> None:
         pass
 
     worlds_of.__doc__ = title
+    app.callback(invoke_without_command=alone is not None)(worlds_of if alone is None else checked_options(alone))
     return app
 
 
@@ -127,9 +135,4 @@ splits = world_group(
     "splits",
     "Make the tests that fit what an agent has seen, or split files, or check them.",
     epilog="Example: gumption splits halma --run runs/halma --out runs/halma/splits",
-)
-serve = world_group(
-    "serve",
-    "Let an agent that is a program of its own play a world.",
-    epilog="Example: gumption serve gradual --tasks micro1,micro2 --port 5556",
 )

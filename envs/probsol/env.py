@@ -89,6 +89,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
         #: The actions of each episode, as in `record`; None where its beginning was not kept.
         self._done: list[list[Any] | None] = [None] * num_envs
         self._waited = np.zeros(num_envs, dtype=np.int64)  # NONEs while a quiz is open
+        self._acted = np.zeros(num_envs, dtype=np.int64)  # the step of the trial at the last action
         self._families = np.concatenate([np.eye(len(FAMILIES)), np.zeros((1, len(FAMILIES)))]).astype(np.float32)
 
     # ---- episodes
@@ -127,6 +128,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
         self._check_constraints(~idle if time_goes_on else check)
         if check.any():
             self._end_trials(check & ~self._terminated)
+        self._acted = np.where(idle, self._acted, self.tables.steps)
         self._check_length(~idle)
 
     def _end_trials(self, check: np.ndarray) -> None:
@@ -171,10 +173,12 @@ class ProbSolVectorEnv(NativeVectorEnv):
 
     def constraint_values(self) -> np.ndarray:
         """(B, 5): the present value of each of `CONSTRAINTS`, times in seconds."""
-        tables, action = self.tables, self.settings.action_seconds
+        tables, action = self.tables, self.settings.action_seconds or 0.0
         trial = tables.steps / FRAMERATE + action * tables.actions
         before = tables.steps_before / FRAMERATE + action * tables.actions_before
         first = np.full(self.num_envs, action)
+        if self.settings.action_seconds is None:
+            first = (tables.steps - self._acted) / FRAMERATE
         return np.stack([first, tables.actions, trial, tables.trials, before + trial], axis=1)
 
     def results(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -226,7 +230,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
         laws = [LAW_NAMES.index(law_of(self.tasks[row], self.settings.laws, seed)) for row, seed in drawn]
         self.tables.begin(columns, rows, laws)
         self._excess[columns], self.trial_rate[columns], self._end[columns] = 0.0, 0.0, 0
-        self._waited[columns] = 0
+        self._waited[columns] = self._acted[columns] = 0
         self._asks[columns] = [self.settings.quiz and bool(self.tasks[row].quiz) for row in rows.tolist()]
         self._seeds[columns] = seeds
         for i in columns.tolist():
@@ -528,7 +532,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
 
     # ---- saving
 
-    _EPISODE = ("_waited", "trial_rate", "_end", "_excess", "_asks")
+    _EPISODE = ("_waited", "trial_rate", "_end", "_excess", "_asks", "_acted")
 
     def save(self, i: int = 0) -> dict[str, Any]:
         """The state of table i as data for JSON; `restore` goes on from it, bit for bit."""
@@ -562,6 +566,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
 
     def _put_back(self, state: Mapping[str, Any], i: int) -> None:
         self.tables.restore(i, state["table"])
+        state = {"acted": 0, **state}  # states of earlier versions have none
         for name in self._EPISODE:
             getattr(self, name)[i] = state[name.strip("_")]
 

@@ -37,7 +37,8 @@ class ProbSolSettings:
     :ivar on_violation: "end": a broken constraint ends the episode; "go_on": only `excess` grows.
     :ivar max_actions: of a trial; refused actions count, too.
     :ivar trial_number: most trials, instead of the limit of the tasks.
-    :ivar action_seconds: time of an action, beside the time that the world runs.
+    :ivar action_seconds: time of an action, beside the time that the world runs; None in real time (`act_now` and
+        `pass_time`), where an action takes the time that has passed since the action before.
     :ivar max_obj_num, max_grid_num: M and G; None for the most that the tasks need.
     """
 
@@ -57,7 +58,7 @@ class ProbSolSettings:
     on_violation: Literal["end", "go_on"] = "end"
     max_actions: Count = 200
     trial_number: Count | None = None
-    action_seconds: NonNegative = 1.0
+    action_seconds: NonNegative | None = 1.0
     max_obj_num: Size | None = None
     max_grid_num: Size | None = None
 
@@ -81,7 +82,7 @@ class ProbSolSettings:
     def checked_task(self, task: Task) -> Task:
         """The task; InputError if its limit of the time before an action is shorter than an action."""
         limit = task.constraints.get("action_time")
-        if limit is not None and limit < self.action_seconds:
+        if limit is not None and limit < (self.action_seconds or 0.0):
             raise InputError(
                 f"the task {task.name!r}: constraints.action_time is {limit:g}, and every action takes "
                 f"{self.action_seconds:g} s here: no action could keep it; lower action_seconds"

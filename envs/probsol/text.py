@@ -33,10 +33,12 @@ _ENDED = {
     "solve_time": "the task took longer than the limit allows",
 }
 
-RULES = """\
+ABOUT = """\
 Discs are magnets: they pull or push one another, and the table brakes them. Nobody tells you how heavy or how strong
 a disc is, or what pole it has; a colour says nothing of it. A disc of two poles is a dipole: its boundary lies between
-them, and only a held disc shows it. You have one hand.
+them, and only a held disc shows it. You have one hand."""
+RULES = f"""\
+{ABOUT}
   grab b           take disc b in hand, from the side bar or from the table
   place 10 16      set the disc in hand down, free, at column 10 and row 16 (0 to 39, row 0 at the top)
   hold b           hold disc b where it lies: it pulls and pushes, and nothing moves it
@@ -93,10 +95,7 @@ class TextFace:
                     arguments[k] = int(word)
                 except ValueError:
                     raise InputError(f"{shown(typed)}: {shown(word)} is no whole number") from None
-        action = batch.action_index(verb, *arguments)
-        if not batch.action_mask()[0, action]:
-            raise InputError(_closed(verb, arguments, batch.tables, task))
-        return action
+        return open_action(batch, verb, *arguments)
 
     def told(self, info: Mapping[str, Any], over: bool = False) -> str:
         """The outcome of an action, by its info."""
@@ -110,11 +109,29 @@ class TextFace:
 FACE = TextFace()
 
 
+def open_action(batch: Any, verb: str, *arguments: Any) -> int:
+    """The number of an action by its name, on table 0 of a batch.
+
+    :raises InputError: no action, or a closed one, with the reason.
+    """
+    action = batch.action_index(verb, *arguments)
+    if not batch.action_mask()[0, action]:
+        raise InputError(_closed(verb, arguments, batch.tables, batch.task()))
+    return action
+
+
 def goal_text(task: Task) -> str:
     """The goal in a sentence, then limits and the number of questions."""
+    limits = [f"{name.replace('_', ' ')} at most {limit:g}" for name, limit in task.constraints.items()]
+    told = [goal_sentence(task), *([f"Limits: {', '.join(limits)}."] if limits else []), questions_text(task)]
+    return " ".join(filter(None, told))
+
+
+def goal_sentence(task: Task) -> str:
+    """The goal alone."""
     color = {disc.id: f"{disc.name} ({disc.color})" if disc.name else disc.color for disc in task.objects}
     golden = ", ".join(color[each] for each in task.goal)
-    goal = {
+    return {
         "Fishing": f"Bring the golden-boxed disc ({golden}) out of the dark to rest in a red target area.",
         "Curling": "Send discs into the dark until each red target area holds one at rest.",
         "FindTheDiff": "Of the discs first stored, leave on the table those that differ from the rest, no others.",
@@ -122,9 +139,11 @@ def goal_text(task: Task) -> str:
         "Building": f"Set up discs so that one rests in each of the {len(task.blocks)} red blocks, and stays there.",
         "Modifying": f"Change the grey building until a disc rests in each of the {len(task.blocks)} red blocks.",
     }.get(task.family, "A table to try things out on.")
-    limits = [f"{name.replace('_', ' ')} at most {limit:g}" for name, limit in task.constraints.items()]
-    goal += f" Limits: {', '.join(limits)}." if limits else ""
-    return goal + (f" Then answer {len(task.quiz)} question{'s' * (len(task.quiz) > 1)}." if task.quiz else "")
+
+
+def questions_text(task: Task) -> str:
+    """How many questions follow the goal; "" for none."""
+    return f"Then answer {len(task.quiz)} question{'s' * (len(task.quiz) > 1)}." if task.quiz else ""
 
 
 def table_text(tables: Tables, task: Task, i: int, info: Mapping[str, Any]) -> str:
@@ -216,7 +235,7 @@ def _closed(verb: str, arguments: Sequence[Any], tables: Tables, task: Task) -> 
     holds = hand > 0 and tables.where[0, hand - 1] == HELD
     mine = task.ids[hand - 1] if hand else ""
     if tables.waits[0]:
-        return "the goal is reached, and the questions are open: type answer ..."
+        return "the goal is reached, and the questions are open: answer them"
     if verb in ("grab", "hold"):
         state = tables.where[0, task.ids.index(arguments[0])]
         if hand:
@@ -225,7 +244,7 @@ def _closed(verb: str, arguments: Sequence[Any], tables: Tables, task: Task) -> 
             return f"{arguments[0]} is in the side bar: grab it, then hold_at a point"
         return f"{arguments[0]} lies in the dark, where you cannot touch it"
     if verb in ("put_down", "take_up", "turn"):
-        return "you hold no disc: type hold ... first"
+        return "you hold no disc: hold one first"
     if verb == "check":
         return f"you have {mine} in hand: set it down or store it first"
     if not hand or holds:

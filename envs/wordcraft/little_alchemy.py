@@ -191,13 +191,24 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
     def draw_frame(self, i: int, mode: str) -> Any:
         from .render import discoveries
 
+        total = int(self.reachable[i].sum())
+        return discoveries(self.describe(i), total, mode, self.last_mix(i), self.latest_finds(i))
+
+    def last_mix(self, i: int) -> str:
+        """The latest mix in words, "" before the first."""
         self._check_place(i)
-        new = self.book.labels(np.flatnonzero(self._new[i]) + 1)
-        last = "refused: that is not known" if self.refused[i] else ""
-        if self._mixed[i].any() and not last:
-            made = f"makes {', '.join(new)}" if new else "makes nothing new"
-            last = f"{' + '.join(self.book.labels(self._mixed[i]))} {made}"
-        return discoveries(self.describe(i), int(self.reachable[i].sum()), mode, last, new)
+        if self.refused[i]:
+            return "refused: that is not known"
+        if not self._mixed[i].any():
+            return ""
+        new = self.latest_finds(i)
+        made = f"makes {', '.join(new)}" if new else "makes nothing new"
+        return f"{' + '.join(self.book.labels(self._mixed[i]))} {made}"
+
+    def latest_finds(self, i: int) -> list[str]:
+        """The names that the latest mix newly made."""
+        self._check_place(i)
+        return self.book.labels(np.flatnonzero(self._new[i]) + 1)
 
     _STATE = ("discovered", "reachable", "selection", "steps", "refusals", "refused")
 

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import time
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from gumption.data import InputError
-from gumption.data.settings import Count, Seed, Whole
+from gumption.data.settings import Count, Seed, Whole, checked
 from gumption.scripts.apps import App
-from gumption.scripts.play import Record, Session, ask
+from gumption.scripts.play import Numbers, Record, Session, ask
 
 if TYPE_CHECKING:
-    from gumption.envs.wordcraft import WordCraftVectorEnv
+    from gumption.envs.wordcraft import Split, WordCraftEnv, WordCraftVectorEnv
 
 app = App(add_completion=False)
 
 SCHEMA = "gumption/play/1"
 INTRODUCTION = """Two things from the table make a third. Choose them by their numbers, one after the other;
 the same one may be chosen twice. q stops; the same command goes on later."""
+RULES = "Two things from the table make a third. Choose the two that make the goal; the same one may be chosen twice."
 
 
 @app.command("wordcraft", epilog="Example: gumption play wordcraft --distractors 8 --out me.json")
@@ -83,7 +84,9 @@ class Game:
             )
             for part in tasks
         }
-        self.chosen = {part: self._choose(part) for part in tasks}
+        self.chosen = {}
+        for part, count in tasks.items():
+            self.chosen[part] = drawn_tasks(self.envs[part].split, part, count, seed, f"--{part}-tasks")
         self.description = {
             "schema": SCHEMA,
             "world": "wordcraft",
@@ -93,17 +96,6 @@ class Game:
             "seed": seed,
             "tasks": tasks,
         }
-
-    def _choose(self, part: str) -> list[int]:
-        """Task indices of a part, drawn without repetition."""
-        import numpy as np
-
-        env = self.envs[part]
-        tasks = env.split.tasks(part)
-        if self.wanted[part] > len(tasks):
-            raise InputError(f"--{part}-tasks is {self.wanted[part]}; the split has {len(tasks)}")
-        rng = np.random.Generator(np.random.PCG64([self.seed, part == "test"]))
-        return rng.choice(tasks, self.wanted[part], replace=False).tolist()
 
     def play_task(self, done: int) -> Record | None:
         """The record of a task, by its number in the game; None if the player stops."""
@@ -117,9 +109,7 @@ class Game:
             print("Now the tasks that count. There is no feedback from here on.\n")
         print(f"{'training' if part == 'train' else 'test'} task {number + 1} of {self.wanted[part]}")
         env, index = self.envs[part], self.chosen[part][number]
-        # Every table has a generator of its own, so that a resumed game shows the same tables.
-        env.np_random = np.random.Generator(np.random.PCG64([self.seed, part == "test", number]))
-        env.set_tasks(np.array([index]))
+        lay_table(env, index, part, number, self.seed)
         state = env.describe(0)
         record = {"part": part, "task": index, "goal": state["goal"], "table": state["table"], "chosen": []}
         start = time.monotonic()
@@ -139,6 +129,95 @@ class Game:
         return record
 
 
+def drawn_tasks(split: Split, part: str, count: int, seed: int, what: str) -> list[int]:
+    """Task indices of a part of the split, drawn without repetition.
+
+    :param what: the name of `count`, for the message.
+    :raises InputError: the part has fewer tasks.
+    """
+    import numpy as np
+
+    tasks = split.tasks(part)
+    if count > len(tasks):
+        raise InputError(f"{what} is {count}; the split has {len(tasks)}")
+    rng = np.random.Generator(np.random.PCG64([seed, part == "test"]))
+    return rng.choice(tasks, count, replace=False).tolist()
+
+
+def lay_table(env: WordCraftVectorEnv, task: int, part: str, number: int, seed: int) -> None:
+    """Begin a task in a batch of one. Every table has a generator of its own, so that a resumed game shows the same.
+
+    :param number: of the task among the drawn ones of its part.
+    """
+    import numpy as np
+
+    env.start()  # a batch that was not begun draws a table of its own first
+    env.np_random = np.random.Generator(np.random.PCG64([seed, part == "test", number]))
+    env.set_tasks(np.array([task]))
+
+
+@checked
+def begin(
+    *,
+    recipe_book: str = "commonsense",
+    distractors: Whole = 8,
+    part: Literal["train", "test"] = "test",
+    tasks: Count = 40,
+    number: Whole = 0,
+    seed: Seed = 0,
+    split_seed: Seed = 0,
+) -> tuple[Any, Feedback]:
+    """A task of `gumption play wordcraft`, for studies: the same tasks and tables for the same seed.
+
+    :param recipe_book: Name of a recipe book, or a file.
+    :param distractors: Entities on the table that the task does not need.
+    :param part: Part of the split: train or test.
+    :param tasks: How many of the part are drawn.
+    :param number: Which of these it is, from 0.
+    :param seed: Draws the tasks and their tables.
+    :param split_seed: Of the split by recipe: 20 % for testing.
+    """
+    from gumption.envs.wordcraft import WordCraftEnv
+
+    if number >= tasks:
+        raise InputError(f"number is {number}; {tasks} tasks are drawn, from 0 on")
+    book, split = _book_and_split(recipe_book, split_seed)
+    env = WordCraftEnv(recipe_book=book, num_distractors=distractors, split=split, partition=part, render_mode="ansi")
+    env.reset(seed=0)  # Gymnasium asks for one before the first step; the table is laid anew
+    index = drawn_tasks(split, part, tasks, seed, "tasks")[number]
+    lay_table(env.batch, index, part, number, seed)
+    return env, Feedback(env, index)
+
+
+@cache
+def _book_and_split(recipe_book: str, split_seed: int) -> tuple[Any, Split]:
+    """What all tasks of a study share."""
+    from gumption.envs.wordcraft import RecipeBook, make_split
+
+    book = RecipeBook.load(recipe_book)
+    return book, make_split(book, "by_recipe", 0.8, split_seed, 1, fit_validation=True)
+
+
+class Feedback(Numbers):
+    """A task in words: actions by number or name, and at its end what was made and one way to make the goal."""
+
+    def __init__(self, env: WordCraftEnv, task: int) -> None:
+        """:param task: its index."""
+        self._env, self._task = env, task
+
+    def rules(self, env: Any) -> str:
+        return RULES
+
+    def observe(self, env: Any) -> str:
+        return env.render()
+
+    def told(self, info: Any, over: bool) -> str:
+        if not over:
+            return ""
+        made = f"{self._env.batch.last_mix(0)}."
+        return made if info["success"] else f"{made} {_one_way(self._env.tasks[self._task].recipes[0])}"
+
+
 def parse_slot(typed: str, slots: int) -> int:
     """The slot of the table that was typed.
 
@@ -154,5 +233,9 @@ def _feedback(env: WordCraftVectorEnv, index: int, record: Record) -> str:
     if record["success"]:
         return f"{first} + {second} makes {record['goal']}."
     made = env.describe(0)["table"][len(record["table"]) :]
-    a, b, goal = env.tasks[index].recipes[0]
-    return f"{first} + {second} makes {made[0] if made else 'nothing'}. One way was {a} + {b}, which makes {goal}."
+    return f"{first} + {second} makes {made[0] if made else 'nothing'}. {_one_way(env.tasks[index].recipes[0])}"
+
+
+def _one_way(recipe: tuple[str, ...]) -> str:
+    a, b, goal = recipe
+    return f"One way was {a} + {b}, which makes {goal}."

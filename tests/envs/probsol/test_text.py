@@ -91,7 +91,7 @@ def test_what_is_typed_is_an_action(before, typed, action) -> None:
         ((), "store 3", "you have no disc in hand: grab one first"),
         ((), "grab a", "a lies in the dark, where you cannot touch it"),
         ((), "hold b", "b is in the side bar: grab it, then hold_at a point"),
-        ((), "turn 1", "you hold no disc: type hold ... first"),
+        ((), "turn 1", "you hold no disc: hold one first"),
         ((), "answer b", "there is nothing to answer: the questions come once CHECK"),
         ((("grab", "b"),), "grab c", "you have b in hand: set it down or store it first"),
         ((("grab", "b"),), "check", "you have b in hand: set it down or store it first"),

@@ -1,0 +1,167 @@
+"""Gradual in a browser: a terminal in which a person answers a stream of bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+
+from gumption.data import InputError
+from gumption.data.settings import Count, Seed, shown
+from gumption.envs.gradual.engine import SPACE
+from gumption.envs.gradual.env import GradualEnv
+from gumption.envs.gradual.render import rows_of_text
+from gumption.scripts.web.views import View
+
+SHOWN = 512  # bytes of the stream that travel to the page
+LONGEST = 100  # bytes of an answer
+RULES = """\
+You see the latest bytes of a stream: what comes in, below it what you said, and whether that was rewarded (+) or \
+punished (-). Nothing marks where a task or a question begins: find out what is wanted.
+When it is your turn, type an answer; an empty one says a space, which is silence. While the other side talks, silence \
+is said for you."""
+
+
+class Conversation(gym.Wrapper):
+    """The stream in whole answers: a step says the bytes of a text, then silence until it is the player's turn again.
+
+    :ivar sent, said: the latest bytes; all but the last of `sent` have a reply in `said` and its reward in `rewards`.
+    :ivar unsaid: of the latest text, bytes that came after the answer was complete, and were not said.
+    """
+
+    action_space = gym.spaces.Text(LONGEST, min_length=0)
+
+    def __init__(self, env: GradualEnv) -> None:
+        super().__init__(env)
+        self.sent, self.said, self.rewards, self.unsaid = bytearray(), bytearray(), [], 0
+        self._over, self._info = False, {}
+
+    @property
+    def batch(self) -> Any:
+        return self.env.unwrapped.batch  # pyright: ignore[reportAttributeAccessIssue]
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        byte, self._info = self.env.reset(seed=seed, options=options)
+        self.sent, self.said, self.rewards, self.unsaid = bytearray([byte]), bytearray(), [], 0
+        self._over = False
+        self._listen()
+        return self.sent[-1], self._info
+
+    def step(self, action: str) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Say a text, at least a space; its reward is the sum over the bytes."""
+        before, text = len(self.rewards), action.encode("latin-1") or b" "
+        self.unsaid = 0
+        terminated = truncated = False
+        for number, byte in enumerate(text):
+            if number and not self.batch.batch.answers()[0]:
+                self.unsaid = len(text) - number
+                break
+            terminated, truncated = self._say(byte)
+            if self._over:
+                break
+        if not self._over:
+            terminated, truncated = self._listen()
+        reward = float(sum(self.rewards[before:]))
+        del self.sent[:-SHOWN], self.said[: -SHOWN + 1], self.rewards[: -SHOWN + 1]
+        return self.sent[-1], reward, terminated, truncated, self._info
+
+    def _listen(self) -> tuple[bool, bool]:
+        """Say silence while the other side talks."""
+        ends = False, False
+        while not (self._over or self.batch.batch.listening()[0]):
+            ends = self._say(SPACE)
+        return ends
+
+    def _say(self, byte: int) -> tuple[bool, bool]:
+        sent, reward, terminated, truncated, self._info = self.env.step(byte)
+        self.said.append(byte)
+        self.rewards.append(int(reward))
+        self.sent.append(sent)
+        self._over = terminated or truncated
+        return terminated, truncated
+
+
+class Face:
+    """An episode in words."""
+
+    def __init__(self, env: Conversation) -> None:
+        self._env, self._passed = env, 0
+
+    def rules(self, env: Any) -> str:
+        return RULES
+
+    def observe(self, env: Any) -> str:
+        last = 64
+        return rows_of_text(bytes(env.sent[-last:]), bytes(env.said[1 - last :]), env.rewards[1 - last :])
+
+    def parse(self, typed: str, env: Any) -> str:
+        return parse(typed, env)
+
+    def told(self, info: Mapping[str, Any], over: bool) -> str:
+        if over:
+            return "all tasks are passed"
+        records = self._env.batch.records(0)
+        told = []
+        if len(records) - 1 > self._passed:
+            told.append(f"{records[self._passed].task} is passed; another task has begun")
+        self._passed = len(records) - 1
+        if self._env.unsaid:
+            told.append("the beginning of what you typed was already the answer: the rest was not said")
+        return "; ".join(told)
+
+
+def begin(*, tasks: str = "challenge", threshold: Count | None = None, seed: Seed = 0) -> tuple[Conversation, Face]:
+    """Answer a stream of bytes, and find out what it wants.
+
+    :param tasks: Names of tasks with commas between them, or a curriculum that ships.
+    :param threshold: Successes in a row that pass a task.  [default: the curriculum's]
+    :param seed: Fixes all that is drawn.
+    """
+    names = tasks.split(",")
+    chosen = names[0] if len(names) == 1 else tuple(names)
+    made = Conversation(GradualEnv(tasks=chosen, success_threshold=threshold))
+    made.reset(seed=seed)
+    return made, Face(made)
+
+
+def drawing(env: Any) -> dict[str, Any]:
+    """The latest bytes of either side as text (a character a byte) with the rewards, and the figures of the task."""
+    records = env.batch.records(0)
+    record = records[-1]
+    return {
+        "kind": "stream",
+        "sent": env.sent.decode("latin-1"),
+        "said": env.said.decode("latin-1"),
+        "rewards": env.rewards,
+        "task": record.task,
+        "number": len(records),
+        "tasks": len(env.batch.curriculum.tasks),
+        "right": record.right,
+        "questions": record.questions,
+    }
+
+
+def parse(action: Any, env: Any) -> str:
+    """The text that is said.
+
+    :raises InputError: no text, one that is too long, or a character that is no byte.
+    """
+    if not isinstance(action, str):
+        raise InputError(f"the action is {shown(action)}; it is a text")
+    if len(action) > LONGEST:
+        raise InputError(f"that has {len(action)} characters; an answer has at most {LONGEST}")
+    try:
+        action.encode("latin-1")
+    except UnicodeEncodeError as error:
+        raise InputError(f"{action[error.start]!r} is no byte: a character's code is at most 255") from None
+    return action
+
+
+def choices(env: Any) -> list[dict[str, Any]]:
+    """None are listed: an answer is typed."""
+    return []
+
+
+VIEW = View(begin, drawing, parse, choices, folder=Path(__file__).parent, text=True, action="own")

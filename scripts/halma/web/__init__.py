@@ -1,0 +1,148 @@
+"""HALMA in a browser: the panel as a table of coloured digits, a direction, and primitives that add up to a move."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gumption.data import InputError
+from gumption.data.settings import Count, Seed, shown
+from gumption.envs.halma import HALMAEnv
+from gumption.envs.halma.maze import COLOURS, DIRECTIONS, GOAL_COLOURS, SHAPES, MeanBranches, MeanDepth, row_digits
+from gumption.envs.halma.rules import OptLen
+from gumption.scripts.web.views import View
+
+if TYPE_CHECKING:
+    import numpy as np
+
+RULES = """\
+You stand in a maze that you do not see. What you see are coloured digits, none of them zero.
+Red, orange, yellow, green: how far it is to the left, up, right, down to a wall; where a colour has two digits, the \
+lesser one is the way to the nearest crossing.
+Cyan, blue, purple, white: how far the goal lies to the left, up, right, down.
+A circle, triangle, square or pentagon is a hint: go left, up, right, down.
+Choose a direction and up to {most} of {parts}, which add up to a move. It is made as a whole, or not at all where a \
+wall is in the way. There are {trials} trials in this maze; the first one explores, the others can take what you know \
+by then."""
+
+
+@dataclass(frozen=True)
+class Face:
+    """An episode in words; `env` is the one it is about."""
+
+    env: HALMAEnv
+
+    def rules(self, env: Any) -> str:
+        batch = env.batch
+        *others, last = batch.rules.names
+        parts = f"{', '.join(others)} and {last}"
+        return RULES.format(most=batch.max_opt_len, parts=parts, trials=batch.settings.trials)
+
+    def observe(self, env: Any) -> str:
+        """The panel alone: what a player may see of the maze."""
+        lines = [f"{one['colour']}: {', '.join(map(str, one['values']))}" for one in _panel(env.batch.rows[0])]
+        hint = _hint(env.batch.rows[0])
+        return "\n".join([*lines, *([f"hint: {hint}"] if hint else [])]) + "\n"
+
+    def parse(self, typed: str, env: Any) -> Any:
+        return parse(typed, env)
+
+    def told(self, info: Mapping[str, Any], over: bool) -> str:
+        if not info["valid_move"]:
+            return "refused: a wall is in the way, or the move is zero"
+        if not info["trial_over"]:
+            return "moved"
+        trials = self.env.batch.settings.trials
+        result = "the goal is reached" if info["success"] else "no steps are left in this trial"
+        return result if over else f"{result}; trial {info['trial'] + 1} of {trials} begins"
+
+
+def begin(
+    *,
+    trials: Count = 10,
+    max_opt_len: OptLen = 5,
+    mean_depth: MeanDepth = 2,
+    mean_branches: MeanBranches = 5,
+    seed: Seed = 0,
+) -> tuple[HALMAEnv, Face]:
+    """Find the goal of a hidden maze by its panels, trial after trial.
+
+    :param trials: Trials in the maze.
+    :param max_opt_len: Numbers in a move.
+    :param mean_depth: Of dead ends, in cells.
+    :param mean_branches: Dead ends of the maze.
+    :param seed: Draws the maze.
+    """
+    made = HALMAEnv(
+        num_mazes=1,
+        maze_seed=seed,
+        trials=trials,
+        max_opt_len=max_opt_len,
+        mean_depth=mean_depth,
+        mean_branches=mean_branches,
+    )
+    made.reset(seed=seed)
+    return made, Face(made)
+
+
+def drawing(env: Any) -> dict[str, Any]:
+    """The panel (per colour its direction and digits), the hint, the trial, and what moves are made of."""
+    batch = env.batch
+    settings, row = batch.settings, batch.rows[0]
+    return {
+        "kind": "panel",
+        "panel": _panel(row),
+        "hint": _hint(row),
+        "trial": min(int(batch.trial[0]) + 1, settings.trials),
+        "trials": settings.trials,
+        "moves": int(batch.trial_steps[0]),
+        "refused": bool(batch.steps[0] and not batch.valid[0]),
+        "primitives": [
+            {"name": name, "digit": int(digit)}
+            for name, digit in zip(batch.rules.names, batch.rules.digits, strict=True)
+        ],
+        "most": batch.max_opt_len,
+    }
+
+
+def parse(action: Any, env: Any) -> np.ndarray:
+    """The option of {"direction": "right", "primitives": ["1", "3"]}, or of a text such as "right 1+3".
+
+    :raises InputError: another form, direction or primitive, or too many of them.
+    """
+    import numpy as np
+
+    from gumption.scripts.halma.play import parse_option
+
+    batch = env.batch
+    if isinstance(action, dict) and set(action) == {"direction", "primitives"}:
+        direction, parts = action["direction"], action["primitives"]
+        if isinstance(direction, str) and isinstance(parts, list) and all(isinstance(part, str) for part in parts):
+            action = f"{direction} {'+'.join(parts)}"
+    if not isinstance(action, str):
+        raise InputError(f'the action is {shown(action)}; it is {{"direction": "right", "primitives": ["1", "3"]}}')
+    return np.array(parse_option(action, batch.max_opt_len, batch.rules.names))
+
+
+def choices(env: Any) -> list[dict[str, Any]]:
+    """None are listed: a move is put together."""
+    return []
+
+
+def _panel(row: np.ndarray) -> list[dict[str, Any]]:
+    digits = row_digits(row)
+    return [
+        {"colour": colour, "direction": direction, "about": about, "values": values}
+        for about, colours in (("wall", COLOURS), ("goal", GOAL_COLOURS))
+        for colour, direction in zip(colours, DIRECTIONS, strict=True)
+        if (values := sorted(digit.value for digit in digits if digit.colour == colour))
+    ]
+
+
+def _hint(row: np.ndarray) -> str | None:
+    return SHAPES[row[10] - 1] if row[10] else None
+
+
+VIEW = View(begin, drawing, parse, choices, folder=Path(__file__).parent, text=True, action="own")

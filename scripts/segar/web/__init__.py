@@ -1,0 +1,128 @@
+"""SEGAR in a browser: the table from above, and an arrow to pull."""
+
+from __future__ import annotations
+
+import re
+from math import isfinite
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from gumption.data import InputError
+from gumption.data.settings import Count, Seed, shown
+from gumption.envs.physics.factors import Position, Visible
+from gumption.envs.segar.env import BilliardsEnv, InvisiballEnv, PuttPuttEnv, PuttPuttNegDistEnv, SegarEnv
+from gumption.envs.segar.render import COLOURS, SolidColours
+from gumption.envs.segar.text import TextFace
+from gumption.scripts.web.views import View, as_png
+
+PIXELS = 720  # of a side of the picture
+CLASSES = {
+    "gumption/PuttPutt-v0": PuttPuttEnv,
+    "gumption/PuttPuttNegDist-v0": PuttPuttNegDistEnv,
+    "gumption/Invisiball-v0": InvisiballEnv,
+    "gumption/Billiards-v0": BilliardsEnv,
+    "gumption/SEGAR-v0": SegarEnv,
+}
+PUTTED = ("gumption/PuttPutt-v0", "gumption/PuttPuttNegDist-v0", "gumption/SEGAR-v0")
+AIMS = {
+    "Billiards": "Push the white ball so that the others fall into holes, and it does not.",
+    "Invisiball": "Bring the ball to the green goal. It can be seen before the first push alone: watch the others.",
+}
+PUSHES = """\
+Pull an arrow from the ball: it is pushed that way, harder the longer the arrow is. What moves goes on moving for a \
+moment after each push; Wait lets it move without one.
+An episode has {steps} pushes or waits."""
+
+
+class Face(TextFace):
+    """The rules in the words of the page, where a push is an arrow."""
+
+    def rules(self, env: Any) -> str:
+        aim = AIMS.get(env.batch.task.name, "Bring the white ball to the green goal, past what slows or swallows it.")
+        return f"{aim}\n{PUSHES.format(steps=env.batch.settings.max_steps)}"
+
+
+def begin(
+    *,
+    env: Literal[
+        "gumption/PuttPutt-v0",
+        "gumption/PuttPuttNegDist-v0",
+        "gumption/Invisiball-v0",
+        "gumption/Billiards-v0",
+        "gumption/SEGAR-v0",
+    ] = "gumption/PuttPutt-v0",
+    level: str | None = None,
+    steps: Count = 50,
+    seed: Seed = 0,
+) -> tuple[SegarEnv, Face]:
+    """Bring the ball to the goal, or balls into holes, push by push.
+
+    :param env: Id of the environment.
+    :param level: Its name, CONFIGURATION/train|test/SEED/NUMBER.  [default: drawn by the seed]
+    :param steps: The longest that the episode may be.
+    :param seed: Draws the level, where none is given.
+    """
+    levels = {"levels": "objectsx2-medium"} if env in PUTTED else {}
+    made = CLASSES[env](render_mode="ansi", observation="state", partition="test", max_steps=steps, **levels)
+    made.reset(seed=seed, options={} if level is None else {"level": level})
+    return made, Face(level or "")
+
+
+def drawing(env: Any) -> dict[str, Any]:
+    """The picture; what is visible, by its name, colour and place in shares of the sides from the lower left; where the
+    arrow begins, None where the ball is not visible; and the strongest push."""
+    state, task = env.batch.state, env.batch.task
+    one = state.select(np.array([0]))
+    painter = SolidColours(PIXELS)
+    painter.begin(one, np.array([0]), [0])
+    low, high = (float(wall) for wall in state.walls[:, 0])
+    actor = state.name(int(state.first(task.actor)[0]), 0).strip("'")
+    things, start = [], None
+    for entity in one.scene(0).entities:
+        if Position not in entity.factors or not entity.factors.get(Visible, True):
+            continue
+        place = [round((float(value) - low) / (high - low), 4) for value in entity.factors[Position]]
+        kind = next(each for each in entity.type.__mro__ if each in COLOURS)
+        colour = "#{:02x}{:02x}{:02x}".format(*COLOURS[kind])
+        things.append({"name": _in_words(entity.type.__name__), "colour": colour, "place": place})
+        if entity.id == actor:
+            start = place
+    told = "; ".join(f"{one['name']} at {one['place'][0]:.0%} right, {one['place'][1]:.0%} up" for one in things)
+    return {
+        "kind": "table",
+        **as_png(painter.draw(one)[0]),
+        "alt": f"A table from above: {told}",
+        "things": things,
+        "start": start,
+        "strongest": env.batch.settings.action_max,
+        "left": env.batch.settings.max_steps - int(env.batch.steps[0]),
+    }
+
+
+def parse(action: Any, env: Any) -> np.ndarray:
+    """The push [x, y], along the sides of the table.
+
+    :raises InputError: something else, or too strong a push.
+    """
+    bound = env.batch.settings.action_max
+    numbers = isinstance(action, list) and len(action) == 2 and all(type(each) in (int, float) for each in action)
+    if not numbers or not all(map(isfinite, action)):
+        raise InputError(f"the action is {shown(action)}; it is a push [x, y]")
+    if max(map(abs, action)) > bound:
+        raise InputError(f"{action} is too strong: along x and y a push is from {-bound:g} to {bound:g}")
+    return np.array(action, dtype=np.float64)
+
+
+def choices(env: Any) -> list[dict[str, Any]]:
+    """None are listed: a push is an arrow."""
+    return []
+
+
+def _in_words(name: str) -> str:
+    """ "GoalTile" -> "goal tile"."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
+
+
+VIEW = View(begin, drawing, parse, choices, folder=Path(__file__).parent, text=True, action="own")

@@ -1,0 +1,209 @@
+"""The experimenter's page: who takes part and how far they are, each episode step by step, personal links, the export.
+
+Each request carries the experimenter's token in its Authorization header; the page takes it from the fragment of its
+address, which browsers do not send.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import time
+import zipfile
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import sqlalchemy as sql
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from gumption.data import InputError
+from gumption.scripts.web import security
+from gumption.scripts.web import store as tables
+from gumption.scripts.web.episodes import Episode
+from gumption.scripts.web.messages import Message
+
+from .export import Participant, block_of, files, participants
+from .links import Links
+from .path import present
+from .serving import PAGES, StudyPart, view_file
+
+#: So long the table is shown as it was; reading it takes a moment in a large study.
+FRESH_S = 2.0
+MOST_LINKS = 10_000
+
+
+class ExperimenterPart:
+    """The part of a study's server for the experimenter."""
+
+    messages: dict[str, type[Message]] = {}  # noqa: RUF012  (the page sends none)
+
+    def __init__(self, part: StudyPart, token: security.Token, links: Links) -> None:
+        """:param links: those that were given out."""
+        self._part, self._token, self._links = part, token, links
+        self._table: tuple[float, dict[str, Any]] | None = None
+        self.routes: Sequence[BaseRoute] = [
+            Route("/experimenter", self._page),
+            Route("/experimenter/table", self._behind(self._people)),
+            Route("/experimenter/participants/{number:int}", self._behind(self._participant)),
+            Route("/experimenter/replay/{episode}/{step:int}", self._behind(self._replay)),
+            Route("/experimenter/export", self._behind(self._export)),
+            Route("/experimenter/links", self._behind(self._more_links), methods=["POST"]),
+        ]
+
+    async def handle(self, socket: Any, message: Message) -> None:
+        """No message is of this part."""
+        raise AssertionError(message)
+
+    def _behind(self, answer: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+        """The answer, for those who know the token."""
+
+        async def guarded(request: Request) -> Response:
+            given = request.headers.get("authorization", "").removeprefix("Bearer ")
+            known = self._token.known(given or None, security.address_of(request.scope))
+            if known is None:
+                return JSONResponse({"reason": "there were too many wrong tokens; wait a minute"}, 429)
+            if not known:
+                return JSONResponse({"reason": "this is for the experimenter: open the link that the server told"}, 401)
+            return await answer(request)
+
+        return guarded
+
+    async def _page(self, _: Request) -> Response:
+        return FileResponse(PAGES / "experimenter.html", headers={"Cache-Control": "no-store"})
+
+    async def _everyone(self) -> list[Participant]:
+        store = self._part.home.store
+        rows = [
+            await store.rows(sql.select(table))
+            for table in (tables.people, tables.episodes, tables.actions, tables.answers)
+        ]
+        return await asyncio.to_thread(participants, self._part.study, *rows)
+
+    async def _people(self, _: Request) -> Response:
+        if self._table is None or time.monotonic() - self._table[0] > FRESH_S:
+            everyone = await self._everyone()
+            self._table = time.monotonic(), await asyncio.to_thread(self._summary, everyone)
+        return JSONResponse(self._table[1], headers={"Cache-Control": "no-store"})
+
+    def _summary(self, everyone: Sequence[Participant]) -> dict[str, Any]:
+        study, now = self._part.study, time.time()
+        rows = []
+        for one in everyone:
+            state = one.state(study, now)
+            where = present(study, one.path, one.kept).stage
+            blocks = {}
+            for block in study.all_blocks:
+                over = [
+                    episode.result
+                    for stage, episode in one.episodes.items()
+                    if episode.ended is not None and block_of(one.path[stage]) == block.name
+                ]
+                blocks[block.name] = {"done": len(over), "solved": sum(bool(each.get("success")) for each in over)}
+            rows.append(
+                {
+                    "participant": one.number,
+                    "state": state,
+                    "condition": {} if state == "withdrawn" else dict(one.design.condition),
+                    "stage": where.number,
+                    "stages": len(one.path),
+                    "page": where.name,
+                    "minutes": None if state == "withdrawn" else (one.seen() - one.row.began) / 60,
+                    "seen_s": None if state == "withdrawn" else now - one.seen(),
+                    "blocks": blocks,
+                }
+            )
+        sizes = {block.name: block.count // block.sets for block in study.all_blocks}
+        return {
+            "title": study.title,
+            "hash": study.hash,
+            "sign_in": study.sign_in,
+            "links": self._links.count,
+            "blocks": {block.name: {"title": block.title, "tasks": sizes[block.name]} for block in study.all_blocks},
+            "participants": rows,
+        }
+
+    async def _participant(self, request: Request) -> Response:
+        number = request.path_params["number"]
+        found = [one for one in await self._everyone() if one.number == number]
+        if not found:
+            return JSONResponse({"reason": "there is no such participant"}, 404)
+        [one] = found
+        episodes = [
+            {
+                "episode": episode.id,
+                "name": one.path[stage].name,
+                "actions": len(one.actions[episode.id]),
+                "seconds": None if episode.ended is None else episode.ended - episode.began,
+                "success": None if episode.ended is None else bool(episode.result.get("success")),
+            }
+            for stage, episode in sorted(one.episodes.items())
+        ]
+        answers = [
+            {"page": one.path[stage].name, "name": name, "value": answer.value}
+            for stage, names in sorted(one.answers.items())
+            for name, answer in sorted(names.items())
+        ]
+        return JSONResponse({"participant": number, "episodes": episodes, "answers": answers})
+
+    async def _replay(self, request: Request) -> Response:
+        """The view of an episode after so many actions, made again from what was kept."""
+        store, step = self._part.home.store, request.path_params["step"]
+        id = request.path_params["episode"]
+        found = await store.rows(sql.select(tables.episodes).where(tables.episodes.c.id == id))
+        if not found:
+            return JSONResponse({"reason": "there is no such episode"}, 404)
+        [row] = found
+        table = tables.actions
+        actions = await store.rows(sql.select(table).where(table.c.episode == id).order_by(table.c.number))
+        entry = self._part.home.episodes.entry(row.world, row.stage)
+        try:
+            shown = await asyncio.to_thread(view_after, row, actions, step, *entry)
+        except InputError as error:
+            return JSONResponse({"reason": str(error)}, 409)
+        made = actions[step - 1] if 1 <= step <= len(actions) else None
+        about = {
+            "view_file": view_file(row.world, entry[0]),
+            "step": min(step, len(actions)),
+            "steps": len(actions),
+            "action": None if made is None else made.action,
+            "seconds": None if made is None else made.received - row.began,
+        }
+        return JSONResponse({"view": shown, **about})
+
+    async def _export(self, _: Request) -> Response:
+        everyone = await self._everyone()
+        content = await asyncio.to_thread(files, self._part.study, everyone, self._part.secret)
+        name = self._part.study.name
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+            for file, text in content.items():
+                archive.writestr(f"{name}/{file}", text)
+        headers = {"Content-Disposition": f'attachment; filename="{name}.zip"', "Cache-Control": "no-store"}
+        return Response(buffer.getvalue(), media_type="application/zip", headers=headers)
+
+    async def _more_links(self, request: Request) -> Response:
+        try:
+            count = int((await request.body())[:20])
+        except ValueError:
+            count = 0
+        if not 1 <= count <= MOST_LINKS - self._links.count:
+            return JSONResponse({"reason": f"give a number of links; there can be {MOST_LINKS} in all"}, 400)
+        root = f"{request.url.scheme}://{request.headers['host']}"
+        made = await asyncio.to_thread(self._links.more, count)
+        return JSONResponse({"links": [f"{root}/study/s/{token}" for token in made]})
+
+
+def view_after(row: Any, actions: Sequence[Any], step: int, view: Any, begin: Any) -> dict[str, Any]:
+    """What the player saw after so many actions of an episode, with nothing hidden.
+
+    :param row: of the store; `actions` are all that were kept.
+    :raises InputError: the world refuses what it once took.
+    """
+    episode = Episode(row.id, row.person, row.world, view, begin, row.settings, row.seed, row.stage)
+    for action in actions[:step]:
+        episode.act(action.action, action.step)
+    if step >= len(actions):
+        episode.restore(row)
+    return episode.shown()

@@ -1,0 +1,65 @@
+"""What a study's data folder holds, read beside a server that may be writing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gumption.data import InputError
+from gumption.data.errors import extra
+
+with extra("web", "a study"):
+    import sqlalchemy as sql
+    from sqlalchemy.exc import SQLAlchemyError
+
+from gumption.scripts.web import store as tables
+
+from .export import Participant, participants
+from .files import Study
+
+
+class Rows(NamedTuple):
+    """Rows of the store's tables."""
+
+    people: list[Any]
+    episodes: list[Any]
+    actions: list[Any]
+    answers: list[Any]
+
+
+def read_rows(place: str | Path) -> Rows:
+    """All rows, as they stand at one moment.
+
+    :param place: the folder, or the address of a PostgreSQL server.
+    :raises InputError: there is no such database.
+    """
+    if "://" in str(place):
+        address = str(place)
+    else:
+        path = Path(place) / tables.DATABASE
+        if not path.is_file():
+            raise InputError(f"{place}: holds no data of a study; name the --data folder of `gumption study serve`")
+        address = f"sqlite:///file:{path.absolute()}?mode=ro&uri=true"
+    all_of = (tables.people, tables.episodes, tables.actions, tables.answers)
+    try:
+        engine = sql.create_engine(address, isolation_level="SERIALIZABLE")
+        with engine.begin() as connection:
+            return Rows(*(list(connection.execute(sql.select(table))) for table in all_of))
+    except SQLAlchemyError as error:
+        reason = str(getattr(error, "orig", None) or error).splitlines()[0]
+        raise InputError(f"{place}: cannot be read as a database ({reason})") from None
+
+
+def gathered(study: Study, place: str | Path) -> list[Participant]:
+    """The participants of a study with what was kept of them.
+
+    :raises InputError: as `read_rows`, or the database holds participants of other studies only.
+    """
+    rows = read_rows(place)
+    found = participants(study, *rows)
+    if rows.people and not found:
+        raise InputError(
+            f"{place}: its participants are of another study, or of this one before its file was changed; give the "
+            "file as it was"
+        )
+    return found

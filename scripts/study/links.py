@@ -1,0 +1,88 @@
+"""Personal links and completion codes: they follow from the secret of a study's data folder."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+from pathlib import Path
+
+from gumption.data import InputError
+from gumption.data.writing import write_errors
+
+FILE = "secret"
+#: Letters of codes that people read and type: none looks like another.
+LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+#: Hexadecimal digits of a link's proof: 128 bits.
+DIGITS = 32
+
+
+class Secret:
+    """256 bits that nobody else knows."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    @classmethod
+    def of(cls, folder: Path) -> Secret:
+        """That of a folder; it is made where there is none.
+
+        :raises InputError: it cannot be read or written.
+        """
+        path = folder / FILE
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if not path.exists():
+                with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+                    file.write(secrets.token_hex(32))
+            key = bytes.fromhex(path.read_text(encoding="ascii").strip())
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path}: cannot be read or made ({error})") from None
+        if len(key) != 32:
+            raise InputError(f"{path}: is no secret of a study; restore it from a copy, or links and codes change")
+        return cls(key)
+
+    def proof(self, *of: str) -> str:
+        """Hexadecimal digits that only this secret gives for these words."""
+        return hmac.new(self._key, repr(of).encode(), hashlib.sha256).hexdigest()[:DIGITS]
+
+    def code(self, *of: str) -> str:
+        """Eight letters that follow from these words."""
+        digest = hmac.new(self._key, repr(("code", *of)).encode(), hashlib.sha256).digest()
+        return "".join(LETTERS[byte % len(LETTERS)] for byte in digest[:8])
+
+    def link(self, kind: str, name: str) -> str:
+        """The token of a personal link, KIND-NAME-PROOF."""
+        return f"{kind}-{name}-{self.proof(kind, name)}"
+
+    def opened(self, token: str) -> tuple[str, str] | None:
+        """(kind, name) of a token; None for one that was not made with this secret."""
+        kind, _, rest = token.partition("-")
+        name, _, proof = rest.rpartition("-")
+        right = self.proof(kind, name)
+        return (kind, name) if hmac.compare_digest(right.encode(), proof.encode()) else None
+
+
+class Links:
+    """The personal links that were given out, in a file of the data folder: a number and a token on each line."""
+
+    def __init__(self, folder: Path, secret: Secret) -> None:
+        """:raises InputError: the file cannot be read."""
+        self._path, self._secret = folder / "links.csv", secret
+        try:
+            text = self._path.read_text(encoding="ascii") if self._path.exists() else ""
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{self._path}: cannot be read ({error})") from None
+        self.count = len(text.splitlines())
+
+    def more(self, count: int) -> list[str]:
+        """Tokens of further links, which are in the file."""
+        numbers = range(self.count + 1, self.count + 1 + count)
+        made = [self._secret.link("invited", str(number)) for number in numbers]
+        with write_errors(self._path), self._path.open("a", encoding="ascii") as file:
+            file.writelines(f"{number},{token}\n" for number, token in zip(numbers, made, strict=True))
+            file.flush()
+            os.fsync(file.fileno())
+        self.count += count
+        return made

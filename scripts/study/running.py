@@ -1,0 +1,75 @@
+"""The server of a study, as an application and in a thread."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gumption.data.listening import is_loopback, listen, shown_address
+from gumption.scripts.web.commands import server_of
+from gumption.scripts.web.security import Token, names_of_this_machine
+from gumption.scripts.web.server import Home, make_app
+from gumption.scripts.web.store import Store
+
+from .experimenter import ExperimenterPart
+from .files import Study
+from .links import Links, Secret
+from .serving import StudyPart
+
+
+class Application(NamedTuple):
+    """A study's application, the experimenter's token, and the links that were given out."""
+
+    app: Any
+    token: Token
+    links: Links
+
+
+@contextmanager
+def application(
+    study: Study,
+    data: Path,
+    *,
+    database: str | None = None,
+    host: str = "127.0.0.1",
+    names: Sequence[str] = (),
+) -> Iterator[Application]:
+    """The application of a study, which lets go of its data when it is shut down.
+
+    :param data: folder for the token, the secret, the links, and what participants do.
+    :param database: address of a PostgreSQL server, to keep what they do there.
+    :param host: the address that it will listen at; `names` are further names of this machine.
+    :raises InputError: the folder cannot be used, or holds data of another study.
+    """
+    secret = Secret.of(data)
+    token, links = Token(data / "token"), Links(data, secret)
+    home = Home(Store(database or str(data)), open_play=False)
+    try:
+        part = StudyPart(home, study, secret)
+        known = list(names) if is_loopback(host) else names_of_this_machine(names)
+        parts, played = [part, ExperimenterPart(part, token, links)], {block.world for block in study.all_blocks}
+        app = make_app(home, host=host, names=known, parts=parts, played=sorted(played))
+        yield Application(app, token, links)
+    except BaseException:
+        home.close()
+        raise
+
+
+@contextmanager
+def in_thread(app: Any) -> Iterator[str]:
+    """The address of an application that is served in a thread, at any free port of this machine."""
+    with listen("127.0.0.1", 0, "--host") as listening:
+        server = server_of(app)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        while not server.started and thread.is_alive():
+            time.sleep(0.01)
+        try:
+            yield f"http://{shown_address(listening)}"
+        finally:
+            server.should_exit = True
+            thread.join()

@@ -1,0 +1,320 @@
+"""Simulated participants: they sign in, read, answer and play through the same addresses and sockets as people do.
+
+With chaos they also lose connections in the middle of an action, load the page again, open second tabs, send messages
+twice and have clocks that jump. Whatever happens, each of them ends with a complete row and each action once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPSConnection
+from typing import Any
+from urllib.parse import urlsplit
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
+
+from gumption.data import InputError
+from gumption.envs import worlds
+from gumption.scripts.web.views import view_of
+
+from .design import Task, design
+from .files import Study
+from .path import stages
+from .players import choose, player_of
+from .tasks import begin
+
+#: The chance of a mishap before each message, with chaos.
+MISHAP = 0.06
+MISHAPS = ("cut", "cut after sending", "reload", "second tab", "twice", "slow")
+#: Answers in words: what a spreadsheet or a page could take for something else.
+WORDS = ("by trying", "=1+1", "<script>alert(1)</script>", "'; DROP TABLE answers; --", 'two\nlines, "quoted"')
+ANSWER_WITHIN_S = 30.0
+MOST_TRIES = 200
+
+
+@dataclass
+class Report:
+    """What the simulated participants went through.
+
+    :ivar done: how many reached the last page; `actions` and `mishaps` of all.
+    :ivar waits: seconds from each action to its acknowledgement.
+    """
+
+    done: int = 0
+    actions: int = 0
+    mishaps: int = 0
+    codes: list[str] = field(default_factory=list)
+    waits: list[float] = field(default_factory=list)
+
+    def figures(self) -> dict[str, Any]:
+        """In short, for people and for JSON."""
+        waits = sorted(self.waits)
+        return {
+            "done": self.done,
+            "actions": self.actions,
+            "mishaps": self.mishaps,
+            "codes": len(set(self.codes)),
+            "answer_ms_median": round(1000 * waits[len(waits) // 2], 1) if waits else None,
+            "answer_ms_95": round(1000 * waits[int(0.95 * (len(waits) - 1))], 1) if waits else None,
+        }
+
+
+async def simulate(
+    study: Study,
+    root: str,
+    players: int,
+    policy: str,
+    *,
+    chaos: bool = False,
+    seed: int = 0,
+    at_once: int = 50,
+    identities: list[dict[str, str]] | None = None,
+) -> Report:
+    """Send players through the study of a running server.
+
+    :param root: the server's address, such as http://127.0.0.1:8001.
+    :param policy: see gumption.scripts.study.players.
+    :param at_once: players at the same time.
+    :param identities: what each signs in with; names are made up where these are left out.
+    :raises InputError: no such policy, or the server cannot be reached or refuses.
+    """
+    for block in study.all_blocks:
+        player_of(policy, block.world)
+    report, places = Report(), asyncio.Semaphore(at_once)
+
+    async def one(number: int) -> None:
+        identity = identities[number] if identities else {"name": f"=player {number}"}
+        async with places:
+            await _Player(study, root, policy, identity, random.Random(f"{seed} {number}"), chaos, report).take_part()
+
+    tasks = [asyncio.create_task(one(number)) for number in range(players)]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+    return report
+
+
+class _Cut(Exception):
+    """The connection was cut: begin again with a new one."""
+
+
+class _Player:
+    """One simulated participant: its cookie, its socket, and the task that it plays."""
+
+    def __init__(
+        self,
+        study: Study,
+        root: str,
+        policy: str,
+        identity: dict[str, str],
+        rng: random.Random,
+        chaos: bool,
+        report: Report,
+    ) -> None:
+        self.study, self.root, self.policy, self.identity = study, root.rstrip("/"), policy, identity
+        self.rng, self.chaos, self.report = rng, chaos, report
+        self.cookie, self.socket = "", None
+        self.old: list[ClientConnection] = []  # tabs that were left open
+        self.pending: dict[str, Any] | None = None  # what a browser keeps until it is acknowledged
+        self.made: dict[str, list[Any]] = {}  # acknowledged actions by episode
+
+    async def take_part(self) -> None:
+        self.cookie = await asyncio.to_thread(sign_in, self.root, self.identity)
+        try:
+            for _ in range(MOST_TRIES):
+                try:
+                    await self._connect()
+                    await self._go_through()
+                    self.report.done += 1
+                    return
+                except (_Cut, ConnectionClosed, InvalidHandshake, OSError, TimeoutError):
+                    await asyncio.sleep(self.rng.uniform(0.01, 0.1))
+            raise InputError(f"a player did not get through in {MOST_TRIES} connections; is {self.root} overloaded?")
+        finally:
+            for socket in (self.socket, *self.old):
+                if socket is not None:
+                    socket.transport.abort()
+
+    async def _connect(self) -> None:
+        address = "ws" + self.root.removeprefix("http") + "/ws"
+        headers = {"Cookie": self.cookie}
+        self.socket = await connect(address, origin=self.root, additional_headers=headers, compression=None)  # pyright: ignore[reportArgumentType]
+
+    async def _go_through(self) -> None:
+        stage = await self._ask({"type": "study_now"}, "study_stage")
+        while not self._is_last(stage):
+            if stage["kind"] in ("join", "withdrawn", "refused"):
+                raise InputError(f"a player is at the page {stage['kind']!r}, from which nothing follows")
+            if stage["kind"] == "task":
+                await self._play(stage)
+                after = {"type": "study_next", "stage": stage["stage"], "answers": {}, "at": self._clock()}
+                stage = await self._ask(after if stage["feedback"] else {"type": "study_now"}, "study_stage")
+            else:
+                answers = {"agree": True} if stage["kind"] == "consent" else self._answers(stage)
+                after = {"type": "study_next", "stage": stage["stage"], "answers": answers, "at": self._clock()}
+                stage = await self._ask(after, "study_stage", "study_refused")
+                if stage["type"] == "study_refused":
+                    stage = await self._ask({"type": "study_now"}, "study_stage")
+        self.report.codes.append(stage["code"])
+
+    def _is_last(self, stage: dict[str, Any]) -> bool:
+        if self.pending is not None and stage.get("episode") != self.pending["episode"]:
+            # The next page has come: the last action of the task was taken, and only the answer was lost.
+            self.pending = None
+            self.report.actions += 1
+        return stage["kind"] == "end"
+
+    def _answers(self, stage: dict[str, Any]) -> dict[str, Any]:
+        right = {question.name: question.right for question in self.study.quiz.questions} if self.study.quiz else {}
+        found: dict[str, Any] = {}
+        for question in stage.get("questions", ()):
+            name = question["name"]
+            if question["kind"] == "choice":
+                wrong = self.chaos and stage.get("wrong") == 0 and self.rng.random() < 0.2
+                known = stage["kind"] == "quiz" and not wrong
+                found[name] = right[name] if known else self.rng.choice(question["options"])
+            elif question["kind"] == "scale":
+                found[name] = self.rng.randint(question["low"], question["high"])
+            else:
+                found[name] = self.rng.choice(WORDS)[: question["longest"]]
+        return found
+
+    # ---- A task
+
+    async def _play(self, stage: dict[str, Any]) -> None:
+        id = stage["episode"]
+        shown = await self._ask({"type": "go_on", "episode": id}, "shown", "error", episode=id)
+        if shown["type"] == "error":
+            raise _Cut
+        made = self.made.setdefault(id, [])
+        self._acknowledge(id, shown)
+        task = self._task(stage)
+        agent = _Agent(self.policy, task, made[: shown["number"]])
+        while not shown["view"]["over"]:
+            number = shown["number"] + 1
+            if self.pending is None:
+                action = agent.choose()
+                self.pending = {"type": "act", "episode": id, "number": number, "action": action, "at": self._clock()}
+            sent = time.monotonic()
+            shown = await self._ask(self.pending, "shown", "refused", "error", episode=id)
+            if shown["type"] == "refused":  # its time is over
+                self.pending = None
+                return
+            if shown["type"] == "error":
+                raise _Cut
+            self.report.waits.append(time.monotonic() - sent)
+            before = len(made)
+            self._acknowledge(id, shown)
+            for action in made[before:]:
+                agent.take(action)
+
+    def _acknowledge(self, id: str, shown: dict[str, Any]) -> None:
+        pending = self.pending
+        if pending is not None and pending["episode"] == id and pending["number"] <= shown["number"]:
+            self.made[id].append(pending["action"])
+            self.report.actions += 1
+            self.pending = None
+
+    def _task(self, stage: dict[str, Any]) -> Task:
+        """The task of a stage, which the design gives to the participant of this number."""
+        task = stages(self.study, design(self.study, stage["participant"] - 1))[stage["stage"]].task
+        assert task is not None
+        return task
+
+    # ---- Messages and mishaps
+
+    async def _ask(self, message: dict[str, Any], *answers: str, episode: str | None = None) -> dict[str, Any]:
+        """Send a message and wait for an answer of these types."""
+        assert self.socket is not None
+        mishap = self.rng.choice(MISHAPS) if self.chaos and self.rng.random() < MISHAP else ""
+        self.report.mishaps += bool(mishap)
+        text = json.dumps({"v": 1, **message})
+        if mishap == "cut":
+            self.socket.transport.abort()
+            raise _Cut
+        if mishap == "slow":
+            await asyncio.sleep(self.rng.uniform(0.05, 0.3))
+        if mishap in ("reload", "second tab"):
+            before = self.socket
+            if mishap == "reload":
+                before.transport.abort()
+            else:
+                self.old.append(before)
+                if len(self.old) > 3:
+                    self.old.pop(0).transport.abort()
+            raise _Cut
+        await self.socket.send(text)
+        if mishap == "cut after sending":
+            await asyncio.sleep(self.rng.uniform(0, 0.02))
+            self.socket.transport.abort()
+            raise _Cut
+        if mishap == "twice":
+            await self.socket.send(text)
+        async with asyncio.timeout(ANSWER_WITHIN_S):
+            while True:
+                answer = json.loads(await self.socket.recv())
+                its = answer.get("episode")
+                if answer["type"] in answers and (episode is None or its in (episode, None)):
+                    if answer["type"] == "shown" and message["type"] == "act" and answer["number"] < message["number"]:
+                        continue
+                    return answer
+
+    def _clock(self) -> float:
+        """The participant's clock in ms: with chaos it is wrong by up to ten days now and then."""
+        jump = self.rng.choice((0, 0, 0, 1)) * self.rng.uniform(-1, 1) * 864e6 if self.chaos else 0
+        return time.time() * 1000 + jump
+
+
+class _Agent:
+    """The player's own copy of a task, in which its policy chooses."""
+
+    def __init__(self, policy: str, task: Task, made: list[Any]) -> None:
+        self.view, self.player = view_of(worlds.find(task.world)), player_of(policy, task.world)
+        self.env, _ = begin(task)
+        self.first = True
+        for action in made:
+            self.take(action)
+
+    def choose(self) -> Any:
+        action = choose(self.player, self.env, self.first)
+        # A page names choices in the view's own way.
+        for choice in self.view.choices(self.env):
+            if self.view.parse(choice["action"], self.env) == action:
+                return choice["action"]
+        return action
+
+    def take(self, action: Any) -> None:
+        self.first = False
+        self.env.step(self.view.parse(action, self.env))
+
+
+def sign_in(root: str, identity: dict[str, str]) -> str:
+    """Sign in; the cookie, as a header.
+
+    :raises InputError: the server cannot be reached, or refuses.
+    """
+    parts = urlsplit(root)
+    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+    connection = kind(parts.netloc, timeout=ANSWER_WITHIN_S)
+    try:
+        headers = {"Origin": root, "Content-Type": "application/json"}
+        connection.request("POST", "/study/join", json.dumps(identity), headers)
+        response = connection.getresponse()
+        content = response.read()
+    except OSError as error:
+        raise InputError(f"{root}: cannot be reached ({error})") from None
+    finally:
+        connection.close()
+    if response.status != 200:
+        with suppress(ValueError, KeyError, TypeError):
+            content = json.loads(content)["reason"]
+        raise InputError(f"{root}: refuses the sign-in ({content if isinstance(content, str) else response.status})")
+    return response.headers["Set-Cookie"].partition(";")[0]

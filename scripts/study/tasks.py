@@ -1,0 +1,111 @@
+"""The tasks of a study in their worlds: how they begin, and whether a study's worlds and settings are what it says."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from gumption.data import InputError
+from gumption.data.settings import check, unknown
+from gumption.envs import worlds
+
+from .design import Task, design
+from .files import Block, Study
+
+#: Settings that a study gives by itself where a world draws its tasks.
+DRAWN = ("tasks", "number")
+#: So many participants' tasks are begun by the check, so that each level and each task comes up.
+CHECKED = 24
+
+
+def begin_of(name: str) -> Any:
+    """The function that begins a task of a world: its `study`, else that of its view, which plays it in a browser.
+
+    :raises InputError: no such world.
+    """
+    from gumption.scripts.web.views import view_of
+
+    world = worlds.find(name)
+    return world.get("study") or view_of(world).begin
+
+
+def begin(task: Task) -> tuple[Any, Any]:
+    """Begin a task: (env, text face)."""
+    return begin_of(task.world)(**task.settings, seed=task.seed)
+
+
+def check_worlds(study: Study, where: str | Path) -> None:
+    """Begin tasks of the study, of all levels and of all of `each`.
+
+    :param where: the study's file, for messages.
+    :raises InputError: what is wrong, with file, field and reason, a line each.
+    """
+    problems = [f"{where}: {problem}" for problem in _problems(study)]
+    if problems:
+        raise InputError("\n".join(problems))
+
+
+def _problems(study: Study) -> Iterator[str]:
+    sound = True
+    for field, blocks in (("practice", study.practice), ("blocks", study.blocks)):
+        for k, block in enumerate(blocks):
+            for problem in _wrong_settings(study, block, f"{field}[{k}]"):
+                sound = False
+                yield problem
+    if sound:
+        yield from _failed_begins(study)
+
+
+def _wrong_settings(study: Study, block: Block, field: str) -> Iterator[str]:
+    """Settings of a block that its world does not have, or whose values it does not take."""
+    try:
+        function = begin_of(block.world)
+    except InputError as error:
+        yield f"{field}.world: {error}"
+        return
+    parameters = inspect.signature(function).parameters
+    takes_all = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
+    names = [name for name, one in parameters.items() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    if block.drawn and not set(DRAWN) <= set(names):
+        yield f"{field}.drawn: the world {block.world!r} does not draw tasks; its tasks differ by their seed"
+        return
+    hints = get_type_hints(inspect.unwrap(function), include_extras=True)
+    given: list[tuple[str, Mapping[str, Any]]] = [(f"{field}.settings", block.settings)]
+    for condition in study.acting_on(block):
+        given += [(f"conditions {condition.name}.levels.{name}", level) for name, level in condition.levels.items()]
+    for name, values in block.each.items():
+        given += [(f"{field}.each[{k}]", {name: value}) for k, value in enumerate(values)]
+    for place, settings in given:
+        for name, value in settings.items():
+            if name in DRAWN and block.drawn:
+                yield f"{place}.{name}: the study gives it by itself"
+            elif name not in names and not takes_all:
+                known = [one for one in names if one != "seed" and not (block.drawn and one in DRAWN)]
+                yield f"{place}.{name}: {unknown(f'the world {block.world!r}', name, known)}"
+            elif name in hints:
+                try:
+                    check(name, value, hints[name])
+                except InputError as error:
+                    yield f"{place}.{error}"
+
+
+def _failed_begins(study: Study) -> Iterator[str]:
+    """Tasks that their world refuses: a part with too few tasks, an unknown name."""
+    seen, told = set(), set()
+    for place in range(CHECKED):
+        for played in design(study, place).blocks:
+            block = played.block
+            tasks = played.tasks[:1] if not block.each else played.tasks
+            for task in tasks:
+                settings = {name: value for name, value in task.settings.items() if name != "number"}
+                if (key := (task.world, repr(settings))) in seen:
+                    continue
+                seen.add(key)
+                try:
+                    begin(task)
+                except InputError as error:
+                    if (message := f"blocks: {block.name}: {error}") not in told:
+                        told.add(message)
+                        yield message

@@ -1,0 +1,125 @@
+"""`gumption serve`: the web home; `gumption serve WORLD`: a world for agents that are programs of their own."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from annotated_types import Ge, Le
+
+from gumption.data import InputError
+from gumption.data.settings import check
+from gumption.scripts.apps import was_typed
+from gumption.scripts.worlds import world_group
+
+Port = Annotated[int, Ge(0), Le(65535)]
+
+
+def home(
+    context: typer.Context,
+    *,
+    host: str = "127.0.0.1",
+    port: Port = 8000,
+    data: str = "runs/home",
+    runs: Path | None = None,
+    name: list[str] | None = None,
+    open_to_others: bool = False,
+    token_file: Path | None = None,
+    schema: bool = False,
+) -> None:
+    """Serve the web home, where people play the worlds in a browser; or let a program play a world.
+
+    What people did is on disk before their page says so. With the name of a world it is served for agents that are
+    programs of their own.
+
+    :param host: The address to listen at; 127.0.0.1 is for this machine only.
+    :param port: 0 for any that is free.
+    :param data: Folder for what people did, or postgresql+psycopg://USER@HOST/DATABASE.
+    :param runs: Folder of runs, which the home lists.
+    :param name: Another name of this machine, by which browsers ask for it; may be given again.
+    :param open_to_others: Listen at an address that others reach; they need the token.
+    :param token_file: File with the token that others need; it is made where it is missing.
+    :param schema: Print the JSON schema of the messages, and stop.
+    """
+    if context.invoked_subcommand is not None:
+        typed = [one for one in context.command.params if one.name is not None and was_typed(context, one.name)]
+        if typed:
+            raise InputError(f"{typed[0].opts[0]} is of the home; options of the world stand behind its name")
+        return
+    if schema:
+        from .messages import schema as schema_of
+
+        print(json.dumps(schema_of(), indent=1))
+        return
+    serve(host, port, data, runs=runs, names=name or [], open_to_others=open_to_others, token_file=token_file)
+
+
+def serve(
+    host: str,
+    port: int,
+    data: str,
+    *,
+    runs: Path | None = None,
+    names: list[str],
+    open_to_others: bool = False,
+    token_file: Path | None = None,
+    parts: Any = (),
+) -> None:
+    """Serve a home until Ctrl-C; see `home`.
+
+    :raises InputError: it is open to others without a clear word and a token, or cannot listen there.
+    """
+    from gumption.data.listening import is_loopback, listen, shown_address
+
+    from .security import Token, names_of_this_machine
+    from .server import Home, described_worlds, make_app
+    from .store import Store
+
+    check("port", port, Port)
+    local = is_loopback(host)
+    if not local and not open_to_others:
+        where = f"others reach {host}" if host else "others reach this machine at all its addresses"
+        raise InputError(f"{where}: say --open-to-others, and give a --token-file, or leave out --host")
+    if not local and token_file is None:
+        raise InputError("--open-to-others needs a --token-file: who does not know its token is not let in")
+    if runs is not None and not runs.is_dir():
+        raise InputError(f"--runs {runs}: there is no such folder")
+    token = None if token_file is None else Token(token_file)
+    listening = listen(host, port, "--host")
+    with listening:
+        home = Home(Store(data), token=token, runs=runs)
+        known = names if local else names_of_this_machine(names)
+        app = make_app(home, host=host, names=known, guarded=token is not None, parts=parts)
+        described_worlds()  # imports their views, before the first request
+        address = f"http://{shown_address(listening)}/"
+        word = "" if token is None else f"?token={token.text}"
+        print(f"the home is at {address}{word} ; Ctrl-C ends it", flush=True)
+        sys.setswitchinterval(0.001)  # who waits for an answer waits for no thread that begins an episode
+        server_of(app).run(sockets=[listening])
+
+
+def server_of(app: Any) -> Any:
+    """The server of an application; its `run(sockets=[...])` serves until Ctrl-C."""
+    import uvicorn
+
+    from .messages import LONGEST
+    from .security import ImpatientProtocol
+
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, server_header=False, proxy_headers=False,
+        http=ImpatientProtocol, ws_max_size=LONGEST,
+        ws_per_message_deflate=False,  # frames in real time are small and many
+        timeout_graceful_shutdown=2, timeout_keep_alive=20,
+    )  # fmt: skip
+    return uvicorn.Server(config)
+
+
+app = world_group(
+    "serve",
+    "Serve the web home, where people play the worlds in a browser; or let a program play a world.",
+    alone=home,
+    epilog="Examples: gumption serve --port 8000; gumption serve gradual --tasks micro1,micro2 --port 5556",
+)

@@ -1,0 +1,419 @@
+"""Episodes under the server: each is an environment and its view; its kept actions bring it back after a crash."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from types import MappingProxyType
+from typing import Any, Protocol
+
+import sqlalchemy as sql
+
+from gumption.data import InputError
+
+from . import store as tables
+from .live import Clock, RealTime
+from .store import Store
+from .views import View, view_of
+
+KEPT = 1000  # episodes in memory; those left alone longest are brought back from disk when they are asked for
+QUICK = 0.002  # seconds of a step that holds nobody up
+SEEDS = 2**31  # drawn seeds are below
+
+
+def new_id() -> str:
+    """128 random bits."""
+    return secrets.token_hex(16)
+
+
+class UnknownEpisode(InputError):
+    """There is no such episode of this person; whose it is stays untold."""
+
+
+class Unkept(Exception):
+    """An action could not be kept; the episode goes on from what was."""
+
+
+class Holder(Protocol):
+    """The socket at which an episode is played."""
+
+    async def lose(self, episode: str) -> None:
+        """Tell it that the episode goes on elsewhere."""
+        ...
+
+
+class Episode:
+    """An episode: a single environment with its view.
+
+    :ivar stage: of a study, from 1 on; 0 outside one.
+    :ivar number: actions so far.
+    :ivar reward: their sum; `told` is what the last one came to, in words; `success` is None where the world has none.
+    :ivar holder: the socket that plays it; `clock`: its time while it does, in real time.
+    :ivar lock: held while an action is made and written.
+    :ivar veil: makes what the player sees of what there is to see, where a study hides some.
+    :ivar began: in seconds since 1970; `deadline` is when no action is taken any more, None without one.
+    """
+
+    def __init__(
+        self,
+        id: str,
+        person: str,
+        world: str,
+        view: View,
+        begin: Callable[..., tuple[Any, Any]],
+        settings: Mapping[str, Any],
+        seed: int,
+        stage: int = 0,
+    ) -> None:
+        """:raises InputError: settings that the world refuses."""
+        self.id, self.person, self.world, self.stage = id, person, world, stage
+        self.view, self.settings, self.seed = view, dict(settings), seed
+        self.env, self.face = begin(**settings, seed=seed)
+        self.number, self.reward, self.told, self.over = 0, 0.0, "", False
+        self.success: bool | None = None
+        self.holder: Holder | None = None
+        self.clock: Clock | None = None
+        self.lock = asyncio.Lock()
+        self.began = time.time()
+        self.veil: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+        self.deadline: float | None = None
+
+    def act(self, action: Any, step: int | None = None) -> int | None:
+        """Make an action; the physics step at which it was made, in real time.
+
+        :param action: JSON, as the view parses it.
+        :param step: until which time passes before, when the episode is brought back.
+        :raises InputError: it is none, or a closed one, or the episode is over; nothing has happened then.
+        """
+        live = self.view.live
+        if live is not None and not self.over:
+            step = self._pass(step)
+        if self.over:
+            raise InputError("the episode is over")
+        chosen = self.view.parse(action, self.env)
+        if live is not None and step is not None:
+            if self.clock is None:
+                live.act(self.env, chosen, step)
+            else:
+                self.clock.act(chosen)
+            self.number += 1
+            self.told = self.face.told(self._look(), self.over)
+            return step
+        # A list answers questions of the world; a step takes anything else.
+        made = self.env.answer(chosen) if isinstance(chosen, list) else self.env.step(chosen)
+        _, reward, terminated, truncated, info = made
+        self.number += 1
+        self.reward += float(reward)
+        self.over = bool(terminated or truncated)
+        self.success = _success(info)
+        self.told = self.face.told(info, bool(terminated))
+        return None
+
+    def _pass(self, step: int | None) -> int:
+        """Let time pass until a step, or up to now; the step."""
+        live = self.view.live
+        assert live is not None
+        if step is not None:
+            live.advance([self.env], [step])
+        else:
+            step = live.step(self.env) if self.clock is None else self.clock.now()
+        self._look()
+        return step
+
+    def _look(self) -> Mapping[str, Any]:
+        """Read what time has brought."""
+        assert self.view.live is not None
+        self.reward, self.over, info = self.view.live.state(self.env)
+        self.success = _success(info)
+        return info
+
+    def look(self) -> bool:
+        """Whether the episode is over, in real time also by time alone."""
+        if self.view.live is not None and not self.over:
+            self._look()
+        return self.over
+
+    def restore(self, row: Any) -> None:
+        """Put the end of an episode that is over back, where it was not an action that ended it."""
+        if row.ended is None or self.over:
+            return
+        self.success = row.result["success"]
+        if self.view.live is not None and "step" in row.result:
+            self._pass(row.result["step"])
+        self.over = True
+
+    def shown(self) -> dict[str, Any]:
+        """What the player sees, in JSON."""
+        self.look()
+        choices = [] if self.over else self.view.choices(self.env)
+        view = {
+            "drawing": self.view.drawing(self.env),
+            "text": self.face.observe(self.env) if self.view.text else "",
+            "rules": self.face.rules(self.env),
+            "choices": choices,
+            "told": self.told,
+            "steps": self.number,
+            "reward": self.reward,
+            "over": self.over,
+            "success": self.success,
+            "action": self.view.action or ("choices" if choices else "typed"),
+        }
+        return view if self.veil is None else self.veil(view)
+
+    def result(self) -> dict[str, Any]:
+        """What the episode came to; in real time with the physics step."""
+        live = {} if self.view.live is None else self.view.live.result(self.env)
+        return {"steps": self.number, "reward": self.reward, "success": self.success, **live}
+
+
+def _success(info: Mapping[str, Any]) -> bool | None:
+    success = info.get("success")
+    return None if success is None else bool(success)
+
+
+def replayed(row: Any, kept: Sequence[Any], view: View, begin: Callable[..., tuple[Any, Any]]) -> Episode:
+    """The episode of a row of the store, with its kept actions made again.
+
+    :raises InputError: the world refuses what it once took: it was another version.
+    """
+    episode = Episode(row.id, row.person, row.world, view, begin, row.settings, row.seed, row.stage)
+    for action in kept:
+        try:
+            episode.act(action.action, action.step)
+        except InputError as error:
+            raise InputError(f"action {action.number} of the episode cannot be made again ({error})") from None
+    episode.began = row.began
+    episode.restore(row)
+    return episode
+
+
+class Episodes:
+    """All episodes of a server, those in memory and those on disk.
+
+    :ivar real_time: the loop of live episodes.
+    :ivar arrange: is called with each episode that comes into memory, for what a study has to say of it.
+    """
+
+    def __init__(self, store: Store, worlds: Callable[[str], Any]) -> None:
+        """:param worlds: finds a world by its name."""
+        self.store, self.real_time = store, RealTime()
+        self.arrange: Callable[[Episode], None] | None = None
+        self._worlds = worlds
+        # One thread makes environments: what two threads import for the first time at once may be there in part only.
+        self._maker = ThreadPoolExecutor(1, thread_name_prefix="maker")
+        self._steppers = ThreadPoolExecutor(2, thread_name_prefix="stepper")
+        self._quick: set[str] = set()  # worlds whose latest step was
+        self._prepared: dict[int, asyncio.Future[None]] = {}
+        self._here: OrderedDict[str, Episode] = OrderedDict()
+        self._coming: dict[str, asyncio.Task[Episode]] = {}
+
+    async def begin(
+        self,
+        *,
+        person: str,
+        world: str,
+        settings: Mapping[str, Any],
+        seed: int | None = None,
+        stage: int = 0,
+    ) -> Episode:
+        """A new episode, which is on disk.
+
+        :raises InputError: no such world, or settings that it refuses.
+        """
+        seed = secrets.randbelow(SEEDS) if seed is None else seed
+        view, begin = self.entry(world, stage)
+        await self.prepare(view)
+        episode = await self.make(Episode, new_id(), person, world, view, begin, settings, seed, stage)
+        row = sql.insert(tables.episodes).values(
+            id=episode.id, person=person, stage=stage, world=world, settings=dict(settings), seed=seed,
+            began=episode.began,
+        )  # fmt: skip
+        await self.store.write(row)
+        self._keep(episode)
+        return episode
+
+    async def find(self, id: str, person: str | None) -> Episode:
+        """An episode of a person, brought back from disk where it is not in memory.
+
+        :raises UnknownEpisode: this person has none of this id.
+        """
+        episode = self._here.get(id)
+        if episode is None:
+            task = self._coming.get(id)
+            if task is None:
+                task = self._coming[id] = asyncio.create_task(self._bring(id, person))
+                task.add_done_callback(lambda _: self._coming.pop(id, None))
+            episode = await asyncio.shield(task)
+        if episode.person != person:
+            raise _unknown()
+        self._here.move_to_end(id)
+        return episode
+
+    async def _bring(self, id: str, person: str | None) -> Episode:
+        found = await self.store.rows(sql.select(tables.episodes).where(tables.episodes.c.id == id))
+        if not found or found[0].person != person:
+            raise _unknown()
+        row = found[0]
+        kept = await self.store.rows(
+            sql.select(tables.actions).where(tables.actions.c.episode == id).order_by(tables.actions.c.number)
+        )
+        view, begin = self.entry(row.world, row.stage)
+        await self.prepare(view)
+        episode = await self.make(replayed, row, kept, view, begin)
+        self._keep(episode)
+        return episode
+
+    def entry(self, name: str, stage: int | None) -> tuple[View, Callable[..., tuple[Any, Any]]]:
+        """The view of a world, and what begins its episodes."""
+        world = self._worlds(name)
+        view = view_of(world)
+        return view, (world.get("study") if stage else None) or view.begin
+
+    async def take(self, episode: Episode, holder: Holder) -> None:
+        """Let a socket play the episode; the one that did so before is told."""
+        before, episode.holder = episode.holder, holder
+        _stop(episode)
+        if before is not None and before is not holder:
+            await before.lose(episode.id)
+
+    def leave(self, episode: Episode, holder: Holder) -> None:
+        """The socket plays the episode no longer."""
+        if episode.holder is holder:
+            episode.holder = None
+            _stop(episode)
+
+    async def act(self, episode: Episode, number: int, action: Any, at: float) -> None:
+        """Make and keep an action with the number that comes next; one that was made before is not made again.
+
+        :raises InputError: it is refused, and nothing was kept.
+        :raises Unkept: it was made, and could not be written.
+        """
+        async with episode.lock:
+            if number <= episode.number:
+                return
+            if number > episode.number + 1:
+                raise InputError(f"the number is {number}; the next action of the episode has {episode.number + 1}")
+            received = time.time()
+            if episode.deadline is not None and received > episode.deadline:
+                raise InputError("the time for this task is over")
+            try:
+                step = await self._run(episode, episode.act, action)
+                row = sql.insert(tables.actions).values(
+                    episode=episode.id, number=episode.number, action=action, step=step, at=at, received=received
+                )
+                await self.store.write(row, *([_ended(episode, received)] if episode.over else []))
+            except InputError:
+                raise
+            except BaseException as error:  # what is in memory may be ahead of the disk: it is brought back from there
+                self.drop(episode)
+                if isinstance(error, Exception):
+                    raise Unkept("the action could not be kept; the episode goes on from the one before") from error
+                raise
+
+    async def end(self, episode: Episode, **more: Any) -> None:
+        """Write the end of an episode that no action has ended, once.
+
+        :param more: further entries of its result.
+        """
+        async with episode.lock:
+            if not episode.over or episode.view.live is not None:
+                await self.store.write(_ended(episode, time.time(), more))
+            episode.over = True
+            _stop(episode)
+
+    async def shown(self, episode: Episode) -> dict[str, Any]:
+        """As `Episode.shown`, in the thread of its environment."""
+        return await self._run(episode, episode.shown)
+
+    async def forget(self, person: str, *then: Any) -> None:
+        """Delete a person and all that is kept of them; as `Store.forget`."""
+        for episode in [one for one in self._here.values() if one.person == person]:
+            async with episode.lock:
+                episode.over = True
+                self.drop(episode)
+        await self.store.forget(person, *then)
+
+    def _keep(self, episode: Episode) -> None:
+        if self.arrange is not None:
+            self.arrange(episode)
+        self._here[episode.id] = episode
+        for id, other in list(self._here.items())[: max(0, len(self._here) - KEPT)]:
+            if other.holder is None and not other.lock.locked():
+                del self._here[id]
+
+    def drop(self, episode: Episode) -> None:
+        """Let go of what is in memory; the next to ask for it gets what is on disk."""
+        if self._here.get(episode.id) is episode:
+            del self._here[episode.id]
+        _stop(episode)
+
+    async def make(self, function: Callable[..., Any], *args: Any) -> Any:
+        """The result of a function, in the one thread that makes environments."""
+        return await asyncio.get_running_loop().run_in_executor(self._maker, function, *args)
+
+    async def _run(self, episode: Episode, function: Callable[..., Any], *args: Any) -> Any:
+        """The result of a function of an episode: here where its world is quick or in real time, else in a thread.
+
+        A thread has to wait for this one at both ends, which takes longer than most steps.
+        """
+        if episode.view.live is not None:
+            return function(*args)
+        if episode.world in self._quick:
+            result, seconds = _timed(function, *args)
+        else:
+            loop = asyncio.get_running_loop()
+            result, seconds = await loop.run_in_executor(self._steppers, _timed, function, *args)
+        (self._quick.add if seconds < QUICK else self._quick.discard)(episode.world)
+        return result
+
+    def prepare(self, view: View) -> asyncio.Future[None]:
+        """Let a world in real time do what takes seconds before its first step, once; done when it has."""
+        live = view.live
+        if (ready := self._prepared.get(id(live))) is None:
+            loop = asyncio.get_running_loop()
+            ready = self._prepared[id(live)] = loop.create_future()
+
+            def prepare() -> None:
+                with suppress(Exception):  # whoever plays the world is told
+                    if live is not None:
+                        live.prepare()
+                with suppress(RuntimeError):  # the server has ended
+                    loop.call_soon_threadsafe(ready.set_result, None)
+
+            if live is None:
+                ready.set_result(None)
+            else:  # a daemon: a server that is stopped while it compiles need not wait
+                threading.Thread(target=prepare, name="prepare", daemon=True).start()
+        return ready
+
+    def close(self) -> None:
+        """Finish what is being done."""
+        self._maker.shutdown(cancel_futures=True)
+        self._steppers.shutdown(cancel_futures=True)
+
+
+def _timed(function: Callable[..., Any], *args: Any) -> tuple[Any, float]:
+    """The result of a function, and the seconds that it took of the processor."""
+    began = time.thread_time()
+    return function(*args), time.thread_time() - began
+
+
+def _ended(episode: Episode, when: float, more: Mapping[str, Any] = MappingProxyType({})) -> Any:
+    row = sql.update(tables.episodes).where(tables.episodes.c.id == episode.id, tables.episodes.c.ended.is_(None))
+    return row.values(ended=when, result={**episode.result(), **more})
+
+
+def _stop(episode: Episode) -> None:
+    if episode.clock is not None:
+        episode.clock.stop()
+        episode.clock = None
+
+
+def _unknown() -> UnknownEpisode:
+    return UnknownEpisode("there is no such episode of yours here; begin a new one")

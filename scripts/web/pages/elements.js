@@ -1,0 +1,37 @@
+// Elements of the pages, and names and addresses that several pages write.
+
+// An element with attributes and children; text is set as text, never as HTML. `on...` attributes are handlers.
+export function make(name, attributes = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [attribute, value] of Object.entries(attributes)) {
+    if (attribute.startsWith("on")) element.addEventListener(attribute.slice(2), value);
+    else if (value === true) element.setAttribute(attribute, "");
+    else if (value !== false && value !== null && value !== undefined) element.setAttribute(attribute, value);
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+// Load the stylesheet of a world's view, once; resolves when it applies.
+export function loadStyle(url) {
+  const href = String(url);
+  if ([...document.styleSheets].some((sheet) => sheet.href === href)) return Promise.resolve();
+  return new Promise((resolve) => {
+    const link = make("link", { rel: "stylesheet", href, onload: resolve, onerror: resolve });
+    document.head.append(link);
+  });
+}
+
+// Whether a key press is meant for the page: not typed into a field, and no command of the browser.
+export function isShortcut(event) {
+  if (event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented) return false;
+  return !event.target.closest?.("input:not([type=range]), select, textarea, [contenteditable]");
+}
+
+// "gumption/LittleAlchemy-v0" -> "LittleAlchemy"
+export const shortName = (id) => id.replace(/^.*\//, "").replace(/-v\d+$/, "");
+
+export const playAddress = (world, env) =>
+  `/play/${encodeURIComponent(world)}${env ? `?env=${encodeURIComponent(env)}` : ""}`;
+
+export const plural = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;

@@ -1,0 +1,243 @@
+// The playing area of one episode: the drawing, the choices as buttons with number keys, a line to type where actions
+// are typed, what was told, steps and reward, the state of the connection, and the end.
+//
+// A world's view.js may say `tells: true` in what its `mount` gives: it writes what was told into its drawing itself.
+
+import { draw } from "./drawing.js";
+import { isShortcut, make, plural } from "./elements.js";
+
+const STATES = {
+  saved: () => "Saved",
+  sending: () => "Sending",
+  offline: (kept) => (kept ? `Offline: ${plural(kept, "action")} kept here` : "Offline: connecting again"),
+  taken: () => "Played in another window",
+};
+const PATIENCE = 400; // ms until "sending" is said; most actions are saved by then
+const OPENING = 1_500; // ms until it is said that the world takes a while
+
+export class Player {
+  #session;
+  #element;
+  #view = null; // the world's own
+  #ends = [];
+  #timer = 0;
+  #parts;
+  #ready; // a promise of the world's view
+
+  // view: the address of the world's view.js, or null for a world without one. rules: whether its rules are shown.
+  constructor(element, session, { view = null, rules = true } = {}) {
+    this.#session = session;
+    this.#parts = parts(this);
+    const { drawing, told, end, trouble, choices, typed, figures, state, words, rules: told_rules, fresh } = this.#parts;
+    this.#element = element;
+    element.setAttribute("aria-busy", "true"); // the empty parts are not seen before the episode is
+    element.replaceChildren(
+      make(
+        "div",
+        { class: "play" },
+        make("section", { class: "stack", "aria-label": "The world" }, trouble, drawing, told, end),
+        make(
+          "section",
+          { class: "stack", "aria-label": "Your part" },
+          make("div", { class: "panel stack" }, figures, state),
+          choices,
+          typed,
+          ...(rules ? [told_rules] : []),
+          words,
+          fresh,
+        ),
+      ),
+    );
+    const key = (event) => this.#key(event);
+    document.addEventListener("keydown", key);
+    this.#ends = [
+      session.on("shown", (shown) => this.#show(shown)),
+      session.on("refused", (reason) => this.#tell(reason, "warn")),
+      session.on("failed", (reason) => this.#fail(reason)),
+      session.on("left", () => this.#leave()),
+      session.on("state", (now) => this.#state(now)),
+      () => document.removeEventListener("keydown", key),
+    ];
+    this.#ready = this.#mount(view);
+    this.#state(session.state);
+    setTimeout(() => this.#wait(), OPENING);
+  }
+
+  close() {
+    for (const end of this.#ends) end();
+    clearTimeout(this.#timer);
+    this.#view?.close();
+  }
+
+  #wait() {
+    if (this.#session.view || this.#parts.trouble.hasChildNodes()) return;
+    const told = "The world is being opened. The first time on a machine that takes up to a minute.";
+    this.#parts.trouble.replaceChildren(make("p", { class: "note", role: "status" }, told));
+  }
+
+  async #mount(view) {
+    if (!view) return;
+    try {
+      const { mount } = await import(view);
+      this.#view = await mount(this.#parts.drawing, this.#session);
+    } catch (error) {
+      this.#fail(`the view of this world cannot be loaded: ${error.message}`);
+    }
+  }
+
+  act(action) {
+    const { view, pending, state } = this.#session;
+    if (!view || view.over || pending || state === "taken") return false;
+    this.#session.act(action);
+    return true;
+  }
+
+  again() {
+    this.#parts.trouble.replaceChildren();
+    this.#session.again();
+  }
+
+  async #show(shown) {
+    await this.#ready;
+    const { drawing, choices, typed, words, rules, figures, fresh } = this.#parts;
+    this.#parts.trouble.replaceChildren();
+    this.#element.removeAttribute("aria-busy");
+    if (this.#view) this.#view.show(shown);
+    else draw(drawing, shown.drawing);
+    this.#tell(shown.told, this.#view?.tells ? "spoken" : "");
+    figures.steps.textContent = shown.steps.toLocaleString("en");
+    figures.reward.textContent = readable(shown.reward);
+    const own = shown.action === "own" && this.#view;
+    choices.hidden = own || shown.over || !shown.choices.length;
+    if (!choices.hidden) this.#choices(shown.choices);
+    typed.hidden = own || shown.over || shown.action !== "typed";
+    rules.hidden = !shown.rules;
+    rules.lastChild.textContent = shown.rules.trim();
+    words.hidden = !shown.text || shown.drawing.kind === "text";
+    words.lastChild.textContent = shown.text;
+    fresh.hidden = shown.over || this.#session.given !== null;
+    this.#end(shown);
+  }
+
+  #choices(choices) {
+    const box = this.#parts.choices;
+    const focused = [...box.children].indexOf(document.activeElement);
+    const buttons = choices.map(({ action, label }, index) =>
+      make("button", { type: "button", onclick: () => this.act(action) }, index < 10 ? key(index) : null, label),
+    );
+    box.replaceChildren(...buttons);
+    if (focused >= 0) buttons[Math.min(focused, buttons.length - 1)].focus();
+  }
+
+  #leave() {
+    const anew = make("button", { type: "button", class: "main", onclick: () => this.again() }, "Begin anew");
+    const told = make("p", {}, "You left this episode.");
+    const given = this.#session.given !== null;
+    this.#parts.trouble.replaceChildren(make("div", { class: "note stack" }, told, ...(given ? [] : [make("p", {}, anew)])));
+  }
+
+  #end({ over, success, steps, reward }) {
+    const { end } = this.#parts;
+    const before = end.hidden;
+    end.hidden = !over;
+    if (!over || !before) return;
+    const title = success ? "Solved" : success === false ? "Not solved" : "The episode is over";
+    const told = `${plural(steps, "step")}, reward ${readable(reward)}.`;
+    const again = make("button", { type: "button", class: "main", onclick: () => this.again() }, "Play again");
+    const given = this.#session.given !== null; // what comes after it is not the player's choice
+    end.className = `note stack ${success ? "good" : success === false ? "bad" : ""}`;
+    end.replaceChildren(make("h2", {}, title), make("p", {}, told), ...(given ? [] : [make("p", {}, again)]));
+    if (!given) again.focus();
+  }
+
+  #tell(text, kind = "") {
+    const { told } = this.#parts;
+    told.hidden = !text;
+    told.className = kind === "spoken" ? kind : `note ${kind}`;
+    if (told.textContent !== text) told.textContent = text;
+  }
+
+  // An episode that cannot be begun may have wrong settings in the address of the page.
+  #fail(reason) {
+    const anew = make("button", { type: "button", onclick: () => this.again() }, "Begin anew");
+    const usual = make("a", { class: "button", href: location.pathname }, "Play with the usual settings");
+    const way = this.#session.view || !location.search ? anew : usual;
+    this.#parts.trouble.replaceChildren(
+      make("div", { class: "note bad stack", role: "alert" }, make("p", {}, sentence(reason)), make("p", {}, way)),
+    );
+  }
+
+  #state(now) {
+    const { state, trouble } = this.#parts;
+    const say = () => {
+      state.dataset.state = now;
+      state.textContent = STATES[now](this.#session.pending);
+    };
+    clearTimeout(this.#timer);
+    if (now === "sending" && state.dataset.state === "saved") this.#timer = setTimeout(say, PATIENCE);
+    else say();
+    if (now === "taken") {
+      const take = make("button", { type: "button", class: "main", onclick: () => this.#session.take() }, "Play here");
+      const told = "A newer window plays this episode. This one is stopped, so that no action is made twice.";
+      trouble.replaceChildren(
+        make("div", { class: "note warn stack", role: "alert" }, make("p", {}, told), make("p", {}, take)),
+      );
+    }
+  }
+
+  #key(event) {
+    if (!/^[0-9]$/.test(event.key) || this.#parts.choices.hidden || !isShortcut(event)) return;
+    const button = this.#parts.choices.children[(Number(event.key) + 9) % 10];
+    if (button) {
+      event.preventDefault();
+      button.click();
+    }
+  }
+}
+
+// The elements, empty.
+function parts(player) {
+  const steps = make("dd", { id: "steps" });
+  const reward = make("dd", { id: "reward" });
+  const figures = make(
+    "dl",
+    { class: "play-figures" },
+    make("div", {}, make("dt", {}, "Steps"), steps),
+    make("div", {}, make("dt", {}, "Reward"), reward),
+  );
+  const input = make("input", { id: "typed", autocomplete: "off", spellcheck: "false", maxlength: "200" });
+  const say = (event) => {
+    event.preventDefault();
+    if (player.act(input.value)) input.value = "";
+  };
+  const typed = make(
+    "form",
+    { class: "field", hidden: true, onsubmit: say },
+    make("label", { for: "typed" }, "Your action"),
+    input,
+    make("div", { class: "row" }, make("button", { class: "main" }, "Send")),
+  );
+  const folded = (title, tag, attributes) =>
+    make("details", { hidden: true }, make("summary", {}, title), make(tag, attributes));
+  const rules = folded("Rules", "div", { class: "rules small" });
+  rules.open = matchMedia("(min-width: 56rem)").matches;
+  return {
+    drawing: make("div", { class: "panel", id: "drawing" }),
+    told: make("p", { class: "note", id: "told", role: "status", hidden: true }),
+    end: make("div", { id: "end", role: "group", "aria-label": "The end", hidden: true }),
+    trouble: make("div", { id: "trouble" }),
+    choices: make("div", { class: "stack play-choices", role: "group", "aria-label": "Choices", hidden: true }),
+    typed,
+    figures: Object.assign(figures, { steps, reward }),
+    state: make("p", { class: "state", id: "state", role: "status" }),
+    words: folded("In words", "pre", { class: "small", tabindex: "0" }),
+    rules,
+    fresh: make("button", { type: "button", class: "plain", hidden: true, onclick: () => player.again() }, "New episode"),
+  };
+}
+
+const key = (index) => make("kbd", { "aria-hidden": "true" }, String((index + 1) % 10));
+
+const readable = (number) => (Number(number.toPrecision(4)) + 0).toLocaleString("en", { maximumFractionDigits: 3 });
+
+const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.?!]$/.test(text) ? "" : ".");

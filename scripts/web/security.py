@@ -1,0 +1,283 @@
+"""Who may ask the server what: hosts, origins, cookies, tokens, rates and times."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import ipaddress
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Mapping
+from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from gumption.data import InputError
+from gumption.data.listening import is_loopback
+
+COOKIE = "gumption"  # who it is; 256 random bits
+DOOR = "gumption_door"  # that the token was known
+PER_SECOND, BURST = 20, 60  # messages of a socket; twice three times that is nobody's typing
+LIVE_PER_SECOND = 60
+GUESSES = 10  # of tokens, a minute and address
+FIRST_REQUEST = 10.0  # seconds until a request is complete
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'self'; img-src 'self' data:; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; "
+        "form-action 'self'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+def hashed(secret: str) -> str:
+    """The sha256 of a cookie or a token; the secret itself is never stored."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def new_secret() -> str:
+    """256 random bits for a cookie, a link or a token."""
+    return secrets.token_urlsafe(32)
+
+
+def cookie_of(headers: Mapping[str, str], name: str = COOKIE) -> str | None:
+    """The value of a cookie in the headers of a request; None where there is none of a sensible length."""
+    try:
+        found = SimpleCookie(headers.get("cookie", "")).get(name)
+    except CookieError:
+        return None
+    return found.value if found is not None and 16 <= len(found.value) <= 100 else None
+
+
+def set_cookie(response: Response, value: str, *, name: str = COOKIE, secure: bool = False) -> None:
+    """Let the browser keep a cookie that no script and no other site can use."""
+    response.set_cookie(name, value, max_age=180 * 24 * 3600, httponly=True, samesite="strict", secure=secure)
+
+
+# ---- Rates.
+
+
+class Rate:
+    """So many messages a second on average; `burst` may come at once."""
+
+    def __init__(self, per_second: float = PER_SECOND, burst: int = BURST) -> None:
+        self.per_second, self._burst = per_second, float(burst)
+        self._left, self._last = self._burst, time.monotonic()
+
+    def wait(self) -> float:
+        """Count a message; the seconds to wait until it may be read."""
+        now = time.monotonic()
+        self._left = min(self._burst, self._left + (now - self._last) * self.per_second)
+        self._last = now
+        self._left -= 1
+        return max(0.0, -self._left / self.per_second)
+
+
+class Guesses:
+    """Wrong guesses by address: some a minute."""
+
+    def __init__(self, most: int = GUESSES, seconds: float = 60.0) -> None:
+        self._most, self._seconds = most, seconds
+        self._wrong: OrderedDict[str, list[float]] = OrderedDict()
+
+    def too_many(self, address: str) -> bool:
+        """Whether the address has to wait until it may guess again."""
+        since = time.monotonic() - self._seconds
+        recent = [when for when in self._wrong.get(address, ()) if when > since]
+        return len(recent) >= self._most
+
+    def add(self, address: str) -> None:
+        """Count a wrong guess."""
+        self._wrong[address] = [*self._wrong.pop(address, [])[-self._most :], time.monotonic()]
+        while len(self._wrong) > 10_000:
+            self._wrong.popitem(last=False)
+
+
+class Token:
+    """The server's token, and how often it was guessed wrong.
+
+    :ivar text: the token.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """:param path: its file; it is made with a new token where there is none.
+        :raises InputError: it cannot be read or written, or holds a token that can be guessed.
+        """
+        try:
+            if not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.touch(mode=0o600)
+                path.write_text(new_secret() + "\n", encoding="utf-8")
+            self.text = path.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"--token-file {path}: cannot be read or made ({error})") from None
+        if len(self.text) < 20 or not self.text.isascii() or not self.text.isprintable() or " " in self.text:
+            raise InputError(
+                f"--token-file {path}: a token has at least 20 letters and digits; remove the file, and one is made"
+            )
+        self._guesses = Guesses()
+
+    def known(self, given: str | None, address: str) -> bool | None:
+        """Whether the given token is right; None where the address has guessed too often to be heard.
+
+        :param given: None where none was given, which is no guess.
+        """
+        if self._guesses.too_many(address):
+            return None
+        right = given is not None and hmac.compare_digest(hashed(given), hashed(self.text))
+        if given is not None and not right:
+            self._guesses.add(address)
+        return right
+
+
+# ---- The guard in front of the application.
+
+
+class Guard:
+    """ASGI middleware: refuses other hosts and origins, asks for the token, and puts the headers on each answer."""
+
+    def __init__(
+        self, app: ASGIApp, *, host: str, names: Collection[str] = (), token: Token | None = None, error: Any
+    ) -> None:
+        """:param host: the address that is listened at; `names` are further names of this machine.
+        :param token: has to be known by all, where there is one.
+        :param error: (status, title, reason, html) -> Response.
+        """
+        self._app, self._token, self._error = app, token, error
+        self._local = is_loopback(host)
+        self._names = {name.lower() for name in ("localhost", host, *names) if name}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        refusal = self._refusal(scope, headers)
+        if refusal is not None:
+            await refusal(scope, receive, with_headers(send))
+            return
+        await self._app(scope, receive, with_headers(send))
+
+    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
+        html = "text/html" in headers.get("accept", "")
+        if not self._is_here(headers.get("host", "")):
+            return self._error(421, "Another host", "this server is not known by that name; name it with --name", html)
+        writes = scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD", "OPTIONS")
+        if writes and not same_origin(headers):
+            return self._error(403, "Another site", "only pages of this server may send this", html)
+        return None if self._token is None else self._asked_for_token(scope, headers, html)
+
+    def _is_here(self, host: str) -> bool:
+        name = _name_of(host)
+        if name in self._names:
+            return True
+        try:  # an address is no name that another site could give itself
+            return ipaddress.ip_address(name).is_loopback or not self._local
+        except ValueError:
+            return False
+
+    def _asked_for_token(self, scope: Scope, headers: Headers, html: bool) -> Response | None:
+        assert self._token is not None
+        address = address_of(scope)
+        door = hashed("door " + self._token.text)
+        if hmac.compare_digest(cookie_of(headers, DOOR) or "", door):
+            return None
+        query = parse_qs(scope["query_string"].decode("latin-1"))
+        known = self._token.known(query.get("token", [None])[0], address)
+        if known is None:
+            return self._error(429, "Too many guesses", "wait a minute before you try another token", html)
+        if not known:
+            return self._error(401, "A token is needed", "open the link that the owner of this server gave you", html)
+        response = RedirectResponse(scope["path"] or "/", 303)
+        set_cookie(response, door, name=DOOR, secure=scope["scheme"] in ("https", "wss"))
+        return response
+
+
+def address_of(scope: Scope) -> str:
+    """The address that a request comes from."""
+    client = scope.get("client")
+    return client[0] if client else ""
+
+
+def same_origin(headers: Mapping[str, str]) -> bool:
+    """Whether a request was sent by a page of the host that it is sent to."""
+    origin = urlsplit(headers.get("origin", ""))
+    return origin.scheme in ("http", "https") and bool(origin.netloc) and origin.netloc == headers.get("host")
+
+
+def _name_of(host: str) -> str:
+    """The name or address in a Host header, without its port."""
+    try:
+        return (urlsplit(f"//{host}").hostname or "").rstrip(".")
+    except ValueError:
+        return ""
+
+
+def with_headers(send: Send) -> Send:
+    """Put `HEADERS` on a response."""
+
+    async def sent(message: Message) -> None:
+        if message["type"] in ("http.response.start", "websocket.http.response.start"):
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return sent
+
+
+def names_of_this_machine(more: Iterable[str] = ()) -> list[str]:
+    """Names under which others reach this machine."""
+    import socket
+
+    return [socket.gethostname(), socket.getfqdn(), *more]
+
+
+class ImpatientProtocol(H11Protocol):
+    """HTTP whose requests have to be complete in a while: half a request keeps no connection."""
+
+    _deadline: asyncio.TimerHandle | None = None
+    _upgraded = False
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._arm()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._upgraded or (self.cycle is not None and not self.cycle.response_complete):
+            self._disarm()
+        elif self._deadline is None:
+            self._arm()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._disarm()
+        super().connection_lost(exc)
+
+    def handle_websocket_upgrade(self, event: Any) -> None:
+        self._upgraded = True  # the socket has a time of its own
+        super().handle_websocket_upgrade(event)
+
+    def _arm(self) -> None:
+        self._deadline = self.loop.call_later(FIRST_REQUEST, self._give_up)
+
+    def _disarm(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _give_up(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.write(b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
+            self.transport.close()

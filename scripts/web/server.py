@@ -1,0 +1,482 @@
+"""The web home as an ASGI application: its pages, its files, its worlds as data, and the socket that people play at."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import io
+import logging
+import time
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import sqlalchemy as sql
+
+from gumption.data import InputError
+from gumption.data.errors import extra
+from gumption.data.reading import parse_json
+from gumption.envs import worlds
+
+from . import messages, security
+from . import store as tables
+from .episodes import Episode, Episodes, Unkept, UnknownEpisode, new_id
+from .live import Clock
+from .messages import FROM_PAGE, Act, Begin, Error, GoOn, Leave, Message, Refused, Shown
+from .security import LIVE_PER_SECOND, Guard, Rate, Token
+from .store import Store
+from .views import read_settings, view_of
+
+with extra("web", "the web home"):
+    from starlette.applications import Starlette
+    from starlette.exceptions import HTTPException
+    from starlette.middleware import Middleware
+    from starlette.requests import Request
+    from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+    from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
+    from starlette.staticfiles import StaticFiles
+    from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
+
+PAGES = Path(__file__).with_name("pages")
+FIRST_MESSAGE = 20.0  # seconds until a socket has to say something
+SOCKETS = 8  # of a person at once
+TAKEN = 4001  # a socket is closed: its episode goes on at another one
+_log = logging.getLogger(__name__)
+
+
+class Part(Protocol):
+    """A part of the server with pages and messages of its own, such as a study.
+
+    :ivar routes: of its pages.
+    :ivar messages: the messages that it reads, by type.
+    """
+
+    routes: Sequence[BaseRoute]
+    messages: Mapping[str, type[Message]]
+
+    async def handle(self, socket: Socket, message: Message) -> None:
+        """Answer a message of its types.
+
+        :raises InputError: it is refused; the socket is told.
+        """
+        ...
+
+
+class Home:
+    """What a server has.
+
+    :ivar store: what is kept; `episodes` those that are played.
+    :ivar token: of the experimenter, or of a server that is open to others.
+    :ivar runs: a folder of runs to show.
+    :ivar open_play: whether everybody may begin episodes of any world.
+    """
+
+    def __init__(
+        self, store: Store, *, token: Token | None = None, runs: Path | None = None, open_play: bool = True
+    ) -> None:
+        self.store, self.token, self.runs, self.open_play = store, token, runs, open_play
+        self.episodes = Episodes(store, worlds.find)
+        self.sockets: dict[str, list[Socket]] = {}  # by the key of the person
+
+    def close(self) -> None:
+        """Finish what is being done, and let go of the store."""
+        self.episodes.close()
+        self.store.close()
+
+
+class Socket:
+    """A page that is connected.
+
+    :ivar key: the sha256 of its cookie; `person`: the id of whom it belongs to, None for a newcomer.
+    """
+
+    def __init__(self, home: Home, web: WebSocket, key: str) -> None:
+        self.home, self.key = home, key
+        self.person: str | None = None
+        self._web = web
+        self.episodes: dict[str, Episode] = {}  # those that it plays
+        self.rate = Rate()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def send(self, message: Message | Mapping[str, Any]) -> None:
+        """Send a message; one that finds the page gone is lost."""
+        text = message.model_dump_json() if isinstance(message, Message) else messages.written(message)
+        with suppress(WebSocketDisconnect, RuntimeError):
+            await self._web.send_text(text)
+
+    async def lose(self, episode: str) -> None:
+        """The episode goes on elsewhere."""
+        self.episodes.pop(episode, None)
+        await self.send(Error(reason="the episode goes on in another tab", kind="taken", episode=episode))
+        await self.close(TAKEN, "the episode goes on in another tab")
+
+    async def close(self, code: int, reason: str) -> None:
+        """Close it, with a reason of at most 123 bytes."""
+        if self._web.application_state is WebSocketState.CONNECTED:
+            with suppress(RuntimeError):
+                await self._web.close(code, reason)
+
+    async def play(self, episode: Episode) -> None:
+        """Play the episode at this socket from now on, and show it."""
+        self.episodes[episode.id] = episode
+        await self.home.episodes.take(episode, self)
+        await self.show(episode)
+        live = episode.view.live
+        if live is not None and not episode.over and episode.holder is self:
+            self.rate.per_second = LIVE_PER_SECOND
+            episode.clock = self.home.episodes.real_time.watch(live, episode.env)
+            task = asyncio.create_task(self._send_frames(episode, episode.clock))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _send_frames(self, episode: Episode, clock: Clock) -> None:
+        """Send what moves, until the episode is over or is played here no longer."""
+        try:
+            async for frame in clock.frames():
+                await self.send({"type": "frame", "episode": episode.id, **frame})
+        except Exception:
+            _log.exception("an episode in real time failed")
+            await self.fail(episode)
+            return
+        if episode.clock is clock and not episode.over and episode.look():
+            await self.home.episodes.end(episode)
+            await self.show(episode)
+
+    async def fail(self, episode: Episode, reason: str = "the server failed at this; go on from what was kept") -> None:
+        """Play the episode no longer after a failure; it can be gone on with."""
+        self.episodes.pop(episode.id, None)
+        self.home.episodes.drop(episode)
+        await self.send(Error(reason=reason, kind="failed", episode=episode.id))
+
+    async def show(self, episode: Episode) -> None:
+        """Send the episode as it is; all its actions are on disk."""
+        async with episode.lock:
+            shown = Shown(episode=episode.id, number=episode.number, view=await self.home.episodes.shown(episode))
+        await self.send(shown)
+
+    # ---- messages
+
+    async def handle(self, message: Message) -> None:
+        """Answer a message that the server reads by itself."""
+        match message:
+            case Begin():
+                await self._begin(message)
+            case GoOn():
+                episode = await self.home.episodes.find(message.episode, self.person)
+                await self.play(episode)
+            case Act():
+                await self._act(message)
+            case Leave():
+                episode = self.episodes.pop(message.episode, None)
+                if episode is not None:
+                    self.home.episodes.leave(episode, self)
+
+    async def _begin(self, message: Begin) -> None:
+        if not self.home.open_play:
+            await self.send(Error(reason="episodes are begun by the study here", kind="closed"))
+            return
+        settings = read_settings(view_of(worlds.find(message.world)).begin, message.settings)
+        if self.person is None:
+            self.person = await self._newcomer()
+        episode = await self.home.episodes.begin(
+            person=self.person, world=message.world, settings=settings, seed=message.seed
+        )
+        await self.play(episode)
+
+    async def _newcomer(self) -> str:
+        """The id of the person with this cookie, who plays for the first time."""
+        now, person = time.time(), new_id()
+        found = await person_of(self.home.store, self.key)
+        if found is None:
+            await self.home.store.write(sql.insert(tables.people).values(id=person, key=self.key, began=now, seen=now))
+        return found or person
+
+    async def _act(self, message: Act) -> None:
+        episode = self.episodes.get(message.episode)
+        if episode is None:
+            reason = "this page does not play that episode; go on first"
+            await self.send(Refused(episode=message.episode, number=message.number, reason=reason, expected=1))
+            return
+        try:
+            await self.home.episodes.act(episode, message.number, message.action, message.at)
+        except InputError as error:
+            refused = Refused(episode=episode.id, number=message.number, reason=str(error), expected=episode.number + 1)
+            await self.send(refused)
+            return
+        except Unkept as error:
+            _log.exception("an action was not kept")
+            await self.fail(episode, str(error))
+            return
+        await self.show(episode)
+
+
+async def person_of(store: Store, key: str) -> str | None:
+    """The id of the person whose cookie has this sha256."""
+    rows = await store.rows(sql.select(tables.people.c.id).where(tables.people.c.key == key))
+    return rows[0].id if rows else None
+
+
+# ---- The application.
+
+
+def make_app(
+    home: Home,
+    *,
+    host: str = "127.0.0.1",
+    names: Sequence[str] = (),
+    guarded: bool = False,
+    parts: Sequence[Part] = (),
+    played: Collection[str] | None = None,
+) -> Starlette:
+    """The application of a home.
+
+    :param host: the address that it listens at; `names` are further names of this machine.
+    :param guarded: everybody has to know the token.
+    :param parts: with pages and messages of their own.
+    :param played: names of the worlds that are made ready before somebody asks for them; all by default.
+    """
+    kinds: dict[str, type[Message]] = {**FROM_PAGE}
+    handlers: dict[str, Part] = {}
+    for part in parts:
+        kinds |= part.messages
+        handlers |= dict.fromkeys(part.messages, part)
+
+    async def index(request: Request) -> Response:
+        return page("index.html", request)
+
+    async def play(request: Request) -> Response:
+        known_world(request.path_params["world"])
+        return page("play.html", request)
+
+    async def listed(_: Request) -> Response:
+        entries = described_worlds()
+        runs = [] if home.runs is None else await asyncio.to_thread(runs_in, home.runs)
+        return JSONResponse({"worlds": entries, "runs": runs}, headers={"Cache-Control": "no-cache"})
+
+    async def picture(request: Request) -> Response:
+        world = known_world(request.path_params["world"])
+        content = await home.episodes.make(picture_of, world.name)
+        return Response(content, media_type="image/png", headers={"Cache-Control": "max-age=3600"})
+
+    async def view_file(request: Request) -> Response:
+        folder = view_of(known_world(request.path_params["world"])).folder
+        if folder is None or not request.path_params["file"].endswith((".js", ".css", ".png", ".svg")):
+            raise HTTPException(404)
+        return await files_of(folder).get_response(request.path_params["file"], request.scope)
+
+    async def socket(web: WebSocket) -> None:
+        await _serve_socket(home, web, kinds, handlers)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        for name in worlds.known() if played is None else played:
+            with suppress(Exception):  # `described_worlds` tells of it
+                home.episodes.prepare(view_of(worlds.find(name)))
+        ticking = asyncio.create_task(home.episodes.real_time.run())
+        yield
+        ticking.cancel()
+        await asyncio.to_thread(home.close)
+
+    routes: list[BaseRoute] = [
+        Route("/", index),
+        Route("/play/{world}", play),
+        Route("/api/worlds", listed),
+        Route("/pictures/{world}.png", picture),
+        Route("/views/{world}/{file:path}", view_file),
+        Mount("/pages", StaticFiles(directory=PAGES, check_dir=False)),
+        WebSocketRoute("/ws", socket),
+    ]
+    return Starlette(
+        routes=[route for part in parts for route in part.routes] + routes,
+        lifespan=lifespan,
+        exception_handlers={HTTPException: _told, Exception: _failed},  # pyright: ignore[reportArgumentType]
+        middleware=[Middleware(Guard, host=host, names=names, token=home.token if guarded else None, error=error_page)],
+    )
+
+
+async def _serve_socket(
+    home: Home, web: WebSocket, kinds: Mapping[str, type[Message]], handlers: Mapping[str, Part]
+) -> None:
+    cookie = security.cookie_of(web.headers)
+    await web.accept()
+    if cookie is None:
+        await web.close(1008, "this page has no cookie: reload it, and allow cookies of this site")
+        return
+    key = security.hashed(cookie)
+    socket = Socket(home, web, key)
+    mine = home.sockets.setdefault(key, [])
+    mine.append(socket)
+    try:
+        socket.person = await person_of(home.store, key)
+        if len(mine) > SOCKETS:
+            await mine[0].close(1008, f"more than {SOCKETS} tabs are open")
+        await _read_all(socket, web, kinds, handlers)
+    finally:
+        mine.remove(socket)
+        if not mine:
+            home.sockets.pop(key, None)
+        for episode in socket.episodes.values():
+            home.episodes.leave(episode, socket)
+
+
+async def _read_all(
+    socket: Socket, web: WebSocket, kinds: Mapping[str, type[Message]], handlers: Mapping[str, Part]
+) -> None:
+    patience: float | None = FIRST_MESSAGE
+    while True:
+        try:
+            async with asyncio.timeout(patience):
+                frame = await web.receive()
+        except TimeoutError:
+            await socket.close(1008, "nothing was said for too long")
+            return
+        if frame["type"] == "websocket.disconnect":
+            return
+        patience = None
+        if (wait := socket.rate.wait()) > 0:  # what comes faster is read later; the rest waits in the network
+            await asyncio.sleep(wait)
+        try:
+            text = frame.get("text")
+            if text is None:
+                raise InputError("the message is no text")
+            message = messages.read(text, kinds)
+            part = handlers.get(message.type)  # pyright: ignore[reportAttributeAccessIssue]
+            await (socket.handle(message) if part is None else part.handle(socket, message))
+        except UnknownEpisode as error:
+            await socket.send(Error(reason=str(error), kind="unknown", episode=message.episode))  # pyright: ignore
+        except InputError as error:
+            await socket.send(Error(reason=str(error)))
+        except Exception:
+            _log.exception("a message could not be answered")
+            await socket.send(Error(reason="the server could not do that; what was kept is safe", kind="failed"))
+
+
+# ---- Pages.
+
+
+def page(name: str, request: Request, **filled: str) -> Response:
+    """A page of `PAGES`, with a cookie for who has none.
+
+    :param filled: texts for places {{name}} in it.
+    """
+    response = HTMLResponse(filled_page(name, filled), headers={"Cache-Control": "no-store"})
+    if security.cookie_of(request.headers) is None:
+        security.set_cookie(response, security.new_secret(), secure=request.url.scheme == "https")
+    return response
+
+
+def filled_page(name: str, filled: Mapping[str, str]) -> str:
+    """The text of a page, with texts put into its places {{name}}, as HTML."""
+    text = (PAGES / name).read_text(encoding="utf-8")
+    for place, value in filled.items():
+        text = text.replace("{{" + place + "}}", html.escape(value))
+    return text
+
+
+def error_page(status: int, title: str, reason: str, as_html: bool) -> Response:
+    """The answer to a request that is refused: a page for people, a line for programs."""
+    if not as_html:
+        return PlainTextResponse(f"{title}: {reason}\n", status)
+    return HTMLResponse(filled_page("error.html", {"status": str(status), "title": title, "reason": reason}), status)
+
+
+_TITLES = {404: ("Not found", "there is no such page here"), 405: ("Not allowed", "this address takes no such request")}
+
+
+def _told(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    title, reason = _TITLES.get(error.status_code, ("Refused", ""))
+    if error.detail and error.status_code not in _TITLES:
+        reason = error.detail
+    return error_page(error.status_code, title, reason, "text/html" in request.headers.get("accept", ""))
+
+
+def _failed(request: Request, _: Exception) -> Response:
+    reason = "the server failed at this; what was kept is safe. Try it again, and tell its owner"
+    return error_page(500, "Failed", reason, "text/html" in request.headers.get("accept", ""))
+
+
+def known_world(name: str) -> worlds.World:
+    """The world of an address; 404 where there is none."""
+    found = worlds.known().get(name)
+    if found is None:
+        raise HTTPException(404)
+    return found
+
+
+@cache
+def files_of(folder: Path) -> StaticFiles:
+    """The files of a folder, and none outside it."""
+    return StaticFiles(directory=folder)
+
+
+# ---- Worlds and runs as data.
+
+
+def described_worlds() -> list[dict[str, Any]]:
+    """The worlds that can be played; one whose view cannot be imported spoils no other."""
+    found = []
+    for world in worlds.known().values():
+        try:
+            found.append(describe(world))
+        except Exception:
+            _log.exception("the world %s cannot be shown", world.name)
+    return found
+
+
+def describe(world: worlds.World) -> dict[str, Any]:
+    """A world as the home lists it."""
+    view = view_of(world)
+    at, folder = f"/views/{world.name}", view.folder
+    drawn = f"/pictures/{world.name}.png"
+
+    def picture(name: str) -> str:
+        return f"{at}/{name}" if folder is not None and (folder / name).is_file() else drawn
+
+    return {
+        "name": world.name,
+        "title": world.title,
+        "about": world.about,
+        "source": world.source,
+        "environments": [environment.id for environment in world.environments],
+        "view": f"{at}/view.js" if folder is not None and (folder / "view.js").is_file() else None,
+        "pictures": {"light": picture("picture.png"), "dark": picture("picture-dark.png")},
+        "live": view.live is not None,
+    }
+
+
+@cache
+def picture_of(world: str) -> bytes:
+    """A picture of a world's first episode, PNG."""
+    from PIL import Image
+
+    entry = worlds.find(world)
+    first = entry.environments[0]
+    env = entry.load(first.single, "environment")(render_mode="rgb_array", **first.small)
+    env.reset(seed=0)
+    picture = Image.fromarray(env.render())
+    picture.thumbnail((640, 480))
+    buffer = io.BytesIO()
+    picture.save(buffer, "png")
+    return buffer.getvalue()
+
+
+MOST_RUNS = 1000
+
+
+def runs_in(folder: Path) -> list[dict[str, Any]]:
+    """The runs in a folder and its folders, newest first; a file that is no run's is left out."""
+    found = []
+    for config in [*folder.glob("config.json"), *folder.glob("*/config.json"), *folder.glob("*/*/config.json")]:
+        try:
+            world = parse_json(config.read_text(encoding="utf-8"))["world"]
+            changed = config.stat().st_mtime
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        if world in worlds.known():
+            state = "done" if (config.parent / "final.json").is_file() else "going"
+            name = config.parent.relative_to(folder).as_posix()
+            found.append({"name": name, "world": world, "state": state, "changed": changed})
+    return sorted(found, key=lambda run: -run["changed"])[:MOST_RUNS]

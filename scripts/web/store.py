@@ -1,0 +1,227 @@
+"""What people did, in a database: SQLite in a folder, or a PostgreSQL server.
+
+One thread writes. It puts everything that waits into one transaction and tells those who wait after the commit, so that
+what was acknowledged is on the disk, however many players there are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gumption.data import InputError
+from gumption.data.errors import extra
+from gumption.data.writing import check_writable, claim, release
+
+with extra("web", "the web home"):
+    import sqlalchemy as sql
+    from sqlalchemy import event
+    from sqlalchemy.exc import SQLAlchemyError
+
+DATABASE = "home.sqlite"  # in the folder
+_TABLES = sql.MetaData()
+_ID = sql.String(32)
+
+#: A person who plays or takes part in a study (its name; "" without one). `key` is the sha256 of the cookie, `place`
+#: the how-manieth participant of the study, `given` what a recruiting service told; times are seconds since 1970.
+people = sql.Table(
+    "people", _TABLES,
+    sql.Column("id", _ID, primary_key=True),
+    sql.Column("study", sql.Text, nullable=False, default=""),
+    sql.Column("place", sql.Integer),
+    sql.Column("key", sql.String(64), index=True),
+    sql.Column("name", sql.Text),
+    sql.Column("given", sql.JSON),
+    sql.Column("condition", sql.JSON),
+    sql.Column("began", sql.Double, nullable=False),
+    sql.Column("seen", sql.Double, nullable=False),
+    sql.Column("state", sql.String(16), nullable=False, default="going"),
+    sql.Column("stage", sql.Integer, nullable=False, default=0),
+)  # fmt: skip
+#: An episode; `stage` is that of a study, from 1 on; `result` is there when it has ended.
+episodes = sql.Table(
+    "episodes", _TABLES,
+    sql.Column("id", _ID, primary_key=True),
+    sql.Column("person", _ID, nullable=False, index=True),
+    sql.Column("stage", sql.Integer, nullable=False, default=0),
+    sql.Column("world", sql.Text, nullable=False),
+    sql.Column("settings", sql.JSON, nullable=False),
+    sql.Column("seed", sql.BigInteger, nullable=False),
+    sql.Column("began", sql.Double, nullable=False),
+    sql.Column("ended", sql.Double),
+    sql.Column("result", sql.JSON),
+)  # fmt: skip
+#: The actions of an episode, from 1 on. `step`: the physics step in real time; `at`: the player's clock in ms since
+#: 1970; `received`: the server's in seconds.
+actions = sql.Table(
+    "actions", _TABLES,
+    sql.Column("episode", _ID, primary_key=True),
+    sql.Column("number", sql.Integer, primary_key=True, autoincrement=False),
+    sql.Column("action", sql.JSON, nullable=False),
+    sql.Column("step", sql.BigInteger),
+    sql.Column("at", sql.Double, nullable=False),
+    sql.Column("received", sql.Double, nullable=False),
+)  # fmt: skip
+#: Answers to a study's questions.
+answers = sql.Table(
+    "answers", _TABLES,
+    sql.Column("person", _ID, primary_key=True),
+    sql.Column("stage", sql.Integer, primary_key=True, autoincrement=False),
+    sql.Column("name", sql.String(100), primary_key=True),
+    sql.Column("value", sql.JSON, nullable=False),
+    sql.Column("at", sql.Double, nullable=False),
+    sql.Column("received", sql.Double, nullable=False),
+)  # fmt: skip
+
+
+class _Write(NamedTuple):
+    statements: Sequence[Any]
+    kept: Future[None]
+
+
+class Store:
+    """The database, with the one thread that writes.
+
+    :ivar place: the folder, or the address without its password.
+    """
+
+    def __init__(self, place: str | Path) -> None:
+        """:param place: a folder, made where it is missing, or "postgresql+psycopg://USER@HOST/DATABASE".
+        :raises InputError: it cannot be written, is no database of this kind, or another server uses it.
+        """
+        self._engine = _postgresql(str(place)) if "://" in str(place) else _sqlite(Path(place))
+        self.place = self._engine.url.render_as_string() if "://" in str(place) else str(place)
+        self._queue: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
+        try:
+            self._let_go = _keep_others_away(self._engine, place)
+            _TABLES.create_all(self._engine)
+        except SQLAlchemyError as error:
+            self._engine.dispose()
+            raise InputError(f"{self.place}: cannot be used as a database ({_reason(error)})") from None
+        self._writer = threading.Thread(target=self._write_all, name="store", daemon=True)
+        self._writer.start()
+
+    def queue(self, *statements: Any) -> Future[None]:
+        """Let these be executed in one transaction, after those that were queued before; done after the commit.
+
+        The future raises what the database did.
+        """
+        kept: Future[None] = Future()
+        self._queue.put(_Write(statements, kept))
+        return kept
+
+    async def write(self, *statements: Any) -> None:
+        """As `queue`; returns after the commit."""
+        await asyncio.wrap_future(self.queue(*statements))
+
+    def read(self, statement: Any) -> list[Any]:
+        """The rows of a query; they see what was committed."""
+        with self._engine.connect() as connection:
+            return list(connection.execute(statement))
+
+    async def rows(self, statement: Any) -> list[Any]:
+        """As `read`, in a thread of its own."""
+        return await asyncio.to_thread(self.read, statement)
+
+    async def forget(self, person: str, *then: Any) -> None:
+        """Delete a person and all rows of theirs.
+
+        :param then: statements that are executed in the same transaction.
+        """
+        mine = sql.select(episodes.c.id).where(episodes.c.person == person).scalar_subquery()
+        await self.write(
+            sql.delete(actions).where(actions.c.episode.in_(mine)),
+            sql.delete(episodes).where(episodes.c.person == person),
+            sql.delete(answers).where(answers.c.person == person),
+            sql.delete(people).where(people.c.id == person),
+            *then,
+        )
+        if self._engine.dialect.name == "sqlite":  # its log of changes holds what was deleted until then
+            await self.rows(sql.text("PRAGMA wal_checkpoint(TRUNCATE)"))
+
+    def close(self) -> None:
+        """Write what waits, and let go of the database."""
+        if self._writer.is_alive():
+            self._queue.put(None)
+            self._writer.join()
+        self._let_go()
+        self._engine.dispose()
+
+    # ---- the thread
+
+    def _write_all(self) -> None:
+        over = False
+        while not over:
+            waiting = [self._queue.get()]
+            while not self._queue.empty():
+                waiting.append(self._queue.get())
+            over = None in waiting
+            writes = [one for one in waiting if one is not None]
+            if not self._commit(writes) and len(writes) > 1:  # one bad write spoils none of the others
+                for one in writes:
+                    self._commit([one])
+
+    def _commit(self, writes: Sequence[_Write]) -> bool:
+        """Whether the writes were committed in one transaction; a single one that was not is told so."""
+        try:
+            with self._engine.begin() as connection:
+                for one in writes:
+                    for statement in one.statements:
+                        connection.execute(statement)
+        except Exception as error:  # whatever it is, the one who waits has to hear of it
+            if len(writes) == 1:
+                writes[0].kept.set_exception(error)
+            return False
+        for one in writes:
+            one.kept.set_result(None)
+        return True
+
+
+def _sqlite(folder: Path) -> sql.Engine:
+    check_writable(folder)
+    if folder.is_file():
+        raise InputError(f"{folder}: is a file; name a folder for what people do")
+    folder.mkdir(parents=True, exist_ok=True)
+    engine = sql.create_engine(f"sqlite:///{folder / DATABASE}", connect_args={"timeout": 10})
+
+    @event.listens_for(engine, "connect")
+    def _(connection: Any, _record: Any) -> None:
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "foreign_keys=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    return engine
+
+
+def _postgresql(address: str) -> sql.Engine:
+    try:
+        url = sql.make_url(address)
+        if url.get_backend_name() != "postgresql":
+            raise InputError(f"{address}: no such database is served; give a folder, or postgresql+psycopg://HOST/NAME")
+        with extra("web", "a PostgreSQL database"):
+            return sql.create_engine(url, pool_pre_ping=True)
+    except SQLAlchemyError as error:
+        raise InputError(f"{address}: no address of a database ({_reason(error)})") from None
+
+
+def _reason(error: Exception) -> str:
+    return str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+
+
+def _keep_others_away(engine: sql.Engine, place: str | Path) -> Callable[[], None]:
+    """Keep a second server from the database, which would hold the same episode in another state; until the returned
+    function is called."""
+    if engine.dialect.name == "sqlite":
+        claim(Path(place))
+        return partial(release, Path(place))
+    connection = engine.connect()
+    if not connection.scalar(sql.text("SELECT pg_try_advisory_lock(71756)")):
+        connection.close()
+        raise InputError(f"{place}: another server uses it; stop that one, or give another --data")
+    connection.commit()
+    return connection.close

@@ -1,0 +1,163 @@
+"""What a world brings to the web home, and the view of worlds that bring nothing."""
+
+from __future__ import annotations
+
+import base64
+import inspect
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+
+from gumption.data import InputError
+from gumption.data.reading import parse_json
+from gumption.data.settings import check, checkable, shown, unknown
+from gumption.scripts.play import Numbers, begin_episode, candidates, open_actions, parse_action
+
+if TYPE_CHECKING:
+    from .live import Live
+
+LISTED = 200  # choices that a page lists; where there are more, they are typed
+LONGEST = 1000  # characters of what is typed
+
+
+@dataclass(frozen=True)
+class View:
+    """What a world brings to the web home.
+
+    :ivar begin: settings by keyword, and seed -> (env, text face) of an episode.
+    :ivar drawing: env -> plain JSON that the page draws, {"kind": "words" | "grid" | "text" | "pixels" | one of the
+        view's own, ...}; nothing that is hidden from the player is in it.
+    :ivar parse: (action as JSON, env) -> action; InputError for what is none, or a closed one.
+    :ivar choices: env -> the open choices, at most `LISTED`, as {"action": JSON, "label": text}; [] where they are not
+        listed.
+    :ivar folder: has view.js, which draws drawings of the view's own.
+    :ivar live: of worlds that run in real time; None for those that stand still between actions.
+    :ivar text: whether the text face tells the state beside the drawing, for those who cannot see that.
+    :ivar action: how the player acts: by "choices", by what is "typed", or the "own" way of view.js.
+    """
+
+    begin: Callable[..., tuple[Any, Any]]
+    drawing: Callable[[Any], dict[str, Any]]
+    parse: Callable[[Any, Any], Any]
+    choices: Callable[[Any], list[dict[str, Any]]]
+    folder: Path | None = None
+    live: Live | None = None
+    text: bool = False
+    action: str | None = None
+
+
+def view_of(world: Any) -> View:
+    """The view that the world offers, or the general one."""
+    own = world.get("web")
+    return general_view(world) if own is None else own
+
+
+def general_view(world: Any) -> View:
+    """The view of a world by its text face and the names of its actions; it draws what its environments render."""
+    face = world.get("text")
+
+    def begin(*, env: str = world.environments[0].id, seed: int = 0, **settings: Any) -> tuple[Any, Any]:
+        return begin_episode(world, env, seed, **settings)
+
+    return View(world.get("begin") or begin, partial(drawn, face), partial(parsed, face), partial(listed, face))
+
+
+def drawn(face: Any, env: Any) -> dict[str, Any]:
+    """The text of an environment, by its text face where there is one; a picture where it renders no text."""
+    if face is not None:
+        return {"kind": "text", "text": face.observe(env)}
+    if env.render_mode == "ansi":
+        return {"kind": "text", "text": env.render()}
+    return {"kind": "pixels", **as_png(env.render())}
+
+
+def as_png(picture: Any) -> dict[str, Any]:
+    """A picture (H, W, 3) uint8 in the form of a drawing."""
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.fromarray(picture).save(buffer, "png")
+    height, width = picture.shape[:2]
+    return {"png": base64.b64encode(buffer.getvalue()).decode(), "width": width, "height": height, "alt": ""}
+
+
+def listed(face: Any, env: Any) -> list[dict[str, Any]]:
+    """The open choices of an environment without a text face."""
+    names = None if face is not None else candidates(env)
+    if names is None or len(names) > LISTED:
+        return []
+    mask = open_actions(env)
+    return [{"action": a, "label": name} for a, name in enumerate(names) if mask is None or mask[a]]
+
+
+def parsed(face: Any, action: Any, env: Any) -> Any:
+    """The action that JSON stands for: a text as it is typed, the number of a choice, or the numbers of a vector.
+
+    :raises InputError: it is none, or a closed one.
+    """
+    if isinstance(action, str):
+        if len(action) > LONGEST:
+            raise InputError(f"that is longer than {LONGEST} characters")
+        return (face or Numbers()).parse(action, env)
+    if type(action) is int:
+        return parse_action(str(action), env, candidates(env), open_actions(env))
+    if isinstance(action, list) and all(type(each) in (int, float) for each in action):
+        return parse_action(" ".join(map(str, action)), env, None, None)
+    raise InputError(f"the action is {shown(action)}; it is a text, a number or a list of numbers")
+
+
+# ---- Settings that come from a page.
+
+
+def read_settings(begin: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of an episode from a page, where they may be texts, by the annotations of a `begin`.
+
+    No text may name a file or a module, since the server would read it.
+
+    :raises InputError: a setting that there is not, or a value that is none of it.
+    """
+    parameters = inspect.signature(begin, eval_str=True).parameters
+    known = [name for name, one in parameters.items() if one.kind is not one.VAR_KEYWORD and name != "seed"]
+    free = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    read = {}
+    for name, value in given.items():
+        if name == "seed" or not (name in known or free):
+            raise InputError(unknown("the world", name, known))
+        hint = parameters[name].annotation if name in known else Any
+        if isinstance(value, str) and not _takes(str, hint):
+            value = True if value == "" and _takes(bool, hint) else _as_json(value)
+        if isinstance(value, str):
+            _refuse_places(name, value)
+        elif isinstance(value, dict | list) or (type(value) in (int, float) and not abs(value) <= MOST):
+            raise InputError(f"{name} is {shown(value)}; from a page it is a text, a switch or a number up to {MOST}")
+        read[name] = check(name, value, hint) if checkable(hint) else value
+    return read
+
+
+MOST = 1000  # a page asks for no world that fills the memory
+
+
+def _takes(kind: type, hint: Any) -> bool:
+    if get_origin(hint) is Annotated:
+        return _takes(kind, get_args(hint)[0])
+    return hint is kind or kind in get_args(hint)
+
+
+def _as_json(text: str) -> Any:
+    try:
+        return parse_json(text)
+    except ValueError:
+        return text
+
+
+def _refuse_places(name: str, value: str) -> None:
+    plain = len(value) <= 100 and all(each.isascii() and (each.isalnum() or each in "_-/., ") for each in value)
+    parts = [part.strip() for part in value.split(",")]
+    if not plain or any(part.startswith("/") or ".." in part or (part and Path(part).exists()) for part in parts):
+        raise InputError(
+            f"{name} is {shown(value)}; from a page it is a name, of letters, digits and _ - / . with commas between, "
+            "and no file"
+        )

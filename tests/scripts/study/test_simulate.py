@@ -1,0 +1,171 @@
+"""Simulated participants over real sockets: whatever happens to their connections, each has a complete row, and each
+action is there once."""
+
+import asyncio
+import csv
+import io
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gumption.data import InputError
+from gumption.scripts.study import commands
+from gumption.scripts.study.design import design
+from gumption.scripts.study.export import files
+from gumption.scripts.study.files import read
+from gumption.scripts.study.gathered import gathered
+from gumption.scripts.study.links import Secret
+from gumption.scripts.study.players import played, player_of
+from gumption.scripts.study.report import make, markdown, write
+from gumption.scripts.study.simulate import simulate
+from tests.scripts.study.served import GUMPTION, in_process, write_study
+from tests.scripts.study.studies import study
+from tests.scripts.study.test_study_export import gathered as made_up
+from tests.scripts.study.test_study_export import person
+
+
+def check_rows(content: dict[str, str], players: int, actions: int) -> dict[str, list[dict[str, str]]]:
+    """The tables of an export of the small study, each participant of which is done, and each action there once."""
+    found = {
+        name: list(csv.DictReader(io.StringIO(content[f"{name}.csv"], newline="")))
+        for name in ("participants", "episodes", "actions")
+    }
+    people = found["participants"]
+    assert len(people) == players
+    assert {row["state"] for row in people} == {"done"}
+    assert all(row["stage"] == row["stages"] and row["hard"] for row in people)
+    assert len(found["episodes"]) == 5 * players
+    assert {row["actions"] for row in found["episodes"]} == {"2"}
+    keys = [(row["participant"], row["stage"], row["number"]) for row in found["actions"]]
+    assert len(keys) == len(set(keys)) == actions == 10 * players
+    assert abs(sum(row["distractors"] == "one" for row in people) - players / 2) <= 0.5
+    return found
+
+
+def simulated(folder: Path, players: int, sign_in: str = "name") -> dict[str, list[dict[str, str]]]:
+    file = write_study(folder, sign_in=sign_in)
+    with in_process(file, folder / "data", links=players if sign_in == "link" else 0) as server:
+        identities = [{"token": link} for link in server.links] or None
+        report = asyncio.run(
+            simulate(read(file), f"http://{server.address}", players, "oracle", chaos=True, identities=identities)
+        )
+    assert (report.done, len(set(report.codes))) == (players, players)
+    assert report.mishaps > players
+    everyone = gathered(read(file), folder / "data")
+    return check_rows(files(read(file), everyone, Secret.of(folder / "data")), players, report.actions)
+
+
+def test_ten_players_with_chaos_leave_complete_rows(tmp_path: Path) -> None:
+    found = simulated(tmp_path, 10)
+    assert {row["success"] for row in found["episodes"]} == {"true"}
+    assert found["participants"][0]["name"].startswith("'=player")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sign_in", ["name", "link"])
+def test_two_hundred_players_with_chaos_leave_complete_rows(sign_in: str, tmp_path: Path) -> None:
+    simulated(tmp_path, 200, sign_in)
+
+
+@pytest.mark.slow
+def test_the_commands_from_the_simulation_to_the_report(tmp_path: Path) -> None:
+    def run(*command: str) -> str:
+        done = subprocess.run([*GUMPTION, *command], capture_output=True, text=True, check=False, timeout=500)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    file, data = str(write_study(tmp_path)), str(tmp_path / "data")
+    figures = json.loads(run("simulate", file, "--players", "4", "--chaos", "--data", data, "--json"))
+    assert figures["done"] == 4
+    run("export", file, "--data", data, "--out", str(tmp_path / "out"))
+    content = {path.name: path.read_bytes().decode() for path in (tmp_path / "out").iterdir()}
+    check_rows(content, 4, figures["actions"])
+    assert "| test, distractors one | random | 2 | 4 |" in run(
+        "report", file, "--data", data, "--out", str(tmp_path / "report")
+    )
+
+
+# ---- The report
+
+
+def test_the_report_has_people_beside_agents_and_published_figures(tmp_path: Path) -> None:
+    published = [{"label": "people in the paper", "block": "test", "success": 0.6, "source": "a paper, figure 1"}]
+    one = study(published=published)
+    everyone = made_up((person(0), 11), (person(1), 11), (person(2), 11), (person(3), 7))
+    figures = make(one, everyone)
+    rows = {(row["who"], row["cell"]): row for row in figures["rows"]}
+    # In the made-up data stages with odd numbers are solved: 5 of the training, 9 of the test.
+    assert rows["people", "training, distractors one"]["success"][0] == 0.5
+    assert rows["people", "test, distractors one"]["success"][0] == 0.5
+    assert rows["people", "test, distractors one"]["seconds"][0] == 4.0
+    for level in ("one", "three"):
+        assert rows["oracle", f"test, distractors {level}"]["success"][0] == 1.0
+        assert rows["random", f"test, distractors {level}"]["success"][0] < 0.9
+        assert rows["people in the paper", f"test, distractors {level}"]["success"] == [0.6, None, None]
+    counts = {cell: row["participants"] for (who, cell), row in rows.items() if who == "people"}
+    assert sum(counts.values()) == 4 + 3
+    assert not any("practice" in cell for cell in counts)
+    assert {row["question"]: row["answers"] for row in figures["answers"]} == {"hard": 3, "how": 3}
+    table = markdown(figures)
+    assert "people in the paper (a paper, figure 1) |  |  | 60.0% |" in table
+    assert write(tmp_path / "report", one, figures) == table
+    names = {path.name for path in (tmp_path / "report").iterdir()}
+    plots = {f"{name}.{kind}" for name in ("success", "actions", "seconds") for kind in ("png", "svg")}
+    assert names == plots | {"report.json", "table.md"}
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(InputError, match="holds other files than a report"):
+        write(tmp_path, one, figures)
+
+
+def test_a_report_and_an_export_without_data_are_refused(tmp_path: Path) -> None:
+    file = str(write_study(tmp_path))
+    for command in (commands.report, commands.export):
+        with pytest.raises(InputError, match="holds no data of a study"):
+            command(file, data=str(tmp_path / "none"), out=tmp_path / "out")
+    with pytest.raises(InputError, match="nobody has ended a task that counts"):
+        make(study(), made_up((person(0), 2)))
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "home.sqlite").write_bytes(b"no database" * 100)
+    with pytest.raises(InputError, match="cannot be read as a database"):
+        gathered(study(), tmp_path / "data")
+
+
+# ---- What cannot be played
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"policy": "best"}, "--policy is 'best'; it can be random, oracle, or run:FOLDER"),
+        ({"url": "http://127.0.0.1:9"}, "http://127.0.0.1:9: cannot be reached"),
+        ({"url": "http://127.0.0.1:9", "data": Path("x")}, "give one of them"),
+    ],
+)
+def test_what_cannot_be_simulated_is_refused(options: dict, told: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=told):
+        commands.simulate(str(write_study(tmp_path)), players=1, **options)
+
+
+def test_players_of_links_need_them(tmp_path: Path) -> None:
+    file, url = str(write_study(tmp_path, sign_in="link")), "http://127.0.0.1:9"
+    with pytest.raises(InputError, match="--links is missing"):
+        commands.simulate(file, url=url)
+    with pytest.raises(InputError, match="cannot be read"):
+        commands.simulate(file, url=url, links=tmp_path / "none.csv")
+    (tmp_path / "links.csv").write_text("1,invited-1-x\n")
+    with pytest.raises(InputError, match="--players is 10; there are 1 links"):
+        commands.simulate(file, url=url, links=tmp_path / "links.csv")
+
+
+def test_players_play_the_tasks_of_participants() -> None:
+    own = [task for part in design(study(), 0).blocks for task in part.tasks]
+    assert all(played("oracle", task) == {"success": True, "actions": 2} for task in own)
+    tasks = [task for place in range(12) for part in design(study(), place).blocks for task in part.tasks]
+    share = sum(played("random", task)["success"] for task in tasks) / len(tasks)
+    assert 0.03 < share < 0.4
+    with pytest.raises(InputError, match="offers no oracle"):
+        player_of("oracle", "segar")
+    with pytest.raises(InputError, match="--policy is 'x'"):
+        player_of("x", "segar")
