@@ -41,7 +41,7 @@ docs: $(VENV)/installed-docs
 	$(BIN)/python -m gumption.scripts.docs
 
 $(VENV)/installed: $(BIN)/python pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet -c constraints.txt -e .
+	$(BIN)/pip install --quiet -c constraints.txt -e ".[web]"
 	touch $@
 
 $(VENV)/installed-dev: $(BIN)/python pyproject.toml constraints.txt

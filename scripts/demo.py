@@ -52,7 +52,10 @@ def demo(
     train_agents(console, experiment, common, seeds, workers, out)
     show_results(console, experiment, out)
     show_episode(console, out, common)
-    console.print(f"\nDone in {perf_counter() - started:.0f} s. `gumption --help` lists what else there is.")
+    console.print(
+        f"\nDone in {perf_counter() - started:.0f} s. Play the worlds yourself in a browser: `gumption serve`. "
+        "`gumption --help` lists what else there is."
+    )
 
 
 def settings(recipe_book: str, quick: bool) -> tuple[Any, dict[str, Any]]:

@@ -203,7 +203,7 @@ def _postgresql(address: str) -> sql.Engine:
         url = sql.make_url(address)
         if url.get_backend_name() != "postgresql":
             raise InputError(f"{address}: no such database is served; give a folder, or postgresql+psycopg://HOST/NAME")
-        with extra("web", "a PostgreSQL database"):
+        with extra("postgresql", "a PostgreSQL database"):
             return sql.create_engine(url, pool_pre_ping=True)
     except SQLAlchemyError as error:
         raise InputError(f"{address}: no address of a database ({_reason(error)})") from None
