@@ -69,7 +69,9 @@ def begin(
         known = [] if family is None else [family.lower(), *(one.name for one in designed(family))]
         if task not in known:
             families = ", ".join(name.lower() for name in FAMILIES)
-            raise InputError(f"there is no task {shown(task)} here; there are fishing/0 to fishing/9, and of {families}")
+            raise InputError(
+                f"there is no task {shown(task)} here; there are fishing/0 to fishing/9, and of {families}"
+            )
     env = RealTimeEnv(debug, task=task, laws=laws, names=names)
     env.batch.episodes = []  # keeps the episode
     env.reset(seed=seed)
