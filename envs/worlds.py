@@ -43,7 +43,7 @@ OFFERS = {
     "evaluate_policy": "evaluate_policy(policy, ...) -> figures of a function of a person's own, as `evaluate`",
     "text": "the world in words: rules(env), observe(env), parse(typed, env) -> what to do, told(info, over)",
     "begin": "begin(...) -> (env, text face), an episode for `gumption play WORLD`; its parameters are options",
-    "study": "begin(...) -> (env, text face), a task of a study, where it is begun otherwise than in play",
+    "study": "begin(...) -> (env, text face), a task of a study; `goal(env)` of the face, if any, tells the goal alone",
     "study_report": "report(tasks) -> (figures, lines of Markdown): what a study's report says beside success and time",
     "oracle": "oracle(batch, first) -> actions: a player that is told the solution of each task",
     "play": "the command `gumption play WORLD`, where it is more than an episode",

@@ -16,11 +16,20 @@ from gumption.data import InputError
 from gumption.data.settings import Seed, checked
 from gumption.envs.probsol.library import designed, family_of, find_tasks
 from gumption.envs.probsol.tasks import Task
+from gumption.envs.probsol.text import goal_text
 
 from .web import RealTimeEnv, WebFace
 
 #: The question whose answer is the strategy that a participant means to follow.
 PLAN = "plan"
+
+
+class StudyFace(WebFace):
+    """As on the web, with the goal alone for those who plan before they see the table."""
+
+    def goal(self, env: Any) -> str:
+        """The goal and its limits in words."""
+        return goal_text(env.batch.task())
 
 
 @checked
@@ -30,7 +39,7 @@ def begin(
     constraint: Literal["none", "relaxed", "critical"] = "none",
     names: Literal["real", "anonymous", "shuffled"] = "real",
     seed: Seed = 0,
-) -> tuple[RealTimeEnv, WebFace]:
+) -> tuple[RealTimeEnv, StudyFace]:
     """A task of the study, with one trial; a limit that is passed is measured, and play goes on.
 
     :param task: Name of a designed task, or of a certified one: fishing/seed-4.
@@ -41,7 +50,7 @@ def begin(
     env = RealTimeEnv(False, task=limited(task, constraint), names=names, trial_number=1, on_violation="go_on")
     env.batch.episodes = []  # keeps the episode
     env.reset(seed=seed)
-    return env, WebFace()
+    return env, StudyFace()
 
 
 @cache
