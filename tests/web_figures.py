@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gumption.data.writing import whole_file
-from gumption.envs import worlds
 
 from .scripts.web.browser import NARROW, WIDE, Visitor, chromium
 from .scripts.web.homes import served
@@ -31,10 +30,9 @@ SHOWN = {
     "wordcraft": ("seed=7", 560, "#drawing"),
     "halma": ("seed=43", 500, ".halma-panel"),
     "gradual": ("tasks=micro5.1,micro5.2&seed=1", 430, ".stream-screen"),
-    "segar": ("seed=22", 890, ".pull-table"),
-    "probsol": ("seed=1", 1200, "#table"),
+    "segar": ("seed=53", 890, ".pull-table"),
+    "probsol": ("task=fishing/7&seed=1", 1200, "#table"),
 }
-OTHERS = ("seed=1", 560, "#drawing")
 
 
 def choose_card(page: "Page") -> None:
@@ -68,15 +66,39 @@ def _right_answer(page: "Page") -> str:
     return env.batch.batch.life(0).solution.answer
 
 
+def hold_magnet(page: "Page") -> None:
+    """Put two magnets side by side, and hold one that draws another out of the dark."""
+    page.locator("#table").focus()
+    for disc, column, row, last in ((0, 34, 17, "Enter"), (5, 30, 22, "Enter"), (7, 18, 21, "h")):
+        keys = [*("bn" if disc else "n"), *"n" * disc, "g"]
+        keys += ["Shift+ArrowRight", "Shift+ArrowUp"] * 10  # to the right upper corner, out of the side bar too
+        for key, far in (("ArrowLeft", 39 - column), ("ArrowDown", row)):
+            keys += [f"Shift+{key}"] * (far // 5) + [key] * (far % 5)
+        for key in [*keys, last]:
+            page.keyboard.press(key)
+        page.locator("#state[data-state=saved]").wait_for()
+        page.wait_for_timeout(300)
+    page.keyboard.press("l")
+    page.get_by_text("at rest", exact=True).wait_for()
+    page.evaluate("document.activeElement.blur()")
+    page.evaluate("scrollTo(0, 0)")
+
+
 #: What is done before the picture is taken.
-DONE: dict[str, Callable[["Page"], None]] = {"wordcraft": choose_card, "halma": put_together, "gradual": answer}
+DONE: dict[str, Callable[["Page"], None]] = {
+    "wordcraft": choose_card,
+    "halma": put_together,
+    "gradual": answer,
+    "probsol": hold_magnet,
+}
 
 
 def picture(page: "Page", world: str, address: str) -> "Page":
     """The page of a world, as it is pictured."""
-    page.goto(f"http://{address}/play/{world}?{SHOWN.get(world, OTHERS)[0]}")
+    page.goto(f"http://{address}/play/{world}?{SHOWN[world][0]}")
     page.wait_for_selector("#player:not([aria-busy])", timeout=120_000)
-    DONE.get(world, lambda _: None)(page)
+    if world in DONE:
+        DONE[world](page)
     page.mouse.move(0, 0)
     page.wait_for_timeout(300)
     return page
@@ -113,8 +135,8 @@ def _few_colours(image: "Image") -> "Image":
 def draw_worlds(browser: "Browser", address: str) -> None:
     """The picture of each world on the home page, in both schemes."""
     for scheme in SCHEMES:
-        for world in worlds.WORLDS:
-            _, width, top = SHOWN.get(world, OTHERS)
+        for world in SHOWN:
+            _, width, top = SHOWN[world]
             window = {"width": width, "height": 900}
             visitor = Visitor(browser, address, viewport=window, color_scheme=scheme, device_scale_factor=2)
             page = picture(visitor.page(), world, address)
@@ -138,7 +160,7 @@ def draw_pages(browser: "Browser", address: str) -> None:
         page.wait_for_load_state("networkidle")
         save(page.screenshot(full_page=True), FIGURES / f"web-home-{scheme}.png")
         visitor.leave()
-    for number, world in enumerate(worlds.WORLDS):
+    for number, world in enumerate(SHOWN):
         visitor = Visitor(browser, address, viewport=WIDE, color_scheme=SCHEMES[number % 2])
         page = picture(visitor.page(), world, address)
         save(page.screenshot(), FIGURES / f"web-{world}.png")

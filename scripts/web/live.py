@@ -152,8 +152,9 @@ class Clock:
         self._news.set()
 
     async def frames(self) -> AsyncIterator[dict[str, Any]]:
-        """The newest frame each time that there is one, until the episode is over or the clock stops. Whoever is slow to
-        take one misses those in between.
+        """The newest frame each time that there is one, until the episode is over or the clock stops.
+
+        Whoever is slow to take one misses those in between.
 
         :raises Exception: whatever the world raised while time passed.
         """

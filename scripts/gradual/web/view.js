@@ -31,7 +31,6 @@ class Terminal {
     element.replaceChildren(this.task, this.screen, this.heard, this.form);
     this.#watch = new ResizeObserver(() => this.#view && this.#draw());
     this.#watch.observe(this.screen);
-    this.input.focus({ preventScroll: true });
   }
 
   close() {
@@ -46,6 +45,7 @@ class Terminal {
       make("span", { class: "number" }, `${drawing.right} of ${drawing.questions} answers right`),
     );
     this.form.hidden = view.over;
+    if (!before) this.input.focus({ preventScroll: true });
     if (before) this.heard.textContent = `${rewardInWords(drawing.rewards)}. In: ${drawing.sent.slice(-64)}`;
     this.#draw();
   }

@@ -4,7 +4,7 @@
 import { make } from "./elements.js";
 
 const DRAWN = {
-  text: ({ text }) => make("pre", { class: "drawn", tabindex: "0", role: "img", "aria-label": text }, text),
+  text: ({ text }) => make("pre", { class: "drawn", tabindex: "0", role: "region", "aria-label": "The state in words" }, text),
 
   pixels: ({ png, width, height, alt }) =>
     make("img", { class: "drawn drawn-pixels", src: `data:image/png;base64,${png}`, width, height, alt: alt ?? "" }),

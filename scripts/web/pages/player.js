@@ -1,5 +1,7 @@
 // The playing area of one episode: the drawing, the choices as buttons with number keys, a line to type where actions
 // are typed, what was told, steps and reward, the state of the connection, and the end.
+//
+// A world's view.js may say `tells: true` in what its `mount` gives: it writes what was told into its drawing itself.
 
 import { draw } from "./drawing.js";
 import { isShortcut, make, plural } from "./elements.js";
@@ -11,19 +13,24 @@ const STATES = {
   taken: () => "Played in another window",
 };
 const PATIENCE = 400; // ms until "sending" is said; most actions are saved by then
+const OPENING = 1_500; // ms until it is said that the world takes a while
 
 export class Player {
   #session;
+  #element;
   #view = null; // the world's own
   #ends = [];
   #timer = 0;
   #parts;
+  #ready; // a promise of the world's view
 
   // view: the address of the world's view.js, or null for a world without one. rules: whether its rules are shown.
   constructor(element, session, { view = null, rules = true } = {}) {
     this.#session = session;
     this.#parts = parts(this);
     const { drawing, told, end, trouble, choices, typed, figures, state, words, rules: told_rules, fresh } = this.#parts;
+    this.#element = element;
+    element.setAttribute("aria-busy", "true"); // the empty parts are not seen before the episode is
     element.replaceChildren(
       make(
         "div",
@@ -53,14 +60,19 @@ export class Player {
     ];
     this.#ready = this.#mount(view);
     this.#state(session.state);
+    setTimeout(() => this.#wait(), OPENING);
   }
-
-  #ready;
 
   close() {
     for (const end of this.#ends) end();
     clearTimeout(this.#timer);
     this.#view?.close();
+  }
+
+  #wait() {
+    if (this.#session.view || this.#parts.trouble.hasChildNodes()) return;
+    const told = "The world is being opened. The first time on a machine that takes up to a minute.";
+    this.#parts.trouble.replaceChildren(make("p", { class: "note", role: "status" }, told));
   }
 
   async #mount(view) {
@@ -89,10 +101,10 @@ export class Player {
     await this.#ready;
     const { drawing, choices, typed, words, rules, figures, fresh } = this.#parts;
     this.#parts.trouble.replaceChildren();
-    drawing.parentElement.parentElement.parentElement.removeAttribute("aria-busy");
+    this.#element.removeAttribute("aria-busy");
     if (this.#view) this.#view.show(shown);
     else draw(drawing, shown.drawing);
-    this.#tell(shown.told);
+    this.#tell(shown.told, this.#view?.tells ? "spoken" : "");
     figures.steps.textContent = shown.steps.toLocaleString("en");
     figures.reward.textContent = readable(shown.reward);
     const own = shown.action === "own" && this.#view;
@@ -141,14 +153,17 @@ export class Player {
   #tell(text, kind = "") {
     const { told } = this.#parts;
     told.hidden = !text;
-    told.className = `note ${kind}`;
+    told.className = kind === "spoken" ? kind : `note ${kind}`;
     if (told.textContent !== text) told.textContent = text;
   }
 
+  // An episode that cannot be begun may have wrong settings in the address of the page.
   #fail(reason) {
     const anew = make("button", { type: "button", onclick: () => this.again() }, "Begin anew");
+    const usual = make("a", { class: "button", href: location.pathname }, "Play with the usual settings");
+    const way = this.#session.view || !location.search ? anew : usual;
     this.#parts.trouble.replaceChildren(
-      make("div", { class: "note bad stack", role: "alert" }, make("p", {}, sentence(reason)), make("p", {}, anew)),
+      make("div", { class: "note bad stack", role: "alert" }, make("p", {}, sentence(reason)), make("p", {}, way)),
     );
   }
 
@@ -223,6 +238,6 @@ function parts(player) {
 
 const key = (index) => make("kbd", { "aria-hidden": "true" }, String((index + 1) % 10));
 
-const readable = (number) => Number(number.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 3 });
+const readable = (number) => (Number(number.toPrecision(4)) + 0).toLocaleString("en", { maximumFractionDigits: 3 });
 
 const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.?!]$/.test(text) ? "" : ".");

@@ -16,7 +16,8 @@ const VERSION = 1;
 const TAKEN = 4001; // the code of a socket that the server closes because a newer window plays the episode
 const FIRST_WAIT = 300; // ms before the first try to connect again; each further wait is twice as long
 const LONGEST_WAIT = 10_000;
-const ANSWER_WITHIN = 8_000; // ms after which a connection without an answer counts as lost
+const ANSWER_WITHIN = 8_000; // ms after which a connection without an answer to an action counts as lost
+const BEGIN_WITHIN = 60_000; // the same of an episode that begins or goes on: its world may have to be compiled
 
 class Emitter {
   #handlers = new Map();
@@ -111,7 +112,7 @@ export class Connection extends Emitter {
   }
 }
 
-// ---- What the browser keeps. Without IndexedDB (some private windows) it is kept in this page alone.
+// ---- What the browser keeps. Where it cannot (some private windows, a full disk), this page alone has it.
 
 export class Kept {
   #database = this.#opened();
@@ -135,11 +136,11 @@ export class Kept {
   async #do(store, mode, ask) {
     const database = await this.#database;
     if (!database) return undefined;
-    return new Promise((resolve, reject) => {
+    return new Promise((resolve) => {
       const transaction = database.transaction(store, mode);
       const request = ask(transaction.objectStore(store));
       transaction.oncomplete = () => resolve(request.result);
-      transaction.onabort = () => reject(transaction.error);
+      transaction.onabort = () => resolve(undefined);
     });
   }
 
@@ -297,9 +298,9 @@ export class Session extends Emitter {
   // A connection that gives no answer is lost, although the browser may not know it yet.
   #watch() {
     clearTimeout(this.#timer);
-    if (!this.#live || this.#queue.length) {
-      this.#timer = setTimeout(() => this.#connection.state === "online" && this.#connection.renew(), ANSWER_WITHIN);
-    }
+    if (this.#live && !this.#queue.length) return;
+    const renew = () => this.#connection.state === "online" && this.#connection.renew();
+    this.#timer = setTimeout(renew, this.#live ? ANSWER_WITHIN : BEGIN_WITHIN);
   }
 
   #shown({ episode, number, view }) {

@@ -11,6 +11,7 @@ export async function mount(element, session) {
 }
 
 class Table {
+  tells = true;
   #session;
   #view = null;
   #drag = null;
@@ -42,7 +43,7 @@ class Table {
   show(view) {
     const { drawing } = (this.#view = view);
     this.#showGoal(drawing, view);
-    this.#showBench(drawing);
+    this.#showBench(drawing, view.over);
     const many = drawing.goal === null;
     this.searching.hidden = !many;
     this.cards.classList.toggle("words-many", many);
@@ -79,7 +80,7 @@ class Table {
   }
 
   // The pair that is being mixed, and what the latest pair made.
-  #showBench({ selection, last, made }) {
+  #showBench({ selection, last, made }, over) {
     const place = (word) => make("span", { class: word ? "words-place words-full" : "words-place" }, word ?? "choose one");
     const [first] = selection;
     const sign = (text) => make("span", { class: "quiet", "aria-hidden": "true" }, text);
@@ -89,7 +90,7 @@ class Table {
       ? make("p", { class: "words-last" }, parts, product ? " makes " : "", product ? make("strong", {}, product) : "")
       : make("p", { class: "words-last quiet" }, "Drag one card onto another, or choose two.");
     told.toggleAttribute("data-made", made.length > 0 && Boolean(last));
-    this.bench.replaceChildren(pair, told);
+    this.bench.replaceChildren(...(over ? [] : [pair]), told);
   }
 
   #card(word, index) {

@@ -187,15 +187,14 @@ def test_one_acts_while_discs_move_and_is_refused_what_is_closed(home: Served, f
 
 @pytest.mark.slow
 def test_a_killed_server_goes_on_at_the_very_step(tmp_path: Path) -> None:
-    with served(tmp_path) as server:
-        with server.page() as page:
-            player = Player(page, task="fishing/0")
-            player.act("grab", "b")
-            player.act("place", 10, 16)
-            kept = player.shown["view"]["drawing"]["frame"]
-            while player.frames[-1][1]["step"] < kept["step"] + 20:
-                player.hear()
-            server.kill()
+    with served(tmp_path) as server, server.page() as page:
+        player = Player(page, task="fishing/0")
+        player.act("grab", "b")
+        player.act("place", 10, 16)
+        kept = player.shown["view"]["drawing"]["frame"]
+        while player.frames[-1][1]["step"] < kept["step"] + 20:
+            player.hear()
+        server.kill()
     _, actions, result = stored(tmp_path, player.episode)
     assert ([action for action, _ in actions], result) == ([["grab", "b"], ["place", 10, 16]], None)
     with served(tmp_path) as server, server.page() as page:
@@ -263,7 +262,8 @@ def test_limits_of_time_are_those_of_the_clock() -> None:
     assert LIVE.state(env)[1] is False
     LIVE.advance([env], [241])
     _, over, info = LIVE.state(env)
-    assert (over, info["end"], info["constraints"]["trial_time"]["value"]) == (True, "trial_time", pytest.approx(241 / 60))
+    assert (over, info["end"]) == (True, "trial_time")
+    assert info["constraints"]["trial_time"]["value"] == pytest.approx(241 / 60)
     assert LIVE.due(env) is None
     [record] = env.batch.episodes
     assert replay(record).describe(0)["end"] == "trial_time"

@@ -5,6 +5,7 @@ import json
 import os
 import random
 import time
+from itertools import pairwise
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -31,8 +32,8 @@ async def play(home: Served, number: int) -> dict[str, Any]:
     took: list[float] = []
     asked = 0
     async with connect(f"ws://{home.address}/ws", origin=origin, additional_headers=cookie, max_queue=None) as socket:
-        begin = {"v": 1, "type": "begin", "world": "probsol", "settings": {"task": TASKS[number % len(TASKS)]}, "seed": 1}
-        await socket.send(json.dumps(begin))
+        begin = {"type": "begin", "world": "probsol", "settings": {"task": TASKS[number % len(TASKS)]}, "seed": 1}
+        await socket.send(json.dumps({"v": 1, **begin}))
         shown = json.loads(await socket.recv())
         frame, sent = shown["view"]["drawing"]["frame"], None
         ids = [each["id"] for each in shown["view"]["drawing"]["discs"]]
@@ -64,7 +65,7 @@ async def play(home: Served, number: int) -> dict[str, Any]:
 
 def while_moving(frames: list[tuple[float, bool]]) -> float:
     """Frames a second, of the time in which something moves."""
-    gaps = [after - at for (at, moves), (after, _) in zip(frames, frames[1:], strict=False) if moves]
+    gaps = [after - at for (at, moves), (after, _) in pairwise(frames) if moves]
     return len(gaps) / sum(gaps)
 
 

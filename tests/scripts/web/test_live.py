@@ -146,7 +146,7 @@ def test_time_stops_with_its_page() -> None:
     async def play(time: RealTime) -> None:
         ball = Ball(rolls=1000)
         clock = time.watch(LIVE, ball)
-        frames, task = hearing(clock)
+        _, task = hearing(clock)
         await asyncio.sleep(0.2)
         clock.stop()
         await asyncio.wait_for(task, 5)
