@@ -30,7 +30,7 @@ SHOWN = {
     "wordcraft": ("seed=7", 560, "#drawing"),
     "halma": ("seed=43", 500, ".halma-panel"),
     "gradual": ("tasks=micro5.1,micro5.2&seed=1", 430, ".stream-screen"),
-    "segar": ("seed=22", 890, ".pull-table"),
+    "segar": ("seed=53", 890, ".pull-table"),
     "probsol": ("task=fishing/7&seed=1", 1200, "#table"),
 }
 

@@ -443,7 +443,7 @@ class StudyPart:
         stage = self.path(self._places[episode.person])[episode.stage]
         assert stage.played is not None
         if not stage.feedback:
-            episode.veil = without_result
+            episode.veil = Veil()
         limit = stage.played.block.time_limit_s
         episode.deadline = None if limit is None else episode.began + limit
 
@@ -481,12 +481,19 @@ def view_file(world: str, view: View) -> str | None:
     return f"/views/{world}/view.js" if own else None
 
 
-def without_result(view: dict[str, Any]) -> dict[str, Any]:
-    """The view of a task whose result is not told: once it is over nothing of it is shown."""
-    hidden = {**view, "told": "", "reward": 0.0, "success": None}
-    if view["over"]:
-        hidden |= {"drawing": {"kind": "text", "text": "This task is over."}, "text": "", "choices": []}
-    return hidden
+class Veil:
+    """Hides the result of a task: once it is over, its drawing stays what it was before the last action."""
+
+    def __init__(self) -> None:
+        self._drawing: dict[str, Any] = {"kind": "text", "text": "This task is over."}
+
+    def __call__(self, view: dict[str, Any]) -> dict[str, Any]:
+        """The view as a participant sees it."""
+        hidden = {**view, "told": "", "reward": 0.0, "success": None}
+        if view["over"]:
+            return {**hidden, "drawing": self._drawing, "text": "", "choices": []}
+        self._drawing = view["drawing"]
+        return hidden
 
 
 def goal_of(stage: Stage) -> str:

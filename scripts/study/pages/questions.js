@@ -20,34 +20,32 @@ export function questionnaire(questions, answers, save) {
 const FIELDS = { choice, scale, text };
 
 function choice({ name, text: asked, options, required }, given, save) {
-  return radios(name, asked, required, options.map((option) => [option, option]), given, save, "options");
+  const [labels, value] = radios(name, options.map((option) => [option, option]), given, save);
+  return { name, element: fieldset(name, asked, required, ...labels), value };
 }
 
 function scale({ name, text: asked, low, high, low_label: lowLabel, high_label: highLabel, required }, given, save) {
   const points = Array.from({ length: high - low + 1 }, (_, k) => [low + k, String(low + k)]);
-  const field = radios(name, asked, required, points, given, save, "options row");
-  if (lowLabel || highLabel) {
-    const ends = make("p", { class: "small quiet row apart" }, make("span", {}, `${low}: ${lowLabel}`), make("span", {}, `${high}: ${highLabel}`));
-    field.element.append(ends);
-  }
-  return field;
+  const [labels, value] = radios(name, points, given, save);
+  const ends = [lowLabel && `${low}: ${lowLabel}`, highLabel && `${high}: ${highLabel}`].filter(Boolean).join(", ");
+  const told = make("p", { class: "small quiet", hidden: !ends }, ends);
+  return { name, element: fieldset(name, asked, required, told, make("div", { class: "row" }, ...labels)), value };
 }
 
-function radios(name, asked, required, options, given, save, kind) {
+function fieldset(name, asked, required, ...parts) {
+  const legend = make("legend", {}, asked, required ? null : " (you may leave this open)");
+  return make("div", { class: "panel", "data-question": name }, make("fieldset", { class: "options" }, legend, ...parts));
+}
+
+// The labels of radio buttons, and a function that gives the chosen value.
+function radios(name, options, given, save) {
   const inputs = options.map(([value], k) => {
     const input = make("input", { type: "radio", name, id: `${name}-${k}`, checked: value === given });
     input.addEventListener("change", () => save({ [name]: value }));
     return input;
   });
   const labels = options.map(([, label], k) => make("label", { for: `${name}-${k}` }, inputs[k], make("span", {}, label)));
-  const element = make(
-    "fieldset",
-    { class: "panel stack", "data-question": name },
-    make("legend", {}, asked, required ? null : " (you may leave this open)"),
-    make("div", { class: kind }, ...labels),
-  );
-  const value = () => options[inputs.findIndex((input) => input.checked)]?.[0] ?? null;
-  return { name, element, value };
+  return [labels, () => options[inputs.findIndex((input) => input.checked)]?.[0] ?? null];
 }
 
 function text({ name, text: asked, longest, lines, required }, given, save) {

@@ -14,12 +14,6 @@ const kept = new Kept();
 let shown = null; // the stage that is drawn
 let task = null; // {session, player, timer}
 
-connection.on("open", () => connection.send({ type: "study_now" }));
-connection.on("state", tellState);
-connection.on("study_stage", (stage) => show(stage));
-connection.on("study_refused", (refusal) => refuse(refusal));
-connection.on("error", ({ reason, kind }) => kind === "taken" || trouble(`The server says: ${reason}.`));
-
 function tellState() {
   const place = document.getElementById("connection");
   place.dataset.state = connection.state === "online" ? "saved" : connection.state;
@@ -28,16 +22,12 @@ function tellState() {
 
 // ---- One stage after the other
 
-const DRAWN = { join, consent, text, plan, task: play, quiz, questions, end, refused: refusedAtQuiz, withdrawn };
-
 async function show(stage) {
   const scope = `study ${stage.study} ${stage.participant}`;
   if (stage.stages !== undefined) {
-    await kept.drop(scope, 0, stage.stage - 1);
-    // What was left here and has not reached the server.
-    for (const { value } of await kept.after(scope, stage.stage - 1)) {
-      if (value.type === "study_next" && connection.send(value)) return;
-    }
+    await kept.drop(scope, -1, stage.stage - 1);
+    // The present page was left here, and the server has not heard of it.
+    for (const { value } of await kept.after(scope, stage.stage - 1)) connection.send(value);
   }
   const key = JSON.stringify([stage.kind, stage.stage, stage.episode, stage.over, stage.wrong]);
   if (shown?.key === key) return;
@@ -83,6 +73,8 @@ function refuse({ stage, reason, fields }) {
     field.toggleAttribute("data-wrong", wrong);
     for (const input of field.querySelectorAll("input, textarea")) input.setAttribute("aria-invalid", String(wrong));
   }
+  const again = content.querySelector("details");
+  if (shown.kind === "quiz" && again) again.open = true;
   content.querySelector("[data-wrong] input, [data-wrong] textarea")?.focus();
 }
 
@@ -307,4 +299,13 @@ function withdrawal(open) {
   place.replaceChildren(ask);
 }
 
+// ---- Begin
+
+const DRAWN = { join, consent, text, plan, task: play, quiz, questions, end, refused: refusedAtQuiz, withdrawn };
+
+connection.on("open", () => connection.send({ type: "study_now" }));
+connection.on("state", tellState);
+connection.on("study_stage", (stage) => show(stage));
+connection.on("study_refused", (refusal) => refuse(refusal));
+connection.on("error", ({ reason, kind }) => kind === "taken" || trouble(`The server says: ${reason}.`));
 tellState();

@@ -90,7 +90,8 @@ def test_the_whole_way_with_each_refusal(server: StudyServer, cookie: str) -> No
         shown = play(page, stage)
         view = shown["view"]
         assert (view["over"], view["success"], view["told"], view["reward"], view["choices"]) == (True, None, "", 0, [])
-        assert "table" not in view["drawing"]
+        drawing = view["drawing"]
+        assert (drawing["selection"], drawing["made"]) == (drawing["table"][:1], [])
         stage = to_kind(page, "questions")
         assert "not on the scale" in leave(page, stage, hard=9)["reason"]
         assert "at most 2000" in leave(page, stage, hard=1, how="x" * 2001)["reason"]
