@@ -317,6 +317,18 @@ def test_the_home_is_loaded_in_a_second(visitor: Visitor) -> None:
     assert min(took) < 1
 
 
+@pytest.mark.slow  # a server of its own
+def test_runs_are_listed(browser: "Browser", tmp_path: Path) -> None:
+    run = tmp_path / "runs" / "<b>first</b>"
+    run.mkdir(parents=True)
+    (run / "config.json").write_text('{"world": "halma"}')
+    with served(tmp_path / "home", "--runs", str(tmp_path / "runs")) as home:
+        visitor = Visitor(browser, home.address)
+        row = visitor.open("/").get_by_role("row").nth(1)
+        assert row.inner_text().split("\t")[:3] == ["<b>first</b>", "halma", "going"]
+        visitor.leave()
+
+
 @pytest.mark.slow
 def test_every_world_is_opened_from_the_home(visitor: Visitor) -> None:
     page = visitor.open("/")
