@@ -39,6 +39,7 @@ SLOW = {
     "envs/wordcraft/README.md",
     "kg/README.md",
     "scripts/README.md",
+    "scripts/study/README.md",
 }
 
 
