@@ -24,6 +24,7 @@ from tests.scripts.study.served import (
     to_kind,
     write_study,
 )
+from tests.scripts.web.test_store import postgresql  # noqa: F401  (a fixture)
 
 
 @pytest.fixture(scope="module")
@@ -238,7 +239,7 @@ def test_data_of_another_version_of_the_study_are_refused(tmp_path: Path) -> Non
     with pytest.raises(InputError, match=told), in_process(study, tmp_path / "data"):
         pass
     with pytest.raises(InputError, match=told):
-        commands.export(str(study), data=str(tmp_path / "data"), out=tmp_path / "out")
+        commands.export(str(study), data=tmp_path / "data", out=tmp_path / "out")
     write_study(tmp_path)
     with in_process(study, tmp_path / "data") as server:
         assert len(server.ask("/experimenter/table")[1]["participants"]) == 1, "the folder was let go of"
@@ -366,3 +367,22 @@ def test_a_server_for_others_needs_a_clear_word_and_links_need_a_study_of_links(
 ) -> None:
     with pytest.raises(InputError, match=told):
         commands.serve(str(write_study(tmp_path)), data=tmp_path / "data", **options)
+
+
+@pytest.mark.slow
+def test_a_study_is_kept_in_a_postgresql_database(postgresql: str, tmp_path: Path) -> None:  # noqa: F811
+    study = write_study(tmp_path)
+    with in_process(study, tmp_path / "data", database=postgresql) as server:
+        _, cookie, _ = server.join(name="Ann")
+        _, other, _ = server.join(name="Bob")
+        with server.page(other) as page:
+            to_kind(page, "task")
+            assert page.ask("study_withdraw")["kind"] == "withdrawn"
+        with server.page(cookie) as page:
+            code = to_kind(page, "end")["code"]
+    with in_process(study, tmp_path / "data", database=postgresql) as server, server.page(cookie) as page:
+        assert now(page)["code"] == code
+    commands.export(str(study), data=tmp_path / "data", database=postgresql, out=tmp_path / "out")
+    with (tmp_path / "out" / "participants.csv").open(encoding="utf-8", newline="") as file:
+        first, second = csv.DictReader(file)
+    assert (first["state"], first["completion_code"], second["state"]) == ("done", code, "withdrawn")
