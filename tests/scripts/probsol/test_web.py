@@ -364,6 +364,7 @@ def test_a_page_outlives_its_server(chromium: Any, tmp_path: Path) -> None:
         player.wait(lambda: player.number == 2 and player.frame["moves"])
         page.wait_for_timeout(300)
         server.kill()
+    page.get_by_text("Not connected: time stands still.").wait_for()
     shown = len(player.frames)
     with served(tmp_path, "--port", server.address.rpartition(":")[2]):
         player.wait(lambda: len(player.frames) > shown)
