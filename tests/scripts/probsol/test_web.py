@@ -14,7 +14,6 @@ from gumption.envs.probsol.library import find_tasks
 from gumption.envs.probsol.replay import replay
 from gumption.envs.probsol.tasks import FAMILIES, Task
 from gumption.scripts.probsol.web import LIVE, VIEW
-from gumption.scripts.web.live import FRAMES
 from tests.probsol_examples import disc, fishing, task
 from tests.scripts.web.homes import Page, Served, served
 
@@ -133,7 +132,7 @@ def test_an_episode_over_a_socket_replays_to_the_same_state(home: Served, folder
     assert (last["view"]["over"], last["view"]["success"], last["view"]["reward"]) == (True, True, 1.0)
     times = [at for at, _ in moving]
     best = max(9 / (after - at) for at, after in zip(times, times[9:], strict=False))
-    assert 30 <= best < 2 * FRAMES  # a second; a busy machine has its gaps
+    assert best >= 30  # a second; a busy machine has its gaps
     assert moving[0][1]["step"] < 40 < moving[-1][1]["step"] - moving[0][1]["step"]
     assert min(took) < 0.05  # a busy machine makes some late
     record = check_replay(folder, player.episode)
