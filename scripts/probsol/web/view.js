@@ -82,7 +82,7 @@ class Table {
     this.#ends = [
       session.on("frame", (frame) => this.#take(frame)),
       session.on("refused", (reason) => this.#refused(reason)),
-      session.on("state", () => this.#goOn()),
+      session.on("state", (state) => this.#connected(state === "saved" || state === "sending")),
       on(canvas, "pointermove", (event) => this.#point(event)),
       on(canvas, "pointerleave", () => this.#point(null)),
       on(canvas, "click", (event) => this.#click(event, this.#holds)),
@@ -163,6 +163,13 @@ class Table {
 
   #goOn() {
     while (this.#queue.length && !this.#session.pending) this.#queue.shift()();
+  }
+
+  // Time stands still while nobody is connected.
+  #connected(whether) {
+    if (!whether) this.#motion.stop();
+    if (this.#motion.newest) this.#controls();
+    this.#goOn();
   }
 
   #refused(reason) {
@@ -470,7 +477,8 @@ class Table {
     check.disabled = Boolean(hand) || !this.#open;
     hold.setAttribute("aria-pressed", this.#holds);
     hold.disabled = quit.disabled = !this.#open;
-    if (this.#told) this.#hint(this.#told, "warn");
+    if (["offline", "taken"].includes(this.#session.state)) this.#hint("Not connected: time stands still.", "warn");
+    else if (this.#told) this.#hint(this.#told, "warn");
     else if (this.#session.left) this.#hint("You left this task.");
     else if (frame.over) this.#hint("");
     else if (frame.waits) this.#hint("The goal is reached. Answer the questions below.");
