@@ -26,13 +26,12 @@ from starlette.staticfiles import StaticFiles
 from gumption.data import InputError
 from gumption.data.reading import parse_json
 from gumption.data.settings import unknown
-from gumption.envs import worlds
 from gumption.scripts.web import security
 from gumption.scripts.web import store as tables
 from gumption.scripts.web.episodes import Episode, new_id
 from gumption.scripts.web.messages import LONGEST, Message
 from gumption.scripts.web.server import Home, Socket
-from gumption.scripts.web.views import View, view_of
+from gumption.scripts.web.views import View
 
 from . import tasks
 from .design import design
@@ -500,8 +499,8 @@ def goal_of(stage: Stage) -> str:
     """What a participant reads before the first action, with the task itself covered: its goal."""
     assert stage.task is not None
     env, face = tasks.begin(stage.task)
-    goal = view_of(worlds.find(stage.task.world)).drawing(env).get("goal")
-    return goal if isinstance(goal, str) else face.rules(env)
+    goal = getattr(face, "goal", face.rules)
+    return goal(env)
 
 
 def _titled(stage: Stage) -> dict[str, Any]:
