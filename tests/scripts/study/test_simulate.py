@@ -123,7 +123,7 @@ def test_a_report_and_an_export_without_data_are_refused(tmp_path: Path) -> None
     file = str(write_study(tmp_path))
     for command in (commands.report, commands.export):
         with pytest.raises(InputError, match="holds no data of a study"):
-            command(file, data=str(tmp_path / "none"), out=tmp_path / "out")
+            command(file, data=tmp_path / "none", out=tmp_path / "out")
     with pytest.raises(InputError, match="nobody has ended a task that counts"):
         make(study(), made_up((person(0), 2)))
     (tmp_path / "data").mkdir()

@@ -113,6 +113,16 @@ def test_a_page_acts_only_on_what_it_plays(home: Served) -> None:
         assert page.act(episode, 1, 0)["type"] == "refused"
 
 
+def test_a_page_plays_some_episodes_at_once(home: Served) -> None:
+    with home.page() as page:
+        first, view = begun(page)
+        for _ in range(8):
+            begun(page)
+        word = view["choices"][0]["action"]
+        assert page.act(first, 1, word)["reason"] == "this page does not play that episode; go on first"
+        assert page.ask("go_on", episode=first)["view"] == view
+
+
 def test_an_episode_is_nobody_elses(home: Served) -> None:
     with home.page() as page, home.page(OTHER) as other:
         episode, view = begun(page)
