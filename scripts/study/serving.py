@@ -353,6 +353,8 @@ class StudyPart:
         stays = {"id": row.id, "study": row.study, "place": row.place, "key": row.key, "state": "withdrawn"}
         empty = {"name": "", "given": {}, "condition": {}, "began": 0.0, "seen": 0.0}
         await self.home.episodes.forget(row.id, sql.insert(tables.people).values(**stays, **empty))
+        # Who it was is forgotten, too: whoever comes with that identity again is a newcomer.
+        self._known = {identity: person for identity, person in self._known.items() if person != row.id}
 
     # ---- The present stage
 

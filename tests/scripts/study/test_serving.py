@@ -314,6 +314,10 @@ def test_a_recruiting_services_participant_comes_again_as_the_same(tmp_path: Pat
         _, cookie, _ = server.join(PROLIFIC_PID="a2", STUDY_ID="s")
         with server.page(cookie) as page:
             assert now(page)["participant"] == 2
+            assert page.ask("study_withdraw")["kind"] == "withdrawn"
+        _, cookie, _ = server.join(PROLIFIC_PID="a2", STUDY_ID="s")
+        with server.page(cookie) as page:
+            assert (now(page)["kind"], now(page)["participant"]) == ("consent", 3), "nobody knows that id any more"
 
 
 def test_the_experimenter_sees_replays_and_exports(tmp_path: Path) -> None:
