@@ -107,7 +107,7 @@ CHAINS = (GRAPHS, TASKS, PICTURES, PREDICTORS, WORDCRAFT, HALMA, GRADUAL, SEGAR,
 READ = """
 data list, kg query, kg validate, kg hash, kg serve, kg predict, kg evaluate, kg path, kg leaks, evaluate wordcraft,
 evaluate gradual, play gradual, gradual watch, evaluate segar, play segar, segar distance, segar probe,
-evaluate probsol, probsol check, verify
+evaluate probsol, probsol check, verify, study check, study preview
 """
 APART = {
     "data fetch": "needs the network",
@@ -115,6 +115,10 @@ APART = {
     "bench": "gives times, which are never the same, and writes them in one piece at its end",
     "serve gradual": "each run has a record of its own, under a new name",
     "kg build halma": "reads a run; it is written as the facts of any world are",
+    "study serve": "serves until it is killed, which tests/scripts/study/test_serving.py does",
+    "study simulate": "writes what `study serve` writes",
+    "study export": "writes its folder in one piece at its end",
+    "study report": "writes its folder in one piece at its end",
     "watch": "plays for seconds, and writes its file in one piece at its end",
     "evaluate halma": "plays for minutes, and writes its plot in one piece at its end",
     "halma hitmaps": "reads a memory, and writes its plot in one piece at its end",

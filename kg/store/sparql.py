@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from threading import Lock
 
 import pyoxigraph as ox
 
@@ -25,6 +26,8 @@ from gumption.kg.vocabulary import (
 
 from .limits import Limits, QueryProcess
 
+#: rdflib's parser is one object for all threads, and changes while it parses.
+_PARSING = Lock()
 # A backslash in a name escapes what follows it: "#" begins no comment there, and a quote no string.
 _TOKEN = re.compile(
     r"""(?P<quoted>\"\"\".*?\"\"\"|'''.*?'''|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|<[^<>"{}|^`\\\s]*>|\#[^\n]*
@@ -207,7 +210,9 @@ def variable_namespaces(sparql: str) -> Mapping[str, str]:
             found.update((str(term), RELATION) for term in terms[1::3] if isinstance(term, Variable))
 
     try:
-        traverse(parseQuery(sparql), visitPre=visit)
+        with _PARSING:
+            parsed = parseQuery(sparql)
+        traverse(parsed, visitPre=visit)
     except Exception as error:  # pyparsing's own exceptions, and bare ones from rdflib's parse actions
         reason = syntax_error(sparql) or f"rdflib cannot parse this query, so no label can be bound in it: {error}"
         raise InputError(reason) from None
@@ -239,7 +244,9 @@ def named_relations(sparql: str) -> list[str]:
                 see(triple[1])
 
     try:
-        traverse(prepareQuery(sparql, initNs=PREFIXES).algebra, visitPre=visit)
+        with _PARSING:
+            prepared = prepareQuery(sparql, initNs=PREFIXES)
+        traverse(prepared.algebra, visitPre=visit)
     except Exception:  # as in variable_namespaces
         return []
     return list(found)

@@ -167,13 +167,16 @@ def serve(
 
 
 @app.command(epilog="Example: gumption study export wordcraft-human --data runs/my-study --out runs/export")
-def export(file: str, *, data: str = "runs/study", out: NewFolder, json_: Json = False) -> None:
+def export(
+    file: str, *, data: Path = Path("runs/study"), database: str | None = None, out: NewFolder, json_: Json = False
+) -> None:
     """Write what was gathered: CSV, JSON Lines of the episodes, a codebook, and a hash of it all.
 
     It can be done while the server runs.
 
     :param file: The study.
-    :param data: Folder or database of `gumption study serve`.
+    :param data: Folder of `gumption study serve`.
+    :param database: Its database, where it has one.
     :param out: Folder, which is replaced where it holds an export.
     """
     from .export import files, write
@@ -182,9 +185,7 @@ def export(file: str, *, data: str = "runs/study", out: NewFolder, json_: Json =
     from .links import Secret
 
     study = read(file)
-    if "://" in data:
-        raise InputError("--data: name the folder of `gumption study serve`, and its --database by that name")
-    content = files(study, gathered(study, data), Secret.of(Path(data)))
+    content = files(study, gathered(study, database or data), Secret.of(data))
     write(out, content)
     about = json.loads(content["export.json"])
     if json_:
@@ -269,12 +270,19 @@ def _identities(study: Study, players: int, tokens: list[str], seed: int) -> lis
 
 @app.command(epilog="Example: gumption study report wordcraft-human --data runs/my-study --out runs/report")
 def report(
-    file: str, *, data: str = "runs/study", run: list[Path] | None = None, out: NewFolder, json_: Json = False
+    file: str,
+    *,
+    data: Path = Path("runs/study"),
+    database: str | None = None,
+    run: list[Path] | None = None,
+    out: NewFolder,
+    json_: Json = False,
 ) -> None:
     """Make tables and plots of people beside random choices, an oracle and agents on the same tasks.
 
     :param file: The study.
     :param data: Folder of `gumption study serve`.
+    :param database: Its database, where it has one.
     :param run: A trained run to play the participants' tasks; may be given again.
     :param out: Folder, which is replaced where it holds a report.
     """
@@ -283,7 +291,7 @@ def report(
     from .report import make, write
 
     study = read(file)
-    figures = make(study, gathered(study, data), [f"run:{one}" for one in run or []])
+    figures = make(study, gathered(study, database or data), [f"run:{one}" for one in run or []])
     table = write(out, study, figures)
     if json_:
         print_json(figures)

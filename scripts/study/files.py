@@ -334,8 +334,11 @@ class Study(Part):
 
     @cached_property
     def hash(self) -> str:
-        """sha256 of the content, in hexadecimal digits. Design and seeds follow from it."""
-        return content_hash(self.model_dump(mode="json"))
+        """sha256 of the content, in hexadecimal digits. Design and seeds follow from it.
+
+        Defaults are left out: a field that is new in gumption changes no study that is going on.
+        """
+        return content_hash(self.model_dump(mode="json", exclude_defaults=True))
 
     def acting_on(self, block: Block) -> list[Condition]:
         """The conditions that act on a block."""

@@ -18,6 +18,7 @@ from gumption.agents.statistics import Estimate, bootstrap_interval
 from gumption.data import InputError
 from gumption.data.writing import whole_folder
 from gumption.envs import worlds
+from gumption.scripts.web.views import view_of
 
 from .export import Participant, block_of
 from .files import Study
@@ -68,7 +69,28 @@ def make(study: Study, everyone: Sequence[Participant], policies: Sequence[str] 
             if figure.block == cell.block:
                 success = [figure.success, None, None]
                 rows.append({"who": figure.label, **_about(cell), "success": success, "source": figure.source})
-    return {"study": study.name, "hash": study.hash, "rows": rows, "answers": _answers(study, everyone)}
+    found = {"study": study.name, "hash": study.hash, "rows": rows, "answers": _answers(study, everyone)}
+    own = {}
+    for world in dict.fromkeys(block.world for block in study.blocks):
+        if (report := worlds.find(world).get("study_report")) is not None:
+            figures, lines = report(
+                [_task(one, stage, episode) for _, one, stage, episode in tasks if episode.world == world]
+            )
+            own[world] = {"figures": figures, "lines": lines}
+    return {**found, "worlds": own}
+
+
+def _task(one: Participant, stage: Stage, episode: Any) -> dict[str, Any]:
+    """A played task, as a world's own report reads it."""
+    asked = one.answers.get(stage.number - 1, {}) if stage.played and stage.played.block.before else {}
+    return {
+        "participant": one.number,
+        "settings": episode.settings,
+        "levels": dict(stage.played.levels) if stage.played else {},
+        "actions": [action.action for action in one.actions[episode.id]],
+        "success": bool(episode.result.get("success")),
+        "before": {name: answer.value for name, answer in asked.items()},
+    }
 
 
 def _ended(study: Study, everyone: Sequence[Participant]) -> Iterator[tuple[Cell, Participant, Stage, Any]]:
@@ -90,6 +112,8 @@ def _about(cell: Cell) -> dict[str, Any]:
 
 def _policies(study: Study, cell: Cell, policies: Sequence[str]) -> list[str]:
     world = next(block.world for block in study.all_blocks if block.name == cell.block)
+    if view_of(worlds.find(world)).live is not None:
+        return []  # in real time a task depends on when an agent acts
     oracle = ["oracle"] if "oracle" in worlds.find(world).offers else []
     return ["random", *oracle, *policies]
 
@@ -174,6 +198,8 @@ def markdown(figures: Mapping[str, Any]) -> str:
         else:
             said = _shown(row["mean"], ".2f") if "mean" in row else "in words, see the export"
         lines.append(f"| {row['page']} | {_plain(row['text'])} | {row['answers']} | {_plain(said)} |")
+    for own in figures["worlds"].values():
+        lines += ["", *own["lines"]]
     return "\n".join(lines) + "\n"
 
 

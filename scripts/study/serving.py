@@ -26,13 +26,12 @@ from starlette.staticfiles import StaticFiles
 from gumption.data import InputError
 from gumption.data.reading import parse_json
 from gumption.data.settings import unknown
-from gumption.envs import worlds
 from gumption.scripts.web import security
 from gumption.scripts.web import store as tables
 from gumption.scripts.web.episodes import Episode, new_id
 from gumption.scripts.web.messages import LONGEST, Message
 from gumption.scripts.web.server import Home, Socket
-from gumption.scripts.web.views import View, view_of
+from gumption.scripts.web.views import View
 
 from . import tasks
 from .design import design
@@ -354,6 +353,8 @@ class StudyPart:
         stays = {"id": row.id, "study": row.study, "place": row.place, "key": row.key, "state": "withdrawn"}
         empty = {"name": "", "given": {}, "condition": {}, "began": 0.0, "seen": 0.0}
         await self.home.episodes.forget(row.id, sql.insert(tables.people).values(**stays, **empty))
+        # Who it was is forgotten, too: whoever comes with that identity again is a newcomer.
+        self._known = {identity: person for identity, person in self._known.items() if person != row.id}
 
     # ---- The present stage
 
@@ -500,8 +501,8 @@ def goal_of(stage: Stage) -> str:
     """What a participant reads before the first action, with the task itself covered: its goal."""
     assert stage.task is not None
     env, face = tasks.begin(stage.task)
-    goal = view_of(worlds.find(stage.task.world)).drawing(env).get("goal")
-    return goal if isinstance(goal, str) else face.rules(env)
+    goal = getattr(face, "goal", face.rules)
+    return goal(env)
 
 
 def _titled(stage: Stage) -> dict[str, Any]:

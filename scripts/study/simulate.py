@@ -86,6 +86,8 @@ async def simulate(
     """
     for block in study.all_blocks:
         player_of(policy, block.world)
+        if view_of(worlds.find(block.world)).live is not None:
+            raise InputError(f"{block.name}: the world {block.world!r} runs in real time, which no policy plays here")
     report, places = Report(), asyncio.Semaphore(at_once)
 
     async def one(number: int) -> None:

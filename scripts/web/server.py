@@ -42,6 +42,7 @@ with extra("web", "the web home"):
 PAGES = Path(__file__).with_name("pages")
 FIRST_MESSAGE = 20.0  # seconds until a socket has to say something
 SOCKETS = 8  # of a person at once
+EPISODES = 8  # of a socket at once
 TAKEN = 4001  # a socket is closed: its episode goes on at another one
 _log = logging.getLogger(__name__)
 
@@ -119,8 +120,10 @@ class Socket:
                 await self._web.close(code, reason)
 
     async def play(self, episode: Episode) -> None:
-        """Play the episode at this socket from now on, and show it."""
+        """Play the episode at this socket from now on, and show it; of more than some the oldest is left."""
         self.episodes[episode.id] = episode
+        if len(self.episodes) > EPISODES:
+            self.home.episodes.leave(self.episodes.pop(next(iter(self.episodes))), self)
         await self.home.episodes.take(episode, self)
         await self.show(episode)
         live = episode.view.live
@@ -310,6 +313,9 @@ async def _serve_socket(
     mine.append(socket)
     try:
         socket.person = await person_of(home.store, key)
+        if socket.person is not None:
+            seen = sql.update(tables.people).where(tables.people.c.id == socket.person)
+            home.store.queue(seen.values(seen=time.time()))
         if len(mine) > SOCKETS:
             await mine[0].close(1008, f"more than {SOCKETS} tabs are open")
         await _read_all(socket, web, kinds, handlers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import inspect
 import io
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -85,12 +86,17 @@ def as_png(picture: Any) -> dict[str, Any]:
 
 
 def listed(face: Any, env: Any) -> list[dict[str, Any]]:
-    """The open choices of an environment without a text face."""
+    """The open choices of an environment without a text face; equal names are told apart by their numbers."""
     names = None if face is not None else candidates(env)
     if names is None or len(names) > LISTED:
         return []
     mask = open_actions(env)
-    return [{"action": a, "label": name} for a, name in enumerate(names) if mask is None or mask[a]]
+    often = Counter(names)
+    return [
+        {"action": a, "label": name if often[name] == 1 else f"{name} ({a})"}
+        for a, name in enumerate(names)
+        if mask is None or mask[a]
+    ]
 
 
 def parsed(face: Any, action: Any, env: Any) -> Any:

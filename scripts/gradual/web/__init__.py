@@ -31,10 +31,9 @@ class Conversation(gym.Wrapper):
     :ivar unsaid: of the latest text, bytes that came after the answer was complete, and were not said.
     """
 
-    action_space = gym.spaces.Text(LONGEST, min_length=0)
-
     def __init__(self, env: GradualEnv) -> None:
         super().__init__(env)
+        self.action_space = gym.spaces.Text(LONGEST, min_length=0)
         self.sent, self.said, self.rewards, self.unsaid = bytearray(), bytearray(), [], 0
         self._over, self._info = False, {}
 
@@ -77,7 +76,7 @@ class Conversation(gym.Wrapper):
     def _say(self, byte: int) -> tuple[bool, bool]:
         sent, reward, terminated, truncated, self._info = self.env.step(byte)
         self.said.append(byte)
-        self.rewards.append(int(reward))
+        self.rewards.append(round(float(reward)))
         self.sent.append(sent)
         self._over = terminated or truncated
         return terminated, truncated

@@ -47,10 +47,13 @@ class RealTimeEnv(ProbSolEnv):
 
 
 class WebFace(TextFace):
-    """The world in words, for those who play by mouse and keys."""
+    """The world in words, for those who play by mouse and keys; it never tells how near the goal was."""
 
     def rules(self, env: Any) -> str:
         return f"{' '.join(ABOUT.split())}\n\n{CONTROLS}"
+
+    def told(self, info: Mapping[str, Any], over: bool = False) -> str:
+        return super().told(info, over).replace(f" (solution rate {info['trial_rate']:.3f})", "")
 
 
 def begin(

@@ -10,6 +10,8 @@ export class Motion {
   #frames = [];
   #zero = 0; // when step 0 was, by the clock of the page
 
+  #stopped = null; // the step at which the connection was lost
+
   get newest() {
     return this.#frames.at(-1);
   }
@@ -27,19 +29,27 @@ export class Motion {
     // The frame that came fastest tells best when a step was; a slow drift of the clocks is followed.
     const other = !this.#frames.length || Math.abs(zero - this.#zero) > LATE;
     this.#zero = other ? zero : Math.min(this.#zero + 0.5, zero);
+    this.#stopped = null;
     this.#frames.push(frame);
     if (this.#frames.length > KEPT) this.#frames.shift();
+  }
+
+  // Time stands still until the next frame.
+  stop() {
+    if (this.newest) this.#stopped = this.step();
   }
 
   // The step by now.
   step(now = performance.now()) {
     if (!this.newest) return 0;
+    if (this.#stopped !== null) return this.#stopped;
     return this.passes ? Math.max((now - this.#zero) * STEPS, this.newest.step) : this.newest.step;
   }
 
   // Whether the picture changes from one moment to the next.
   moves(now = performance.now()) {
-    return Boolean(this.newest) && (this.newest.moves || this.#at(now) < this.newest.step);
+    if (!this.newest || this.#stopped !== null) return false;
+    return this.newest.moves || this.#at(now) < this.newest.step;
   }
 
   #at(now) {

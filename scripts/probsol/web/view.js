@@ -41,12 +41,14 @@ export async function mount(element, session) {
 }
 
 class Table {
+  tells = true; // what was told stands under the table
   #session;
   #motion = new Motion();
   #painter;
   #layout = null;
   #drawing = null;
   #episode = null;
+  #told = ""; // what the last action came to, until the next one
   #known = []; // the discs as they were last told in words
   #pointer = null; // {x, y} in px of the picture
   #cursor = null; // {column, row} or {cell}, once a key has moved it
@@ -80,7 +82,7 @@ class Table {
     this.#ends = [
       session.on("frame", (frame) => this.#take(frame)),
       session.on("refused", (reason) => this.#refused(reason)),
-      session.on("state", () => this.#goOn()),
+      session.on("state", (state) => this.#connected(state === "saved" || state === "sending")),
       on(canvas, "pointermove", (event) => this.#point(event)),
       on(canvas, "pointerleave", () => this.#point(null)),
       on(canvas, "click", (event) => this.#click(event, this.#holds)),
@@ -102,7 +104,8 @@ class Table {
 
   // ---- what the server tells
 
-  show({ drawing }) {
+  show({ drawing, told }) {
+    this.#told = drawing.end ? "" : told;
     const fresh = this.#episode !== this.#session.episode;
     this.#episode = this.#session.episode;
     this.#drawing = drawing;
@@ -162,13 +165,24 @@ class Table {
     while (this.#queue.length && !this.#session.pending) this.#queue.shift()();
   }
 
-  #refused() {
+  // Time stands still while nobody is connected.
+  #connected(whether) {
+    if (!whether) this.#motion.stop();
+    if (this.#motion.newest) this.#controls();
+    this.#goOn();
+  }
+
+  #refused(reason) {
     this.#queue = [];
+    this.#told = reason;
+    this.#controls();
     this.#draw();
   }
 
   #act(...action) {
-    if (this.#open) this.#session.act(action, { step: Math.round(this.#motion.step()) });
+    if (!this.#open) return;
+    this.#told = "";
+    this.#session.act(action, { step: Math.round(this.#motion.step()) });
   }
 
   // Grab, place or store; take up the disc that is held, or let go of it.
@@ -401,8 +415,11 @@ class Table {
     }, after);
   }
 
-  #hint(text) {
-    this.#parts.hint.textContent = text;
+  #hint(text, kind = "") {
+    const { hint } = this.#parts;
+    hint.className = `probsol-hint note small ${kind}`;
+    hint.textContent = text + (/[.?!]$/.test(text) || !text ? "" : "."); // a small letter may be a disc's
+    hint.hidden = !text;
   }
 
   // Tell what changed: at once what the player did, and once all is at rest what moved.
@@ -460,7 +477,9 @@ class Table {
     check.disabled = Boolean(hand) || !this.#open;
     hold.setAttribute("aria-pressed", this.#holds);
     hold.disabled = quit.disabled = !this.#open;
-    if (this.#session.left) this.#hint("You left this task.");
+    if (["offline", "taken"].includes(this.#session.state)) this.#hint("Not connected: time stands still.", "warn");
+    else if (this.#told) this.#hint(this.#told, "warn");
+    else if (this.#session.left) this.#hint("You left this task.");
     else if (frame.over) this.#hint("");
     else if (frame.waits) this.#hint("The goal is reached. Answer the questions below.");
     else if (held) this.#hint(`You hold ${hand.id}. Turn it with the wheel; right click lets go; click it to take it in hand.`);
@@ -626,7 +645,7 @@ function parts(table) {
     goal: make("p", { class: "probsol-goal" }),
     figures: make("dl", { class: "probsol-figures", "aria-label": "Limits and time" }),
     result: make("div", { role: "status", hidden: true }),
-    canvas, hint: make("p", { class: "probsol-hint small quiet" }), buttons, left, right, free, hold, check, quit,
+    canvas, hint: make("p", { class: "probsol-hint note small" }), buttons, left, right, free, hold, check, quit,
     quiz: make("dialog", { class: "probsol-quiz", "aria-labelledby": "probsol-quiz-title" }),
     discs, rows, keys, tasks,
     sure, spoken: make("div", { class: "spoken", role: "status" }),

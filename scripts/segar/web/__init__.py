@@ -12,6 +12,7 @@ import numpy as np
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, shown
 from gumption.envs.physics.factors import Position, Visible
+from gumption.envs.physics.scene import EntityData
 from gumption.envs.segar.env import BilliardsEnv, InvisiballEnv, PuttPuttEnv, PuttPuttNegDistEnv, SegarEnv
 from gumption.envs.segar.render import COLOURS, SolidColours
 from gumption.envs.segar.text import TextFace
@@ -35,9 +36,16 @@ Pull an arrow from the ball: it is pushed that way, harder the longer the arrow 
 moment after each push; Wait lets it move without one.
 An episode has {steps} pushes or waits."""
 
+_LINE = re.compile(r"[A-Za-z] (.+) \(\w+\)")  # of a thing, below the map
+
 
 class Face(TextFace):
-    """The rules in the words of the page, where a push is an arrow."""
+    """The rules in the words of the page, where a push is an arrow; and of the level what can be seen."""
+
+    def observe(self, env: Any) -> str:
+        seen = {entity.id for entity in _visible(env)}
+        told = super().observe(env).splitlines(keepends=True)
+        return "".join(line for line in told if not (name := _LINE.match(line)) or name[1] in seen)
 
     def rules(self, env: Any) -> str:
         aim = AIMS.get(env.batch.task.name, "Bring the white ball to the green goal, past what slows or swallows it.")
@@ -80,9 +88,7 @@ def drawing(env: Any) -> dict[str, Any]:
     low, high = (float(wall) for wall in state.walls[:, 0])
     actor = state.name(int(state.first(task.actor)[0]), 0).strip("'")
     things, start = [], None
-    for entity in one.scene(0).entities:
-        if Position not in entity.factors or not entity.factors.get(Visible, True):
-            continue
+    for entity in _visible(env):
         place = [round((float(value) - low) / (high - low), 4) for value in entity.factors[Position]]
         kind = next(each for each in entity.type.__mro__ if each in COLOURS)
         colour = "#{:02x}{:02x}{:02x}".format(*COLOURS[kind])
@@ -118,6 +124,14 @@ def parse(action: Any, env: Any) -> np.ndarray:
 def choices(env: Any) -> list[dict[str, Any]]:
     """None are listed: a push is an arrow."""
     return []
+
+
+def _visible(env: Any) -> list[EntityData]:
+    return [
+        entity
+        for entity in env.batch.state.scene(0).entities
+        if Position in entity.factors and entity.factors.get(Visible, True)
+    ]
 
 
 def _in_words(name: str) -> str:

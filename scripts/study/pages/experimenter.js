@@ -179,8 +179,8 @@ async function picture(place, { view, view_file: file }) {
     place.view = await (await import(file)).mount(place, still);
     place.still = still;
   }
-  place.still.view = { ...view, over: true };
-  place.view.show({ ...view, over: true });
+  place.still.view = view;
+  place.view.show(view);
 }
 
 // ---- Links and the export

@@ -118,8 +118,12 @@ function join({ sign_in: signIn }, identity) {
 }
 
 async function signInWith(identity) {
+  const pressed = document.getElementById("begin");
+  if (pressed.disabled) return; // a second click would be a second participant
+  pressed.disabled = true;
   const response = await post("/study/join", identity);
   if (response) location.assign(response.next);
+  else pressed.disabled = false;
 }
 
 async function post(path, body = {}) {

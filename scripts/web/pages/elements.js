@@ -28,7 +28,7 @@ export function isShortcut(event) {
   return !event.target.closest?.("input:not([type=range]), select, textarea, [contenteditable]");
 }
 
-// "gumption/LittleAlchemy-v0" -> "LittleAlchemy"
+// "gumption/NAME-v0" -> "NAME"
 export const shortName = (id) => id.replace(/^.*\//, "").replace(/-v\d+$/, "");
 
 export const playAddress = (world, env) =>

@@ -159,7 +159,8 @@ export class Player {
 
   // An episode that cannot be begun may have wrong settings in the address of the page.
   #fail(reason) {
-    const anew = make("button", { type: "button", onclick: () => this.again() }, "Begin anew");
+    const name = this.#session.given ? "Try again" : "Begin anew";
+    const anew = make("button", { type: "button", onclick: () => this.again() }, name);
     const usual = make("a", { class: "button", href: location.pathname }, "Play with the usual settings");
     const way = this.#session.view || !location.search ? anew : usual;
     this.#parts.trouble.replaceChildren(

@@ -14,6 +14,7 @@
 
 const VERSION = 1;
 const TAKEN = 4001; // the code of a socket that the server closes because a newer window plays the episode
+const REFUSED = 1008; // the code of a socket that the server refuses: without a cookie, or one of too many
 const FIRST_WAIT = 300; // ms before the first try to connect again; each further wait is twice as long
 const LONGEST_WAIT = 10_000;
 const ANSWER_WITHIN = 8_000; // ms after which a connection without an answer to an action counts as lost
@@ -105,6 +106,7 @@ export class Connection extends Emitter {
         this.#become("taken");
         return;
       }
+      if (event.code === REFUSED) this.#wait = LONGEST_WAIT;
       this.#become("offline");
       this.#soon(this.#wait * (1 + Math.random() / 2));
       this.#wait = Math.min(2 * this.#wait, LONGEST_WAIT);

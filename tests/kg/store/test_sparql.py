@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import pytest
 
 from gumption.data import InputError
@@ -54,3 +57,26 @@ def test_what_rdflib_cannot_parse_is_refused_when_a_label_is_bound():
 def test_keywords_are_not_what_names_and_strings_say():
     assert keywords("select ?from { ?x gum:order 'FROM', <urn:ORDER> . ent:from-BY ent:x }  # FROM") == {"SELECT"}
     assert keywords("SELECT ?x FROM <urn:g> { ?x a ?y } ORDER BY ?x") == {"SELECT", "FROM", "ORDER", "BY", "A"}
+
+
+def test_threads_parse_at_once() -> None:
+    """In a new process: a parser that has worked once would not be confused any more."""
+    program = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from gumption.kg.store.sparql import variable_namespaces
+import rdflib.plugins.sparql.parser
+
+sys.setswitchinterval(1e-5)
+together = Barrier(4)
+
+def parse(number):
+    together.wait()
+    return variable_namespaces(f"SELECT ?x WHERE {{ ?x gum:p{number} ?z . FILTER (?z > 1) }}")
+
+with ThreadPoolExecutor(4) as threads:
+    print(len(list(threads.map(parse, range(4)))))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("4\n", 0), done.stderr

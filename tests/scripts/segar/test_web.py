@@ -45,6 +45,7 @@ def test_a_ball_that_is_not_visible_is_in_no_part_of_the_drawing():
     assert drawing["start"] is None
     assert "golf ball" not in {one["name"] for one in drawing["things"]}
     assert "golf ball" not in drawing["alt"]
+    assert "golfball" not in face.observe(env)
     assert "watch the others" in face.rules(env)
 
 

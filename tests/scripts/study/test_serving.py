@@ -7,11 +7,13 @@ import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from gumption.data import InputError
+from gumption.scripts.study import commands
 from tests.scripts.study.served import (
-    GUMPTION,
     StudyServer,
     in_process,
     leave,
@@ -22,6 +24,7 @@ from tests.scripts.study.served import (
     to_kind,
     write_study,
 )
+from tests.scripts.web.test_store import postgresql  # noqa: F401  (a fixture)
 
 
 @pytest.fixture(scope="module")
@@ -229,19 +232,17 @@ def test_a_server_that_is_killed_goes_on_at_the_very_step(tmp_path: Path) -> Non
 
 
 def test_data_of_another_version_of_the_study_are_refused(tmp_path: Path) -> None:
-    import subprocess
-
-    study = write_study(tmp_path)
-    with serving(study, tmp_path / "data") as server:
+    study, told = write_study(tmp_path), "of another study, or of this one before its file was changed"
+    with in_process(study, tmp_path / "data") as server:
         server.join(name="Ann")
     write_study(tmp_path, title="Another title")
-    for command in (
-        ["serve", str(study), "--port", "0", "--data", str(tmp_path / "data")],
-        ["export", str(study), "--data", str(tmp_path / "data"), "--out", str(tmp_path / "out")],
-    ):
-        done = subprocess.run([*GUMPTION, *command], capture_output=True, text=True, check=False, timeout=60)
-        assert done.returncode == 2
-        assert "of another study, or of this one before its file was changed" in done.stderr
+    with pytest.raises(InputError, match=told), in_process(study, tmp_path / "data"):
+        pass
+    with pytest.raises(InputError, match=told):
+        commands.export(str(study), data=tmp_path / "data", out=tmp_path / "out")
+    write_study(tmp_path)
+    with in_process(study, tmp_path / "data") as server:
+        assert len(server.ask("/experimenter/table")[1]["participants"]) == 1, "the folder was let go of"
 
 
 def test_a_task_ends_when_its_time_is_over(tmp_path: Path) -> None:
@@ -313,6 +314,10 @@ def test_a_recruiting_services_participant_comes_again_as_the_same(tmp_path: Pat
         _, cookie, _ = server.join(PROLIFIC_PID="a2", STUDY_ID="s")
         with server.page(cookie) as page:
             assert now(page)["participant"] == 2
+            assert page.ask("study_withdraw")["kind"] == "withdrawn"
+        _, cookie, _ = server.join(PROLIFIC_PID="a2", STUDY_ID="s")
+        with server.page(cookie) as page:
+            assert (now(page)["kind"], now(page)["participant"]) == ("consent", 3), "nobody knows that id any more"
 
 
 def test_the_experimenter_sees_replays_and_exports(tmp_path: Path) -> None:
@@ -353,16 +358,35 @@ def test_the_experimenter_sees_replays_and_exports(tmp_path: Path) -> None:
         assert statuses[-1] == 429, "who guesses has to wait"
 
 
-def test_a_server_for_others_needs_a_clear_word_and_links_need_a_study_of_links(tmp_path: Path) -> None:
-    import subprocess
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"host": "0.0.0.0"}, "others reach 0.0.0.0: say --open-to-others"),
+        ({"host": ""}, "others reach this machine at all its addresses"),
+        ({"links": 3}, 'this study\'s sign_in is "name"'),
+    ],
+)
+def test_a_server_for_others_needs_a_clear_word_and_links_need_a_study_of_links(
+    options: dict[str, Any], told: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=told):
+        commands.serve(str(write_study(tmp_path)), data=tmp_path / "data", **options)
 
+
+@pytest.mark.slow
+def test_a_study_is_kept_in_a_postgresql_database(postgresql: str, tmp_path: Path) -> None:  # noqa: F811
     study = write_study(tmp_path)
-    for options, told in (
-        (["--host", "0.0.0.0"], "others reach 0.0.0.0: say --open-to-others"),
-        (["--host", ""], "others reach this machine at all its addresses"),
-        (["--links", "3"], 'this study\'s sign_in is "name"'),
-    ):
-        command = [*GUMPTION, "serve", str(study), "--data", str(tmp_path / "data"), *options]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-        assert done.returncode == 2
-        assert told in done.stderr
+    with in_process(study, tmp_path / "data", database=postgresql) as server:
+        _, cookie, _ = server.join(name="Ann")
+        _, other, _ = server.join(name="Bob")
+        with server.page(other) as page:
+            to_kind(page, "task")
+            assert page.ask("study_withdraw")["kind"] == "withdrawn"
+        with server.page(cookie) as page:
+            code = to_kind(page, "end")["code"]
+    with in_process(study, tmp_path / "data", database=postgresql) as server, server.page(cookie) as page:
+        assert now(page)["code"] == code
+    commands.export(str(study), data=tmp_path / "data", database=postgresql, out=tmp_path / "out")
+    with (tmp_path / "out" / "participants.csv").open(encoding="utf-8", newline="") as file:
+        first, second = csv.DictReader(file)
+    assert (first["state"], first["completion_code"], second["state"]) == ("done", code, "withdrawn")

@@ -87,6 +87,24 @@ def test_the_commands_from_the_simulation_to_the_report(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
+def test_a_trained_run_takes_part_and_stands_in_the_report(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    train = ["train", "wordcraft", "--features", "onehot", "--steps", "512", "--eval-interval", "512"]
+    few = ["--final-draws", "1", "--device", "cpu", "--run", str(run)]
+    subprocess.run([*GUMPTION[:-1], *train, *few], check=True, capture_output=True, timeout=500)
+    file = write_study(tmp_path)
+    with in_process(file, tmp_path / "data") as server:
+        report = asyncio.run(simulate(read(file), f"http://{server.address}", 2, f"run:{run}"))
+    assert report.done == 2
+    figures = make(read(file), gathered(read(file), tmp_path / "data"), [f"run:{run}"])
+    rows = {(row["who"], row["cell"]): row for row in figures["rows"]}
+    for cell in {cell for _, cell in rows}:
+        assert rows["people", cell]["success"] == rows[f"run:{run}", cell]["success"], "it played the people's tasks"
+    with pytest.raises(InputError, match="is a run of wordcraft, and the study's task is one of segar"):
+        player_of(f"run:{run}", "segar")
+
+
 # ---- The report
 
 
@@ -123,7 +141,7 @@ def test_a_report_and_an_export_without_data_are_refused(tmp_path: Path) -> None
     file = str(write_study(tmp_path))
     for command in (commands.report, commands.export):
         with pytest.raises(InputError, match="holds no data of a study"):
-            command(file, data=str(tmp_path / "none"), out=tmp_path / "out")
+            command(file, data=tmp_path / "none", out=tmp_path / "out")
     with pytest.raises(InputError, match="nobody has ended a task that counts"):
         make(study(), made_up((person(0), 2)))
     (tmp_path / "data").mkdir()

@@ -1,14 +1,13 @@
 """A study's file: what is wrong in it is said with file, field and reason."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gumption.data import InputError
+from gumption.scripts.study import commands
 from gumption.scripts.study.files import find, read, shipped
 from gumption.scripts.study.tasks import check_worlds
 from tests.scripts.study.studies import small, study
@@ -128,14 +127,17 @@ def test_worlds_are_asked_whether_they_have_such_tasks(changes: dict[str, Any], 
     assert told in str(error.value)
 
 
-def test_the_command_checks_and_previews(tmp_path: Path) -> None:
-    gumption = [sys.executable, "-m", "gumption.scripts.cli", "study"]
+def test_the_commands_check_and_preview(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bad = written(tmp_path, blocks__0__feedbak=True)
-    done = subprocess.run([*gumption, "check", str(bad)], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr == f"error: {bad}: blocks[0]: it has no 'feedbak'; did you mean 'feedback'?\n"
-    good = written(tmp_path)
-    done = subprocess.run([*gumption, "preview", str(good), "--tasks", "1"], capture_output=True, text=True, check=True)
-    assert "page 1 of 12: consent" in done.stdout
-    assert done.stdout.count("goal: ") == 3
-    assert done.stdout.count("... 1 task more") == 2
+    with pytest.raises(InputError) as error:
+        commands.check(str(bad))
+    assert str(error.value) == f"{bad}: blocks[0]: it has no 'feedbak'; did you mean 'feedback'?"
+    good = str(written(tmp_path))
+    commands.check(good, json_=True)
+    summary = json.loads(capsys.readouterr().out)
+    assert (summary["pages"], summary["tasks"], summary["hash"]) == (12, 5, read(good).hash)
+    commands.preview(good, tasks=1)
+    printed = capsys.readouterr().out
+    assert "page 1 of 12: consent" in printed
+    assert printed.count("goal: ") == 3
+    assert printed.count("... 1 task more") == 2

@@ -5,11 +5,13 @@ import json
 import logging
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import sqlalchemy as sql
+from gymnasium import spaces
 
 from gumption.data import InputError
 from gumption.envs import worlds
@@ -19,7 +21,7 @@ from gumption.scripts.web import store as tables
 from gumption.scripts.web.episodes import Episode, Episodes, Unkept, UnknownEpisode, replayed
 from gumption.scripts.web.security import Guesses, Rate
 from gumption.scripts.web.store import Store
-from gumption.scripts.web.views import View, drawn, general_view, read_settings, view_of
+from gumption.scripts.web.views import View, drawn, general_view, listed, read_settings, view_of
 
 ADA = "a" * 32
 
@@ -175,6 +177,21 @@ def test_any_world_is_played_by_the_general_view(name: str) -> None:
     again = Episode("0" * 32, ADA, name, view, view.begin, {}, 5)
     again.act(action)
     assert again.shown() == after
+
+
+def test_equal_names_of_choices_are_told_apart() -> None:
+    class Shelf:
+        action_space = spaces.Discrete(3)
+
+        def action_masks(self) -> np.ndarray:
+            return np.array([True, True, False])
+
+        def action_facts(self) -> Any:
+            return SimpleNamespace(candidates=lambda _: ["book", "cup", "book"])
+
+        vocabulary = ()
+
+    assert listed(None, Shelf()) == [{"action": 0, "label": "book (0)"}, {"action": 1, "label": "cup"}]
 
 
 def test_the_general_view_draws_a_picture_where_there_is_no_text() -> None:

@@ -296,6 +296,7 @@ def test_an_unknown_page_is_told_and_leads_home(visitor: Visitor) -> None:
     assert answer is not None
     assert answer.status == 404
     assert page.get_by_role("heading", level=1).inner_text() == "Not found"
+    assert serious(page) == []
     page.get_by_role("link", name="To the home page").click()
     page.get_by_role("heading", name="Worlds", exact=True).wait_for()
     visitor.errors = [error for error in visitor.errors if "404" not in error]  # that of the page itself
@@ -317,6 +318,18 @@ def test_the_home_is_loaded_in_a_second(visitor: Visitor) -> None:
     assert min(took) < 1
 
 
+@pytest.mark.slow  # a server of its own
+def test_runs_are_listed(browser: "Browser", tmp_path: Path) -> None:
+    run = tmp_path / "runs" / "<b>first</b>"
+    run.mkdir(parents=True)
+    (run / "config.json").write_text('{"world": "halma"}')
+    with served(tmp_path / "home", "--runs", str(tmp_path / "runs")) as home:
+        visitor = Visitor(browser, home.address)
+        row = visitor.open("/").get_by_role("row").nth(1)
+        assert row.inner_text().split("\t")[:3] == ["<b>first</b>", "halma", "going"]
+        visitor.leave()
+
+
 @pytest.mark.slow
 def test_every_world_is_opened_from_the_home(visitor: Visitor) -> None:
     page = visitor.open("/")
@@ -328,19 +341,23 @@ def test_every_world_is_opened_from_the_home(visitor: Visitor) -> None:
     page.get_by_role("heading", name="HALMA").wait_for()
 
 
-def check_looks(browser: "Browser", home: Served, name: str, scheme: str) -> None:
-    """A page in one scheme: axe finds nothing serious, and it fits a narrow window and one at 200 % zoom."""
+def serious(page: "Page") -> list[tuple[str, str]]:
+    """What axe finds that keeps people from using the page: the rule, and an element."""
     from axe_playwright_python.sync_playwright import Axe
 
+    found = Axe().run(page).response["violations"]
+    return [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in SERIOUS]
+
+
+def check_looks(browser: "Browser", home: Served, name: str, scheme: str) -> None:
+    """A page in one scheme: axe finds nothing serious, and it fits a narrow window and one at 200 % zoom."""
     visitor = Visitor(browser, home.address, color_scheme=scheme)
     page = visitor.open(PAGES[name])
-    found = Axe().run(page).response["violations"]
-    assert [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in SERIOUS] == []
+    assert serious(page) == []
     for size in (NARROW, {"width": 600, "height": 450}):  # the latter is 1200 pixels at 200 %
         page.set_viewport_size(size)  # pyright: ignore[reportArgumentType]
         assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], size
-    found = Axe().run(page).response["violations"]
-    assert [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in SERIOUS] == []
+    assert serious(page) == []
     visitor.leave()
 
 

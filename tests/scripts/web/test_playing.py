@@ -2,7 +2,6 @@
 
 import json
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from gumption.envs import worlds
 
-from .homes import Page, Served, served
+from .homes import Page, Served
 
 OTHER = "o" * 40
 #: Actions of each world, by its view.
@@ -114,6 +113,16 @@ def test_a_page_acts_only_on_what_it_plays(home: Served) -> None:
         assert page.act(episode, 1, 0)["type"] == "refused"
 
 
+def test_a_page_plays_some_episodes_at_once(home: Served) -> None:
+    with home.page() as page:
+        first, view = begun(page)
+        for _ in range(8):
+            begun(page)
+        word = view["choices"][0]["action"]
+        assert page.act(first, 1, word)["reason"] == "this page does not play that episode; go on first"
+        assert page.ask("go_on", episode=first)["view"] == view
+
+
 def test_an_episode_is_nobody_elses(home: Served) -> None:
     with home.page() as page, home.page(OTHER) as other:
         episode, view = begun(page)
@@ -169,7 +178,7 @@ def test_a_message_that_is_none_is_refused_with_the_reason(home: Served, message
         ("wordcraft", {"recipe_book": "../secret.tsv"}, "a name, of letters"),
         ("wordcraft", {"recipe_book": "os:system"}, "a name, of letters"),
         ("wordcraft", {"distractors": 10**6}, "a number up to 1000"),
-        ("wordcraft", {"task": {"a": 1}}, "from a page it is a text"),
+        ("wordcraft", {"depth": {"a": 1}}, "from a page it is a text"),
         ("wordcraft", {"distractor": 1}, "did you mean 'distractors'?"),
         ("wordcraft", {"seed": 1}, "seed"),
         ("wordcraft", {"env": "gumption/Chess-v0"}, "env"),
@@ -238,22 +247,23 @@ def test_fast_messages_wait_and_none_is_lost(home: Served) -> None:
     assert time.monotonic() - began > 1.5  # 60 at once, then 20 a second
 
 
-def test_a_socket_that_says_nothing_is_closed_and_one_that_spoke_stays(tmp_path: Path) -> None:
-    constants = {"server.FIRST_MESSAGE": 0.5, "security.FIRST_REQUEST": 0.5}
-    with served(tmp_path, constants=constants) as home, home.page() as silent, home.page() as speaks:
+def test_a_socket_that_says_nothing_is_closed_and_one_that_spoke_stays(impatient: Served) -> None:
+    with impatient.page(OTHER) as silent, impatient.page() as speaks:
         episode, view = begun(speaks)
         with pytest.raises(ConnectionClosed) as closed:
             silent.hear()
-        time.sleep(1)
+        time.sleep(0.6)
         assert speaks.act(episode, 1, view["choices"][0]["action"])["number"] == 1
     assert closed.value.rcvd is not None
     assert closed.value.rcvd.reason == "nothing was said for too long"
 
 
-def test_more_tabs_than_some_close_the_oldest(tmp_path: Path) -> None:
-    with served(tmp_path, constants={"server.SOCKETS": 1}) as home, home.page() as old, home.page() as new:
-        with pytest.raises(ConnectionClosed) as closed:
-            old.hear()
-        assert closed.value.rcvd is not None
-        assert closed.value.rcvd.reason == "more than 1 tabs are open"
-        begun(new)
+def test_more_tabs_than_some_close_the_oldest(impatient: Served) -> None:
+    with impatient.page("t" * 40) as old:
+        begun(old)
+        with impatient.page("t" * 40) as new:
+            with pytest.raises(ConnectionClosed) as closed:
+                old.hear()
+            assert closed.value.rcvd is not None
+            assert closed.value.rcvd.reason == "more than 1 tabs are open"
+            begun(new)

@@ -6,15 +6,17 @@ import os
 import re
 import socket
 import stat
-import subprocess
-import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from gumption.data.listening import is_loopback
 from gumption.envs import worlds
+from gumption.scripts import cli
+from gumption.scripts.web import commands
 from gumption.scripts.web.security import HEADERS
 
 from .homes import SECRET, Served, served
@@ -22,9 +24,23 @@ from .homes import SECRET, Served, served
 HTML = "text/html,*/*"
 
 
-def gumption(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "gumption.scripts.cli", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, timeout=60)
+@pytest.fixture
+def gumption(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Callable[..., tuple[int | str | None, str, str]]:
+    """`gumption serve` in an empty folder: exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> tuple[int | str | None, str, str]:
+        monkeypatch.setattr("sys.argv", ["gumption", "serve", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        return ended.value.code, *capsys.readouterr()
+
+    return run
+
+
+Run = Callable[..., tuple[int | str | None, str, str]]
 
 
 # ---- Pages and data.
@@ -72,17 +88,8 @@ def test_a_world_without_a_picture_of_its_own_is_drawn(home: Served) -> None:
     assert home.get("/pictures/chess.png")[0] == 404
 
 
-def test_runs_in_a_folder_are_listed(tmp_path: Path) -> None:
-    runs = tmp_path / "runs"
-    for name, config in {
-        "a": '{"world": "wordcraft"}', "deep/b": '{"world": "halma"}', "c": "no JSON", "d": '{"world": "chess"}',
-        "e": "[]",
-    }.items():  # fmt: skip
-        (runs / name).mkdir(parents=True)
-        (runs / name / "config.json").write_text(config)
-    (runs / "a" / "final.json").write_text("{}")
-    with served(tmp_path / "home", "--runs", str(runs)) as home:
-        found = json.loads(home.get("/api/worlds")[2])["runs"]
+def test_runs_in_a_folder_are_listed(impatient: Served) -> None:
+    found = json.loads(impatient.get("/api/worlds")[2])["runs"]
     assert {(run["name"], run["world"], run["state"]) for run in found} == {
         ("a", "wordcraft", "done"),
         ("deep/b", "halma", "going"),
@@ -133,11 +140,10 @@ def test_another_site_posts_nothing(home: Served) -> None:
     assert home.get("/", "POST", "x", origin=f"http://{home.address}")[0] == 405
 
 
-def test_other_names_are_given(tmp_path: Path) -> None:
-    with served(tmp_path, "--name", "lab.example", "--name", "www.lab.example") as home:
-        assert home.get("/", host="LAB.example:8000")[0] == 200
-        assert home.get("/", host="www.lab.example.")[0] == 200
-        assert home.get("/", host="labs.example")[0] == 421
+def test_other_names_are_given(impatient: Served) -> None:
+    assert impatient.get("/", host="LAB.example:8000")[0] == 200
+    assert impatient.get("/", host="www.lab.example.")[0] == 200
+    assert impatient.get("/", host="labs.example")[0] == 421
 
 
 # ---- Half a request.
@@ -165,12 +171,6 @@ def test_a_connection_is_used_again_before_it_times_out(impatient: Served) -> No
     connection.close()
 
 
-@pytest.fixture(scope="module")
-def impatient(tmp_path_factory: pytest.TempPathFactory):
-    with served(tmp_path_factory.mktemp("home"), constants={"security.FIRST_REQUEST": 0.5}) as server:
-        yield server
-
-
 # ---- Tokens.
 
 
@@ -196,18 +196,14 @@ def test_a_token_opens_the_home_and_is_not_guessed(tmp_path: Path) -> None:
         status, _, body = home.get(f"/?token={token}")  # whoever guesses is not heard even when right
         assert (status, body) == (429, "Too many guesses: wait a minute before you try another token\n")
         assert home.get("/", cookie=door)[0] == 200
-    with served(tmp_path / "home", "--token-file", str(file)) as home:
-        assert home.get("/", cookie=door)[0] == 200  # of the same token
 
 
-def test_others_are_let_in_with_a_word_and_a_token_alone(tmp_path: Path) -> None:
+def test_others_are_let_in_with_a_word_and_a_token_alone(tmp_path: Path, gumption: Run) -> None:
     for host in ("0.0.0.0", "", "::"):
-        done = gumption("serve", "--host", host, "--port", "0", "--data", str(tmp_path / "home"))
-        assert done.returncode == 2
-        assert "say --open-to-others, and give a --token-file" in done.stderr
-    done = gumption("serve", "--host", "0.0.0.0", "--open-to-others", "--data", str(tmp_path / "home"))
-    assert done.returncode == 2
-    assert "--open-to-others needs a --token-file" in done.stderr
+        code, _, told = gumption("--host", host, "--port", "0", "--data", "home")
+        assert (code, "say --open-to-others, and give a --token-file" in told) == (2, True)
+    code, _, told = gumption("--host", "0.0.0.0", "--open-to-others", "--data", "home")
+    assert (code, "--open-to-others needs a --token-file" in told) == (2, True)
     assert not (tmp_path / "home").exists()
     options = ("--host", "0.0.0.0", "--open-to-others", "--token-file", str(tmp_path / "token"))
     with served(tmp_path / "home", *options) as home:
@@ -221,20 +217,20 @@ def test_others_are_let_in_with_a_word_and_a_token_alone(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("content", "reason"), [("short", "at least 20 letters"), ("two words in a long token", "at least 20 letters")]
 )
-def test_a_token_that_can_be_guessed_is_refused(tmp_path: Path, content: str, reason: str) -> None:
+def test_a_token_that_can_be_guessed_is_refused(tmp_path: Path, gumption: Run, content: str, reason: str) -> None:
     (tmp_path / "token").write_text(content)
-    done = gumption("serve", "--port", "0", "--token-file", str(tmp_path / "token"), cwd=tmp_path)
-    assert done.returncode == 2
-    assert reason in done.stderr
-    done = gumption("serve", "--port", "0", "--token-file", str(tmp_path), cwd=tmp_path)
-    assert (done.returncode, "cannot be read or made" in done.stderr) == (2, True)
+    code, _, told = gumption("--port", "0", "--token-file", "token")
+    assert (code, reason in told) == (2, True)
+    code, _, told = gumption("--port", "0", "--token-file", str(tmp_path))
+    assert (code, "cannot be read or made" in told) == (2, True)
 
 
 # ---- The command.
 
 
-def test_the_schema_of_the_messages_is_printed() -> None:
-    schema = json.loads(gumption("serve", "--schema").stdout)
+def test_the_schema_of_the_messages_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    commands.home(SimpleNamespace(invoked_subcommand=None), schema=True)  # pyright: ignore[reportArgumentType]
+    schema = json.loads(capsys.readouterr().out)
     assert set(schema) == {"page", "server"}
     assert set(schema["page"]["discriminator"]["mapping"]) == {"begin", "go_on", "act", "leave"}
     assert set(schema["server"]["discriminator"]["mapping"]) == {"shown", "refused", "frame", "error"}
@@ -254,15 +250,14 @@ def test_the_schema_of_the_messages_is_printed() -> None:
         (["wordcraft"], "the world 'wordcraft' offers no such command"),
     ],
 )
-def test_options_that_are_none_are_refused(tmp_path: Path, options: list[str], reason: str) -> None:
-    done = gumption("serve", *options, cwd=tmp_path)
-    assert (done.returncode, reason in done.stderr) == (2, True), done.stderr
+def test_options_that_are_none_are_refused(gumption: Run, options: list[str], reason: str) -> None:
+    code, _, told = gumption(*options)
+    assert (code, reason in told) == (2, True), told
 
 
-def test_a_port_that_is_taken_is_told(home: Served, tmp_path: Path) -> None:
-    done = gumption("serve", "--port", str(home.port), cwd=tmp_path)
-    assert done.returncode == 2
-    assert "choose another --port" in done.stderr
+def test_a_port_that_is_taken_is_told(home: Served, gumption: Run) -> None:
+    code, _, told = gumption("--port", str(home.port))
+    assert (code, "choose another --port" in told) == (2, True)
 
 
 def test_a_server_that_is_stopped_ends_at_once_and_says_so(tmp_path: Path) -> None:

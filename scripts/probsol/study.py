@@ -1,0 +1,135 @@
+"""The study of goals and constraints with people: its tasks, and what the report says of the hypotheses H1 to H3.
+
+agents/probsol/goals.py has the same study for agents, and the definitions of strategies and hypotheses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from math import ceil
+from typing import Any, Literal
+
+from gumption.agents.probsol.goals import FIRST, TIGHTNESS, Episode, design, foretold, hypotheses, strategy, tendencies
+from gumption.data import InputError
+from gumption.data.settings import Seed, checked
+from gumption.envs.probsol.library import designed, family_of, find_tasks
+from gumption.envs.probsol.tasks import Task
+from gumption.envs.probsol.text import goal_text
+
+from .web import RealTimeEnv, WebFace
+
+#: The question whose answer is the strategy that a participant means to follow.
+PLAN = "plan"
+
+
+class StudyFace(WebFace):
+    """As on the web, with the goal alone for those who plan before they see the table."""
+
+    def goal(self, env: Any) -> str:
+        """The goal and its limits in words."""
+        return goal_text(env.batch.task())
+
+
+@checked
+def begin(
+    *,
+    task: str,
+    constraint: Literal["none", "relaxed", "critical"] = "none",
+    names: Literal["real", "anonymous", "shuffled"] = "real",
+    seed: Seed = 0,
+) -> tuple[RealTimeEnv, StudyFace]:
+    """A task of the study, with one trial; a limit that is passed is measured, and play goes on.
+
+    :param task: Name of a designed task, or of a certified one: fishing/seed-4.
+    :param constraint: Tightness of the limit of actions: that of the recorded solution times infinity, 3 or 1.1.
+    :param names: Of the discs' colours: real, anonymous or shuffled.
+    :param seed: Draws what is shuffled.
+    """
+    env = RealTimeEnv(False, task=limited(task, constraint), names=names, trial_number=1, on_violation="go_on")
+    env.batch.episodes = []  # keeps the episode
+    env.reset(seed=seed)
+    return env, StudyFace()
+
+
+@cache
+def limited(name: str, constraint: str) -> Task:
+    """The task of a name with its limit, rounded up.
+
+    :raises InputError: there is no such task.
+    """
+    family = family_of(name.partition("/")[0])
+    known = () if family is None else (*designed(family), *find_tasks(f"{family.lower()}/generated"))
+    found = [task for task in known if task.name == name]
+    if family is None or not found:
+        raise InputError(f"there is no task {name!r}: name a designed one such as fishing/0, or a certified seed")
+    [task] = [task for _, _, tightness, task in design({family: found[:1]}) if tightness == constraint]
+    return replace(task, constraints={kind: ceil(limit) for kind, limit in task.constraints.items()})
+
+
+def report(tasks: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], list[str]]:
+    """What participants' plans say of the hypotheses, as figures and as lines of Markdown.
+
+    :param tasks: "participant", "settings", "actions" (JSON), "success", "before" (answers given before it) of each.
+    """
+    episodes = {}
+    for one in tasks:
+        if PLAN in one["before"]:
+            episodes.setdefault(str(one["participant"]), []).append(_episode(one))
+    every = [episode for own in episodes.values() for episode in own]
+    if len({(one.goal, one.tightness) for one in every}) == len(
+        {(one.goal, one.tightness, one.layout) for one in every}
+    ):
+        return {}, ["No two participants' tasks have the same goal and constraint in different layouts yet."]
+    found: dict[str, Any] = hypotheses(every)
+    shown = [one for one in tasks if PLAN in one["before"] and _named(one)]
+    kept = sum(strategy(_named(one)) == told(one) for one in shown)
+    found["kept_to_plan"] = kept / len(shown) if shown else None
+    found["foretold"] = foretold(episodes)
+    return found, _lines(found)
+
+
+def told(one: Mapping[str, Any]) -> str:
+    """The strategy that was told before the first action: what stands before the colon."""
+    return one["before"][PLAN].partition(":")[0]
+
+
+def _episode(one: Mapping[str, Any]) -> Episode:
+    settings, actions = one["settings"], _named(one)
+    tightness = settings.get("constraint", "none")
+    limit = limited(settings["task"], tightness).constraints.get("action_number", float("inf"))
+    return Episode(
+        goal=settings["task"].partition("/")[0],
+        layout=settings["task"],
+        tightness=tightness,
+        solved=bool(one["success"]),
+        solution=float(bool(one["success"])),
+        constraint=float(len(actions) <= limit),
+        strategy=told(one),
+        tendencies=tuple(tendencies(actions).tolist()) if actions else (0.0, 0.0, 0.0),
+        begins=tuple(verb for verb, *_ in actions[:FIRST]),
+    )
+
+
+def _named(one: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """The actions by name."""
+    return [tuple(action) for action in one["actions"] if isinstance(action, list)]
+
+
+def _lines(found: Mapping[str, Any]) -> list[str]:
+    agreement = found["agreement"]
+    rows = [
+        ("H1, agreement of plans between layouts of one goal and constraint", f"{agreement['value']:.2f}"),
+        ("H1, the same with shuffled plans", f"{agreement['shuffled']:.2f} (p = {agreement['p']:.3f})"),
+        *((f"H2, entropy of plans, constraint {name}", f"{found['entropy'][name]:.2f} bits") for name in TIGHTNESS
+          if name in found["entropy"]),
+        ("consistency", f"{found['consistency']:.2f}"),
+        ("played as they had told", "-" if found["kept_to_plan"] is None else f"{found['kept_to_plan']:.0%}"),
+    ]  # fmt: skip
+    for known in ("goal and constraint", "reward only"):
+        for what, words in (("plan", "told plan"), ("actions", "first three actions")):
+            values = [each[known][what] for each in found["foretold"].values()]
+            if values:
+                rows.append((f"H3, {words} foretold by {known}", f"{sum(values) / len(values):.0%}"))
+    return ["| hypothesis | figure |", "| --- | ---: |", *(f"| {name} | {value} |" for name, value in rows)]
