@@ -283,7 +283,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 def ansi(state: State, i: int = 0) -> str:
     """Scene i as text: a map of 20 rows, with capital letters for objects and small ones for tiles, and a line for each
-    thing."""
+    thing that is visible."""
     one = state.select(np.array([i]))
     marks = np.arange(1, one.slots + 2, dtype=np.uint8)
     marks[-1] = 0  # the floor
@@ -292,6 +292,8 @@ def ansi(state: State, i: int = 0) -> str:
     lines: list[str] = []
     signs = np.full(one.slots + 1, "  ", dtype=object)
     for entity in one.scene(0).entities:
+        if not entity.factors.get(Visible, True):
+            continue
         slot = one.slot_of[0][entity.id]
         letter = _LETTERS[len(lines) % len(_LETTERS)]
         letter = letter if Floor in entity.factors else letter.upper()

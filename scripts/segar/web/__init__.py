@@ -36,16 +36,9 @@ Pull an arrow from the ball: it is pushed that way, harder the longer the arrow 
 moment after each push; Wait lets it move without one.
 An episode has {steps} pushes or waits."""
 
-_LINE = re.compile(r"[A-Za-z] (.+) \(\w+\)")  # of a thing, below the map
-
 
 class Face(TextFace):
-    """The rules in the words of the page, where a push is an arrow; and of the level what can be seen."""
-
-    def observe(self, env: Any) -> str:
-        seen = {entity.id for entity in _visible(env)}
-        told = super().observe(env).splitlines(keepends=True)
-        return "".join(line for line in told if not (name := _LINE.match(line)) or name[1] in seen)
+    """The rules in the words of the page, where a push is an arrow."""
 
     def rules(self, env: Any) -> str:
         aim = AIMS.get(env.batch.task.name, "Bring the white ball to the green goal, past what slows or swallows it.")

@@ -195,7 +195,6 @@ export class Session extends Emitter {
     this.world = world;
     this.#settings = settings;
     this.#name = `episode of ${world} ${JSON.stringify(settings, Object.keys(settings).sort())}`;
-    this.world = world;
     this.given = episode;
     this.episode = null;
     this.view = null;

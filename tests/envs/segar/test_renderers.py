@@ -214,6 +214,14 @@ def test_a_map_of_letters() -> None:
     assert ansi(state, 0).count(" ") == 400 * 2
 
 
+def test_a_map_of_letters_tells_nothing_of_what_is_invisible() -> None:
+    goal, ball = thing("GoalTile", 0.5, 0.5, "goal", Size=0.4), thing("Ball", -0.5, 0.0, "it", Velocity=[0.5, 0])
+    hidden = thing("Ball", -0.5, 0.0, "it", Velocity=[0.5, 0], Visible=False)
+    told = ansi(state_of([goal, hidden], [goal, ball]), 0).splitlines()
+    assert told[22:] == ["a goal (GoalTile)"]
+    assert "B" not in "".join(told[:22])
+
+
 # ---- settings
 
 
