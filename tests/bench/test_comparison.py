@@ -18,6 +18,7 @@ SETTINGS = {"rank": 4, "epochs": 5, "valid_every": 2, "batch_size": 64, "n3": 0.
 KIND = EXPERIMENTS["link-prediction"].kind
 
 
+@pytest.mark.slow
 def test_both_curves_are_measured_drawn_and_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     tuned = tmp_path / "best.json"

@@ -55,6 +55,7 @@ def lived() -> KnowledgeBases:
     return KnowledgeBases.of(Memory.of(2, rows[list(before)], list(options), rows[list(after)]))
 
 
+@pytest.mark.slow
 def test_hitmaps_are_the_visits_and_what_the_threshold_leaves(tmp_path):
     found = hitmaps(lived())
     assert list(found) == ["KB_S", "KB_C", "KB_A"]

@@ -178,6 +178,7 @@ def test_relations_of_other_names():
     assert found.derive("door").steps[0].ingredients == ("hand", "key")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "steps"), [("commonsense", None), ("commonsense-1", 15)])
 def test_the_shipped_book(name, steps):
     graph = KnowledgeGraph()

@@ -55,6 +55,7 @@ def test_the_rows_of_each_setting() -> None:
     assert "wordcraft-fig3" in EXPERIMENTS
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_small_one_is_run_saved_and_goes_on(experiment, book: Path, words_file: Path, tmp_path: Path) -> None:
     panel = "goal unseen, 8 distractors"
