@@ -239,7 +239,7 @@ def test_a_trained_network_is_needed_to_take_its_knowledge_away(tmp_path):
 
 
 def test_a_result_of_a_former_edition_of_the_book_is_told() -> None:
-    saved = json.loads((RESULTS / "wordcraft-fig3" / "results.json").read_text())
+    saved = json.loads((RESULTS / "wordcraft-fig3-2020" / "results.json").read_text())
     before = KIND.older(saved)
     assert not any("edition" in told for told in before)
     of_book = {**saved, "recipe_book": "commonsense", "recipe_book_hash": next(iter(FORMER))}
@@ -336,7 +336,7 @@ def test_few_test_tasks_and_whose_network_it_is_are_told(run, tmp_path, book):
 
 def test_what_the_ablation_says_of_the_paper_stands_in_the_paper():
     """It states no numbers; those of the authors' code are called so."""
-    told = (RESULTS / "wordcraft-ablation" / "table.md").read_text()
+    told = (RESULTS / "wordcraft-ablation-2020" / "table.md").read_text()
     claims = next(line for line in told.splitlines() if line.startswith("The paper: "))
     assert not re.search(r"0\.\d", claims)
     assert "The authors' code, run again, ended at 0.18" in told

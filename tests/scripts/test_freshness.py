@@ -212,7 +212,7 @@ def test_every_experiment_names_its_code_and_small_runs_that_are_kept() -> None:
 
 def test_the_saved_results_are_listed() -> None:
     names = {path.parent.name for path in saved_files()}
-    assert {"bench-halma", "halma-volume", "segar-stress", "wordcraft-fig3"} <= names
+    assert {"bench-halma", "halma-volume", "segar-stress", "wordcraft-outside"} <= names
 
 
 def test_every_case_of_the_bench_names_the_code_whose_speed_it_measures() -> None:
