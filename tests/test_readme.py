@@ -182,7 +182,14 @@ def test_every_headline_is_shown_once() -> None:
     headlines = [
         ("results", name)
         for name in (
-            *("little-alchemy", "wordcraft-fig2-2020", "wordcraft-fig3", "wordcraft-fig3-2020", "wordcraft-outside"),
+            *(
+                "little-alchemy",
+                "wordcraft-fig2-2020",
+                "wordcraft-fig3",
+                "wordcraft-fig3-2020",
+                "wordcraft-outside",
+                "wordcraft-outside-2020",
+            ),
             *(*HALMA_TABLES, *GRADUAL_TABLES, *SEGAR_TABLES, *PROBSOL_TABLES),
         )
     ]
