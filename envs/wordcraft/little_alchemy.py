@@ -191,6 +191,7 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
     def draw_frame(self, i: int, mode: str) -> Any:
         from .render import discoveries
 
+        self._check_place(i)
         total = int(self.reachable[i].sum())
         return discoveries(self.describe(i), total, mode, self.last_mix(i), self.latest_finds(i))
 
