@@ -2,8 +2,13 @@
 
 import ipaddress
 import socket
+from typing import Annotated
+
+from annotated_types import Ge, Le
 
 from .errors import InputError
+
+Port = Annotated[int, Ge(0), Le(65_535)]
 
 
 def listen(host: str, port: int, flag: str) -> socket.socket:
@@ -30,6 +35,17 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def check_reach(host: str, open_to_others: bool, also: str = "") -> None:
+    """Refuse an address that others reach, where nobody has said that they may.
+
+    :param also: what has to be given beside that word, for the message.
+    :raises InputError: so it is.
+    """
+    if not is_loopback(host) and not open_to_others:
+        where = f"others reach {host}" if host else "others reach this machine at all its addresses"
+        raise InputError(f"{where}: say --open-to-others,{also} or leave out --host")
 
 
 def shown_address(listening: socket.socket) -> str:

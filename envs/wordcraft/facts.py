@@ -77,9 +77,10 @@ def recipe_facts(
     Arguments and order are those of `facts`; so is what "test" means, but a node has its ingredients in each part that
     has a product of it, since without them the part would not say which recipe it is.
     """
-    found = set(_of_part(node_facts, recipe_book, partition, split, train_ratio, split_seed, fit_validation))
+    book = RecipeBook.load(recipe_book)
+    found = set(_of_part(node_facts, book, partition, split, train_ratio, split_seed, fit_validation))
     nodes = {node for node, relation, _ in found if relation == HAS_PRODUCT}
-    every = node_facts(book := RecipeBook.load(recipe_book), book.recipes)
+    every = node_facts(book, book.recipes)
     return iter(sorted(found | {fact for fact in every if fact[0] in nodes and fact[1] == HAS_INGREDIENT}))
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from annotated_types import Ge, Le
 
 from gumption.data import InputError, Note
 from gumption.data.errors import extra
+from gumption.data.listening import Port, is_loopback, listen, shown_address
 from gumption.data.settings import Count, Megabytes, Seconds, Seed, SmallShare, Whole
 from gumption.scripts.apps import App
 from gumption.scripts.output import Json, count, print_json, print_table, working
@@ -261,7 +261,7 @@ _QUEUE = 64  # open connections; further ones are refused
 
 @app.command(epilog="Example: gumption kg serve runs/kg --port 7878")
 def serve(
-    source: Source, *, host: str = "127.0.0.1", port: Annotated[int, Ge(0), Le(65_535)] = 7878,
+    source: Source, *, host: str = "127.0.0.1", port: Port = 7878,
     timeout: Seconds = 30, memory_limit: Megabytes = 2_048, max_rows: Count = 100_000,
 ) -> None:  # fmt: skip
     """Answer SPARQL queries on a graph over HTTP, at /query, with a page to type one in at /. Nobody can change it.
@@ -275,7 +275,6 @@ def serve(
     :param memory_limit: Megabytes that a query may take.
     :param max_rows: Rows, or facts, that an answer may have.
     """
-    from gumption.data.listening import is_loopback, listen, shown_address
     from gumption.kg.graph import open_graph, split_source
     from gumption.kg.store.limits import Limits
     from gumption.kg.store.serving import sparql_app

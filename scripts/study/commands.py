@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from annotated_types import Ge, Le
 
 from gumption.data import InputError
+from gumption.data.listening import Port, check_reach, listen, shown_address
 from gumption.data.settings import Count, Seed, Whole
 from gumption.scripts.apps import App, NewFolder
 from gumption.scripts.output import Json, count, print_json, print_table
@@ -19,7 +20,6 @@ from gumption.scripts.output import Json, count, print_json, print_table
 if TYPE_CHECKING:
     from .files import Study
 
-Port = Annotated[int, Ge(0), Le(65535)]
 Links = Annotated[int, Ge(0), Le(10_000)]
 Players = Annotated[int, Ge(1), Le(10_000)]
 
@@ -144,15 +144,12 @@ def serve(
     :param open_to_others: Listen at an address that others reach.
     :param links: Make so many further personal links first, and print them.
     """
-    from gumption.data.listening import is_loopback, listen, shown_address
     from gumption.scripts.web.commands import server_of
 
     from .running import application
 
     study = _read(file)
-    if not is_loopback(host) and not open_to_others:
-        where = f"others reach {host}" if host else "others reach this machine at all its addresses"
-        raise InputError(f"{where}: say --open-to-others, or leave out --host")
+    check_reach(host, open_to_others)
     if links and study.sign_in != "link":
         raise InputError(f'--links: this study\'s sign_in is "{study.sign_in}"; links are for sign_in = "link"')
     listening = listen(host, port, "--host")

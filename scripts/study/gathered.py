@@ -34,20 +34,20 @@ def read_rows(place: str | Path) -> Rows:
     :raises InputError: there is no such database.
     """
     if "://" in str(place):
-        address = str(place)
+        engine = tables.postgresql(str(place))
     else:
         path = Path(place) / tables.DATABASE
         if not path.is_file():
             raise InputError(f"{place}: holds no data of a study; name the --data folder of `gumption study serve`")
-        address = f"sqlite:///file:{path.absolute()}?mode=ro&uri=true"
+        engine = sql.create_engine(f"sqlite:///file:{path.absolute()}?mode=ro&uri=true")
     all_of = (tables.people, tables.episodes, tables.actions, tables.answers)
     try:
-        engine = sql.create_engine(address, isolation_level="SERIALIZABLE")
-        with engine.begin() as connection:
+        with engine.execution_options(isolation_level="SERIALIZABLE").begin() as connection:
             return Rows(*(list(connection.execute(sql.select(table))) for table in all_of))
     except SQLAlchemyError as error:
-        reason = str(getattr(error, "orig", None) or error).splitlines()[0]
-        raise InputError(f"{place}: cannot be read as a database ({reason})") from None
+        raise InputError(f"{place}: cannot be read as a database ({tables.reason_of(error)})") from None
+    finally:
+        engine.dispose()
 
 
 def gathered(study: Study, place: str | Path) -> list[Participant]:

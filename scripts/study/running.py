@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gumption.data.listening import is_loopback, listen, shown_address
+from gumption.data.listening import listen, shown_address
 from gumption.scripts.web.commands import server_of
-from gumption.scripts.web.security import Token, names_of_this_machine
+from gumption.scripts.web.security import Token
 from gumption.scripts.web.server import Home, make_app
 from gumption.scripts.web.store import Store
 
@@ -50,9 +50,8 @@ def application(
     home = Home(Store(database or str(data)), open_play=False)
     try:
         part = StudyPart(home, study, secret)
-        known = list(names) if is_loopback(host) else names_of_this_machine(names)
         parts, played = [part, ExperimenterPart(part, token, links)], {block.world for block in study.all_blocks}
-        app = make_app(home, host=host, names=known, parts=parts, played=sorted(played))
+        app = make_app(home, host=host, names=names, parts=parts, played=sorted(played))
         yield Application(app, token, links)
     except BaseException:
         home.close()

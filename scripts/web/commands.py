@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
-from annotated_types import Ge, Le
 
 from gumption.data import InputError
+from gumption.data.listening import Port, check_reach, is_loopback, listen, shown_address
 from gumption.data.settings import check
 from gumption.scripts.apps import was_typed
 from gumption.scripts.worlds import world_group
-
-Port = Annotated[int, Ge(0), Le(65535)]
 
 
 def home(
@@ -66,24 +63,18 @@ def serve(
     names: list[str],
     open_to_others: bool = False,
     token_file: Path | None = None,
-    parts: Any = (),
 ) -> None:
     """Serve a home until Ctrl-C; see `home`.
 
     :raises InputError: it is open to others without a clear word and a token, or cannot listen there.
     """
-    from gumption.data.listening import is_loopback, listen, shown_address
-
-    from .security import Token, names_of_this_machine
+    from .security import Token
     from .server import Home, described_worlds, make_app
     from .store import Store
 
     check("port", port, Port)
-    local = is_loopback(host)
-    if not local and not open_to_others:
-        where = f"others reach {host}" if host else "others reach this machine at all its addresses"
-        raise InputError(f"{where}: say --open-to-others, and give a --token-file, or leave out --host")
-    if not local and token_file is None:
+    check_reach(host, open_to_others, " and give a --token-file,")
+    if not is_loopback(host) and token_file is None:
         raise InputError("--open-to-others needs a --token-file: who does not know its token is not let in")
     if runs is not None and not runs.is_dir():
         raise InputError(f"--runs {runs}: there is no such folder")
@@ -91,13 +82,11 @@ def serve(
     listening = listen(host, port, "--host")
     with listening:
         home = Home(Store(data), token=token, runs=runs)
-        known = names if local else names_of_this_machine(names)
-        app = make_app(home, host=host, names=known, guarded=token is not None, parts=parts)
+        app = make_app(home, host=host, names=names, guarded=token is not None)
         described_worlds()  # imports their views, before the first request
         address = f"http://{shown_address(listening)}/"
         word = "" if token is None else f"?token={token.text}"
         print(f"the home is at {address}{word} ; Ctrl-C ends it", flush=True)
-        sys.setswitchinterval(0.001)  # who waits for an answer waits for no thread that begins an episode
         server_of(app).run(sockets=[listening])
 
 

@@ -156,7 +156,8 @@ class Guard:
         """
         self._app, self._token, self._error = app, token, error
         self._local = is_loopback(host)
-        self._names = {name.lower() for name in ("localhost", host, *names) if name}
+        known = names if self._local else names_of_this_machine(names)
+        self._names = {name.lower() for name in ("localhost", host, *known) if name}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):

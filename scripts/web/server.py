@@ -6,6 +6,7 @@ import asyncio
 import html
 import io
 import logging
+import sys
 import time
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -274,6 +275,7 @@ def make_app(
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        sys.setswitchinterval(0.001)  # who waits for an answer waits for no thread that begins an episode
         for name in worlds.known() if played is None else played:
             with suppress(Exception):  # `described_worlds` tells of it
                 home.episodes.prepare(view_of(worlds.find(name)))

@@ -95,7 +95,7 @@ class Store:
         """:param place: a folder, made where it is missing, or "postgresql+psycopg://USER@HOST/DATABASE".
         :raises InputError: it cannot be written, is no database of this kind, or another server uses it.
         """
-        self._engine = _postgresql(str(place)) if "://" in str(place) else _sqlite(Path(place))
+        self._engine = postgresql(str(place)) if "://" in str(place) else _sqlite(Path(place))
         self.place = self._engine.url.render_as_string() if "://" in str(place) else str(place)
         self._queue: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
         try:
@@ -103,7 +103,7 @@ class Store:
             _TABLES.create_all(self._engine)
         except SQLAlchemyError as error:
             self._engine.dispose()
-            raise InputError(f"{self.place}: cannot be used as a database ({_reason(error)})") from None
+            raise InputError(f"{self.place}: cannot be used as a database ({reason_of(error)})") from None
         self._writer = threading.Thread(target=self._write_all, name="store", daemon=True)
         self._writer.start()
 
@@ -198,7 +198,8 @@ def _sqlite(folder: Path) -> sql.Engine:
     return engine
 
 
-def _postgresql(address: str) -> sql.Engine:
+def postgresql(address: str) -> sql.Engine:
+    """The engine of a PostgreSQL server; InputError for another address, or without its driver."""
     try:
         url = sql.make_url(address)
         if url.get_backend_name() != "postgresql":
@@ -206,10 +207,11 @@ def _postgresql(address: str) -> sql.Engine:
         with extra("postgresql", "a PostgreSQL database"):
             return sql.create_engine(url, pool_pre_ping=True)
     except SQLAlchemyError as error:
-        raise InputError(f"{address}: no address of a database ({_reason(error)})") from None
+        raise InputError(f"{address}: no address of a database ({reason_of(error)})") from None
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
+    """What a database says of an error, in a line."""
     return str(getattr(error, "orig", None) or error).strip().splitlines()[0]
 
 
