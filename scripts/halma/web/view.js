@@ -1,6 +1,6 @@
 // The panel as a table of coloured digits; a direction by button or arrow key, primitives by button or number key.
 
-import { isShortcut, loadStyle, make } from "/pages/elements.js";
+import { isShortcut, loadStyle, make, on } from "/pages/elements.js";
 
 const DIRECTIONS = ["left", "up", "right", "down"];
 const ARROWS = { left: "←", up: "↑", right: "→", down: "↓" };
@@ -21,7 +21,7 @@ class Panel {
   #view = null;
   #direction = null;
   #parts = [];
-  #ends = [];
+  #end = () => {};
 
   constructor(element, session) {
     this.#session = session;
@@ -46,13 +46,11 @@ class Panel {
       make("div", { class: "halma-choice" }, this.directions, make("div", { class: "stack" }, this.primitives, this.sum,
         make("div", { class: "row" }, this.go, this.back))),
     );
-    const key = (event) => this.#key(event);
-    document.addEventListener("keydown", key);
-    this.#ends = [() => document.removeEventListener("keydown", key)];
+    this.#end = on(document, "keydown", (event) => this.#key(event));
   }
 
   close() {
-    for (const end of this.#ends) end();
+    this.#end();
   }
 
   show(view) {

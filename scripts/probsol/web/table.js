@@ -165,6 +165,11 @@ export class Painter {
     const c = this.context;
     c.beginPath();
     c.roundRect(x, y, wide, high, round);
+    this.#paint(fill, line, thick);
+  }
+
+  #paint(fill, line, thick) {
+    const c = this.context;
     if (fill) {
       c.fillStyle = fill;
       c.fill();
@@ -194,15 +199,7 @@ export class Painter {
     const c = this.context;
     c.beginPath();
     c.arc(x, y, radius, 0, 2 * Math.PI);
-    if (fill) {
-      c.fillStyle = fill;
-      c.fill();
-    }
-    if (line) {
-      c.strokeStyle = line;
-      c.lineWidth = thick;
-      c.stroke();
-    }
+    this.#paint(fill, line, thick);
   }
 
   bar(layout, marks) {

@@ -1,7 +1,7 @@
 // ProbSol in the browser: the table, its controls by mouse, touch and keys, limits and time, the quiz, and the table in
 // words. The server runs the physics; this page draws its frames and sends actions by name.
 
-import { loadStyle, make, plural } from "/pages/elements.js";
+import { loadStyle, make, on, plural } from "/pages/elements.js";
 
 import { Motion, read } from "./motion.js";
 import { ask, swatch } from "./quiz.js";
@@ -72,10 +72,6 @@ class Table {
       make("div", { class: "probsol" }, goal, figures, canvas, result, hint, buttons, quiz, discs, keys, tasks, sure, spoken),
     );
     this.#painter = new Painter(canvas);
-    const on = (target, type, handler, options) => {
-      target.addEventListener(type, handler, options);
-      return () => target.removeEventListener(type, handler, options);
-    };
     const resized = new ResizeObserver(() => this.#arrange());
     resized.observe(element);
     const timer = setInterval(() => this.#tellFigures(), 200);

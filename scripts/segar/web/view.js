@@ -1,7 +1,7 @@
 // The table from above. A push is an arrow that is pulled from the ball with mouse or finger, or set by two sliders or
 // by keys: left and right turn it, up and down make it longer and shorter, Enter pushes, the space bar waits.
 
-import { isShortcut, loadStyle, make } from "/pages/elements.js";
+import { isShortcut, loadStyle, make, on } from "/pages/elements.js";
 
 const REACH = 0.35; // of the side of the table: the arrow of the strongest push
 const TURN = 15; // degrees of a key press
@@ -16,7 +16,7 @@ class Pull {
   #session;
   #view = null;
   #pulling = false;
-  #ends = [];
+  #end = () => {};
 
   constructor(element, session) {
     this.#session = session;
@@ -38,13 +38,11 @@ class Pull {
       make("div", { class: "row" }, this.push, this.wait),
     );
     this.table.addEventListener("pointerdown", (event) => this.#begin(event));
-    const key = (event) => this.#key(event);
-    document.addEventListener("keydown", key);
-    this.#ends = [() => document.removeEventListener("keydown", key)];
+    this.#end = on(document, "keydown", (event) => this.#key(event));
   }
 
   close() {
-    for (const end of this.#ends) end();
+    this.#end();
   }
 
   #slider(id, name, range, told) {

@@ -12,6 +12,12 @@ export function make(name, attributes = {}, ...children) {
   return element;
 }
 
+// Listen to an event; a function that ends it.
+export function on(target, type, handler, options) {
+  target.addEventListener(type, handler, options);
+  return () => target.removeEventListener(type, handler, options);
+}
+
 // Load the stylesheet of a world's view, once; resolves when it applies.
 export function loadStyle(url) {
   const href = String(url);

@@ -4,7 +4,7 @@
 // A world's view.js may say `tells: true` in what its `mount` gives: it writes what was told into its drawing itself.
 
 import { draw } from "./drawing.js";
-import { isShortcut, make, plural } from "./elements.js";
+import { isShortcut, make, on, plural } from "./elements.js";
 
 const STATES = {
   saved: () => "Saved",
@@ -48,15 +48,13 @@ export class Player {
         ),
       ),
     );
-    const key = (event) => this.#key(event);
-    document.addEventListener("keydown", key);
     this.#ends = [
       session.on("shown", (shown) => this.#show(shown)),
       session.on("refused", (reason) => this.#tell(reason, "warn")),
       session.on("failed", (reason) => this.#fail(reason)),
       session.on("left", () => this.#leave()),
       session.on("state", (now) => this.#state(now)),
-      () => document.removeEventListener("keydown", key),
+      on(document, "keydown", (event) => this.#key(event)),
     ];
     this.#ready = this.#mount(view);
     this.#state(session.state);

@@ -1,7 +1,7 @@
 // Words as cards on a table. Two are mixed by dragging one onto the other, or by choosing one after the other with
 // mouse, touch or keys: numbers for the first ten cards, arrows between cards, Enter or Space for the focused one.
 
-import { isShortcut, loadStyle, make } from "/pages/elements.js";
+import { isShortcut, loadStyle, make, on } from "/pages/elements.js";
 
 const APART = 6; // pixels of movement that make a press a drag
 
@@ -16,7 +16,7 @@ class Table {
   #view = null;
   #drag = null;
   #sought = "";
-  #ends = [];
+  #end = () => {};
 
   constructor(element, session) {
     this.#session = session;
@@ -31,13 +31,11 @@ class Table {
     this.cards = make("ul", { class: "words-table", "aria-label": "On the table" });
     element.classList.add("words");
     element.replaceChildren(this.goal, this.bench, this.searching, this.cards);
-    const key = (event) => this.#key(event);
-    document.addEventListener("keydown", key);
-    this.#ends = [() => document.removeEventListener("keydown", key)];
+    this.#end = on(document, "keydown", (event) => this.#key(event));
   }
 
   close() {
-    for (const end of this.#ends) end();
+    this.#end();
   }
 
   show(view) {
