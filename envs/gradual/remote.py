@@ -14,11 +14,13 @@ from functools import partial
 from math import inf
 from subprocess import DEVNULL, Popen, TimeoutExpired
 from time import monotonic
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge, Le
 
 from gumption.data import InputError, Note
 from gumption.data.errors import extra
-from gumption.data.listening import Port, is_loopback, listen, shown_address
+from gumption.data.listening import is_loopback, listen, shown_address
 from gumption.data.settings import Count, Seconds, checked, settings, shown
 
 from .engine import Stream
@@ -276,7 +278,7 @@ class RemoteSettings(SessionSettings):
     max_seconds: Seconds | None = None
     transport: Literal["zeromq", "tcp", "pipe"] = "zeromq"
     address: str = "127.0.0.1"
-    port: Port = 5556
+    port: Annotated[int, Ge(0), Le(65_535)] = 5556
     command: str | None = None
     timeout: Seconds = 60.0
     final_notice: bool = False
