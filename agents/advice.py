@@ -8,9 +8,10 @@ The world names the facts that would speak for a choice (`env.action_facts`), th
 policy mixes the scores into its logits (policy.py), `KGScores` puts them into an observation; both ask here.
 """
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -18,18 +19,30 @@ from torch import nn
 
 from gumption.data import InputError
 from gumption.data.settings import checked_methods, shown
-from gumption.envs.action_facts import ActionFacts, Fact, check_size
+from gumption.envs.action_facts import ActionFacts, Fact, PlanningProblem, check_size
 from gumption.kg import KnowledgeGraph, NaryPredictor, NaryRelation, Vocabulary
 from gumption.kg.checkpoint import pick_device
 from gumption.kg.facts import distinct, nary_rows, relation_labels, relation_name, stated_name
 from gumption.kg.links.predictor import LinkPredictor
-from gumption.kg.scores import BinaryTable, RelationScores, binary_scorer, known_scores, pair_scorer
+from gumption.kg.scores import (
+    FLOOR,
+    BinaryTable,
+    KnownFacts,
+    RelationScores,
+    binary_scorer,
+    known_scores,
+    pair_scorer,
+)
 from gumption.kg.sources.weights import WEIGHTS
 from gumption.kg.vocabulary import PROVENANCE, nearest_labels, unknown_label
+
+if TYPE_CHECKING:
+    from gumption.kg.planning import Planner
 
 Relation = str | NaryRelation
 Source = KnowledgeGraph | LinkPredictor | RelationScores
 BINARY = "binary"  # the predictor of all relations of two parties
+PLAN = "plan"  # the scores of looking ahead, in place of those of the relation that produces
 INVERSE = "^"  # before the name of a relation: with subject and object exchanged, as in a SPARQL path
 
 
@@ -41,8 +54,12 @@ class Advice:
     LinkPredictor gives log-ratios to chance of the relations that it knows, and 0 where it does not know an entity.
     RelationScores are taken as they are.
 
+    Looking ahead, the scores of the relation that produces give way to the scores `PLAN`: of a choice the value of the
+    best derivation of the goal that it leaves possible (`gumption.kg.planning`), where facts are looked up as it is, of
+    a predictor as a log-ratio to chance.
+
     :ivar scores: the RelationScores; in `train()` mode they are the held-out ones, where there are such.
-    :ivar relations: K names.
+    :ivar relations: K names; `asked` are those of the facts that these scores are of.
     :ivar report: how much of the world the source knows, in a sentence; "" where it knows all.
     """
 
@@ -53,13 +70,16 @@ class Advice:
         relations: Sequence[Relation],
         *,
         graph: str | None = None,
+        look_ahead: "bool | Planner" = False,
         device: torch.device | str = "cpu",
     ) -> None:
         """
         :param vocabulary: of the environment; the first label is nothing.
         :param relations: of the environment, or some of them.
         :param graph: the named graph of a KnowledgeGraph that is looked up; None for all.
-        :raises InputError: a source that has none of the relations or none of the entities, with near matches.
+        :param look_ahead: whether scores look ahead, by the first relation of three parties; or a planner of yours.
+        :raises InputError: a source that has none of the relations or none of the entities, with near matches; none of
+            the relations is of three parties, to look ahead by.
         """
         self.vocabulary, device = tuple(vocabulary), pick_device(device)
         self.report = ""
@@ -80,7 +100,14 @@ class Advice:
             if source.entities != self.vocabulary[1:]:
                 raise InputError("the scores are of other entities than the world's vocabulary: make them from it")
             self.scores = source
-        self.relations = self.scores.relations
+        self.produces = next((r.name for r in relations if isinstance(r, NaryRelation)), "")
+        self.planner: Planner | None = None
+        if look_ahead:
+            self.planner = self._planner() if look_ahead is True else look_ahead
+        planned = self.produces if self.planner else None
+        self.asked = self.scores.relations
+        self.relations = tuple(PLAN if name == planned else name for name in self.scores.relations)
+        self._problem: PlanningProblem | None = None
         self._of_three = {relation.name for relation in relations if isinstance(relation, NaryRelation)}
         self._asked: ActionFacts | None = None
         self._said = torch.empty(0)
@@ -97,18 +124,56 @@ class Advice:
         if not hasattr(world, "action_facts"):
             raise InputError(f"env is {shown(env)}; it is an environment with `action_facts`")
         check_size(self, world)
-        return self.score(world.action_facts(chosen))
+        problem = None if self.planner is None else world.planning_problem()
+        return self.score(world.action_facts(chosen), problem)
 
-    def score(self, facts: ActionFacts) -> torch.Tensor:
-        """(B, A, K) float32 of the facts that speak for each candidate."""
-        self._asked, self._said = facts, self.scores.action_scores(facts)
-        return self._said
+    def score(self, facts: ActionFacts, problem: PlanningProblem | None = None) -> torch.Tensor:
+        """(B, A, K) float32 of the facts that speak for each candidate.
+
+        :param problem: of the same environments, for scores that look ahead.
+        :raises InputError: scores that look ahead, and no problem, or one of another relation.
+        """
+        said = self.scores.action_scores(facts)
+        if self.planner is not None:
+            if problem is None:
+                raise InputError("these scores look ahead: give the planning problem, too, or call advice(env)")
+            if problem.relation != self.produces:
+                raise InputError(
+                    f"the advice plans by {self.produces!r}, and in this world {problem.relation!r} produces"
+                )
+            k = self.relations.index(PLAN)
+            said[:, :, k] = self._planned(self.planner, problem, said[:, :, k])
+        self._asked, self._said, self._problem = facts, said, problem
+        return said
+
+    def _planner(self) -> "Planner":
+        from gumption.kg.planning import Planner
+
+        if self.produces not in self.scores.relations:
+            has = ", ".join(self.scores.relations)
+            raise InputError(f"look_ahead needs scores of a relation of three parties, which produces; these are {has}")
+        scorer = self.scores.scorers[self.scores.relations.index(self.produces)]
+        return Planner.of(scorer, len(self.vocabulary), np.zeros((0, 3), dtype=np.int64))
+
+    def _planned(self, planner: "Planner", problem: PlanningProblem, last_step: torch.Tensor) -> torch.Tensor:
+        """(B, A) scores. :param last_step: (B, A) those of the relation that produces, which break ties."""
+        from gumption.kg.planning import DOUBT
+
+        values = torch.from_numpy(planner.values(problem, held_out=self.scores.training)).to(last_step.device)
+        scorer = self.scores.scorers[self.relations.index(PLAN)]
+        if isinstance(scorer, KnownFacts):
+            return values
+        chance = -math.log(len(self.vocabulary) - 1)
+        there = torch.from_numpy(problem.candidates > 0).to(last_step.device)
+        p = values + DOUBT * (last_step + chance).exp()
+        return (p.log().clamp_min(FLOOR) - chance) * there
 
     def why(self, b: int, a: int) -> list[tuple[Fact, float]]:
         """The facts behind the latest scores of candidate a in environment b, with the scores; the greatest first.
 
         A fact of two parties is (subject, relation, object). One of three parties has the third at its end, or "" where
-        that is not chosen yet: its score is then that of the best third party there is.
+        that is not chosen yet: its score is then that of the best third party there is. Behind the score of looking
+        ahead are the facts of a derivation of the goal, in their order; none where none is known.
 
         :raises InputError: no scores were computed yet, or none of such an environment or candidate.
         """
@@ -121,6 +186,12 @@ class Advice:
             )
         asked, found = self._asked, []
         for k, relation in enumerate(self.relations):
+            if relation == PLAN and self.planner is not None and self._problem is not None:
+                uses = self.planner.derivation(self._problem, b, a, held_out=self.scores.training)
+                for (one, other), product, _ in uses:
+                    fact = self.vocabulary[one], self.produces, self.vocabulary[product], self.vocabulary[other]
+                    found.append((fact, float(self._said[b, a, k])))
+                continue
             place = asked.relations.index(relation)
             s, o, g = (int(part[b, a, place]) for part in (asked.subject, asked.object, asked.given))
             if s and o:

@@ -43,7 +43,7 @@ from gumption.kg.leaks import Fact, Leaks, count_leaks, count_marked
 from gumption.kg.links.nary_predictor import NarySettings
 from gumption.kg.links.predictor import LinkPredictor
 from gumption.kg.links.training_settings import TrainingSettings
-from gumption.kg.scores import VERSION, KnownFacts, RelationScores
+from gumption.kg.scores import VERSION, HeldOut, KnownFacts, PairTable, RelationScores
 from gumption.kg.sources.weights import WEIGHTS
 from gumption.kg.vocabulary import LINKS, PROVENANCE, unknown_label
 
@@ -52,6 +52,7 @@ from .settings import OWN, KnowledgeConfig, place_name
 
 if TYPE_CHECKING:
     from gumption.kg import ComplEx
+    from gumption.kg.planning import Planner
 
 GRAPH, SCORES = "graph.nq", "scores.json"
 #: The count of leaks where a predictor or rules do not say what they were trained on.
@@ -79,6 +80,8 @@ class Knowledge:
         "by" look-up or fit, and, of what is not made of the world's own facts, how many of the "test_facts" it states,
         entails or was trained on, or "not known".
     :ivar stated, fits: the facts that were fitted, and the predictors of them or of parts of them; None without a fit.
+    :ivar certain: relation of three parties -> its facts (subject, given, object) that were fitted; looking ahead they
+        win over what the predictor says of the same pair.
     """
 
     scores: RelationScores
@@ -91,6 +94,8 @@ class Knowledge:
     about: dict[str, Any] = field(default_factory=dict)
     stated: StatedFacts | None = None
     fits: "Fits | None" = None
+    certain: Mapping[str, Sequence[tuple[str, str, str]]] = field(default_factory=dict)
+    _planners: dict[tuple[str, ...], "Planner"] = field(default_factory=dict, init=False)
 
     @classmethod
     def of(
@@ -214,7 +219,8 @@ class Knowledge:
         scores = predictor_scores(
             predictors, entities, names, calibrated=calibrated, unknown=unknown, device=fits.device
         )
-        return cls(scores, None, {}, predictors, {}, unknown, calibrated, about, stated, fits)
+        certain = {name: _labelled(stated, name) for name in names if name in stated.rows}
+        return cls(scores, None, {}, predictors, {}, unknown, calibrated, about, stated, fits, certain)
 
     def _with(self, other: "Knowledge", world: World, given: Mapping[str, Any]) -> "Knowledge":
         """Fitted scores, and beside them those of a graph that is looked up."""
@@ -299,13 +305,42 @@ class Knowledge:
             return cls.of(config, world, vocabulary, relations, *played, device=device, **more)
         return cls.load(kept, vocabulary, relations, device)
 
-    def advice(self, vocabulary: Sequence[str], relations: Sequence[Relation]) -> Advice:
-        """Advice for an environment with this vocabulary; whether it is in training mode is its own."""
+    def advice(self, vocabulary: Sequence[str], relations: Sequence[Relation], *, look_ahead: bool = False) -> Advice:
+        """Advice for an environment with this vocabulary; whether it is in training mode is its own.
+
+        :param look_ahead: see `Advice`.
+        :raises InputError: nothing to look ahead by.
+        """
         if tuple(vocabulary[1:]) == self.scores.entities:
             scores = self.scores.twin()
         else:
             scores = self._scores(vocabulary, relations, self.scores.relations, str(self.scores.device))
-        return Advice(scores, vocabulary, relations)
+        if not look_ahead:
+            return Advice(scores, vocabulary, relations)
+        if tuple(vocabulary) not in self._planners:
+            self._planners[tuple(vocabulary)] = self._planner(scores, vocabulary, relations)
+        return Advice(scores, vocabulary, relations, look_ahead=self._planners[tuple(vocabulary)])
+
+    def produces(self, relation: str) -> bool:
+        """Whether a relation is scored in a way that looking ahead can use."""
+        scorers = dict(zip(self.scores.relations, self.scores.scorers, strict=True))
+        return isinstance(scorers.get(relation), KnownFacts | PairTable | HeldOut)
+
+    def _planner(self, scores: RelationScores, vocabulary: Sequence[str], relations: Sequence[Relation]) -> "Planner":
+        from gumption.kg.planning import Planner
+
+        name = next((r.name for r in relations if isinstance(r, NaryRelation)), "")
+        if not self.produces(name):
+            raise InputError(
+                f"look_ahead needs scores of a relation of three parties that produces; these are of "
+                f"{', '.join(scores.relations)}, so leave it out or score {name or 'such a relation'}"
+            )
+        scorer = scores.scorers[scores.relations.index(name)]
+        ids = {label: i for i, label in enumerate(vocabulary)}
+        rows = [[ids[label] for label in fact] for fact in self.certain.get(name, ()) if ids.keys() >= set(fact)]
+        facts = np.array(rows, dtype=np.int64).reshape(-1, 3)
+        # The world's own facts, all of them, are all that there is.
+        return Planner.of(scorer, len(vocabulary), facts, complete=self.about.get("source") == "full")
 
     def _scores(
         self, vocabulary: Sequence[str], relations: Sequence[Relation], names: Sequence[str], device: str
@@ -346,6 +381,7 @@ class Knowledge:
             "unknown": dict(self.unknown),
             "calibrated": self.calibrated,
             "about": self.about,
+            "certain": dict(self.certain),
         }
         write_sealed(folder / SCORES, said)
 
@@ -365,13 +401,20 @@ class Knowledge:
             scored, hash_, about = said["relations"], said["graph"], said.get("about", {})
             weights = said.get("weights", dict.fromkeys(scored if hash_ else (), 1.0))
             parts = predictors, said["names"], said["unknown"], said["calibrated"], about
+            certain = {name: [tuple(fact) for fact in facts] for name, facts in said.get("certain", {}).items()}
         except (AttributeError, KeyError, TypeError) as error:
             raise InputError(f"{folder}: not the knowledge of a run ({error})") from None
         graph = None if hash_ is None else KnowledgeGraph.load(folder / GRAPH)
         if graph is not None and graph.content_hash() != hash_:
             damaged(folder / GRAPH, f"these are not the facts that {SCORES} tells of")
-        kept = cls(RelationScores((), {}), graph, weights, *parts)
+        kept = cls(RelationScores((), {}), graph, weights, *parts, certain=certain)
         return replace(kept, scores=kept._scores(vocabulary, relations, scored, device))
+
+
+def _labelled(stated: StatedFacts, relation: str) -> list[tuple[str, str, str]]:
+    """The facts of a relation of three parties among the world's entities, as labels (subject, given, object)."""
+    labels, rows = stated.vocabulary.entities, stated.rows[relation]
+    return [(labels[s], labels[g], labels[o]) for s, g, o in rows[(rows < stated.size).all(1)].tolist()]
 
 
 # ---- leaks

@@ -18,6 +18,7 @@ Mixing = Literal["linear", "softmax"]  # how knowledge enters the logits; see po
 MIXINGS = get_args(Mixing)
 Optimiser = Literal["rmsprop", "adam"]  # of the learner; see learners/impala.py
 Reduction = Literal["sum", "mean"]
+LookAhead = Literal["auto", "on", "off"]  # see gumption.kg.planning
 Overrides = tuple[tuple[str, Any], ...]  # parameters of a learner that differ from its defaults
 
 
@@ -164,7 +165,9 @@ class KnowledgeConfig(RunConfig):
 
     def check_knowledge(self) -> None:
         """:raises InputError: settings of knowledge without knowledge, or that exclude each other."""
-        of_knowledge = [one for one in fields(self) if one.name.startswith("kg_") or one.name == "mixing"]
+        of_knowledge = [
+            one for one in fields(self) if one.name.startswith("kg_") or one.name in ("mixing", "look_ahead")
+        ]
         given = [one.name for one in of_knowledge if getattr(self, one.name) != one.default]
         if self.kg == "none" and given:
             raise InputError(f"{', '.join(given)}: that is for knowledge; add kg='train', 'full' or a graph")
@@ -182,11 +185,15 @@ class GuidedConfig(KnowledgeConfig):
 
     :ivar kg_only: act by the scores alone; nothing is learned.
     :ivar mixing: "linear" (Jiang et al., 2020, equation 5), "softmax", or MODULE:NAME of a subclass of `KGPolicy`.
+    :ivar look_ahead: score a choice by the best derivation of the goal that it leaves possible, rather than by its own
+        facts alone: "on", "off", or "auto", on for `kg_only` and for goals that need several choices, where the world
+        and the knowledge have a relation that produces.
     """
 
     _: KW_ONLY
     kg_only: bool = False
     mixing: str = "linear"
+    look_ahead: LookAhead = "auto"
 
     def check_knowledge(self) -> None:
         """:raises InputError: as of `KnowledgeConfig`; an unknown mixing."""
@@ -197,6 +204,16 @@ class GuidedConfig(KnowledgeConfig):
         super().check_knowledge()
         if self.kg_only and self.mixing != "linear":
             raise InputError("kg_only adds the scores up; it has no mixing")
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether the scores look ahead, in a world and with knowledge that allow it."""
+        return self.look_ahead == "on" or (self.look_ahead == "auto" and self.kg_only)
+
+    @classmethod
+    def from_json(cls, value: Any, **changes: Any) -> Self:
+        """As of `RunConfig`. The scores of runs from before there was looking ahead do not."""
+        return super().from_json({"look_ahead": "off", **value} if isinstance(value, dict) else value, **changes)
 
 
 @settings

@@ -77,7 +77,18 @@ class Setup:
                 self.knowledge = Knowledge.load(where, self.env.vocabulary, self.env.relations, self.device)
             else:
                 self.knowledge = self.make_knowledge(kept)
-            self.advice = self.knowledge.advice(self.env.vocabulary, self.env.relations)
+            self.advice = self.knowledge.advice(self.env.vocabulary, self.env.relations, look_ahead=self.looks_ahead())
+
+    def looks_ahead(self) -> bool:
+        """Whether the advice looks ahead: not by default where the world or the knowledge has no relation that
+        produces."""
+        if self.config.look_ahead != "on" and self.config.looks_ahead:
+            try:
+                produces = self.env.planning_problem().relation
+            except InputError:
+                return False
+            return self.knowledge is not None and self.knowledge.produces(produces)
+        return self.config.looks_ahead
 
     # ---- what a world's own setup overrides
 

@@ -33,6 +33,7 @@ from gumption.data.writing import write_text
 from gumption.envs.gif import save_gif
 from gumption.kg.facts import PLACE
 
+from .advice import PLAN
 from .policy import MASKED
 from .run_folder import world_of
 from .setup import load_policy
@@ -263,8 +264,11 @@ class PolicyPlayer:
 
 def scores_of(advice: Advice, candidate: int) -> tuple[Score, ...]:
     """The latest scores of a candidate of the first environment, in the order of the relations."""
-    said = sorted(advice.why(0, candidate), key=lambda pair: advice.relations.index(pair[0][1]))
-    return tuple(Score(fact[1], score, (in_words(fact) + "?",)) for fact, score in said)
+    found: dict[str, tuple[float, list[str]]] = {}
+    for fact, score in advice.why(0, candidate):
+        relation = fact[1] if fact[1] in advice.relations else PLAN
+        found.setdefault(relation, (score, []))[1].append(in_words(fact) + "?")
+    return tuple(Score(name, *found[name][:1], tuple(found[name][1])) for name in advice.relations if name in found)
 
 
 def watch(run: Path, *, partition: Literal["train", "test"] = "test", reset: list[str] | None = None) -> PolicyPlayer:

@@ -51,6 +51,30 @@ class ActionFacts(NamedTuple):
         return [str(vocabulary[subject]) for subject in first.tolist()]
 
 
+class PlanningProblem(NamedTuple):
+    """What looking ahead needs to know of B environments, as ids of the world's vocabulary (0 is nothing).
+
+    The world has a relation of three parties that *produces*: of subject and given it makes its object. A choice names
+    the parties, one after the other.
+
+    :ivar relation: its name.
+    :ivar at_hand: (B, N) int64, what can be a party.
+    :ivar goal: (B,) int64, what is to be made.
+    :ivar candidates: (B, A) int64, the party that each choice names.
+    :ivar chosen: (B, C) int64, the parties that are named already.
+    :ivar tried: (B, T, 3) int64 rows (party, party, product or nothing) of this episode.
+    :ivar horizon: (B,) int64, uses of the relation that are left, with the one that is begun.
+    """
+
+    relation: str
+    at_hand: np.ndarray
+    goal: np.ndarray
+    candidates: np.ndarray
+    chosen: np.ndarray
+    tried: np.ndarray
+    horizon: np.ndarray
+
+
 def action_facts(
     relations: Sequence[str],
     shape: tuple[int, int],

@@ -12,14 +12,15 @@ from gymnasium.vector.utils import batch_space
 
 from gumption.data import InputError
 
-from .action_facts import ActionFacts, check_size
+from .action_facts import ActionFacts, PlanningProblem, check_size
 
 KG_SCORES = "kg_scores"
 PARTS = ("ids", "features", "masks", "scores")
 
 
 class Advisor(Protocol):
-    """A source of scores: `gumption.agents.Advice`, or anything of this form."""
+    """A source of scores: `gumption.agents.Advice`, or anything of this form. One that looks ahead has `planner`, and
+    `asked`, for each of its relations the one whose facts it is asked about; it scores with a planning problem, too."""
 
     @property
     def relations(self) -> Sequence[str]:
@@ -32,7 +33,8 @@ class Advisor(Protocol):
 
 
 FactsFunction = Callable[[Any, Any], ActionFacts]  # (env, observation) -> facts
-Ask = Callable[[Any], ActionFacts]  # observation -> facts
+# observation -> facts, and the planning problem where the advice looks ahead
+Ask = Callable[[Any], tuple[ActionFacts, PlanningProblem | None]]
 
 
 @overload
@@ -95,7 +97,7 @@ class SingleKGScores(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             self, advice=advice, facts=facts, bound=bound, parts=parts, _disable_deepcopy=True
         )
         gym.Wrapper.__init__(self, env)
-        ask = (lambda seen: facts(env, seen)) if facts else _stated_by_one(env, advice)
+        ask = (lambda seen: (facts(env, seen), None)) if facts else _stated_by_one(env, advice)
         self._scores = _ActionScores(ask, facts, advice, bound, 1, env.action_space)
         first, _ = env.reset()
         self._view = _View(env.observation_space, parts, self._scores.space(first))
@@ -130,7 +132,7 @@ class VectorKGScores(VectorWrapper[Any, Any, Any, Any, Any]):
         parts: Collection[str],
     ) -> None:
         super().__init__(env)
-        ask = (lambda seen: facts(env, seen)) if facts else _stated_by_all(env, advice)
+        ask = (lambda seen: (facts(env, seen), None)) if facts else _stated_by_all(env, advice)
         self._from_observation = facts is not None
         self._scores = _ActionScores(ask, facts, advice, bound, env.num_envs, env.single_action_space)
         self._last: np.ndarray | None = None  # (n, A, K) scores of the episodes that the latest step ended
@@ -197,7 +199,7 @@ class _ActionScores:
         self._who = "action_facts" if facts is None else f"the function {getattr(facts, '__name__', repr(facts))!r}"
         self._ask, self._advice = ask, advice
         self._bound, self._lowest = np.float32(bound), np.float32(-bound)
-        self._relations, self._width = frozenset(advice.relations), len(advice.relations)
+        self._asked = tuple(getattr(advice, "asked", advice.relations))
         self._num_envs, self._actions = num_envs, actions
         self._candidates = 0  # not known before the first facts
 
@@ -217,20 +219,22 @@ class _ActionScores:
 
     def __call__(self, observation: Any, columns: np.ndarray | None = None) -> np.ndarray:
         """(B, A, K) float32, or of the envs in `columns` only."""
-        facts = self._checked(observation)
+        facts, problem = self._checked(observation)
         if columns is not None:
             partners = None if facts.partners is None else facts.partners[columns]
             parts = facts.subject[columns], facts.object[columns], facts.given[columns]
             facts = ActionFacts(facts.relations, *parts, partners)
+            if problem is not None:
+                problem = PlanningProblem(problem.relation, *(part[columns] for part in problem[1:]))
         try:
-            scores = self._advice.score(facts)
+            scores = self._advice.score(facts) if problem is None else self._advice.score(facts, problem)
         except InputError:
             raise
         except Exception as error:
             raise InputError(f"the advice cannot score facts: {type(error).__name__}: {error}") from error
         if not isinstance(scores, np.ndarray):
             scores = scores.cpu().numpy() if hasattr(scores, "cpu") else np.asarray(scores)
-        wanted = (*facts.subject.shape[:2], self._width)
+        wanted = (*facts.subject.shape[:2], len(self._asked))
         if scores.shape != wanted:
             raise InputError(
                 f"the advice gives scores of shape {scores.shape}; (environments, candidates, relations) are {wanted}"
@@ -239,12 +243,12 @@ class _ActionScores:
         bounded = np.fmax(scores if scores.dtype == np.float32 else scores.astype(np.float32), self._lowest)
         np.fmin(bounded, self._bound, out=bounded)
         asked = (facts.subject != 0) & (facts.object != 0)
-        places = [facts.relations.index(relation) for relation in self._advice.relations]
+        places = [facts.relations.index(relation) for relation in self._asked]
         return np.where(asked[:, :, places], bounded, np.float32(0.0))
 
-    def _checked(self, observation: Any) -> ActionFacts:
+    def _checked(self, observation: Any) -> tuple[ActionFacts, PlanningProblem | None]:
         try:
-            facts = self._ask(observation)
+            facts, problem = self._ask(observation)
         except InputError:
             raise
         except Exception as error:
@@ -253,10 +257,10 @@ class _ActionScores:
             raise InputError(
                 f"{self._who} gave {type(facts).__name__}; it gives gumption.envs.action_facts.ActionFacts"
             )
-        if not self._relations.issubset(facts.relations):
+        if not set(self._asked).issubset(facts.relations):
             raise InputError(
                 f"{self._who} names the relations {', '.join(facts.relations)}, and the advice scores "
-                f"{', '.join(self._advice.relations)}: every relation that is scored must be among the facts"
+                f"{', '.join(self._asked)}: every relation that is scored must be among the facts"
             )
         candidates = self._candidates or (*np.shape(facts.subject), 0, 0)[1]
         shape = (self._num_envs, candidates, len(facts.relations))
@@ -268,7 +272,7 @@ class _ActionScores:
                 raise InputError(
                     f"{self._who} gave {name} with shape {ids.shape}; (environments, candidates, relations) are {shape}"
                 )
-        return facts
+        return facts, problem
 
 
 def _check_vocabulary(advice: Advisor, vocabulary: Sequence[str]) -> None:
@@ -290,7 +294,8 @@ def _stated_by_one(env: gym.Env[Any, Any], advice: Advisor) -> Ask:
         raise _no_facts(env)
     if env.has_wrapper_attr("vocabulary"):
         _check_vocabulary(advice, env.get_wrapper_attr("vocabulary"))
-    return _asking(env.get_wrapper_attr("action_facts"), env.unwrapped, advice)
+    plan = env.get_wrapper_attr("planning_problem") if _plans(advice) else None
+    return _asking(env.get_wrapper_attr("action_facts"), plan, env.unwrapped, advice)
 
 
 def _stated_by_all(env: VectorEnv[Any, Any, Any], advice: Advisor) -> Ask:
@@ -304,20 +309,37 @@ def _stated_by_all(env: VectorEnv[Any, Any, Any], advice: Advisor) -> Ask:
     if hasattr(layer, "action_facts"):
         if hasattr(layer, "vocabulary"):
             _check_vocabulary(advice, layer.vocabulary)
-        return _asking(layer.action_facts, layer, advice)
+        plan: Any = layer.planning_problem if _plans(advice) else None  # type: ignore[attr-defined]
+        return _asking(layer.action_facts, plan, layer, advice)
     call = getattr(layer, "call", None)
     if call is None or not all(call("has_wrapper_attr", "action_facts")):
         raise _no_facts(env)
     if all(call("has_wrapper_attr", "vocabulary")):
         for vocabulary in call("vocabulary"):
             _check_vocabulary(advice, vocabulary)
-    return lambda _: _joined(call("action_facts"))
+    plans = _plans(advice)
+
+    def ask(_: Any) -> tuple[ActionFacts, PlanningProblem | None]:
+        facts = _joined(call("action_facts"))
+        if not plans:
+            return facts, None
+        each = call("planning_problem")
+        parts = (np.concatenate(part) for part in zip(*(problem[1:] for problem in each), strict=True))
+        return facts, PlanningProblem(each[0].relation, *parts)
+
+    return ask
 
 
-def _asking(action_facts: Callable[[], ActionFacts], world: Any, advice: Advisor) -> Ask:
-    def ask(_: Any) -> ActionFacts:
+def _plans(advice: Advisor) -> bool:
+    return getattr(advice, "planner", None) is not None
+
+
+def _asking(
+    action_facts: Callable[[], ActionFacts], plan: Callable[[], PlanningProblem] | None, world: Any, advice: Advisor
+) -> Ask:
+    def ask(_: Any) -> tuple[ActionFacts, PlanningProblem | None]:
         check_size(advice, world)
-        return action_facts()
+        return action_facts(), None if plan is None else plan()
 
     return ask
 

@@ -14,7 +14,7 @@ from gumption.data import InputError
 from gumption.data.settings import Seed, Size, check, checked_methods, shown, whole_numbers
 from gumption.kg import NaryRelation
 
-from .action_facts import ActionFacts
+from .action_facts import ActionFacts, PlanningProblem
 from .memory import Layout
 
 # ---- Actions of a batch and of a single environment, checked: integers, or real numbers of a box.
@@ -184,6 +184,13 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         :param chosen: (B, t), the part of an action chosen so far, where actions are decoded in steps.
         """
         raise NotImplementedError
+
+    def planning_problem(self) -> PlanningProblem:
+        """What looking ahead needs to know, of a world that has a relation of three parties that produces.
+
+        :raises InputError: it has none.
+        """
+        raise InputError(f"{type(self).__name__} has no relation that produces, so there is nothing to look ahead by")
 
     def draw_frame(self, i: int, mode: str) -> Any:
         """Environment i as text ("ansi") or a picture (H, W, 3) uint8 ("rgb_array")."""
@@ -389,6 +396,10 @@ class NativeEnv(gym.Env[Any, Any]):
     def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
         """As of a batch, with B = 1."""
         return self.batch.action_facts(chosen)
+
+    def planning_problem(self) -> PlanningProblem:
+        """As of a batch, with B = 1."""
+        return self.batch.planning_problem()
 
     def _observe(self) -> Any:
         return _row(self.batch.observe(), 0)

@@ -160,6 +160,11 @@ class KnownFacts(nn.Module):
         self.size, self.parties, self.either, self.weight = size + 1, parties, either, 1.0
         self.register_buffer("keys", torch.unique(self._key(*facts.T)), persistent=False)
 
+    def rows(self) -> np.ndarray:
+        """(n, 3) int64 (subject, given, object), sorted."""
+        keys = self.keys.cpu().numpy()
+        return np.stack([keys // self.size // self.size, keys // self.size % self.size, keys % self.size], axis=1)
+
     def forward(
         self, subject: torch.Tensor, object: torch.Tensor, given: torch.Tensor, partners: torch.Tensor | None
     ) -> torch.Tensor:

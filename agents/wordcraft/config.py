@@ -181,6 +181,11 @@ class TrainConfig(GuidedConfig):
         return super().from_json({"fit_validation": True, **value} if isinstance(value, dict) else value, **changes)
 
     @property
+    def looks_ahead(self) -> bool:
+        """As of `GuidedConfig`; also where a goal needs several mixes."""
+        return super().looks_ahead or (self.look_ahead == "auto" and self.depth > 1)
+
+    @property
     def learner(self) -> Learner:
         """The preset with the overrides."""
         return replace(PRESETS[self.preset], **dict(self.overrides))

@@ -223,6 +223,8 @@ class WordCraftEngine:
     :ivar steps, mixes: (B,) int16.
     :ivar wanted: (M-1, B) int16 intermediates of the task; `wanted_made` (M-1, B) bool.
     :ivar refusals: (B,) int16, actions of this episode that were refused.
+    :ivar tried: (3, M, B) int16, the pairs that were mixed in this episode, and what each made; with one mix, which
+        ends the episode, nothing is kept.
 
     After `step`, until the next one or a new episode: `reward` (B,) float32; `success`, `done`, `refused` (B,) bool;
     `picked` and `product` (B,) int16, the selected entity and the product of the mix, PAD where there is none.
@@ -266,6 +268,7 @@ class WordCraftEngine:
         self.wanted = np.zeros((mixes - 1, num_envs), dtype=np.int16)
         self.wanted_made = np.zeros((mixes - 1, num_envs), dtype=bool)
         self.refusals = np.zeros(num_envs, dtype=np.int16)
+        self.tried = np.zeros((3, mixes if mixes > 1 else 0, num_envs), dtype=np.int16)
 
         self.reward = np.zeros(num_envs, dtype=np.float32)
         self.success = np.zeros(num_envs, dtype=bool)
@@ -328,6 +331,10 @@ class WordCraftEngine:
         np.greater(self.selection, PAD, out=mixing)
         np.greater(picked, PAD, out=flag)
         np.logical_and(mixing, flag, out=mixing)
+        mixed = np.flatnonzero(mixing) if self.tried.size else self._columns[:0]
+        if len(mixed):
+            self.tried[0, self.mixes[mixed], mixed] = self.selection[mixed]
+            self.tried[1, self.mixes[mixed], mixed] = picked[mixed]
         self.mixes += mixing
         np.add(self.selection, picked, out=self.selection)  # at most one of the two is not PAD, unless mixing
         np.logical_not(mixing, out=flag)
@@ -341,6 +348,8 @@ class WordCraftEngine:
         made = code.nonzero()[0]
         if len(made):
             self._add_products(made, code[made])
+        if len(mixed):
+            self.tried[2, self.mixes[mixed] - 1, mixed] = code[mixed]
         np.greater_equal(self.mixes, self.max_mixes, out=self.done)
         np.greater_equal(self.steps, self.max_steps, out=flag)
         np.logical_or(self.done, flag, out=self.done)
@@ -446,6 +455,7 @@ class WordCraftEngine:
         for state in (self.selection, self.steps, self.mixes, self.refusals, self.refused, self.success):
             state[columns] = 0
         self.wanted_made[:, columns] = False
+        self.tried[:, :, columns] = PAD
 
     def random_actions(self, rng: np.random.Generator) -> np.ndarray:
         """(B,) int64, one occupied slot each, uniformly (to 1 part in 2**24)."""
@@ -455,7 +465,19 @@ class WordCraftEngine:
 
     # ---- saving
 
-    _STATE = ("task", "goal", "table", "count", "selection", "steps", "mixes", "wanted", "wanted_made", "refusals")
+    _STATE = (
+        "task",
+        "goal",
+        "table",
+        "count",
+        "selection",
+        "steps",
+        "mixes",
+        "wanted",
+        "wanted_made",
+        "refusals",
+        "tried",
+    )
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that later steps depend on besides the generator: arrays only."""

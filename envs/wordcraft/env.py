@@ -13,13 +13,13 @@ from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
 from gumption.data.settings import Seed, Whole, checked, settings, unknown, whole_numbers
-from gumption.envs.action_facts import ActionFacts, action_facts
+from gumption.envs.action_facts import ActionFacts, PlanningProblem, action_facts
 from gumption.envs.memory import Layout
 from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Numbers, check_batch
 from gumption.kg import NaryRelation
 
 from .engine import EpisodeSampler, WordCraftEngine
-from .facts import RELATION_NAMES, RELATIONS
+from .facts import MAKES, RELATION_NAMES, RELATIONS
 from .memory import DONE, REFUSED, SUCCESS, entity_file, layout
 from .recipe_book import PAD, RecipeBook
 from .splits import Partition, Split, TrainRatio, resolve_split
@@ -341,6 +341,20 @@ class WordCraftVectorEnv(NativeVectorEnv):
         goal = np.where(there, engine.goal[:, None], 0)
         parties = [(table, selection, 0), (table, goal, 0), (table, goal, selection)]
         return action_facts(RELATION_NAMES, table.shape, parties, partners=table)
+
+    def planning_problem(self) -> PlanningProblem:
+        """The relation makes produces; a mix uses it, and its two choices name the ingredients."""
+        engine = self.engine
+        table = engine.table.T.astype(np.int64)
+        return PlanningProblem(
+            MAKES.name,
+            table,
+            engine.goal.astype(np.int64),
+            table,
+            engine.selection.astype(np.int64)[:, None],
+            engine.tried.transpose(2, 1, 0).astype(np.int64),
+            engine.max_mixes - engine.mixes.astype(np.int64),
+        )
 
     def draw_frame(self, i: int, mode: str) -> Any:
         from .render import as_picture, as_text
