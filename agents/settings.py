@@ -165,10 +165,9 @@ class KnowledgeConfig(RunConfig):
 
     def check_knowledge(self) -> None:
         """:raises InputError: settings of knowledge without knowledge, or that exclude each other."""
-        of_knowledge = [
-            one for one in fields(self) if one.name.startswith("kg_") or one.name in ("mixing", "look_ahead")
-        ]
+        of_knowledge = [one for one in fields(self) if one.name.startswith("kg_") or one.name == "mixing"]
         given = [one.name for one in of_knowledge if getattr(self, one.name) != one.default]
+        given += ["look_ahead"] if getattr(self, "look_ahead", "off") == "on" else []
         if self.kg == "none" and given:
             raise InputError(f"{', '.join(given)}: that is for knowledge; add kg='train', 'full' or a graph")
         if self.kg_fit is False and not self.kg_calibrated:

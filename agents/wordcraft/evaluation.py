@@ -200,6 +200,9 @@ def what_was_played(tasks: int, draws: int, partition: str, mode: str, num_distr
     return f"{tasks * draws:,} episodes of {tasks:,} {where}; the interval is over the tasks{few}"
 
 
+MOST = 10_000  # tasks of a part that are played: of depth 3 there are hundreds of thousands
+
+
 def some_tasks(tasks: np.ndarray, count: int | None) -> np.ndarray:
     """At most so many of the tasks, evenly spread."""
     return tasks if count is None else tasks[np.linspace(0, len(tasks) - 1, min(count, len(tasks))).astype(np.int64)]
@@ -298,7 +301,7 @@ def evaluate(
     if config.agent == "mlp" and (changed.num_distractors, changed.depth) != (config.num_distractors, config.depth):
         raise InputError("the simple MLP plays only tables of the size it was trained on")
     settings = changed.env_settings(partition)
-    tasks = WordCraftVectorEnv(1, **settings).split.tasks(partition)
+    tasks = some_tasks(WordCraftVectorEnv(1, **settings).split.tasks(partition), MOST)
     env = evaluation_env(settings, len(tasks), alternatives=alternatives)
     players: dict[str, Player] = {"trained": Greedy(policy)}
     state = policy.network.state_dict()
@@ -352,7 +355,7 @@ def baseline(
     found, tasks = [], np.zeros(0)
     for partition, alternatives in (("train", False), ("test", True), ("test", False)):
         settings = config.env_settings(partition)
-        tasks = WordCraftVectorEnv(1, **settings).split.tasks(partition)
+        tasks = some_tasks(WordCraftVectorEnv(1, **settings).split.tasks(partition), MOST)
         env = evaluation_env(settings, len(tasks), alternatives=alternatives)
         found.append(task_figures(play_tasks(player, env, tasks, episodes_per_task, seed), episodes_per_task))
     train, open_tables, test = found

@@ -21,7 +21,7 @@ from gumption.envs.wordcraft.env import entity_features
 from gumption.envs.wordcraft.splits import FEW
 
 from .cross_fit import cross_fitted
-from .evaluation import evaluation_env, play_tasks, some_tasks, success_rate, task_figures, with_few
+from .evaluation import MOST, evaluation_env, play_tasks, some_tasks, success_rate, task_figures, with_few
 from .networks import EntityEncoder, MLPActorCritic, SelfAttentionActorCritic
 
 _latest: dict[tuple[Any, ...], Knowledge] = {}
@@ -93,12 +93,13 @@ class WordCraftSetup(Setup):
 
     @cached_property
     def test_tasks(self) -> np.ndarray:
-        return self.env.split.tasks(self.partition)
+        """At most `MOST`."""
+        return some_tasks(self.env.split.tasks(self.partition), MOST)
 
     @cached_property
     def validation_tasks(self) -> np.ndarray:
-        """(n,); none where the split has no validation part."""
-        return self.env.split.of("tasks", "validation")
+        """(n,), at most `MOST`; none where the split has no validation part."""
+        return some_tasks(self.env.split.of("tasks", "validation"), MOST)
 
     @cached_property
     def train_tasks(self) -> np.ndarray:

@@ -400,7 +400,7 @@ PAPER_SCORES = ("combinesWith", "componentOf")
 RECIPE_SCORE = ("makes",)
 BASE = {
     "depth": 1, "split": "by_recipe", "train_ratio": 0.8, "fit_validation": True, "total_steps": 3_000_000,
-    "test_curve": True,
+    "test_curve": True, "look_ahead": "off",
 }  # fmt: skip
 
 

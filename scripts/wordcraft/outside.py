@@ -118,9 +118,13 @@ class OutsideRuns(WordCraftRuns):
             player = Distinct(made.policy) if config.kg == GRAPH else made
         else:
             player = {"random": random_slots, "oracle": oracle}[job.method]
-        found = played(player, config, job.seed)
+        found = self.played(player, config, job.seed)
         job.directory.mkdir(parents=True, exist_ok=True)
         write_sealed(job.directory / self.last, {**found, "wall_s": perf_counter() - started})
+
+    def played(self, player: Any, config: Any, seed: int) -> dict[str, Any]:
+        """The figures of a player."""
+        return played(player, config, seed)
 
     def told(self, job: Job) -> str:
         found = read_sealed(job.directory / self.last)
