@@ -185,8 +185,8 @@ class GuidedConfig(KnowledgeConfig):
     :ivar kg_only: act by the scores alone; nothing is learned.
     :ivar mixing: "linear" (Jiang et al., 2020, equation 5), "softmax", or MODULE:NAME of a subclass of `KGPolicy`.
     :ivar look_ahead: score a choice by the best derivation of the goal that it leaves possible, rather than by its own
-        facts alone: "on", "off", or "auto", on for `kg_only` and for goals that need several choices, where the world
-        and the knowledge have a relation that produces.
+        facts alone: "on", "off", or "auto", on for `kg_only` and for goals that need several choices, where no scores
+        are named, and the world and the knowledge have a relation that produces.
     """
 
     _: KW_ONLY
@@ -207,7 +207,7 @@ class GuidedConfig(KnowledgeConfig):
     @property
     def looks_ahead(self) -> bool:
         """Whether the scores look ahead, in a world and with knowledge that allow it."""
-        return self.look_ahead == "on" or (self.look_ahead == "auto" and self.kg_only)
+        return self.look_ahead == "on" or (self.look_ahead == "auto" and self.kg_only and not self.kg_scores)
 
     @classmethod
     def from_json(cls, value: Any, **changes: Any) -> Self:

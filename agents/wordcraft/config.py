@@ -183,7 +183,7 @@ class TrainConfig(GuidedConfig):
     @property
     def looks_ahead(self) -> bool:
         """As of `GuidedConfig`; also where a goal needs several mixes."""
-        return super().looks_ahead or (self.look_ahead == "auto" and self.depth > 1)
+        return super().looks_ahead or (self.look_ahead == "auto" and self.depth > 1 and not self.kg_scores)
 
     @property
     def learner(self) -> Learner:
