@@ -227,7 +227,8 @@ class _ActionScores:
             if problem is not None:
                 problem = PlanningProblem(problem.relation, *(part[columns] for part in problem[1:]))
         try:
-            scores = self._advice.score(facts) if problem is None else self._advice.score(facts, problem)
+            advice: Any = self._advice
+            scores = advice.score(facts) if problem is None else advice.score(facts, problem)
         except InputError:
             raise
         except Exception as error:

@@ -301,11 +301,11 @@ def _kernel(used: Products, parts: list[np.ndarray], find: bool) -> np.ndarray:
 
     def part_of(one: int) -> None:
         some = slice(ends[one], ends[one + 1])
-        *problem, further, worth = (part[some] for part in parts)
+        at_hand, goal, candidates, chosen, tried, horizon, further, worth = (part[some] for part in parts)
         choice_values(
             used.size, used.pairs, used.start, used.product, used.probability,
             used.made_with, used.made_start, used.partner, used.partner_probability,
-            *problem, find, further, worth, found[some],
+            at_hand, goal, candidates, chosen, tried, horizon, find, further, worth, found[some],
         )  # fmt: skip
 
     if threads == 1:
