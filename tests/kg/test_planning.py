@@ -111,18 +111,20 @@ def test_a_derivation_can_be_followed_and_ends_with_the_goal(case) -> None:
     planner = Planner(Products.of(SIZE, *rows_of(model)))
     asked = problem(things, 1, uses, chosen=chosen)
     for place, worth in enumerate(planner.values(asked)[0][: len(things)]):
-        steps = planner.derivation(asked, 0, place)
+        steps, thing = planner.derivation(asked, 0, place), things[place]
         assert bool(steps) == bool(worth > 0)
+        if not steps:
+            continue
         at_hand = set(things)
-        for number, (parties, product, p) in enumerate(steps):
+        for parties, product, _ in steps:
             assert set(parties) <= at_hand
-            assert model[parties] == {product: p}
-            named = things[place] in parties and (not chosen or chosen in parties)
-            assert number or named or len(steps) < uses  # else the choice is wasted, and the goal still possible
+            assert model[parties] == {product: 1.0}
             at_hand.add(product)
-        wasted = bool(steps) and not {things[place], chosen or things[place]} <= set(steps[0].parties)
-        expected = GAMMA ** (len(steps) - 1 + wasted)
-        assert not steps or (steps[-1].product == 1 and worth == pytest.approx(expected, abs=1e-5))
+        assert steps[-1].product == 1
+        # Else the choice is wasted, and the goal possible all the same.
+        named = steps[0].parties == tuple(sorted((chosen, thing))) if chosen else thing in steps[0].parties
+        assert len(steps) + (not named) <= uses
+        assert worth == pytest.approx(GAMMA ** (len(steps) - named), abs=1e-5)
 
 
 def test_what_was_tried_in_the_episode_is_known() -> None:
