@@ -1,8 +1,12 @@
-"""Episodes under the server: each is an environment and its view; its kept actions bring it back after a crash."""
+"""Episodes under the server: each is an environment and its view; its kept actions bring it back after a crash.
+
+Help that was given changes no state: its rows say what was shown, and what it has cost.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 import threading
 import time
@@ -18,6 +22,7 @@ import sqlalchemy as sql
 from gumption.data import InputError
 
 from . import store as tables
+from .helping import Adviser, Advisers, Asked, Helped, Offer
 from .live import Clock, RealTime
 from .store import Store
 from .views import View, view_of
@@ -25,6 +30,7 @@ from .views import View, view_of
 KEPT = 1000  # episodes in memory; those left alone longest are brought back from disk when they are asked for
 QUICK = 0.002  # seconds of a step that holds nobody up
 SEEDS = 2**31  # drawn seeds are below
+_log = logging.getLogger(__name__)
 
 
 def new_id() -> str:
@@ -37,7 +43,7 @@ class UnknownEpisode(InputError):
 
 
 class Unkept(Exception):
-    """An action could not be kept; the episode goes on from what was."""
+    """An action, or a help, could not be kept; the episode goes on from what was."""
 
 
 class Holder(Protocol):
@@ -53,11 +59,13 @@ class Episode:
 
     :ivar stage: of a study, from 1 on; 0 outside one.
     :ivar number: actions so far.
-    :ivar reward: their sum; `told` is what the last one came to, in words; `success` is None where the world has none.
+    :ivar reward: the sum of theirs; `told` is what the last one came to, in words; `success` is None where the world
+        has none.
     :ivar holder: the socket that plays it; `clock`: its time while it does, in real time.
     :ivar lock: held while an action is made and written.
     :ivar veil: makes what the player sees of what there is to see, where a study hides some.
     :ivar began: in seconds since 1970; `deadline` is when no action is taken any more, None without one.
+    :ivar offer: the help that its player may ask for, None without any; `helps` are those that were given.
     """
 
     def __init__(
@@ -83,6 +91,8 @@ class Episode:
         self.began = time.time()
         self.veil: Callable[[dict[str, Any]], dict[str, Any]] | None = None
         self.deadline: float | None = None
+        self.offer: Offer | None = None
+        self.helps: list[Helped] = []
 
     def act(self, action: Any, step: int | None = None) -> int | None:
         """Make an action; the physics step at which it was made, in real time.
@@ -159,9 +169,10 @@ class Episode:
             "choices": choices,
             "told": self.told,
             "steps": self.number,
-            "reward": self.reward,
+            "reward": self.reward - self.paid,
             "over": self.over,
             "success": self.success,
+            "help": self._help(),
             "action": self.view.action or ("choices" if choices else "typed"),
         }
         return view if self.veil is None else self.veil(view)
@@ -169,7 +180,44 @@ class Episode:
     def result(self) -> dict[str, Any]:
         """What the episode came to; in real time with the physics step."""
         live = {} if self.view.live is None else self.view.live.result(self.env)
-        return {"steps": self.number, "reward": self.reward, "success": self.success, **live}
+        helps = {"helps": len(self.helps), "paid": self.paid} if self.helps else {}
+        return {"steps": self.number, "reward": self.reward - self.paid, "success": self.success, **helps, **live}
+
+    # ---- help
+
+    @property
+    def paid(self) -> float:
+        """For help so far."""
+        return sum(one.price for one in self.helps)
+
+    def helped(self) -> Helped | None:
+        """The help that was given at the present choice."""
+        return self.helps[-1] if self.helps and self.helps[-1].after == self.number else None
+
+    def has_helped(self, number: int, after: int) -> bool:
+        """Whether help of this number, or at this choice, was given."""
+        return number <= len(self.helps) or (after == self.number and self.helped() is not None)
+
+    def refuse_help(self, number: int, after: int) -> None:
+        """:raises InputError: no further help is given at this choice."""
+        if self.offer is None:
+            raise InputError("there is no help in this episode")
+        if self.look():
+            raise InputError("the episode is over")
+        if after != self.number:
+            raise InputError(f"help was asked for after action {after}, and the episode is after action {self.number}")
+        if number > len(self.helps) + 1:
+            raise InputError(f"the number is {number}; the next help of the episode has {len(self.helps) + 1}")
+        if self.offer.at_most is not None and len(self.helps) >= self.offer.at_most:
+            raise InputError(f"all help is used: {self.offer.at_most} in an episode")
+
+    def _help(self) -> dict[str, Any] | None:
+        """What the page tells of help: its price, how much there is, and what was said at this choice."""
+        if self.offer is None:
+            return None
+        helped = self.helped()
+        said = None if helped is None else helped.said["choices"]
+        return {"price": self.offer.price, "at_most": self.offer.at_most, "used": len(self.helps), "said": said}
 
 
 def _success(info: Mapping[str, Any]) -> bool | None:
@@ -177,9 +225,12 @@ def _success(info: Mapping[str, Any]) -> bool | None:
     return None if success is None else bool(success)
 
 
-def replayed(row: Any, kept: Sequence[Any], view: View, begin: Callable[..., tuple[Any, Any]]) -> Episode:
+def replayed(
+    row: Any, kept: Sequence[Any], view: View, begin: Callable[..., tuple[Any, Any]], helps: Sequence[Any] = ()
+) -> Episode:
     """The episode of a row of the store, with its kept actions made again.
 
+    :param helps: rows of those that were given in it, in their order.
     :raises InputError: the world refuses what it once took: it was another version.
     """
     episode = Episode(row.id, row.person, row.world, view, begin, row.settings, row.seed, row.stage)
@@ -189,6 +240,7 @@ def replayed(row: Any, kept: Sequence[Any], view: View, begin: Callable[..., tup
         except InputError as error:
             raise InputError(f"action {action.number} of the episode cannot be made again ({error})") from None
     episode.began = row.began
+    episode.helps = [Helped(one.number, one.after, one.said, one.price) for one in helps]
     episode.restore(row)
     return episode
 
@@ -198,12 +250,15 @@ class Episodes:
 
     :ivar real_time: the loop of live episodes.
     :ivar arrange: is called with each episode that comes into memory, for what a study has to say of it.
+    :ivar offers: help in episodes outside a study, by world; `advisers` give it.
     """
 
     def __init__(self, store: Store, worlds: Callable[[str], Any]) -> None:
         """:param worlds: finds a world by its name."""
         self.store, self.real_time = store, RealTime()
         self.arrange: Callable[[Episode], None] | None = None
+        self.offers: Mapping[str, Offer] = {}
+        self.advisers = Advisers(self.make)
         self._worlds = worlds
         # One thread makes environments: what two threads import for the first time at once may be there in part only.
         self._maker = ThreadPoolExecutor(1, thread_name_prefix="maker")
@@ -260,12 +315,13 @@ class Episodes:
         if not found or found[0].person != person:
             raise _unknown()
         row = found[0]
-        kept = await self.store.rows(
-            sql.select(tables.actions).where(tables.actions.c.episode == id).order_by(tables.actions.c.number)
-        )
+        kept, helps = [
+            await self.store.rows(sql.select(table).where(table.c.episode == id).order_by(table.c.number))
+            for table in (tables.actions, tables.helps)
+        ]
         view, begin = self.entry(row.world, row.stage)
         await self.prepare(view)
-        episode = await self.make(replayed, row, kept, view, begin)
+        episode = await self.make(replayed, row, kept, view, begin, helps)
         self._keep(episode)
         return episode
 
@@ -300,8 +356,7 @@ class Episodes:
             if number > episode.number + 1:
                 raise InputError(f"the number is {number}; the next action of the episode has {episode.number + 1}")
             received = time.time()
-            if episode.deadline is not None and received > episode.deadline:
-                raise InputError("the time for this task is over")
+            _refuse_late(episode, received)
             try:
                 step = await self._run(episode, episode.act, action)
                 row = sql.insert(tables.actions).values(
@@ -315,6 +370,48 @@ class Episodes:
                 if isinstance(error, Exception):
                     raise Unkept("the action could not be kept; the episode goes on from the one before") from error
                 raise
+
+    async def help(self, episode: Episode, number: int, after: int, at: float) -> None:
+        """Give and keep help at the present choice, once: whoever asks for it again is shown it, and pays nothing.
+
+        :param number: of the help; `after` is the number of the latest action.
+        :raises InputError: it is refused, and nothing was kept.
+        :raises Unkept: it could not be written.
+        """
+        if episode.has_helped(number, after):
+            return
+        episode.refuse_help(number, after)
+        try:
+            adviser = await asyncio.shield(self._adviser(episode))
+        except Exception:  # the server's log tells it
+            raise InputError(
+                "there is no help now: its knowledge cannot be read; tell the experimenter"
+            ) from None
+        async with episode.lock:
+            if episode.has_helped(number, after):
+                return
+            episode.refuse_help(number, after)
+            received = time.time()
+            _refuse_late(episode, received)
+            loop = asyncio.get_running_loop()
+            said = await loop.run_in_executor(self._steppers, adviser.said, episode.view, episode.env)
+            assert episode.offer is not None
+            given = Helped(number, after, said, episode.offer.price)
+            row = sql.insert(tables.helps).values(episode=episode.id, at=at, received=received, **given._asdict())
+            try:
+                await self.store.write(row)
+            except BaseException as error:  # what is in memory may be behind the disk
+                self.drop(episode)
+                if isinstance(error, Exception):
+                    raise Unkept("the help could not be kept; the episode goes on without it") from error
+                raise
+            episode.helps.append(given)
+
+    def _adviser(self, episode: Episode) -> asyncio.Task[Adviser]:
+        """Who helps in an episode to which help is offered."""
+        assert episode.offer is not None
+        world = self._worlds(episode.world)
+        return self.advisers.come(Asked(episode.offer, world, episode.view, episode.env, episode.settings))
 
     async def end(self, episode: Episode, **more: Any) -> None:
         """Write the end of an episode that no action has ended, once.
@@ -340,8 +437,12 @@ class Episodes:
         await self.store.forget(person, *then)
 
     def _keep(self, episode: Episode) -> None:
+        if not episode.stage:
+            episode.offer = self.offers.get(episode.world)
         if self.arrange is not None:
             self.arrange(episode)
+        if episode.offer is not None and not episode.over:  # before it is asked for: that takes seconds
+            self._adviser(episode)
         self._here[episode.id] = episode
         for id, other in list(self._here.items())[: max(0, len(self._here) - KEPT)]:
             if other.holder is None and not other.lock.locked():
@@ -413,6 +514,11 @@ def _stop(episode: Episode) -> None:
     if episode.clock is not None:
         episode.clock.stop()
         episode.clock = None
+
+
+def _refuse_late(episode: Episode, now: float) -> None:
+    if episode.deadline is not None and now > episode.deadline:
+        raise InputError("the time for this task is over")
 
 
 def _unknown() -> UnknownEpisode:

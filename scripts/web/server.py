@@ -25,7 +25,7 @@ from . import messages, security
 from . import store as tables
 from .episodes import Episode, Episodes, Unkept, UnknownEpisode, new_id
 from .live import Clock
-from .messages import FROM_PAGE, Act, Begin, Error, GoOn, Leave, Message, Refused, Shown
+from .messages import FROM_PAGE, Act, Begin, Error, GoOn, Help, HelpRefused, Leave, Message, Refused, Shown
 from .security import LIVE_PER_SECOND, Guard, Rate, Token
 from .store import Store
 from .views import read_settings, view_of
@@ -131,9 +131,11 @@ class Socket:
         if live is not None and not episode.over and episode.holder is self:
             self.rate.per_second = LIVE_PER_SECOND
             episode.clock = self.home.episodes.real_time.watch(live, episode.env)
-            task = asyncio.create_task(self._send_frames(episode, episode.clock))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._keep(asyncio.create_task(self._send_frames(episode, episode.clock)))
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _send_frames(self, episode: Episode, clock: Clock) -> None:
         """Send what moves, until the episode is over or is played here no longer."""
@@ -172,6 +174,8 @@ class Socket:
                 await self.play(episode)
             case Act():
                 await self._act(message)
+            case Help():
+                self._keep(asyncio.create_task(self._help(message)))  # knowledge may take a while to be loaded
             case Leave():
                 episode = self.episodes.pop(message.episode, None)
                 if episode is not None:
@@ -214,6 +218,25 @@ class Socket:
             await self.fail(episode, str(error))
             return
         await self.show(episode)
+
+    async def _help(self, message: Help) -> None:
+        episode = self.episodes.get(message.episode)
+        reason, expected = "this page does not play that episode; go on first", 1
+        try:
+            if episode is not None:
+                await self.home.episodes.help(episode, message.number, message.after, message.at)
+                await self.show(episode)
+                return
+        except InputError as error:
+            assert episode is not None
+            reason, expected = str(error), len(episode.helps) + 1
+        except Exception as error:
+            _log.exception("help was not given")
+            assert episode is not None
+            await self.fail(episode, *([str(error)] if isinstance(error, Unkept) else []))
+            return
+        about = {"episode": message.episode, "number": message.number, "after": message.after}
+        await self.send(HelpRefused(**about, reason=reason, expected=expected))
 
 
 async def person_of(store: Store, key: str) -> str | None:

@@ -68,6 +68,18 @@ actions = sql.Table(
     sql.Column("at", sql.Double, nullable=False),
     sql.Column("received", sql.Double, nullable=False),
 )  # fmt: skip
+#: The helps that were asked for in an episode, from 1 on. `after`: how many actions had been made; `said`: what was
+#: shown, and which knowledge said it; clocks as of actions.
+helps = sql.Table(
+    "helps", _TABLES,
+    sql.Column("episode", _ID, primary_key=True),
+    sql.Column("number", sql.Integer, primary_key=True, autoincrement=False),
+    sql.Column("after", sql.Integer, nullable=False),
+    sql.Column("said", sql.JSON, nullable=False),
+    sql.Column("price", sql.Double, nullable=False),
+    sql.Column("at", sql.Double, nullable=False),
+    sql.Column("received", sql.Double, nullable=False),
+)  # fmt: skip
 #: Answers to a study's questions.
 answers = sql.Table(
     "answers", _TABLES,
@@ -137,6 +149,7 @@ class Store:
         mine = sql.select(episodes.c.id).where(episodes.c.person == person).scalar_subquery()
         await self.write(
             sql.delete(actions).where(actions.c.episode.in_(mine)),
+            sql.delete(helps).where(helps.c.episode.in_(mine)),
             sql.delete(episodes).where(episodes.c.person == person),
             sql.delete(answers).where(answers.c.person == person),
             sql.delete(people).where(people.c.id == person),

@@ -38,6 +38,7 @@ class View:
     :ivar live: of worlds that run in real time; None for those that stand still between actions.
     :ivar text: whether the text face tells the state beside the drawing, for those who cannot see that.
     :ivar action: how the player acts: by "choices", by what is "typed", or the "own" way of view.js.
+    :ivar played: env -> the settings on which the facts of its world depend; None where those of the episode say it.
     """
 
     begin: Callable[..., tuple[Any, Any]]
@@ -48,6 +49,7 @@ class View:
     live: Live | None = None
     text: bool = False
     action: str | None = None
+    played: Callable[[Any], Mapping[str, Any]] | None = None
 
 
 def view_of(world: Any) -> View:

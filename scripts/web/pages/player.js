@@ -5,6 +5,7 @@
 
 import { draw } from "./drawing.js";
 import { isShortcut, make, on, plural } from "./elements.js";
+import { Help } from "./help.js";
 
 const STATES = {
   saved: () => "Saved",
@@ -19,6 +20,7 @@ export class Player {
   #session;
   #element;
   #view = null; // the world's own
+  #help;
   #ends = [];
   #timer = 0;
   #parts;
@@ -28,6 +30,7 @@ export class Player {
   constructor(element, session, { view = null, rules = true } = {}) {
     this.#session = session;
     this.#parts = parts(this);
+    this.#help = new Help(session, (action) => this.act(action));
     const { drawing, told, end, trouble, choices, typed, figures, state, words, rules: told_rules, fresh } = this.#parts;
     this.#element = element;
     element.setAttribute("aria-busy", "true"); // the empty parts are not seen before the episode is
@@ -42,6 +45,7 @@ export class Player {
           make("div", { class: "panel stack" }, figures, state),
           choices,
           typed,
+          this.#help.element,
           ...(rules ? [told_rules] : []),
           words,
           fresh,
@@ -64,6 +68,7 @@ export class Player {
   close() {
     for (const end of this.#ends) end();
     clearTimeout(this.#timer);
+    this.#help.close();
     this.#view?.close();
   }
 
@@ -113,6 +118,7 @@ export class Player {
     rules.lastChild.textContent = shown.rules.trim();
     words.hidden = !shown.text || shown.drawing.kind === "text";
     words.lastChild.textContent = shown.text;
+    this.#help.show(shown);
     fresh.hidden = shown.over || this.#session.given !== null;
     this.#end(shown);
   }

@@ -8,9 +8,10 @@
 //             types: those of the server's messages, "open" after each connect, "state"
 // Kept        .put(scope, number, value)  .after(scope, number) -> [{number, value}]  .drop(scope, from, to)
 //             .setName(name, value)  .name(name)
-// Session     .start()  .again()  .leave()  .take()  .act(action, more)  .on(type, handler)  .close()
-//             types: "shown" (view), "over" (view, once), "left", "refused", "failed" (reason), "frame", "state"
-//             .view  .pending (actions without acknowledgement)  .state: "saved", "sending", "offline" or "taken"
+// Session     .start()  .again()  .leave()  .take()  .act(action, more)  .help()  .on(type, handler)  .close()
+//             types: "shown" (view), "over" (view, once), "left", "refused", "helpless", "failed" (reason), "frame",
+//             "state"
+//             .view  .asking (for help)  .pending (actions without acknowledgement)  .state: "saved", "sending", "offline" or "taken"
 
 const VERSION = 1;
 const TAKEN = 4001; // the code of a socket that the server closes because a newer window plays the episode
@@ -18,7 +19,7 @@ const REFUSED = 1008; // the code of a socket that the server refuses: without a
 const FIRST_WAIT = 300; // ms before the first try to connect again; each further wait is twice as long
 const LONGEST_WAIT = 10_000;
 const ANSWER_WITHIN = 8_000; // ms after which a connection without an answer to an action counts as lost
-const BEGIN_WITHIN = 60_000; // the same of an episode that begins or goes on: its world may have to be compiled
+const BEGIN_WITHIN = 60_000; // the same where the server may have to prepare a world, or the knowledge that helps
 
 class Emitter {
   #handlers = new Map();
@@ -182,6 +183,7 @@ export class Session extends Emitter {
   #ready = false; // whether it is known which episode to ask for
   #resumed = false; // whether the episode was begun on a former visit
   #left = new Set(); // episodes that were left: late messages about them mean nothing
+  #asked = null; // {number, after} of the help that was asked for and not answered
   #live = false; // whether the server has answered on this connection
   #over = false;
   #timer = 0;
@@ -205,6 +207,7 @@ export class Session extends Emitter {
       connection.on("state", () => this.#changed()),
       connection.on("shown", (message) => this.#shown(message)),
       connection.on("refused", (message) => this.#refused(message)),
+      connection.on("help_refused", (message) => this.#helpless(message)),
       connection.on("error", (message) => this.#failed(message)),
       connection.on("frame", (message) => this.#framed(message)),
     ];
@@ -212,6 +215,10 @@ export class Session extends Emitter {
 
   get pending() {
     return this.#queue.length;
+  }
+
+  get asking() {
+    return this.#asked !== null;
   }
 
   get state() {
@@ -241,6 +248,7 @@ export class Session extends Emitter {
     }
     this.#queue = [];
     this.#number = this.#last = this.#sent = 0;
+    this.#asked = null;
     this.view = null;
     this.#over = this.left = false;
     await this.start({ fresh: true });
@@ -276,6 +284,18 @@ export class Session extends Emitter {
     return one.number;
   }
 
+  // Ask for help at the present choice. It comes with "shown", or not at all, which "helpless" says.
+  help() {
+    if (!this.view?.help || this.asking || this.pending) return;
+    this.#asked = { number: this.view.help.used + 1, after: this.#number, at: Date.now() };
+    this.#sendHelp();
+  }
+
+  #sendHelp() {
+    if (this.#live) this.#connection.send({ type: "help", episode: this.episode, ...this.#asked });
+    this.#watch();
+  }
+
   #ask() {
     this.#live = false;
     this.#sent = this.#number;
@@ -299,9 +319,9 @@ export class Session extends Emitter {
   // A connection that gives no answer is lost, although the browser may not know it yet.
   #watch() {
     clearTimeout(this.#timer);
-    if (this.#live && !this.#queue.length) return;
+    if (this.#live && !this.#queue.length && !this.asking) return;
     const renew = () => this.#connection.state === "online" && this.#connection.renew();
-    this.#timer = setTimeout(renew, this.#live ? ANSWER_WITHIN : BEGIN_WITHIN);
+    this.#timer = setTimeout(renew, this.#live && this.#queue.length ? ANSWER_WITHIN : BEGIN_WITHIN);
   }
 
   #shown({ episode, number, view }) {
@@ -315,6 +335,7 @@ export class Session extends Emitter {
       this.episode = episode;
       this.#kept.setName(this.#name, episode);
     }
+    const anew = !this.#live; // what was sent before this connection may be lost
     this.#live = true;
     if (number > this.#number || !this.view) {
       this.#kept.drop(episode, 0, number);
@@ -324,7 +345,10 @@ export class Session extends Emitter {
       this.#sent = Math.max(this.#sent, number);
     }
     this.view = view;
+    const { number: help, after } = this.#asked ?? {};
+    if (this.asking && (view.help?.used >= help || number !== after)) this.#asked = null;
     this.#send();
+    if (this.asking && anew) this.#sendHelp();
     this.#watch();
     const ends = view.over && !this.#over;
     this.#over = view.over;
@@ -350,6 +374,13 @@ export class Session extends Emitter {
     this.#watch();
     this.emit("refused", reason);
     this.#changed();
+  }
+
+  #helpless({ episode, after, reason }) {
+    if (episode !== this.episode || after !== this.#asked?.after) return;
+    this.#asked = null;
+    this.#watch();
+    this.emit("helpless", reason);
   }
 
   #failed({ episode, reason, kind }) {

@@ -123,4 +123,10 @@ def choices(env: Any) -> list[dict[str, Any]]:
     return [{"action": word, "label": word} for word in table] if len(table) <= LISTED else []
 
 
-VIEW = View(begin, drawing, parse, choices, folder=Path(__file__).parent, text=True, action="own")
+def played(env: Any) -> dict[str, Any]:
+    """The recipe book and, of tasks, the split, which say what is a fact of training."""
+    split = {} if isinstance(env, LittleAlchemyEnv) else {"split": env.batch.split}
+    return {"recipe_book": env.book, **split}
+
+
+VIEW = View(begin, drawing, parse, choices, folder=Path(__file__).parent, text=True, action="own", played=played)

@@ -1,0 +1,98 @@
+// Help from a knowledge graph, where the server offers it: what it says of each open choice, best first.
+//
+// Help of a session shows `view.help`: {price, at_most, used, said}; said is null until help is asked for, else
+// [{action, label, score, facts: [{relation, fact, score, told}]}].
+
+import { make, plural } from "./elements.js";
+
+export class Help {
+  #session;
+  #act;
+  #number = 0; // of actions, when it was shown last
+  #ends;
+
+  // act: makes an action, where one may be made.
+  constructor(session, act) {
+    this.#session = session;
+    this.#act = act;
+    this.element = make("section", { class: "panel stack", id: "help", "aria-label": "Help", hidden: true });
+    this.#ends = [session.on("helpless", (reason) => this.#tell(reason))];
+  }
+
+  close() {
+    for (const end of this.#ends) end();
+  }
+
+  show({ help, over, steps }) {
+    const heard = this.element.contains(document.activeElement);
+    const passed = steps !== this.#number;
+    this.#number = steps;
+    this.element.hidden = !help || over;
+    if (this.element.hidden) return;
+    const heading = make("h2", { tabindex: "-1" }, help.said ? "What the graph says" : "Help from the graph");
+    const told = make("p", { class: "small quiet" }, help.said ? spent(help) : offered(help));
+    const parts = help.said ? [said(help.said, this.#act)] : left(help) ? [this.#button(help)] : [];
+    this.element.replaceChildren(heading, told, ...parts);
+    if (heard && !passed) heading.focus(); // the button that asked is gone
+  }
+
+  #button({ price }) {
+    const told = price ? `Ask, for ${figure(price)} of the reward` : "Ask the graph";
+    const button = make("button", { type: "button", id: "ask", onclick: () => this.#ask() }, told);
+    return button;
+  }
+
+  #ask() {
+    this.#session.help();
+    if (this.#session.asking) this.#tell("The graph is asked. The first time this can take a minute.");
+  }
+
+  #tell(text) {
+    this.element.querySelector("[role=status]")?.remove();
+    this.element.append(make("p", { class: "note reason", role: "status" }, text));
+  }
+}
+
+const figure = (number) => number.toLocaleString("en", { maximumFractionDigits: 3 });
+
+const left = ({ at_most: most, used }) => most === null || used < most;
+
+function offered({ price, at_most: most, used }) {
+  const what = "See what a knowledge graph says of each choice that is open now.";
+  const cost = price ? `Each help costs ${figure(price)} of the reward.` : "It is free.";
+  if (most === null) return `${what} ${cost}`;
+  if (used >= most) return `All help is used: ${most} in a task.`;
+  return `${what} ${cost} ${used ? `${most - used} of ${most} are left.` : `There ${most === 1 ? "is" : "are"} ${most} in a task.`}`;
+}
+
+function spent({ price, at_most: most, used }) {
+  const cost = price ? `, paid with ${figure(price * used)} of the reward` : "";
+  return `Best first. ${plural(used, "help")}${most === null ? "" : ` of ${most}`} so far${cost}.`;
+}
+
+// The choices with the facts behind their scores. act: what a choice's button does; without it they are words alone.
+export function said(choices, act = null) {
+  const name = ({ action, label }) =>
+    act ? make("button", { type: "button", onclick: () => act(action) }, label) : make("strong", {}, label);
+  const fact = ({ fact: words, score, told }) =>
+    make(
+      "li",
+      { class: "small" },
+      `${words}: `,
+      told === "unknown" ? make("span", { class: "quiet" }, told) : make("strong", {}, told),
+      told === "unknown" || told === "stated" ? "" : make("span", { class: "quiet number" }, ` (${score.toFixed(2)})`),
+    );
+  const of = (choice) =>
+    make(
+      "li",
+      { class: "stack" },
+      make("div", { class: "row apart" }, name(choice), make("span", { class: "number quiet small" }, rating(choice))),
+      make("ul", {}, ...choice.facts.map(fact)),
+    );
+  return make("ol", { class: "stack help-said" }, ...choices.map(of));
+}
+
+function rating({ facts, score }) {
+  if (!facts.length || facts.every(({ told }) => told === "unknown")) return "unknown";
+  return `score ${score.toFixed(2)}`;
+}
