@@ -60,6 +60,8 @@ def _summary(study: Study) -> dict[str, Any]:
     from .design import design
     from .path import stages
 
+    from .tasks import helpers
+
     path = stages(study, design(study, 0))
     conditions = [
         f"{one.name} ({'between' if one.between else 'within'}: {', '.join(one.levels)})" for one in study.conditions
@@ -74,6 +76,7 @@ def _summary(study: Study) -> dict[str, Any]:
         "blocks": "; ".join(blocks),
         "pages": len(path),
         "tasks": sum(stage.kind == "task" for stage in path),
+        **({"help": "; ".join(f"{block}: {line}" for block, line in helpers(study).items())} if study.helped else {}),
         "hash": study.hash,
     }
 
@@ -111,6 +114,8 @@ def preview(file: str, *, participant: Count = 1, tasks: Whole = 2) -> None:
             env, face = begin(stage.task)
             print(f"{stage.task.world} {json.dumps(dict(stage.task.settings))}, seed {stage.task.seed}")
             print(face.rules(env).strip() if stage.kind == "plan" else face.observe(env).rstrip())
+            if stage.kind == "task" and (help := stage.played.block.help if stage.played else None):
+                print(f"help from {help.kg}: {help.terms}")
         elif stage.text:
             print(stage.text.strip())
         for question in stage.questions:
@@ -147,6 +152,7 @@ def serve(
     from gumption.scripts.web.commands import server_of
 
     from .running import application
+    from .tasks import helpers
 
     study = _read(file)
     check_reach(host, open_to_others)
@@ -155,6 +161,8 @@ def serve(
     listening = listen(host, port, "--host")
     with listening, application(study, data, database=database, host=host, names=name or []) as (served, token, given):
         address = f"http://{shown_address(listening)}"
+        for block, line in helpers(study).items():
+            print(f"help in {block}: {line}")
         for link in given.more(links) if links else ():
             print(f"{address}/study/s/{link}")
         print(f"participants: {address}/study")

@@ -77,7 +77,7 @@ class ExperimenterPart:
         store = self._part.home.store
         rows = [
             await store.rows(sql.select(table))
-            for table in (tables.people, tables.episodes, tables.actions, tables.answers)
+            for table in (tables.people, tables.episodes, tables.actions, tables.answers, tables.helps)
         ]
         return await asyncio.to_thread(participants, self._part.study, *rows)
 
@@ -135,6 +135,7 @@ class ExperimenterPart:
                 "episode": episode.id,
                 "name": one.path[stage].name,
                 "actions": len(one.actions[episode.id]),
+                "helps": len(one.helps[episode.id]),
                 "seconds": None if episode.ended is None else episode.ended - episode.began,
                 "success": None if episode.ended is None else bool(episode.result.get("success")),
             }
@@ -155,8 +156,10 @@ class ExperimenterPart:
         if not found:
             return JSONResponse({"reason": "there is no such episode"}, 404)
         [row] = found
-        table = tables.actions
-        actions = await store.rows(sql.select(table).where(table.c.episode == id).order_by(table.c.number))
+        actions, helps = [
+            await store.rows(sql.select(table).where(table.c.episode == id).order_by(table.c.number))
+            for table in (tables.actions, tables.helps)
+        ]
         entry = self._part.home.episodes.entry(row.world, row.stage)
         try:
             shown = await asyncio.to_thread(view_after, row, actions, step, *entry)
@@ -169,6 +172,8 @@ class ExperimenterPart:
             "steps": len(actions),
             "action": None if made is None else made.action,
             "seconds": None if made is None else made.received - row.began,
+            "helped": [help.after for help in helps],
+            "help": next(({"price": one.price, **one.said} for one in helps if one.after == step), None),
         }
         return JSONResponse({"view": shown, **about})
 

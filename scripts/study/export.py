@@ -56,7 +56,8 @@ class Column:
 class Participant:
     """A participant with all that was kept.
 
-    :ivar row: of the store's table of people; `episodes` by stage, `actions` by episode, `answers` by stage and name.
+    :ivar row: of the store's table of people; `episodes` by stage, `actions` and `helps` by episode, `answers` by stage
+        and name.
     :ivar kept: what the present stage follows from.
     """
 
@@ -67,6 +68,7 @@ class Participant:
     actions: Mapping[str, Sequence[Any]]
     answers: Mapping[int, Mapping[str, Any]]
     kept: Kept
+    helps: Mapping[str, Sequence[Any]]
 
     @property
     def number(self) -> int:
@@ -75,7 +77,7 @@ class Participant:
 
     def seen(self) -> float:
         """When something of this participant last came in, in seconds since 1970."""
-        received = [action.received for actions in self.actions.values() for action in actions[-1:]]
+        received = [one.received for of in (self.actions, self.helps) for rows in of.values() for one in rows[-1:]]
         return max([self.row.seen, *(one.began for one in self.episodes.values()), *received])
 
     def state(self, study: Study, now: float) -> str:
@@ -87,18 +89,21 @@ class Participant:
 
 
 def participants(
-    study: Study, people: Iterable[Any], episodes: Iterable[Any], actions: Iterable[Any], answers: Iterable[Any]
+    study: Study,
+    people: Iterable[Any],
+    episodes: Iterable[Any],
+    actions: Iterable[Any],
+    answers: Iterable[Any],
+    helps: Iterable[Any] = (),
 ) -> list[Participant]:
     """All who have begun the study, in the order of their coming.
 
-    :param people, episodes, actions, answers: rows of the store's tables.
+    :param people, episodes, actions, answers, helps: rows of the store's tables.
     """
     of_person: dict[str, dict[int, Any]] = {}
     for one in episodes:
         of_person.setdefault(one.person, {})[one.stage] = one
-    of_episode: dict[str, list[Any]] = {}
-    for one in sorted(actions, key=lambda one: one.number):
-        of_episode.setdefault(one.episode, []).append(one)
+    of_episode, helps_of = _by_episode(actions), _by_episode(helps)
     given: dict[str, dict[int, dict[str, Any]]] = {}
     for one in answers:
         given.setdefault(one.person, {}).setdefault(one.stage, {})[one.name] = one
@@ -109,7 +114,16 @@ def participants(
         values = {stage: {name: one.value for name, one in names.items()} for stage, names in said.items()}
         kept = Kept(values, frozenset(stage for stage, one in mine.items() if one.ended is not None))
         made = {one.id: of_episode.get(one.id, []) for one in mine.values()}
-        found.append(Participant(row, own, stages(study, own), mine, made, said, kept))
+        helped = {one.id: helps_of.get(one.id, []) for one in mine.values()}
+        found.append(Participant(row, own, stages(study, own), mine, made, said, kept, helped))
+    return found
+
+
+def _by_episode(rows: Iterable[Any]) -> dict[str, list[Any]]:
+    """The rows of each episode, by their numbers."""
+    found: dict[str, list[Any]] = {}
+    for one in sorted(rows, key=lambda one: one.number):
+        found.setdefault(one.episode, []).append(one)
     return found
 
 
@@ -200,6 +214,17 @@ def completion_code(study: Study, person: str, secret: Secret) -> str:
     return study.end.code or secret.code("completion", person)
 
 
+#: Columns of help, in a study with any.
+HELPS = (
+    Column("helps", "number", "how often help from the graph was asked for; what was shown is in episodes.jsonl"),
+    Column("help_price", "number", "what these helps cost together, which is taken from the reward"),
+)
+
+
+def _helps(given: Sequence[Any]) -> Row:
+    return {"helps": len(given), "help_price": sum(one.price for one in given)}
+
+
 def episodes_table(study: Study, everyone: Sequence[Participant]) -> tuple[list[Column], list[Row]]:
     """A row for each episode, ended or not."""
     before = {question.name: question for block in study.all_blocks for question in block.before}
@@ -219,7 +244,8 @@ def episodes_table(study: Study, everyone: Sequence[Participant]) -> tuple[list[
         Column("ended", "number", "when its last action came in or its time was over; empty where it is not over"),
         Column("seconds", "number", "from began to ended"),
         Column("actions", "number", "actions that were made"),
-        Column("reward", "number", "sum of the rewards"),
+        Column("reward", "number", "sum of the rewards" + (", less help_price" if study.helped else "")),
+        *(HELPS if study.helped else ()),
         Column("success", "truth", "whether it was solved; empty where it is not over"),
         Column("end", "text", "time: the time limit ended it; quit: the participant gave up; empty otherwise"),
         *(_question_column(question, f"before_{name}") for name, question in before.items()),
@@ -249,6 +275,7 @@ def episodes_table(study: Study, everyone: Sequence[Participant]) -> tuple[list[
                     "seconds": round(episode.ended - episode.began, 3) if over else None,
                     "actions": len(one.actions[episode.id]),
                     "reward": result.get("reward"),
+                    **(_helps(one.helps[episode.id]) if study.helped else {}),
                     "success": bool(result.get("success")) if over else None,
                     "end": result.get("end", ""),
                     **{f"before_{name}": answer.value for name, answer in plan.items() if name in before},
@@ -327,9 +354,17 @@ def records(study: Study, everyone: Sequence[Participant]) -> list[dict[str, Any
             made = [[action.step, 1, action.action, None] for action in one.actions[episode.id]]
             parts = {"settings": episode.settings, "task": stage.name, "seed": episode.seed, "actions": made}
             about = {"study": study.hash, "participant": one.number, "block": block_of(stage), "stage": number}
+            if study.helped:
+                about["helps"] = [_help(given) for given in one.helps[episode.id]]
             env = episode.settings.get("env", first)
             found.append(record(episode.world, env, **parts, result=episode.result, **about, **stage.played.levels))
     return found
+
+
+def _help(given: Any) -> dict[str, Any]:
+    """A help as a record: its number, after how many actions, what was shown and which knowledge said it."""
+    about = {"number": given.number, "after": given.after, "price": given.price}
+    return {**about, "at": given.at, "received": given.received, **given.said}
 
 
 def block_of(stage: Stage) -> str:

@@ -20,8 +20,10 @@ from gumption.data.writing import whole_folder
 from gumption.envs import worlds
 from gumption.scripts.web.views import view_of
 
+from . import helped
 from .export import Participant, block_of
 from .files import Study
+from .helped import mean_of, shown
 from .path import Stage
 from .players import played
 
@@ -58,9 +60,12 @@ def make(study: Study, everyone: Sequence[Participant], policies: Sequence[str] 
     tasks = list(_ended(study, everyone))
     if not tasks:
         raise InputError("nobody has ended a task that counts; the report needs one at least")
-    rows = []
+    rows, help = [], []
+    with_help = {block.name for block in study.blocks if block.help is not None}
     for cell in _cells(tasks):
         own = [(person, stage, episode) for at, person, stage, episode in tasks if at == cell]
+        if cell.block in with_help:
+            help.append(helped.figures(cell.name, own))
         rows.append({"who": "people", **_about(cell), **_figures(_of_people(own))})
         for policy in _policies(study, cell, policies):
             results = _of_agent(policy, own)
@@ -69,7 +74,7 @@ def make(study: Study, everyone: Sequence[Participant], policies: Sequence[str] 
             if figure.block == cell.block:
                 success = [figure.success, None, None]
                 rows.append({"who": figure.label, **_about(cell), "success": success, "source": figure.source})
-    found = {"study": study.name, "hash": study.hash, "rows": rows, "answers": _answers(study, everyone)}
+    found = {"study": study.name, "hash": study.hash, "rows": rows, "help": help, "answers": _answers(study, everyone)}
     own = {}
     for world in dict.fromkeys(block.world for block in study.blocks):
         if (report := worlds.find(world).get("study_report")) is not None:
@@ -145,9 +150,8 @@ def _figures(results: Results) -> dict[str, Any]:
     """Means over participants, each the mean of their tasks, with bootstrap intervals over participants."""
     figures: dict[str, Any] = {}
     for name, by_person in results.items():
-        means = [float(np.mean(values)) for values in by_person.values()]
-        figures["participants"], figures["tasks"] = len(means), sum(map(len, by_person.values()))
-        figures[name] = [None if math.isnan(end) else round(end, 5) for end in bootstrap_interval(means)]
+        figures["participants"], figures["tasks"] = len(by_person), sum(map(len, by_person.values()))
+        figures[name] = mean_of(by_person)
     return figures
 
 
@@ -185,10 +189,11 @@ def markdown(figures: Mapping[str, Any]) -> str:
     lines = [f"| tasks | who | participants | tasks played | {headings} |"]
     lines.append(f"| --- | --- | ---: | ---: |{' ---: |' * len(MEASURES)}")
     for row in figures["rows"]:
-        cells = [_shown(row.get(name), form) for name, (_, form, _) in MEASURES.items()]
+        cells = [shown(row.get(name), form) for name, (_, form, _) in MEASURES.items()]
         who = f"{row['who']} ({row['source']})" if "source" in row else row["who"]
         about = [row["cell"], who, str(row.get("participants", "")), str(row.get("tasks", ""))]
         lines.append(f"| {' | '.join([*about, *cells])} |")
+    lines += helped.lines(figures["help"])
     told = [row for row in figures["answers"] if row["answers"]]
     if told:
         lines += ["", "| page | question | answers | what was answered |", "| --- | --- | ---: | --- |"]
@@ -196,18 +201,11 @@ def markdown(figures: Mapping[str, Any]) -> str:
         if "counts" in row:
             said = ", ".join(f"{option}: {number}" for option, number in row["counts"].items())
         else:
-            said = _shown(row["mean"], ".2f") if "mean" in row else "in words, see the export"
+            said = shown(row["mean"], ".2f") if "mean" in row else "in words, see the export"
         lines.append(f"| {row['page']} | {_plain(row['text'])} | {row['answers']} | {_plain(said)} |")
     for own in figures["worlds"].values():
         lines += ["", *own["lines"]]
     return "\n".join(lines) + "\n"
-
-
-def _shown(estimate: Sequence[float | None] | None, form: str) -> str:
-    if estimate is None:
-        return ""
-    value, low, high = estimate
-    return f"{value:{form}}" + ("" if low is None else f" [{low:{form}}, {high:{form}}]")
 
 
 def _plain(text: str) -> str:

@@ -47,6 +47,7 @@ ALWAYS_KEPT = (
     "your actions and answers, and when you gave them",
     "which version of the study you were given, and how far you came",
 )
+HELP_KEPT = "which help you asked for, and when"
 KEPT_BY_SIGN_IN = {
     "name": "the name that you type",
     "link": "the number of your personal link, which this server does not know as a name",
@@ -387,9 +388,10 @@ class StudyPart:
         questions = [question.model_dump(exclude={"right"}) for question in stage.questions]
         match stage.kind:
             case "consent":
+                helps = [HELP_KEPT] if study.helped else []
                 return {
                     "text": study.consent.text,
-                    "keeps": [*ALWAYS_KEPT, self._kept_by_sign_in(), *study.consent.keeps],
+                    "keeps": [*ALWAYS_KEPT, *helps, self._kept_by_sign_in(), *study.consent.keeps],
                     "contact": study.consent.contact,
                     "agree": study.consent.agree,
                     "back": f"/study/s/{self.secret.link('back', row.id)}",
@@ -445,6 +447,8 @@ class StudyPart:
         assert stage.played is not None
         if not stage.feedback:
             episode.veil = Veil()
+        if stage.played.block.help is not None:
+            episode.offer = tasks.offered(stage.played.block.help)
         limit = stage.played.block.time_limit_s
         episode.deadline = None if limit is None else episode.began + limit
 

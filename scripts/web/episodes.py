@@ -384,9 +384,7 @@ class Episodes:
         try:
             adviser = await asyncio.shield(self._adviser(episode))
         except Exception:  # the server's log tells it
-            raise InputError(
-                "there is no help now: its knowledge cannot be read; tell the experimenter"
-            ) from None
+            raise InputError("there is no help now: its knowledge cannot be read; tell the experimenter") from None
         async with episode.lock:
             if episode.has_helped(number, after):
                 return

@@ -83,22 +83,20 @@ def offer_of(
     return Offer(config, price, at_most)
 
 
-def no_help(world: World, view: View, begin: Callable[..., tuple[Any, Any]], **settings: Any) -> str | None:
-    """Why there is no help in an episode of this world; None where there is.
+def helpless(world: World, view: View, env: Any) -> str | None:
+    """Why there is no help in a world; None where there is.
 
-    :param begin: begins one, with these settings.
+    :param env: an episode of it.
     """
     about = f"the world {world.name!r} has no help"
     if view.live is not None:
         return f"{about}: it runs in real time, and its choices are not listed"
-    env, _ = begin(**{"seed": 0, **settings})
     listed = view.choices(env)
     if not listed:
         return f"{about}: its choices are not listed one by one"
     if not hasattr(env.unwrapped, "action_facts"):
         return f"{about}: it does not say which facts speak for a choice"
-    chosen = view.parse(listed[0]["action"], env)
-    if not isinstance(chosen, int):
+    if not isinstance(view.parse(listed[0]["action"], env), int):
         return f"{about}: no facts speak for a whole choice of it"
     return None
 
@@ -284,10 +282,10 @@ def read_offers(kg: Sequence[str], rules: Sequence[str], relations: Sequence[str
         try:
             called = dict(pair(text) for text in pairs.get(name, ()))
             offers[name] = offer_of(value, *rules_of.get(name, [None]), called)
-            reason = no_help(world, view, view.begin)
+            env, _ = view.begin(seed=0)
         except InputError as error:
             raise InputError(f"{option}: {error}") from None
-        if reason is not None:
+        if reason := helpless(world, view, env):
             raise InputError(f"{option}: {reason}")
     return offers
 

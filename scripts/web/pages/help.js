@@ -38,8 +38,7 @@ export class Help {
 
   #button({ price }) {
     const told = price ? `Ask, for ${figure(price)} of the reward` : "Ask the graph";
-    const button = make("button", { type: "button", id: "ask", onclick: () => this.#ask() }, told);
-    return button;
+    return make("p", {}, make("button", { type: "button", id: "ask", onclick: () => this.#ask() }, told));
   }
 
   #ask() {
@@ -73,26 +72,25 @@ function spent({ price, at_most: most, used }) {
 // The choices with the facts behind their scores. act: what a choice's button does; without it they are words alone.
 export function said(choices, act = null) {
   const name = ({ action, label }) =>
-    act ? make("button", { type: "button", onclick: () => act(action) }, label) : make("strong", {}, label);
-  const fact = ({ fact: words, score, told }) =>
+    act ? make("button", { type: "button", onclick: () => act(action) }, label) : make("span", {}, label);
+  const row = (choice) =>
     make(
-      "li",
-      { class: "small" },
-      `${words}: `,
-      told === "unknown" ? make("span", { class: "quiet" }, told) : make("strong", {}, told),
-      told === "unknown" || told === "stated" ? "" : make("span", { class: "quiet number" }, ` (${score.toFixed(2)})`),
+      "tr",
+      {},
+      make("th", { scope: "row" }, name(choice)),
+      make("td", { class: "small" }, ...choice.facts.map(fact)),
+      make("td", { class: "number" }, choice.facts.every(unknown) ? "-" : choice.score.toFixed(2)),
     );
-  const of = (choice) =>
-    make(
-      "li",
-      { class: "stack" },
-      make("div", { class: "row apart" }, name(choice), make("span", { class: "number quiet small" }, rating(choice))),
-      make("ul", {}, ...choice.facts.map(fact)),
-    );
-  return make("ol", { class: "stack help-said" }, ...choices.map(of));
+  const names = ["Choice", "Facts", "Score"].map((one) => make("th", { scope: "col" }, one));
+  const table = make("table", {}, make("thead", {}, make("tr", {}, ...names)), make("tbody", {}, ...choices.map(row)));
+  return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What the graph says" }, table);
 }
 
-function rating({ facts, score }) {
-  if (!facts.length || facts.every(({ told }) => told === "unknown")) return "unknown";
-  return `score ${score.toFixed(2)}`;
+const unknown = ({ told }) => told === "unknown";
+
+// A fact, and how likely it is. Only fitted scores have figures of their own.
+function fact({ fact: words, score, told }) {
+  if (told === "unknown") return make("p", { class: "quiet" }, `${words}: unknown`);
+  const figure = told === "stated" ? "" : ` (${score.toFixed(2)})`;
+  return make("p", {}, `${words}: `, make("strong", {}, told), figure);
 }

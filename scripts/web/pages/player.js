@@ -38,14 +38,13 @@ export class Player {
       make(
         "div",
         { class: "play" },
-        make("section", { class: "stack", "aria-label": "The world" }, trouble, drawing, told, end),
+        make("section", { class: "stack", "aria-label": "The world" }, trouble, drawing, told, end, this.#help.element),
         make(
           "section",
           { class: "stack", "aria-label": "Your part" },
           make("div", { class: "panel stack" }, figures, state),
           choices,
           typed,
-          this.#help.element,
           ...(rules ? [told_rules] : []),
           words,
           fresh,
