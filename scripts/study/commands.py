@@ -59,7 +59,6 @@ def _read(file: str) -> Study:
 def _summary(study: Study) -> dict[str, Any]:
     from .design import design
     from .path import stages
-
     from .tasks import helpers
 
     path = stages(study, design(study, 0))

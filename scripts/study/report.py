@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from gumption.agents.plots import FinalPanel, Scale, plot_final_success
 from gumption.agents.statistics import Estimate, bootstrap_interval
 from gumption.data import InputError

@@ -108,12 +108,13 @@ def _problems(study: Study) -> Iterator[str]:
 
 def _failed_help(study: Study) -> Iterator[str]:
     """Blocks whose help cannot be given."""
-    for block in study.all_blocks:
-        if block.help is not None:
-            try:
-                _adviser(study, block, block.help)
-            except InputError as error:
-                yield f"blocks: {block.name}: help: {error}"
+    for field, blocks in (("practice", study.practice), ("blocks", study.blocks)):
+        for k, block in enumerate(blocks):
+            if block.help is not None:
+                try:
+                    _adviser(study, block, block.help)
+                except InputError as error:
+                    yield f"{field}[{k}].help: {error}"
 
 
 def _wrong_settings(study: Study, block: Block, field: str) -> Iterator[str]:
@@ -129,6 +130,12 @@ def _wrong_settings(study: Study, block: Block, field: str) -> Iterator[str]:
     if block.drawn and not set(DRAWN) <= set(names):
         yield f"{field}.drawn: the world {block.world!r} does not draw tasks; its tasks differ by their seed"
         return
+    required = [name for name, one in parameters.items() if one.default is inspect.Parameter.empty and name in names]
+    given_by = {*block.settings, *block.each, *(DRAWN if block.drawn else ()), "seed"}
+    given_by.update(*(level for condition in study.acting_on(block) for level in condition.levels.values()))
+    for name in required:
+        if name not in given_by:
+            yield f"{field}.settings: {name} is missing; a task of the world {block.world!r} needs it"
     hints = get_type_hints(inspect.unwrap(function), include_extras=True)
     given: list[tuple[str, Mapping[str, Any]]] = [(f"{field}.settings", block.settings)]
     for condition in study.acting_on(block):

@@ -204,6 +204,7 @@ class Advisers:
         task = self._coming.get(asked.key)
         if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
             task = self._coming[asked.key] = asyncio.create_task(self._made(asked))
+            task.add_done_callback(lambda task: task.cancelled() or task.exception())  # perhaps nobody waits for it
         return task
 
     async def _made(self, asked: Asked) -> Adviser:
@@ -243,19 +244,19 @@ def told_of(about: Mapping[str, Any]) -> str:
     if source in OWN and rules is None:
         whole = "the world's own facts, those of the test with them" if OWN[source] == "all" else "of training alone"
         return f"{line}: {whole}"
-    known = {
-        "states": about.get("test_facts"),
-        "entails by its rules": (rules or {}).get("entailed_test_facts"),
-        "learned its rules from": (rules or {}).get("test_facts"),
-    }
-    told = [f"{verb} {_counted(count)}" for verb, count in known.items() if count is not None]
-    return f"{line}: it {', '.join(told)}" if told else line
+    told = []
+    if (stated := about.get("test_facts")) is not None:
+        told.append(_counted("it was trained on" if about["by"] == "predictor" else "it states", stated))
+    for verb, name in (("with the rules it entails", "entailed_test_facts"), ("they were mined from", "test_facts")):
+        if rules is not None and name in rules:
+            told.append(_counted(verb, rules[name]))
+    return f"{line}: {'; '.join(told)}" if told else line
 
 
-def _counted(count: Any) -> str:
+def _counted(verb: str, count: Any) -> str:
     if not isinstance(count, Mapping):
-        return f"a number of test facts that is {count}"
-    return f"{count['stated']:,} of the {count['of']:,} test facts"
+        return f"how many test facts {verb} is {count}"
+    return f"{verb} {count['stated']:,} of the {count['of']:,} test facts"
 
 
 # ---- The options of `gumption serve`.
