@@ -173,7 +173,7 @@ async function replay(stand, { episode, name }) {
 // Where help was asked for, and what was shown of it at this step.
 function helped({ helped: all, help }) {
   if (!all.length) return [];
-  const told = make("p", { class: "quiet" }, `Help was asked for after action ${all.join(", ")}.`);
+  const told = make("p", { class: "quiet" }, `Help was asked for after ${all.length === 1 ? "action" : "actions"} ${all.join(", ")}.`);
   if (!help) return [told];
   const paid = help.price ? `It cost ${help.price} of the reward.` : "It was free.";
   const title = make("summary", {}, "Help was asked for here");

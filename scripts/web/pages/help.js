@@ -43,7 +43,7 @@ export class Help {
 
   #ask() {
     this.#session.help();
-    if (this.#session.asking) this.#tell("The graph is asked. The first time this can take a minute.");
+    if (this.#session.asking) this.#tell("The graph is asked. Where it is still being loaded this takes a while; you can play on.");
   }
 
   #tell(text) {
@@ -57,16 +57,16 @@ const figure = (number) => number.toLocaleString("en", { maximumFractionDigits: 
 const left = ({ at_most: most, used }) => most === null || used < most;
 
 function offered({ price, at_most: most, used }) {
+  if (most !== null && used >= most) return `You have asked ${used} of ${most} times, which is all in this task.`;
   const what = "See what a knowledge graph says of each choice that is open now.";
-  const cost = price ? `Each help costs ${figure(price)} of the reward.` : "It is free.";
-  if (most === null) return `${what} ${cost}`;
-  if (used >= most) return `All help is used: ${most} in a task.`;
-  return `${what} ${cost} ${used ? `${most - used} of ${most} are left.` : `There ${most === 1 ? "is" : "are"} ${most} in a task.`}`;
+  const cost = price ? `Each time costs ${figure(price)} of the reward.` : "It is free.";
+  const more = most === null ? "" : ` You can ask ${plural(most - used, "time")}${used ? " more" : ""} in this task.`;
+  return `${what} ${cost}${more}`;
 }
 
 function spent({ price, at_most: most, used }) {
-  const cost = price ? `, paid with ${figure(price * used)} of the reward` : "";
-  return `Best first. ${plural(used, "help")}${most === null ? "" : ` of ${most}`} so far${cost}.`;
+  const times = most === null ? plural(used, "time") : `${used} of ${plural(most, "time")}`;
+  return `Best first. You have asked ${times}${price ? `, for ${figure(price * used)} of the reward` : ""}.`;
 }
 
 // The choices with the facts behind their scores. act: what a choice's button does; without it they are words alone.

@@ -466,11 +466,11 @@ def test_a_player_asks_sees_the_facts_and_takes_the_advised_choice(
     assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
     page.reload()
     panel.get_by_role("heading", name="What the graph says").wait_for()
-    page.keyboard.press("Tab")
+    assert "You have asked 1 time." in panel.inner_text()
     rows.first.get_by_role("button", name=best).focus()
     page.keyboard.press("Enter")
     page.locator("#ask").wait_for()
-    assert "1 help" not in panel.inner_text()
+    assert "It is free." in panel.inner_text()
     page.locator("#ask").click()
     panel.get_by_role("button", name=other, exact=True).click()
     page.get_by_role("heading", name="Solved").wait_for()
