@@ -195,7 +195,7 @@ def draw_help(browser: "Browser") -> None:
         page.locator("#ask").click()
         page.locator("#help table").wait_for(timeout=120_000)
         page.mouse.move(0, 0)
-        save(page.screenshot(), FIGURES / "web-help.png")
+        save(page.screenshot(full_page=True), FIGURES / "web-help.png")
         visitor.leave()
 
 
