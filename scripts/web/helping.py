@@ -282,8 +282,8 @@ def read_offers(kg: Sequence[str], rules: Sequence[str], relations: Sequence[str
         view = view_of(world)
         try:
             called = dict(pair(text) for text in pairs.get(name, ()))
-            offers[name] = offer_of(value, *rules_of.get(name, [None]), called)
-            env, _ = view.begin(seed=0)
+            offers[name] = offer_of(value, next(iter(rules_of.get(name, ())), None), called)
+            env = None if view.live is not None else view.begin(seed=0)[0]
         except InputError as error:
             raise InputError(f"{option}: {error}") from None
         if reason := helpless(world, view, env):
