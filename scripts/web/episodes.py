@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import subprocess
+import sys
 import threading
 import time
 from collections import OrderedDict
@@ -209,7 +211,8 @@ class Episodes:
         self._maker = ThreadPoolExecutor(1, thread_name_prefix="maker")
         self._steppers = ThreadPoolExecutor(2, thread_name_prefix="stepper")
         self._quick: set[str] = set()  # worlds whose latest step was
-        self._prepared: dict[int, asyncio.Future[None]] = {}
+        self._prepared: dict[Callable[[], None], asyncio.Future[None]] = {}
+        self._preparing = threading.Lock()  # of what this process imports, as above
         self._here: OrderedDict[str, Episode] = OrderedDict()
         self._coming: dict[str, asyncio.Task[Episode]] = {}
 
@@ -372,25 +375,29 @@ class Episodes:
         (self._quick.add if seconds < QUICK else self._quick.discard)(episode.world)
         return result
 
-    def prepare(self, view: View) -> asyncio.Future[None]:
-        """Let a world in real time do what takes seconds before its first step, once; done when it has."""
-        live = view.live
-        if (ready := self._prepared.get(id(live))) is None:
-            loop = asyncio.get_running_loop()
-            ready = self._prepared[id(live)] = loop.create_future()
+    @property
+    def preparing(self) -> bool:
+        """Whether a world is being made ready."""
+        return not all(ready.done() for ready in self._prepared.values())
 
-            def prepare() -> None:
-                with suppress(Exception):  # whoever plays the world is told
-                    if live is not None:
-                        live.prepare()
-                with suppress(RuntimeError):  # the server has ended
-                    loop.call_soon_threadsafe(ready.set_result, None)
+    async def prepare(self, view: View) -> None:
+        """Make a world ready, once; returns when it is."""
+        if view.prepare is None:
+            return
+        if (ready := self._prepared.get(view.prepare)) is None:
+            ready = self._prepared[view.prepare] = asyncio.get_running_loop().create_future()
+            # A daemon: a server that is stopped meanwhile need not wait.
+            threading.Thread(target=self._prepare, args=(view.prepare, ready), name="prepare", daemon=True).start()
+        await asyncio.shield(ready)
 
-            if live is None:
-                ready.set_result(None)
-            else:  # a daemon: a server that is stopped while it compiles need not wait
-                threading.Thread(target=prepare, name="prepare", daemon=True).start()
-        return ready
+    def _prepare(self, prepare: Callable[[], None], ready: asyncio.Future[None]) -> None:
+        # Compiling holds up all threads of a process.
+        call = f"from {prepare.__module__} import {prepare.__name__} as prepare; prepare()"
+        subprocess.run([sys.executable, "-c", call], check=False)
+        with self._preparing, suppress(Exception):  # whoever plays the world is told
+            prepare()
+        with suppress(RuntimeError):  # the server has ended
+            ready.get_loop().call_soon_threadsafe(ready.set_result, None)
 
     def close(self) -> None:
         """Finish what is being done."""

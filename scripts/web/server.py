@@ -8,7 +8,7 @@ import io
 import logging
 import sys
 import time
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -25,7 +25,7 @@ from . import messages, security
 from . import store as tables
 from .episodes import Episode, Episodes, Unkept, UnknownEpisode, new_id
 from .live import Clock
-from .messages import FROM_PAGE, Act, Begin, Error, GoOn, Leave, Message, Refused, Shown
+from .messages import FROM_PAGE, Act, Begin, Error, GoOn, Leave, Message, Preparing, Refused, Shown
 from .security import LIVE_PER_SECOND, Guard, Rate, Token
 from .store import Store
 from .views import read_settings, view_of
@@ -42,6 +42,7 @@ with extra("web", "the web home"):
 
 PAGES = Path(__file__).with_name("pages")
 FIRST_MESSAGE = 20.0  # seconds until a socket has to say something
+PATIENCE, AGAIN = 1.0, 10.0  # seconds of an answer until its page is told why it takes so long, and told again
 SOCKETS = 8  # of a person at once
 EPISODES = 8  # of a socket at once
 TAKEN = 4001  # a socket is closed: its episode goes on at another one
@@ -276,12 +277,13 @@ def make_app(
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         sys.setswitchinterval(0.001)  # who waits for an answer waits for no thread that begins an episode
+        tasks = [asyncio.create_task(home.episodes.real_time.run())]
         for name in worlds.known() if played is None else played:
             with suppress(Exception):  # `described_worlds` tells of it
-                home.episodes.prepare(view_of(worlds.find(name)))
-        ticking = asyncio.create_task(home.episodes.real_time.run())
+                tasks.append(asyncio.create_task(home.episodes.prepare(view_of(worlds.find(name)))))
         yield
-        ticking.cancel()
+        for task in tasks:
+            task.cancel()
         await asyncio.to_thread(home.close)
 
     routes: list[BaseRoute] = [
@@ -351,7 +353,7 @@ async def _read_all(
                 raise InputError("the message is no text")
             message = messages.read(text, kinds)
             part = handlers.get(message.type)  # pyright: ignore[reportAttributeAccessIssue]
-            await (socket.handle(message) if part is None else part.handle(socket, message))
+            await _answer(socket, socket.handle(message) if part is None else part.handle(socket, message))
         except UnknownEpisode as error:
             await socket.send(Error(reason=str(error), kind="unknown", episode=message.episode))  # pyright: ignore
         except InputError as error:
@@ -359,6 +361,19 @@ async def _read_all(
         except Exception:
             _log.exception("a message could not be answered")
             await socket.send(Error(reason="the server could not do that; what was kept is safe", kind="failed"))
+
+
+async def _answer(socket: Socket, answer: Coroutine[Any, Any, None]) -> None:
+    """Await an answer; a page that waits for a world to be made ready is told so."""
+    answering = asyncio.create_task(answer)
+    try:
+        wait = PATIENCE
+        while socket.home.episodes.preparing and not (await asyncio.wait({answering}, timeout=wait))[0]:
+            await socket.send(Preparing())
+            wait = AGAIN
+        await answering
+    finally:
+        answering.cancel()
 
 
 # ---- Pages.

@@ -36,6 +36,8 @@ class View:
         listed.
     :ivar folder: has view.js, which draws drawings of the view's own.
     :ivar live: of worlds that run in real time; None for those that stand still between actions.
+    :ivar prepare: a function of a module that does what takes seconds before a first step, such as compiling. It is
+        called in a process of its own first, and then in the server, which finds in numba's cache what that one made.
     :ivar text: whether the text face tells the state beside the drawing, for those who cannot see that.
     :ivar action: how the player acts: by "choices", by what is "typed", or the "own" way of view.js.
     """
@@ -46,6 +48,7 @@ class View:
     choices: Callable[[Any], list[dict[str, Any]]]
     folder: Path | None = None
     live: Live | None = None
+    prepare: Callable[[], None] | None = None
     text: bool = False
     action: str | None = None
 

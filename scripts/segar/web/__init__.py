@@ -132,4 +132,11 @@ def _in_words(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
 
 
-VIEW = View(begin, drawing, parse, choices, folder=Path(__file__).parent, text=True, action="own")
+def prepare() -> None:
+    """Compile what the first push and the first picture need; all environments share it."""
+    env, _ = begin()
+    env.step(np.zeros(2))
+    drawing(env)
+
+
+VIEW = View(begin, drawing, parse, choices, folder=Path(__file__).parent, prepare=prepare, text=True, action="own")

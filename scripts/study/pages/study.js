@@ -2,7 +2,7 @@
 //
 // A page that is left is kept in the browser until the server has it on disk, and sent again after a lost connection.
 
-import { make } from "/pages/elements.js";
+import { make, sentence } from "/pages/elements.js";
 import { Player } from "/pages/player.js";
 import { Connection, Kept, Session } from "/pages/session.js";
 import { paragraphs, questionnaire } from "./questions.js";
@@ -67,7 +67,7 @@ async function leave(answers = {}) {
 function refuse({ stage, reason, fields }) {
   if (stage !== shown?.stage) return;
   kept.drop(shown.scope, stage);
-  trouble(`${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`);
+  trouble(sentence(reason));
   for (const field of content.querySelectorAll("[data-question]")) {
     const wrong = fields.includes(field.dataset.question);
     field.toggleAttribute("data-wrong", wrong);
@@ -81,6 +81,12 @@ function refuse({ stage, reason, fields }) {
 function trouble(told) {
   content.querySelector("#trouble")?.remove();
   content.append(make("p", { class: "note bad", id: "trouble", role: "alert" }, told));
+}
+
+// The server makes a world ready before the next page comes; a task that is shown tells it itself.
+function wait(reason) {
+  if (task || content.querySelector("#wait")) return;
+  content.append(make("p", { class: "note", id: "wait", role: "status" }, sentence(reason)));
 }
 
 const title = (told) => make("h1", {}, told);
@@ -135,7 +141,7 @@ async function post(path, body = {}) {
     });
     const answer = await response.json();
     if (response.ok) return answer;
-    trouble(`${answer.reason.charAt(0).toUpperCase()}${answer.reason.slice(1)}.`);
+    trouble(sentence(answer.reason));
   } catch {
     trouble("The server cannot be reached. Try it again in a moment.");
   }
@@ -311,5 +317,6 @@ connection.on("open", () => connection.send({ type: "study_now" }));
 connection.on("state", tellState);
 connection.on("study_stage", (stage) => show(stage));
 connection.on("study_refused", (refusal) => refuse(refusal));
+connection.on("preparing", ({ reason }) => wait(reason));
 connection.on("error", ({ reason, kind }) => kind === "taken" || trouble(`The server says: ${reason}.`));
 tellState();

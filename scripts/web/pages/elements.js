@@ -40,4 +40,7 @@ export const shortName = (id) => id.replace(/^.*\//, "").replace(/-v\d+$/, "");
 export const playAddress = (world, env) =>
   `/play/${encodeURIComponent(world)}${env ? `?env=${encodeURIComponent(env)}` : ""}`;
 
+// What a server says, as a sentence: "no such thing" -> "No such thing."
+export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.?!]$/.test(text) ? "" : ".");
+
 export const plural = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;

@@ -4,7 +4,7 @@
 // A world's view.js may say `tells: true` in what its `mount` gives: it writes what was told into its drawing itself.
 
 import { draw } from "./drawing.js";
-import { isShortcut, make, on, plural } from "./elements.js";
+import { isShortcut, make, on, plural, sentence } from "./elements.js";
 
 const STATES = {
   saved: () => "Saved",
@@ -21,6 +21,7 @@ export class Player {
   #view = null; // the world's own
   #ends = [];
   #timer = 0;
+  #opening;
   #parts;
   #ready; // a promise of the world's view
 
@@ -52,25 +53,29 @@ export class Player {
       session.on("shown", (shown) => this.#show(shown)),
       session.on("refused", (reason) => this.#tell(reason, "warn")),
       session.on("failed", (reason) => this.#fail(reason)),
+      session.on("preparing", (reason) => this.#wait(sentence(reason))),
       session.on("left", () => this.#leave()),
       session.on("state", (now) => this.#state(now)),
       on(document, "keydown", (event) => this.#key(event)),
     ];
     this.#ready = this.#mount(view);
     this.#state(session.state);
-    setTimeout(() => this.#wait(), OPENING);
+    const open = () => this.#parts.trouble.hasChildNodes() || this.#wait("The world is being opened.");
+    this.#opening = setTimeout(open, OPENING);
   }
 
   close() {
     for (const end of this.#ends) end();
     clearTimeout(this.#timer);
+    clearTimeout(this.#opening);
     this.#view?.close();
   }
 
-  #wait() {
-    if (this.#session.view || this.#parts.trouble.hasChildNodes()) return;
-    const told = "The world is being opened. The first time on a machine that takes up to a minute.";
-    this.#parts.trouble.replaceChildren(make("p", { class: "note", role: "status" }, told));
+  #wait(told) {
+    const { trouble } = this.#parts;
+    if (this.#session.view || trouble.querySelector("[role=alert]")) return;
+    if (!trouble.hasChildNodes()) trouble.append(make("p", { class: "note", role: "status" }));
+    if (trouble.textContent !== told) trouble.firstChild.textContent = told;
   }
 
   async #mount(view) {
@@ -238,5 +243,3 @@ function parts(player) {
 const key = (index) => make("kbd", { "aria-hidden": "true" }, String((index + 1) % 10));
 
 const readable = (number) => (Number(number.toPrecision(4)) + 0).toLocaleString("en", { maximumFractionDigits: 3 });
-
-const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.?!]$/.test(text) ? "" : ".");

@@ -9,7 +9,8 @@
 // Kept        .put(scope, number, value)  .after(scope, number) -> [{number, value}]  .drop(scope, from, to)
 //             .setName(name, value)  .name(name)
 // Session     .start()  .again()  .leave()  .take()  .act(action, more)  .on(type, handler)  .close()
-//             types: "shown" (view), "over" (view, once), "left", "refused", "failed" (reason), "frame", "state"
+//             types: "shown" (view), "over" (view, once), "left", "refused", "failed", "preparing" (reason), "frame",
+//             "state"
 //             .view  .pending (actions without acknowledgement)  .state: "saved", "sending", "offline" or "taken"
 
 const VERSION = 1;
@@ -18,7 +19,7 @@ const REFUSED = 1008; // the code of a socket that the server refuses: without a
 const FIRST_WAIT = 300; // ms before the first try to connect again; each further wait is twice as long
 const LONGEST_WAIT = 10_000;
 const ANSWER_WITHIN = 8_000; // ms after which a connection without an answer to an action counts as lost
-const BEGIN_WITHIN = 60_000; // the same of an episode that begins or goes on: its world may have to be compiled
+const BEGIN_WITHIN = 30_000; // the same of an episode that begins or goes on, since the server last said that it waits
 
 class Emitter {
   #handlers = new Map();
@@ -207,6 +208,7 @@ export class Session extends Emitter {
       connection.on("refused", (message) => this.#refused(message)),
       connection.on("error", (message) => this.#failed(message)),
       connection.on("frame", (message) => this.#framed(message)),
+      connection.on("preparing", ({ reason }) => this.#prepares(reason)),
     ];
   }
 
@@ -338,6 +340,12 @@ export class Session extends Emitter {
     if (message.episode !== this.episode) return;
     this.frame = message;
     this.emit("frame", message);
+  }
+
+  // The server says that its answer takes a while.
+  #prepares(reason) {
+    this.#watch();
+    if (!this.view) this.emit("preparing", reason);
   }
 
   // A refused action and those that were made after it are no part of the episode.
