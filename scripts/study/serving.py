@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 import sqlalchemy as sql
 from pydantic import Field, JsonValue
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -30,7 +30,7 @@ from gumption.scripts.web import security
 from gumption.scripts.web import store as tables
 from gumption.scripts.web.episodes import Episode, new_id
 from gumption.scripts.web.messages import LONGEST, Message
-from gumption.scripts.web.server import Home, Socket
+from gumption.scripts.web.server import Home, Socket, page
 from gumption.scripts.web.views import View
 
 from . import tasks
@@ -159,10 +159,7 @@ class StudyPart:
     # ---- Sign-in
 
     async def _page(self, request: Request) -> Response:
-        response = FileResponse(PAGES / "study.html", headers={"Cache-Control": "no-store"})
-        if security.cookie_of(request.headers) is None:
-            security.set_cookie(response, security.new_secret(), secure=request.url.scheme == "https")
-        return response
+        return page(PAGES / "study.html", request)
 
     async def _join(self, request: Request) -> Response:
         body = await request.body()
@@ -306,7 +303,8 @@ class StudyPart:
         if leaves and (wrong := values.get(WRONG)):
             names = wrong_answers(stage, then.kept.of(stage))
             if self.study.quiz is None or self.study.quiz.tries is None or wrong < self.study.quiz.tries:
-                raise Refusal(f"{len(names)} of your answers are not right: read the instructions again", names)
+                told = "one answer is" if len(names) == 1 else f"{len(names)} answers are"
+            raise Refusal(f"{told} not right: read the instructions again", names)
         return then
 
     async def _leaving(

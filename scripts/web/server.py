@@ -249,11 +249,11 @@ def make_app(
         handlers |= dict.fromkeys(part.messages, part)
 
     async def index(request: Request) -> Response:
-        return page("index.html", request)
+        return page(PAGES / "index.html", request)
 
     async def play(request: Request) -> Response:
         known_world(request.path_params["world"])
-        return page("play.html", request)
+        return page(PAGES / "play.html", request)
 
     async def listed(_: Request) -> Response:
         entries = described_worlds()
@@ -262,6 +262,8 @@ def make_app(
 
     async def picture(request: Request) -> Response:
         world = known_world(request.path_params["world"])
+        if "rgb_array" not in world.seen:
+            raise HTTPException(404)
         content = await home.episodes.make(picture_of, world.name)
         return Response(content, media_type="image/png", headers={"Cache-Control": "max-age=3600"})
 
@@ -286,11 +288,14 @@ def make_app(
             task.cancel()
         await asyncio.to_thread(home.close)
 
-    routes: list[BaseRoute] = [
+    front: list[BaseRoute] = [
         Route("/", index),
         Route("/play/{world}", play),
         Route("/api/worlds", listed),
         Route("/pictures/{world}.png", picture),
+    ]
+    routes: list[BaseRoute] = [
+        *(front if home.open_play else ()),
         Route("/views/{world}/{file:path}", view_file),
         Mount("/pages", StaticFiles(directory=PAGES, check_dir=False)),
         WebSocketRoute("/ws", socket),
@@ -379,20 +384,19 @@ async def _answer(socket: Socket, answer: Coroutine[Any, Any, None]) -> None:
 # ---- Pages.
 
 
-def page(name: str, request: Request, **filled: str) -> Response:
-    """A page of `PAGES`, with a cookie for who has none.
-
-    :param filled: texts for places {{name}} in it.
-    """
-    response = HTMLResponse(filled_page(name, filled), headers={"Cache-Control": "no-store"})
+def page(path: Path, request: Request) -> Response:
+    """A page in a file, with a cookie for who has none."""
+    response = HTMLResponse(filled_page(path), headers={"Cache-Control": "no-store"})
     if security.cookie_of(request.headers) is None:
         security.set_cookie(response, security.new_secret(), secure=request.url.scheme == "https")
     return response
 
 
-def filled_page(name: str, filled: Mapping[str, str]) -> str:
-    """The text of a page, with texts put into its places {{name}}, as HTML."""
-    text = (PAGES / name).read_text(encoding="utf-8")
+def filled_page(path: Path, **filled: str) -> str:
+    """The text of a page in a file, with the parts that pages share, and texts put into its places {{name}}."""
+    text = path.read_text(encoding="utf-8")
+    for shared in ("head", "top"):
+        text = text.replace("{{" + shared + "}}", (PAGES / f"{shared}.html").read_text(encoding="utf-8"))
     for place, value in filled.items():
         text = text.replace("{{" + place + "}}", html.escape(value))
     return text
@@ -402,7 +406,8 @@ def error_page(status: int, title: str, reason: str, as_html: bool) -> Response:
     """The answer to a request that is refused: a page for people, a line for programs."""
     if not as_html:
         return PlainTextResponse(f"{title}: {reason}\n", status)
-    return HTMLResponse(filled_page("error.html", {"status": str(status), "title": title, "reason": reason}), status)
+    told = filled_page(PAGES / "error.html", status=str(status), title=title, reason=reason)
+    return HTMLResponse(told, status)
 
 
 _TITLES = {404: ("Not found", "there is no such page here"), 405: ("Not allowed", "this address takes no such request")}
@@ -453,9 +458,9 @@ def describe(world: worlds.World) -> dict[str, Any]:
     """A world as the home lists it."""
     view = view_of(world)
     at, folder = f"/views/{world.name}", view.folder
-    drawn = f"/pictures/{world.name}.png"
+    drawn = f"/pictures/{world.name}.png" if "rgb_array" in world.seen else None
 
-    def picture(name: str) -> str:
+    def picture(name: str) -> str | None:
         return f"{at}/{name}" if folder is not None and (folder / name).is_file() else drawn
 
     return {

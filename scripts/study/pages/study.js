@@ -80,18 +80,18 @@ function refuse({ stage, reason, fields }) {
 
 function trouble(told) {
   content.querySelector("#trouble")?.remove();
-  content.append(make("p", { class: "note bad", id: "trouble", role: "alert" }, told));
+  content.append(make("p", { class: "note bad narrow", id: "trouble", role: "alert" }, told));
 }
 
 // The server makes a world ready before the next page comes; a task that is shown tells it itself.
 function wait(reason) {
   if (task || content.querySelector("#wait")) return;
-  content.append(make("p", { class: "note", id: "wait", role: "status" }, sentence(reason)));
+  content.append(make("p", { class: "note narrow", id: "wait", role: "status" }, sentence(reason)));
 }
 
 const title = (told) => make("h1", {}, told);
 const button = (told, onclick, attributes = {}) => make("button", { type: "button", onclick, ...attributes }, told);
-const next = (told = "Next", attributes = {}) => button(told, () => leave(), { class: "main", id: "next", ...attributes });
+const next = () => button("Next", () => leave(), { class: "main", id: "next" });
 const row = (...children) => make("div", { class: "row" }, ...children);
 
 // ---- Sign-in
@@ -197,7 +197,8 @@ const plan = (stage) => [
 
 function quiz(stage) {
   const told = make("details", { class: "narrow", open: stage.wrong > 0 });
-  told.append(make("summary", {}, "The instructions again"), ...stage.instructions.flatMap(paragraphs));
+  const again = make("div", { class: "stack" }, ...stage.instructions.flatMap(paragraphs));
+  told.append(make("summary", {}, "The instructions again"), again);
   const left = stage.tries_left === null ? null : make("p", { class: "quiet" }, `Tries left: ${stage.tries_left}`);
   return [title("Did we explain it well?"), told, left, asked(stage)].filter(Boolean);
 }
@@ -221,21 +222,17 @@ function asked(stage, told = "Next") {
 
 function play(stage) {
   const area = make("div", { "aria-busy": "true" });
-  const after = next("Next", { hidden: true });
   const session = new Session(connection, { world: stage.world, episode: stage.episode });
-  const player = new Player(area, session, { view: stage.view, rules: true });
+  const player = new Player(area, session, { view: stage.view, after: stage.feedback ? next() : null });
   task = { session, player };
   session.on("shown", ({ over }) => {
-    if (!over) return;
-    if (!stage.feedback) connection.send({ type: "study_now" });
-    after.hidden = !stage.feedback;
-    if (stage.feedback) after.focus();
+    if (over && !stage.feedback) connection.send({ type: "study_now" });
   });
   session.on("left", () => connection.send({ type: "study_quit", stage: stage.stage }));
   session.start();
   const parts = [title(`${stage.name} ${stage.at} of ${stage.of}`)];
   if (stage.left_s !== null && !stage.over) parts.push(clock(stage.left_s));
-  return [...parts, area, row(after)];
+  return [...parts, area];
 }
 
 // The time that is left, by a clock that no change of the device's time moves.
@@ -274,7 +271,7 @@ const end = (stage) => [
     "div",
     { class: "panel stack narrow" },
     make("p", { class: "eyebrow" }, "Your completion code"),
-    make("p", { class: "lead number" }, make("code", { id: "code" }, stage.code)),
+    make("p", {}, make("code", { class: "code", id: "code" }, stage.code)),
     ...(stage.back ? [row(make("a", { class: "button main", href: stage.back }, "Go back to the recruiting service"))] : []),
   ),
   ...another(stage),

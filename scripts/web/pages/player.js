@@ -1,7 +1,8 @@
 // The playing area of one episode: the drawing, the choices as buttons with number keys, a line to type where actions
 // are typed, what was told, steps and reward, the state of the connection, and the end.
 //
-// A world's view.js may say `tells: true` in what its `mount` gives: it writes what was told into its drawing itself.
+// A world's view.js may say `tells: true` in what its `mount` gives: it writes what was told, and why an action was
+// refused, into its drawing itself.
 
 import { draw } from "./drawing.js";
 import { isShortcut, make, on, plural, sentence } from "./elements.js";
@@ -22,14 +23,17 @@ export class Player {
   #ends = [];
   #timer = 0;
   #opening;
+  #after;
   #parts;
   #ready; // a promise of the world's view
 
-  // view: the address of the world's view.js, or null for a world without one. rules: whether its rules are shown.
-  constructor(element, session, { view = null, rules = true } = {}) {
+  // view: the address of the world's view.js, or null for a world without one. after: the button with which a player
+  // goes on from the end of an episode that the server has begun; null where nobody has to.
+  constructor(element, session, { view = null, after = null } = {}) {
     this.#session = session;
+    this.#after = after;
     this.#parts = parts(this);
-    const { drawing, told, end, trouble, choices, typed, figures, state, words, rules: told_rules, fresh } = this.#parts;
+    const { drawing, told, end, trouble, choices, typed, figures, state, words, rules, fresh } = this.#parts;
     this.#element = element;
     element.setAttribute("aria-busy", "true"); // the empty parts are not seen before the episode is
     element.replaceChildren(
@@ -43,7 +47,7 @@ export class Player {
           make("div", { class: "panel stack" }, figures, state),
           choices,
           typed,
-          ...(rules ? [told_rules] : []),
+          rules,
           words,
           fresh,
         ),
@@ -107,7 +111,7 @@ export class Player {
     this.#element.removeAttribute("aria-busy");
     if (this.#view) this.#view.show(shown);
     else draw(drawing, shown.drawing);
-    this.#tell(shown.told, this.#view?.tells ? "spoken" : "");
+    this.#tell(shown.told);
     figures.steps.textContent = shown.steps.toLocaleString("en");
     figures.reward.textContent = readable(shown.reward);
     const own = shown.action === "own" && this.#view;
@@ -115,7 +119,8 @@ export class Player {
     if (!choices.hidden) this.#choices(shown.choices);
     typed.hidden = own || shown.over || shown.action !== "typed";
     rules.hidden = !shown.rules;
-    rules.lastChild.textContent = shown.rules.trim();
+    const lines = shown.rules.split("\n").filter((line) => line.trim());
+    rules.lastChild.replaceChildren(...lines.map((line) => make("p", {}, line)));
     words.hidden = !shown.text || shown.drawing.kind === "text";
     words.lastChild.textContent = shown.text;
     fresh.hidden = shown.over || this.#session.given !== null;
@@ -147,16 +152,16 @@ export class Player {
     const title = success ? "Solved" : success === false ? "Not solved" : "The episode is over";
     const told = `${plural(steps, "step")}, reward ${readable(reward)}.`;
     const again = make("button", { type: "button", class: "main", onclick: () => this.again() }, "Play again");
-    const given = this.#session.given !== null; // what comes after it is not the player's choice
+    const next = this.#session.given ? this.#after : again;
     end.className = `note stack ${success ? "good" : success === false ? "bad" : ""}`;
-    end.replaceChildren(make("h2", {}, title), make("p", {}, told), ...(given ? [] : [make("p", {}, again)]));
-    if (!given) again.focus();
+    end.replaceChildren(make("h2", {}, title), make("p", {}, told), ...(next ? [make("p", {}, next)] : []));
+    next?.focus();
   }
 
   #tell(text, kind = "") {
     const { told } = this.#parts;
     told.hidden = !text;
-    told.className = kind === "spoken" ? kind : `note ${kind}`;
+    told.className = this.#view?.tells ? "spoken" : `note reason ${kind}`;
     if (told.textContent !== text) told.textContent = text;
   }
 
@@ -223,7 +228,7 @@ function parts(player) {
   );
   const folded = (title, tag, attributes) =>
     make("details", { hidden: true }, make("summary", {}, title), make(tag, attributes));
-  const rules = folded("Rules", "div", { class: "rules small" });
+  const rules = folded("Rules", "div", { class: "stack close small" });
   rules.open = matchMedia("(min-width: 56rem)").matches;
   return {
     drawing: make("div", { class: "panel", id: "drawing" }),
@@ -242,4 +247,5 @@ function parts(player) {
 
 const key = (index) => make("kbd", { "aria-hidden": "true" }, String((index + 1) % 10));
 
-const readable = (number) => (Number(number.toPrecision(4)) + 0).toLocaleString("en", { maximumFractionDigits: 3 });
+const readable = (number) =>
+  (Number(number.toPrecision(4)) + 0).toLocaleString("en", { maximumFractionDigits: 3 }).replace("-", "−");

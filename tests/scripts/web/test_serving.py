@@ -233,7 +233,7 @@ def test_the_schema_of_the_messages_is_printed(capsys: pytest.CaptureFixture[str
     schema = json.loads(capsys.readouterr().out)
     assert set(schema) == {"page", "server"}
     assert set(schema["page"]["discriminator"]["mapping"]) == {"begin", "go_on", "act", "leave"}
-    assert set(schema["server"]["discriminator"]["mapping"]) == {"shown", "refused", "frame", "error"}
+    assert set(schema["server"]["discriminator"]["mapping"]) == {"shown", "refused", "frame", "error", "preparing"}
 
 
 @pytest.mark.parametrize(
