@@ -304,7 +304,7 @@ class StudyPart:
             names = wrong_answers(stage, then.kept.of(stage))
             if self.study.quiz is None or self.study.quiz.tries is None or wrong < self.study.quiz.tries:
                 told = "one answer is" if len(names) == 1 else f"{len(names)} answers are"
-            raise Refusal(f"{told} not right: read the instructions again", names)
+                raise Refusal(f"{told} not right: read the instructions again", names)
         return then
 
     async def _leaving(
