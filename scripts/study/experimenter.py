@@ -89,7 +89,7 @@ class ExperimenterPart:
         return JSONResponse(self._table[1], headers={"Cache-Control": "no-store"})
 
     def _summary(self, everyone: Sequence[Participant]) -> dict[str, Any]:
-        study, now = self._part.study, time.time()
+        study, now = self._part.study, tables.now()
         rows = []
         for one in everyone:
             state = one.state(study, now)

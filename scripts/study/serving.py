@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -230,7 +229,7 @@ class StudyPart:
         return self._known[identity]
 
     async def _newcomer(self, name: str, given: dict[str, Any], person: str | None = None) -> str:
-        person, now, people = person or new_id(), time.time(), tables.people
+        person, now, people = person or new_id(), tables.now(), tables.people
         # The one writer finds the place in the transaction that takes it.
         next_place = sql.select(sql.func.coalesce(sql.func.max(people.c.place) + 1, 0)).scalar_subquery()
         await self.home.store.write(
@@ -329,7 +328,7 @@ class StudyPart:
 
     async def _save(self, here: Here, stage: Stage, values: Mapping[str, Any], at: float) -> Here:
         """Write answers and how far the participant is, in one transaction."""
-        row, received, table = here.row, time.time(), tables.answers
+        row, received, table = here.row, tables.now(), tables.answers
         written: list[Any] = []
         for name, value in values.items():
             mine = (table.c.person == row.id) & (table.c.stage == stage.number) & (table.c.name == name)
@@ -375,7 +374,7 @@ class StudyPart:
             over = episode.look()
             if over and stage.number not in here.kept.ended:  # by its last action, since the store was read
                 here = here.ended(stage.number)
-            elif over or episode.deadline is None or time.time() <= episode.deadline:
+            elif over or episode.deadline is None or tables.now() <= episode.deadline:
                 return {**about, **self._task_page(stage, episode)}
             else:
                 await self.home.episodes.end(episode, end="time")
@@ -409,14 +408,14 @@ class StudyPart:
     async def _is_done(self, row: Any) -> None:
         """Keep that the last page was reached, where a task without feedback was the last before it."""
         if row.state != "done":
-            people, now = tables.people, time.time()
+            people, now = tables.people, tables.now()
             last = len(self.path(row.place)) - 1
             await self.home.store.write(
                 sql.update(people).where(people.c.id == row.id).values(state="done", stage=last, seen=now)
             )
 
     def _task_page(self, stage: Stage, episode: Episode) -> dict[str, Any]:
-        left = None if episode.deadline is None else max(0.0, episode.deadline - time.time())
+        left = None if episode.deadline is None else max(0.0, episode.deadline - tables.now())
         return {
             **_titled(stage),
             "episode": episode.id,

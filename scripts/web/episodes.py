@@ -45,7 +45,7 @@ class Unkept(Exception):
 class Holder(Protocol):
     """The socket at which an episode is played."""
 
-    async def lose(self, episode: str) -> None:
+    def lose(self, episode: str) -> None:
         """Tell it that the episode goes on elsewhere."""
         ...
 
@@ -82,7 +82,7 @@ class Episode:
         self.holder: Holder | None = None
         self.clock: Clock | None = None
         self.lock = asyncio.Lock()
-        self.began = time.time()
+        self.began = tables.now()
         self.veil: Callable[[dict[str, Any]], dict[str, Any]] | None = None
         self.deadline: float | None = None
 
@@ -278,12 +278,12 @@ class Episodes:
         view = view_of(world)
         return view, (world.get("study") if stage else None) or view.begin
 
-    async def take(self, episode: Episode, holder: Holder) -> None:
+    def take(self, episode: Episode, holder: Holder) -> None:
         """Let a socket play the episode; the one that did so before is told."""
         before, episode.holder = episode.holder, holder
         _stop(episode)
         if before is not None and before is not holder:
-            await before.lose(episode.id)
+            before.lose(episode.id)
 
     def leave(self, episode: Episode, holder: Holder) -> None:
         """The socket plays the episode no longer."""
@@ -302,7 +302,7 @@ class Episodes:
                 return
             if number > episode.number + 1:
                 raise InputError(f"the number is {number}; the next action of the episode has {episode.number + 1}")
-            received = time.time()
+            received = tables.now()
             if episode.deadline is not None and received > episode.deadline:
                 raise InputError("the time for this task is over")
             try:
@@ -326,7 +326,7 @@ class Episodes:
         """
         async with episode.lock:
             if not episode.over or episode.view.live is not None:
-                await self.store.write(_ended(episode, time.time(), more))
+                await self.store.write(_ended(episode, tables.now(), more))
             episode.over = True
             _stop(episode)
 

@@ -18,6 +18,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from gumption.data import InputError
 from gumption.data.listening import Hosts
@@ -28,6 +29,7 @@ PER_SECOND, BURST = 20, 60  # messages of a socket; twice three times that is no
 LIVE_PER_SECOND = 60
 GUESSES = 10  # of tokens, a minute and address
 FIRST_REQUEST = 10.0  # seconds until a request is complete
+UNREAD = 20.0  # seconds until a page has to read what waits for it
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'self'; img-src 'self' data:; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; "
@@ -216,6 +218,29 @@ def with_headers(send: Send) -> Send:
         await send(message)
 
     return sent
+
+
+class ImpatientSocket(WebSocketsSansIOProtocol):
+    """A WebSocket whose page has to read: one that takes nothing for a while is cut off."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._deadline = self.loop.call_later(UNREAD, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._disarm()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._disarm()
+        super().connection_lost(exc)
+
+    def _disarm(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
 
 
 class ImpatientProtocol(H11Protocol):

@@ -7,7 +7,6 @@ import html
 import io
 import logging
 import sys
-import time
 from collections.abc import AsyncIterator, Collection, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import cache
@@ -109,9 +108,12 @@ class Socket:
         with suppress(WebSocketDisconnect, RuntimeError):
             await self._web.send_text(text)
 
-    async def lose(self, episode: str) -> None:
-        """The episode goes on elsewhere."""
+    def lose(self, episode: str) -> None:
+        """The episode goes on elsewhere, which does not wait until this page has heard of it."""
         self.episodes.pop(episode, None)
+        self._begin_task(self._tell_taken(episode))
+
+    async def _tell_taken(self, episode: str) -> None:
         await self.send(Error(reason="the episode goes on in another tab", kind="taken", episode=episode))
         await self.close(TAKEN, "the episode goes on in another tab")
 
@@ -126,15 +128,18 @@ class Socket:
         self.episodes[episode.id] = episode
         if len(self.episodes) > EPISODES:
             self.home.episodes.leave(self.episodes.pop(next(iter(self.episodes))), self)
-        await self.home.episodes.take(episode, self)
+        self.home.episodes.take(episode, self)
         await self.show(episode)
         live = episode.view.live
         if live is not None and not episode.over and episode.holder is self:
             self.rate.per_second = LIVE_PER_SECOND
             episode.clock = self.home.episodes.real_time.watch(live, episode.env)
-            task = asyncio.create_task(self._send_frames(episode, episode.clock))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._begin_task(self._send_frames(episode, episode.clock))
+
+    def _begin_task(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _send_frames(self, episode: Episode, clock: Clock) -> None:
         """Send what moves, until the episode is over or is played here no longer."""
@@ -192,7 +197,7 @@ class Socket:
 
     async def _newcomer(self) -> str:
         """The id of the person with this cookie, who plays for the first time."""
-        now, person = time.time(), new_id()
+        now, person = tables.now(), new_id()
         found = await person_of(self.home.store, self.key)
         if found is None:
             await self.home.store.write(sql.insert(tables.people).values(id=person, key=self.key, began=now, seen=now))
@@ -324,7 +329,7 @@ async def _serve_socket(
         socket.person = await person_of(home.store, key)
         if socket.person is not None:
             seen = sql.update(tables.people).where(tables.people.c.id == socket.person)
-            home.store.queue(seen.values(seen=time.time()))
+            home.store.queue(seen.values(seen=tables.now()))
         if len(mine) > SOCKETS:
             await mine[0].close(1008, f"more than {SOCKETS} tabs are open")
         await _read_all(socket, web, kinds, handlers)

@@ -8,6 +8,7 @@ import { Connection, Kept, Session } from "/pages/session.js";
 import { paragraphs, questionnaire } from "./questions.js";
 
 const STATES = { online: "", offline: "Offline: connecting again. Nothing is lost.", taken: "This study goes on in another window." };
+const AGAIN_AFTER = 5_000; // ms until the server is asked again for what it could not do
 const content = document.getElementById("content");
 const connection = new Connection();
 const kept = new Kept();
@@ -306,6 +307,13 @@ function withdrawal(open) {
   place.replaceChildren(ask);
 }
 
+// What the server could not do is asked for again; a task tells by itself what became of it.
+function fail(reason, kind, episode) {
+  if (kind === "taken" || (task && episode)) return;
+  trouble(sentence(reason));
+  if (kind === "failed") setTimeout(() => connection.send({ type: "study_now" }), AGAIN_AFTER);
+}
+
 // ---- Begin
 
 const DRAWN = { join, consent, text, plan, task: play, quiz, questions, end, refused: refusedAtQuiz, withdrawn };
@@ -315,5 +323,5 @@ connection.on("state", tellState);
 connection.on("study_stage", (stage) => show(stage));
 connection.on("study_refused", (refusal) => refuse(refusal));
 connection.on("preparing", ({ reason }) => wait(reason));
-connection.on("error", ({ reason, kind }) => kind === "taken" || trouble(`The server says: ${reason}.`));
+connection.on("error", ({ reason, kind, episode }) => fail(reason, kind, episode));
 tellState();

@@ -11,6 +11,7 @@ const STATES = {
   saved: () => "Saved",
   sending: () => "Sending",
   offline: (kept) => (kept ? `Offline: ${plural(kept, "action")} kept here` : "Offline: connecting again"),
+  unkept: (kept) => `Not saved: the server cannot write now. ${plural(kept, "action")} kept here, and sent again`,
   taken: () => "Played in another window",
 };
 const PATIENCE = 400; // ms until "sending" is said; most actions are saved by then

@@ -11,7 +11,8 @@
 // Session     .start()  .again()  .leave()  .take()  .act(action, more)  .on(type, handler)  .close()
 //             types: "shown" (view), "over" (view, once), "left", "refused", "failed", "preparing" (reason), "frame",
 //             "state"
-//             .view  .pending (actions without acknowledgement)  .state: "saved", "sending", "offline" or "taken"
+//             .view  .pending (actions without acknowledgement)
+//             .state: "saved", "sending", "unkept" (the server cannot write now), "offline" or "taken"
 
 const VERSION = 1;
 const TAKEN = 4001; // the code of a socket that the server closes because a newer window plays the episode
@@ -19,6 +20,7 @@ const REFUSED = 1008; // the code of a socket that the server refuses: without a
 const FIRST_WAIT = 300; // ms before the first try to connect again; each further wait is twice as long
 const LONGEST_WAIT = 10_000;
 const ANSWER_WITHIN = 8_000; // ms after which a connection without an answer to an action counts as lost
+const AGAIN_AFTER = 5_000; // ms after which what the server could not keep is sent again
 const BEGIN_WITHIN = 30_000; // the same of an episode that begins or goes on, since the server last said that it waits
 
 class Emitter {
@@ -185,6 +187,7 @@ export class Session extends Emitter {
   #left = new Set(); // episodes that were left: late messages about them mean nothing
   #live = false; // whether the server has answered on this connection
   #over = false;
+  #unkept = false; // whether the server has said that it cannot keep what is in the queue
   #timer = 0;
   #ends = [];
 
@@ -219,6 +222,7 @@ export class Session extends Emitter {
   get state() {
     const state = this.#connection.state;
     if (state !== "online") return state;
+    if (this.#unkept) return "unkept";
     return this.#live && !this.#queue.length ? "saved" : "sending";
   }
 
@@ -242,6 +246,7 @@ export class Session extends Emitter {
       this.#kept.drop(this.episode, 0);
     }
     this.#queue = [];
+    this.#unkept = false;
     this.#number = this.#last = this.#sent = 0;
     this.view = null;
     this.#over = this.left = false;
@@ -326,6 +331,7 @@ export class Session extends Emitter {
       this.#sent = Math.max(this.#sent, number);
     }
     this.view = view;
+    this.#unkept &&= this.#queue.length > 0;
     this.#send();
     this.#watch();
     const ends = view.over && !this.#over;
@@ -364,7 +370,16 @@ export class Session extends Emitter {
     if (kind === "taken" || this.#left.has(episode)) return; // the socket is closed with a code of its own
     clearTimeout(this.#timer);
     if (kind === "unknown" && !this.given) this.again();
+    else if (kind === "failed" && this.#queue.length) this.#keep();
     else this.emit("failed", reason);
+  }
+
+  // The server could not write: what was made is kept here, and sent again.
+  #keep() {
+    this.#live = false;
+    this.#unkept = true;
+    this.#timer = setTimeout(() => this.#ask(), AGAIN_AFTER);
+    this.#changed();
   }
 
   #changed() {
