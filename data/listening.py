@@ -2,7 +2,9 @@
 
 import ipaddress
 import socket
+from collections.abc import Iterable
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from annotated_types import Ge, Le
 
@@ -35,6 +37,33 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+class Hosts:
+    """The names and addresses by which a server is asked for.
+
+    A page of another site can give its own host's name the address of this machine; a browser then takes the server for
+    that site, and lets the page read what it answers. So requests for a name that is not the server's are refused.
+    """
+
+    def __init__(self, host: str, names: Iterable[str] = ()) -> None:
+        """:param host: the address that is listened at; `names` are further names of this machine."""
+        self._local = is_loopback(host)
+        own = () if self._local else (socket.gethostname(), socket.getfqdn())
+        self._names = {name.lower() for name in ("localhost", host, *own, *names) if name}
+
+    def know(self, header: str) -> bool:
+        """Whether a Host header names the server, with any port."""
+        try:
+            name = (urlsplit(f"//{header}").hostname or "").rstrip(".")
+        except ValueError:
+            return False
+        if name in self._names:
+            return True
+        try:  # an address is no name that another site could give itself
+            return ipaddress.ip_address(name).is_loopback or not self._local
+        except ValueError:
+            return False
 
 
 def check_reach(host: str, open_to_others: bool, also: str = "") -> None:

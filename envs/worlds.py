@@ -90,6 +90,8 @@ class World:
     :ivar nodes: endings of the names of its graphs that hold nodes of n-ary facts, and no facts of two parties.
     :ivar fitted: whether a link predictor is fitted to its facts by default, since the test has to be inferred from
         them; else they are looked up.
+    :ivar seen: the modes of rendering, of "ansi" and "rgb_array", that show nothing which a player may not see. Where
+        it is none, the web home shows the text face or the observation in its place.
     """
 
     name: str
@@ -100,6 +102,7 @@ class World:
     offers: Mapping[str, str] = field(default_factory=dict)
     nodes: tuple[str, ...] = ()
     fitted: bool = False
+    seen: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """:raises InputError: an entry without environments, or one that offers what nobody asks for."""
@@ -233,6 +236,7 @@ WORLDS: dict[str, World] = {
             },
             nodes=("/recipes", "/evidence"),
             fitted=True,
+            seen=("ansi", "rgb_array"),
         ),
         World(
             name="halma",

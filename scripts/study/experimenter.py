@@ -15,7 +15,7 @@ from typing import Any
 
 import sqlalchemy as sql
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from gumption.data import InputError
@@ -23,6 +23,7 @@ from gumption.scripts.web import security
 from gumption.scripts.web import store as tables
 from gumption.scripts.web.episodes import Episode
 from gumption.scripts.web.messages import Message
+from gumption.scripts.web.server import page
 
 from .export import Participant, block_of, files, participants
 from .links import Links
@@ -70,8 +71,8 @@ class ExperimenterPart:
 
         return guarded
 
-    async def _page(self, _: Request) -> Response:
-        return FileResponse(PAGES / "experimenter.html", headers={"Cache-Control": "no-store"})
+    async def _page(self, request: Request) -> Response:
+        return page(PAGES / "experimenter.html", request)
 
     async def _everyone(self) -> list[Participant]:
         store = self._part.home.store
@@ -88,7 +89,7 @@ class ExperimenterPart:
         return JSONResponse(self._table[1], headers={"Cache-Control": "no-store"})
 
     def _summary(self, everyone: Sequence[Participant]) -> dict[str, Any]:
-        study, now = self._part.study, time.time()
+        study, now = self._part.study, tables.now()
         rows = []
         for one in everyone:
             state = one.state(study, now)

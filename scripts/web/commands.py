@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -118,15 +119,25 @@ def server_of(app: Any) -> Any:
     import uvicorn
 
     from .messages import LONGEST
-    from .security import ImpatientProtocol
+    from .security import ImpatientProtocol, ImpatientSocket
 
+    allow_connections()
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, proxy_headers=False,
-        http=ImpatientProtocol, ws_max_size=LONGEST,
+        http=ImpatientProtocol, ws=ImpatientSocket, ws_max_size=LONGEST,
         ws_per_message_deflate=False,  # frames in real time are small and many
         timeout_graceful_shutdown=2, timeout_keep_alive=20,
     )  # fmt: skip
     return uvicorn.Server(config)
+
+
+def allow_connections() -> None:
+    """Let this process open as many connections and files as the system lets it."""
+    with suppress(ImportError, ValueError, OSError):  # Windows has no such limit
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 app = world_group(

@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+import subprocess
+import sys
 import threading
 import time
 from collections import OrderedDict
@@ -49,7 +51,7 @@ class Unkept(Exception):
 class Holder(Protocol):
     """The socket at which an episode is played."""
 
-    async def lose(self, episode: str) -> None:
+    def lose(self, episode: str) -> None:
         """Tell it that the episode goes on elsewhere."""
         ...
 
@@ -88,7 +90,7 @@ class Episode:
         self.holder: Holder | None = None
         self.clock: Clock | None = None
         self.lock = asyncio.Lock()
-        self.began = time.time()
+        self.began = tables.now()
         self.veil: Callable[[dict[str, Any]], dict[str, Any]] | None = None
         self.deadline: float | None = None
         self.offer: Offer | None = None
@@ -264,7 +266,8 @@ class Episodes:
         self._maker = ThreadPoolExecutor(1, thread_name_prefix="maker")
         self._steppers = ThreadPoolExecutor(2, thread_name_prefix="stepper")
         self._quick: set[str] = set()  # worlds whose latest step was
-        self._prepared: dict[int, asyncio.Future[None]] = {}
+        self._prepared: dict[Callable[[], None], asyncio.Future[None]] = {}
+        self._preparing = threading.Lock()  # of what this process imports, as above
         self._here: OrderedDict[str, Episode] = OrderedDict()
         self._coming: dict[str, asyncio.Task[Episode]] = {}
 
@@ -331,12 +334,12 @@ class Episodes:
         view = view_of(world)
         return view, (world.get("study") if stage else None) or view.begin
 
-    async def take(self, episode: Episode, holder: Holder) -> None:
+    def take(self, episode: Episode, holder: Holder) -> None:
         """Let a socket play the episode; the one that did so before is told."""
         before, episode.holder = episode.holder, holder
         _stop(episode)
         if before is not None and before is not holder:
-            await before.lose(episode.id)
+            before.lose(episode.id)
 
     def leave(self, episode: Episode, holder: Holder) -> None:
         """The socket plays the episode no longer."""
@@ -355,7 +358,7 @@ class Episodes:
                 return
             if number > episode.number + 1:
                 raise InputError(f"the number is {number}; the next action of the episode has {episode.number + 1}")
-            received = time.time()
+            received = tables.now()
             _refuse_late(episode, received)
             try:
                 step = await self._run(episode, episode.act, action)
@@ -389,7 +392,7 @@ class Episodes:
             if episode.has_helped(number, after):
                 return
             episode.refuse_help(number, after)
-            received = time.time()
+            received = tables.now()
             _refuse_late(episode, received)
             loop = asyncio.get_running_loop()
             said = await loop.run_in_executor(self._steppers, adviser.said, episode.view, episode.env)
@@ -418,7 +421,7 @@ class Episodes:
         """
         async with episode.lock:
             if not episode.over or episode.view.live is not None:
-                await self.store.write(_ended(episode, time.time(), more))
+                await self.store.write(_ended(episode, tables.now(), more))
             episode.over = True
             _stop(episode)
 
@@ -471,25 +474,29 @@ class Episodes:
         (self._quick.add if seconds < QUICK else self._quick.discard)(episode.world)
         return result
 
-    def prepare(self, view: View) -> asyncio.Future[None]:
-        """Let a world in real time do what takes seconds before its first step, once; done when it has."""
-        live = view.live
-        if (ready := self._prepared.get(id(live))) is None:
-            loop = asyncio.get_running_loop()
-            ready = self._prepared[id(live)] = loop.create_future()
+    @property
+    def preparing(self) -> bool:
+        """Whether a world is being made ready."""
+        return not all(ready.done() for ready in self._prepared.values())
 
-            def prepare() -> None:
-                with suppress(Exception):  # whoever plays the world is told
-                    if live is not None:
-                        live.prepare()
-                with suppress(RuntimeError):  # the server has ended
-                    loop.call_soon_threadsafe(ready.set_result, None)
+    async def prepare(self, view: View) -> None:
+        """Make a world ready, once; returns when it is."""
+        if view.prepare is None:
+            return
+        if (ready := self._prepared.get(view.prepare)) is None:
+            ready = self._prepared[view.prepare] = asyncio.get_running_loop().create_future()
+            # A daemon: a server that is stopped meanwhile need not wait.
+            threading.Thread(target=self._prepare, args=(view.prepare, ready), name="prepare", daemon=True).start()
+        await asyncio.shield(ready)
 
-            if live is None:
-                ready.set_result(None)
-            else:  # a daemon: a server that is stopped while it compiles need not wait
-                threading.Thread(target=prepare, name="prepare", daemon=True).start()
-        return ready
+    def _prepare(self, prepare: Callable[[], None], ready: asyncio.Future[None]) -> None:
+        # Compiling holds up all threads of a process.
+        call = f"from {prepare.__module__} import {prepare.__name__} as prepare; prepare()"
+        subprocess.run([sys.executable, "-c", call], check=False)
+        with self._preparing, suppress(Exception):  # whoever plays the world is told
+            prepare()
+        with suppress(RuntimeError):  # the server has ended
+            ready.get_loop().call_soon_threadsafe(ready.set_result, None)
 
     def close(self) -> None:
         """Finish what is being done."""

@@ -25,10 +25,6 @@ class Live(Protocol):
 
     rate: int
 
-    def prepare(self) -> None:
-        """Do what takes seconds before the first step, such as compiling."""
-        ...
-
     def step(self, env: Any) -> int:
         """The present step; it may go back to 0 at an action, which begins a new trial."""
         ...

@@ -1,7 +1,8 @@
 """What travels over the socket: JSON texts, each with the version of this protocol and its type.
 
 The page sends `begin`, `go_on`, `act`, `help` and `leave`; the server answers with `shown`, `refused`, `help_refused`,
-`error` and, in real time, `frame`. `gumption serve --schema` prints their JSON schema.
+`error`, in real time with `frame`, and with `preparing` before an answer that takes long. `gumption serve --schema`
+prints their JSON schema.
 """
 
 import json
@@ -145,9 +146,21 @@ class Error(Message):
     episode: str | None = None
 
 
+class Preparing(Message):
+    """The answer has to wait, because the server makes a world ready; sent again and again until it comes."""
+
+    type: Literal["preparing"] = "preparing"
+    reason: str = "a world is being made ready; that takes up to a minute, once on this machine"
+
+
 FROM_SERVER: Mapping[str, type[Message]] = {
-    "shown": Shown, "refused": Refused, "help_refused": HelpRefused, "frame": Frame, "error": Error,
-}  # fmt: skip
+    "shown": Shown,
+    "refused": Refused,
+    "help_refused": HelpRefused,
+    "frame": Frame,
+    "error": Error,
+    "preparing": Preparing,
+}
 
 
 def read(text: str | bytes, kinds: Mapping[str, type[Message]] = FROM_PAGE) -> Message:

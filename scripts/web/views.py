@@ -6,7 +6,7 @@ import base64
 import inspect
 import io
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -36,6 +36,8 @@ class View:
         listed.
     :ivar folder: has view.js, which draws drawings of the view's own.
     :ivar live: of worlds that run in real time; None for those that stand still between actions.
+    :ivar prepare: a function of a module that does what takes seconds before a first step, such as compiling. It is
+        called in a process of its own first, and then in the server, which finds in numba's cache what that one made.
     :ivar text: whether the text face tells the state beside the drawing, for those who cannot see that.
     :ivar action: how the player acts: by "choices", by what is "typed", or the "own" way of view.js.
     :ivar played: env -> the settings on which the facts of its world depend; None where those of the episode say it.
@@ -47,6 +49,7 @@ class View:
     choices: Callable[[Any], list[dict[str, Any]]]
     folder: Path | None = None
     live: Live | None = None
+    prepare: Callable[[], None] | None = None
     text: bool = False
     action: str | None = None
     played: Callable[[Any], Mapping[str, Any]] | None = None
@@ -59,22 +62,40 @@ def view_of(world: Any) -> View:
 
 
 def general_view(world: Any) -> View:
-    """The view of a world by its text face and the names of its actions; it draws what its environments render."""
+    """The view of a world by its text face and the names of its actions."""
     face = world.get("text")
 
     def begin(*, env: str = world.environments[0].id, seed: int = 0, **settings: Any) -> tuple[Any, Any]:
         return begin_episode(world, env, seed, **settings)
 
-    return View(world.get("begin") or begin, partial(drawn, face), partial(parsed, face), partial(listed, face))
+    draw = partial(drawn, face, world.seen)
+    return View(world.get("begin") or begin, draw, partial(parsed, face), partial(listed, face))
 
 
-def drawn(face: Any, env: Any) -> dict[str, Any]:
-    """The text of an environment, by its text face where there is one; a picture where it renders no text."""
+def drawn(face: Any, seen: Collection[str], env: Any) -> dict[str, Any]:
+    """The text of an environment, by its text face where there is one; else what it renders, where a player may see
+    that, else what an agent sees.
+
+    :param seen: see `gumption.envs.worlds.World`.
+    """
     if face is not None:
         return {"kind": "text", "text": face.observe(env)}
-    if env.render_mode == "ansi":
-        return {"kind": "text", "text": env.render()}
-    return {"kind": "pixels", **as_png(env.render())}
+    if env.render_mode not in seen:
+        return {"kind": "text", "text": observation_text(env.observation())}
+    rendered = env.render()
+    return {"kind": "text", "text": rendered} if isinstance(rendered, str) else {"kind": "pixels", **as_png(rendered)}
+
+
+def observation_text(observation: Any) -> str:
+    """An observation in words: each part of it on a line."""
+    parts = observation if isinstance(observation, Mapping) else {"observation": observation}
+    return "".join(f"{name}: {_numbers(value)}\n" for name, value in parts.items() if name != "action_mask")
+
+
+def _numbers(value: Any) -> str:
+    import numpy as np
+
+    return np.array2string(np.asarray(value), max_line_width=80, precision=3, threshold=400)
 
 
 def as_png(picture: Any) -> dict[str, Any]:

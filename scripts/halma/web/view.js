@@ -1,6 +1,6 @@
 // The panel as a table of coloured digits; a direction by button or arrow key, primitives by button or number key.
 
-import { isShortcut, loadStyle, make, on } from "/pages/elements.js";
+import { isShortcut, loadStyle, make, on, plural, shapes } from "/pages/elements.js";
 
 const DIRECTIONS = ["left", "up", "right", "down"];
 const ARROWS = { left: "←", up: "↑", right: "→", down: "↓" };
@@ -57,7 +57,7 @@ class Panel {
     const { drawing } = (this.#view = view);
     this.place.replaceChildren(
       make("span", {}, `Trial ${drawing.trial} of ${drawing.trials}`),
-      make("span", {}, `${drawing.moves} ${drawing.moves === 1 ? "move" : "moves"} in this trial`),
+      make("span", {}, view.over ? "" : `${plural(drawing.moves, "move")} in this trial`),
     );
     this.#showPanel(drawing);
     const buttons = drawing.primitives.map(({ name }) =>
@@ -117,7 +117,8 @@ class Panel {
     const digits = new Map(drawing.primitives.map(({ name, digit }) => [name, digit]));
     const sum = this.#parts.reduce((total, name) => total + digits.get(name), 0);
     const parts = this.#parts.length ? `${this.#parts.join(" + ")}${this.#parts.length > 1 ? ` = ${sum}` : ""}` : "";
-    this.sum.textContent = [this.#direction, parts].filter(Boolean).join(" ") || "Choose a direction and numbers";
+    const open = over ? "" : "Choose a direction and numbers";
+    this.sum.textContent = [this.#direction, parts].filter(Boolean).join(" ") || open;
     this.go.disabled = over || !this.#direction || !this.#parts.length;
     this.back.disabled = over || !this.#parts.length;
   }
@@ -141,9 +142,5 @@ class Panel {
 }
 
 function shape(hint) {
-  const drawn = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  drawn.setAttribute("viewBox", "0 0 24 24");
-  drawn.setAttribute("aria-hidden", "true");
-  drawn.innerHTML = SHAPES[hint];
-  return make("p", { class: "halma-hint" }, drawn, `hint: ${hint}`);
+  return make("p", { class: "halma-hint" }, shapes(24, SHAPES[hint]), `hint: ${hint}`);
 }

@@ -4,8 +4,6 @@ Actions are lists by name, as solutions of task files have them: ["grab", "b"], 
 ["b"], ["a", "c"]]. The number of an action will do, too.
 """
 
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from math import floor, isfinite
 from pathlib import Path
@@ -140,18 +138,6 @@ class TableTime:
 
     rate = FRAMERATE
 
-    def prepare(self) -> None:
-        # Compiling holds up all threads of a process, and numba keeps what another one has compiled.
-        subprocess.run([sys.executable, "-c", f"from {__name__} import LIVE; LIVE.compile()"], check=False)
-        self.compile()
-
-    def compile(self) -> None:
-        """Compile, or read from numba's cache, what the first step and the first answers need."""
-        env, _ = begin()
-        env.batch.pass_time(1)
-        self.frame(env)
-        right_answers(env.batch.task(), env.batch.task().quiz[0])
-
     def step(self, env: RealTimeEnv) -> int:
         return int(env.batch.tables.steps[0])
 
@@ -222,6 +208,14 @@ def _over(env: RealTimeEnv) -> bool:
     return bool(terminated[0] or truncated[0])
 
 
+def prepare() -> None:
+    """Compile what the first step and the first answers need."""
+    env, _ = begin()
+    env.batch.pass_time(1)
+    LIVE.frame(env)
+    right_answers(env.batch.task(), env.batch.task().quiz[0])
+
+
 LIVE = TableTime()
 VIEW = View(
     begin=begin,
@@ -230,5 +224,6 @@ VIEW = View(
     choices=lambda env: [],
     folder=Path(__file__).parent,
     live=LIVE,
+    prepare=prepare,
     action="own",
 )

@@ -3,7 +3,7 @@
 // The token comes in the fragment of the address, which no browser sends, and stays in this tab.
 
 import { draw } from "/pages/drawing.js";
-import { make, plural } from "/pages/elements.js";
+import { make, plural, sentence } from "/pages/elements.js";
 import { said } from "/pages/help.js";
 
 const EVERY = 2_000; // ms between two looks at the table
@@ -25,7 +25,7 @@ async function ask(path, options = {}) {
 }
 
 function trouble(error) {
-  const told = error.status ? error.message : "The server cannot be reached; trying it again.";
+  const told = error.status ? sentence(error.message) : "The server cannot be reached; trying it again.";
   byId("trouble").replaceChildren(make("p", { class: "note bad" }, told));
 }
 

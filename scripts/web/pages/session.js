@@ -9,9 +9,10 @@
 // Kept        .put(scope, number, value)  .after(scope, number) -> [{number, value}]  .drop(scope, from, to)
 //             .setName(name, value)  .name(name)
 // Session     .start()  .again()  .leave()  .take()  .act(action, more)  .help()  .on(type, handler)  .close()
-//             types: "shown" (view), "over" (view, once), "left", "refused", "helpless", "failed" (reason), "frame",
-//             "state"
-//             .view  .asking (for help)  .pending (actions without acknowledgement)  .state: "saved", "sending", "offline" or "taken"
+//             types: "shown" (view), "over" (view, once), "left", "refused", "helpless", "failed", "preparing" (reason),
+//             "frame", "state"
+//             .view  .asking (for help)  .pending (actions without acknowledgement)
+//             .state: "saved", "sending", "unkept" (the server cannot write now), "offline" or "taken"
 
 const VERSION = 1;
 const TAKEN = 4001; // the code of a socket that the server closes because a newer window plays the episode
@@ -19,7 +20,9 @@ const REFUSED = 1008; // the code of a socket that the server refuses: without a
 const FIRST_WAIT = 300; // ms before the first try to connect again; each further wait is twice as long
 const LONGEST_WAIT = 10_000;
 const ANSWER_WITHIN = 8_000; // ms after which a connection without an answer to an action counts as lost
-const BEGIN_WITHIN = 60_000; // the same where the server may have to prepare a world, or the knowledge that helps
+const AGAIN_AFTER = 5_000; // ms after which what the server could not keep is sent again
+const BEGIN_WITHIN = 30_000; // the same of an episode that begins or goes on, since the server last said that it waits
+const HELP_WITHIN = 60_000; // the same of help, for which the server may have to load what knows
 
 class Emitter {
   #handlers = new Map();
@@ -186,6 +189,7 @@ export class Session extends Emitter {
   #asked = null; // {number, after} of the help that was asked for and not answered
   #live = false; // whether the server has answered on this connection
   #over = false;
+  #unkept = false; // whether the server has said that it cannot keep what is in the queue
   #timer = 0;
   #ends = [];
 
@@ -210,6 +214,7 @@ export class Session extends Emitter {
       connection.on("help_refused", (message) => this.#helpless(message)),
       connection.on("error", (message) => this.#failed(message)),
       connection.on("frame", (message) => this.#framed(message)),
+      connection.on("preparing", ({ reason }) => this.#prepares(reason)),
     ];
   }
 
@@ -224,6 +229,7 @@ export class Session extends Emitter {
   get state() {
     const state = this.#connection.state;
     if (state !== "online") return state;
+    if (this.#unkept) return "unkept";
     return this.#live && !this.#queue.length ? "saved" : "sending";
   }
 
@@ -247,6 +253,7 @@ export class Session extends Emitter {
       this.#kept.drop(this.episode, 0);
     }
     this.#queue = [];
+    this.#unkept = false;
     this.#number = this.#last = this.#sent = 0;
     this.#asked = null;
     this.view = null;
@@ -321,7 +328,8 @@ export class Session extends Emitter {
     clearTimeout(this.#timer);
     if (this.#live && !this.#queue.length && !this.asking) return;
     const renew = () => this.#connection.state === "online" && this.#connection.renew();
-    this.#timer = setTimeout(renew, this.#live && this.#queue.length ? ANSWER_WITHIN : BEGIN_WITHIN);
+    const wait = !this.#live ? BEGIN_WITHIN : this.#queue.length ? ANSWER_WITHIN : HELP_WITHIN;
+    this.#timer = setTimeout(renew, wait);
   }
 
   #shown({ episode, number, view }) {
@@ -347,6 +355,7 @@ export class Session extends Emitter {
     this.view = view;
     const { number: help, after } = this.#asked ?? {};
     if (this.asking && (view.help?.used >= help || number !== after)) this.#asked = null;
+    this.#unkept &&= this.#queue.length > 0;
     this.#send();
     if (this.asking && anew) this.#sendHelp();
     this.#watch();
@@ -362,6 +371,12 @@ export class Session extends Emitter {
     if (message.episode !== this.episode) return;
     this.frame = message;
     this.emit("frame", message);
+  }
+
+  // The server says that its answer takes a while.
+  #prepares(reason) {
+    this.#watch();
+    if (!this.view) this.emit("preparing", reason);
   }
 
   // A refused action and those that were made after it are no part of the episode.
@@ -387,7 +402,20 @@ export class Session extends Emitter {
     if (kind === "taken" || this.#left.has(episode)) return; // the socket is closed with a code of its own
     clearTimeout(this.#timer);
     if (kind === "unknown" && !this.given) this.again();
-    else this.emit("failed", reason);
+    else if (kind === "failed" && this.#queue.length) this.#keep();
+    else if (kind === "failed" && this.asking) {
+      this.#asked = null;
+      this.emit("helpless", reason);
+      this.#ask(); // the episode goes on from what was kept
+    } else this.emit("failed", reason);
+  }
+
+  // The server could not write: what was made is kept here, and sent again.
+  #keep() {
+    this.#live = false;
+    this.#unkept = true;
+    this.#timer = setTimeout(() => this.#ask(), AGAIN_AFTER);
+    this.#changed();
   }
 
   #changed() {

@@ -233,7 +233,7 @@ def test_the_schema_of_the_messages_is_printed(capsys: pytest.CaptureFixture[str
     schema = json.loads(capsys.readouterr().out)
     assert set(schema) == {"page", "server"}
     assert set(schema["page"]["discriminator"]["mapping"]) == {"begin", "go_on", "act", "help", "leave"}
-    from_server = {"shown", "refused", "help_refused", "frame", "error"}
+    from_server = {"shown", "refused", "help_refused", "frame", "error", "preparing"}
     assert set(schema["server"]["discriminator"]["mapping"]) == from_server
 
 
