@@ -13,7 +13,7 @@ from gumption.data.errors import did_you_mean
 from gumption.data.settings import Seed, Whole, shown
 from gumption.envs.wordcraft import LittleAlchemyEnv, RecipeBook, WordCraftEnv
 from gumption.envs.wordcraft.tasks import Depth
-from gumption.scripts.web.views import LISTED, View
+from gumption.scripts.web.views import LISTED, View, hashed
 
 GOAL, OPEN = "gumption/WordCraft-v0", "gumption/LittleAlchemy-v0"
 TASK_RULES = """\
@@ -123,4 +123,14 @@ def choices(env: Any) -> list[dict[str, Any]]:
     return [{"action": word, "label": word} for word in table] if len(table) <= LISTED else []
 
 
-VIEW = View(begin, drawing, parse, choices, folder=Path(__file__).parent, text=True, action="own")
+VIEW = View(
+    begin,
+    drawing,
+    parse,
+    choices,
+    folder=Path(__file__).parent,
+    text=True,
+    action="own",
+    # What is seen is the whole state; what is saved has hashes of the book and the split, which take milliseconds.
+    state=lambda env: hashed(env.batch.observe()),
+)
