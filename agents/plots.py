@@ -416,7 +416,8 @@ def _draw_front(axis: Axes, panel: Front, looks: Mapping[str, tuple[str, str]]) 
     every = [*panel.means.values(), *(point for points in panel.each.values() for point in points)]
     right = 1.08 * max(cost for cost, _ in every) or 1.0
     beyond = [[right, front[-1, 1]]]  # whoever spends more can do the same
-    axis.step(*np.concatenate([front, beyond]).T, where="post", color=_REFERENCE_COLOUR, linewidth=1.2, zorder=2)
+    edge = {"color": _REFERENCE_COLOUR, "linewidth": 1.2, "zorder": 2, "label": "Pareto front"}
+    axis.step(*np.concatenate([front, beyond]).T, where="post", **edge)
     for label, points in panel.each.items():
         axis.scatter(*np.array(points).T, s=9, color=looks[label][0], alpha=0.45, linewidths=0, zorder=3)
     for label, point in panel.means.items():
