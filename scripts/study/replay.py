@@ -30,29 +30,34 @@ def replay(record: Mapping[str, Any], where: str) -> Episode:
         here, or another result.
     """
     try:
-        world, result = record["world"], record["result"]
-        # Every episode of a study has a stage.
-        about = (record["settings"], record["seed"], 1)
-        episode = Episode("", "", world, view_of(worlds.find(world)), begin_of(world), *about)
+        episode = _begun(record)
         for number, (step, attempt, action, state) in enumerate(record["actions"], start=1):
-            place = f"{where}: action {number}, {shown(action)}"
+            what = f"action {number}, {shown(action)}"
             try:
                 made = episode.act(action, step)
             except InputError as error:
-                raise InputError(f"{place}: cannot be made again ({error})") from None
+                raise InputError(f"{what}: cannot be made again ({error})") from None
             if (made.attempt, made.state) != (attempt, state):
-                raise InputError(f"{place}: found another state than it does here: the record was changed")
+                raise InputError(f"{what}: found another state than it does here: the record was changed")
+        result = record["result"]
         episode.restore(SimpleNamespace(ended=True, result={**result, "success": episode.success}))
-        _check_result(episode, result, where)
+        _check_result(episode, result)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
     except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
         raise InputError(f"{where}: is damaged: {error!r}") from None
     return episode
 
 
-def _check_result(episode: Episode, result: Mapping[str, Any], where: str) -> None:
+def _begun(record: Mapping[str, Any]) -> Episode:
+    world = record["world"]
+    stage = 1  # every episode of a study has one
+    begin = view_of(worlds.find(world)), begin_of(world)
+    return Episode("", "", world, *begin, record["settings"], record["seed"], stage)
+
+
+def _check_result(episode: Episode, result: Mapping[str, Any]) -> None:
     for name, value in episode.result().items():
         told = result[name]
         if not (isclose(told, value, abs_tol=1e-9) if name == "reward" else told == value):
-            raise InputError(f"{where}: result.{name}: is {shown(told)}, and here it is {shown(value)}")
+            raise InputError(f"result.{name}: is {shown(told)}, and here it is {shown(value)}")

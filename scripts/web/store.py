@@ -65,8 +65,8 @@ actions = sql.Table(
     sql.Column("number", sql.Integer, primary_key=True, autoincrement=False),
     sql.Column("action", sql.JSON, nullable=False),
     sql.Column("step", sql.BigInteger),
-    sql.Column("attempt", sql.Integer, nullable=False),
-    sql.Column("state", sql.String(16), nullable=False),
+    sql.Column("attempt", sql.Integer, nullable=False, default=1),
+    sql.Column("state", sql.String(16), nullable=False, default=""),
     sql.Column("at", sql.Double, nullable=False),
     sql.Column("received", sql.Double, nullable=False),
 )  # fmt: skip

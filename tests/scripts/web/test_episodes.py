@@ -154,7 +154,8 @@ def test_an_episode_that_is_over_keeps_its_result(store: Store) -> None:
 
     episode = asyncio.run(play())
     (row,) = store.read(sql.select(tables.episodes))
-    assert row.result == {"steps": 2, "reward": episode.reward, "success": episode.success}
+    came = {"steps": 2, "attempts": 1, "reward": episode.reward, "success": episode.success}
+    assert row.result == {**came, "state": episode.view.state(episode.env)}
 
 
 # ---- The view of worlds that bring none.
