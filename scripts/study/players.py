@@ -30,11 +30,11 @@ def player_of(policy: str, world: str) -> Player:
     :param policy: "random"; "oracle", which is told the solution; "scripted", which people wrote; or "run:FOLDER".
     :raises InputError: no such policy, a world that does not offer it, or a run of another world.
     """
-    from gumption.agents.evaluation import Greedy, random_player
+    from gumption.agents.evaluation import Greedy
 
     entry = worlds.find(world)
     if policy == "random":
-        return random_player
+        return random_actions
     if policy in OFFERED:
         player = entry.get(policy)
         if player is None:
@@ -53,6 +53,20 @@ def player_of(policy: str, world: str) -> Player:
         load = entry.get("load") or load_policy
         return Greedy(load(run)[1])
     raise InputError(f"--policy is {policy!r}; it can be {POLICIES}")
+
+
+def random_actions(batch: Any, first: np.ndarray) -> np.ndarray:
+    """One of the open choices, each alike; where actions are no choices, each number of theirs alike."""
+    from gymnasium import spaces
+
+    from gumption.agents.evaluation import random_player
+
+    space, rng = batch.single_action_space, batch.np_random
+    if isinstance(space, spaces.MultiDiscrete):
+        return rng.integers(space.nvec, size=(batch.num_envs, *space.shape))
+    if isinstance(space, spaces.Box):
+        return rng.uniform(space.low, space.high, size=(batch.num_envs, *space.shape))
+    return random_player(batch, first)
 
 
 class Agent:
@@ -102,6 +116,16 @@ class Agent:
     def attempt(self) -> int:
         """The how-manieth attempt at the task this is."""
         return 1 if self.view.attempt is None else self.view.attempt(self.env)
+
+
+def can_play(task: Task) -> bool:
+    """Whether agents can do at a task what people do: their actions are those that a page sends."""
+    try:
+        agent = Agent("random", task, 0)
+        agent.view.parse(agent.choose(), agent.env)
+    except InputError:
+        return False
+    return True
 
 
 def played(policy: str, task: Task, seed: int) -> dict[str, Any]:

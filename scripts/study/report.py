@@ -29,7 +29,7 @@ from .design import Task, seed_of
 from .export import Participant, block_of
 from .files import Study
 from .path import Stage
-from .players import OFFERED, played
+from .players import OFFERED, can_play, played
 
 #: Name -> (heading, format, label of the axis of its plot).
 MEASURES = {
@@ -104,7 +104,7 @@ def make(study: Study, everyone: Sequence[Participant], policies: Sequence[str] 
     for cell in _cells(tasks):
         own = [(person, stage, episode) for at, person, stage, episode in tasks if at == cell]
         players = {PEOPLE: [_of_person(*one) for one in own]}
-        for policy in _policies(study, cell, policies):
+        for policy in _policies(study, cell, policies) if can_play(own[0][1].task) else policies:
             players[OFFERED.get(policy, policy)] = [_of_agent(policy, person, stage, known) for person, stage, _ in own]
         fronts = _fronts(players)
         rows += [

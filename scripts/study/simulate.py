@@ -25,7 +25,7 @@ from gumption.data import InputError
 from .design import Task, design
 from .files import Study
 from .path import stages
-from .players import Agent, player_of
+from .players import Agent, can_play, player_of
 
 #: The chance of a mishap before each message, with chaos.
 MISHAP = 0.06
@@ -86,6 +86,10 @@ async def simulate(
     """
     for block in study.all_blocks:
         player_of(policy, block.world)
+    for played in design(study, 0).blocks:
+        if not can_play(played.tasks[0]):
+            world = played.block.world
+            raise InputError(f"{played.block.name}: agents do not act in the world {world!r} as people do in a browser")
     report, places = Report(), asyncio.Semaphore(at_once)
 
     async def one(number: int) -> None:

@@ -132,4 +132,13 @@ def _in_words(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
 
 
-VIEW = View(begin, drawing, parse, choices, folder=Path(__file__).parent, text=True, action="own")
+VIEW = View(
+    begin,
+    drawing,
+    parse,
+    choices,
+    folder=Path(__file__).parent,
+    text=True,
+    action="own",
+    name=lambda action, env: list(action),
+)

@@ -12,12 +12,12 @@ import pytest
 
 from gumption.data import InputError
 from gumption.scripts.study import commands
-from gumption.scripts.study.design import design
+from gumption.scripts.study.design import Task, design
 from gumption.scripts.study.export import files
 from gumption.scripts.study.files import read
 from gumption.scripts.study.gathered import gathered
 from gumption.scripts.study.links import Secret
-from gumption.scripts.study.players import played, player_of
+from gumption.scripts.study.players import can_play, played, player_of
 from gumption.scripts.study.report import make
 from gumption.scripts.study.simulate import simulate
 from tests.scripts.study.served import GUMPTION, in_process, write_study
@@ -145,3 +145,15 @@ def test_players_play_the_tasks_of_participants() -> None:
         player_of("scripted", "wordcraft")
     with pytest.raises(InputError, match="--policy is 'x'"):
         player_of("x", "segar")
+
+
+def test_agents_act_as_a_page_does_or_not_at_all(tmp_path: Path) -> None:
+    for world, settings in (("halma", {"trials": 1, "mean_branches": 1}), ("segar", {"steps": 3})):
+        task = Task(world, settings, 0)
+        assert can_play(task)
+        assert played("random", task, 0) == played("random", task, 0) != played("random", task, 1)
+    assert not can_play(Task("gradual", {"tasks": "micro1"}, 0))
+    block = {"name": "bytes", "title": "Task", "world": "gradual", "settings": {"tasks": "micro1"}, "tasks": 1}
+    file = str(write_study(tmp_path, blocks=[block], practice=[], conditions=[]))
+    with pytest.raises(InputError, match="bytes: agents do not act in the world 'gradual' as people do"):
+        commands.simulate(file, players=1)
