@@ -29,6 +29,8 @@ from .links import Secret
 from .path import AGREE, NEXT, WRONG, Kept, Stage, present, stages
 
 Row = dict[str, Any]
+#: The file that tells the hashes of the others.
+ABOUT = "export.json"
 #: Cells that begin so are formulas to a spreadsheet, in full width, too.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 STATES = {
@@ -244,6 +246,7 @@ def episodes_table(study: Study, everyone: Sequence[Participant]) -> tuple[list[
         Column("ended", "number", "when its last action came in or its time was over; empty where it is not over"),
         Column("seconds", "number", "from began to ended"),
         Column("actions", "number", "actions that were made"),
+        Column("attempts", "number", "attempts at the task, the last one included; 1 where there can be one alone"),
         Column("reward", "number", "sum of the rewards" + (", less help_price" if study.helped else "")),
         *(HELPS if study.helped else ()),
         Column("success", "truth", "whether it was solved; empty where it is not over"),
@@ -274,6 +277,7 @@ def episodes_table(study: Study, everyone: Sequence[Participant]) -> tuple[list[
                     "ended": episode.ended,
                     "seconds": round(episode.ended - episode.began, 3) if over else None,
                     "actions": len(one.actions[episode.id]),
+                    "attempts": result.get("attempts"),
                     "reward": result.get("reward"),
                     **(_helps(one.helps[episode.id]) if study.helped else {}),
                     "success": bool(result.get("success")) if over else None,
@@ -292,6 +296,8 @@ def actions_table(everyone: Sequence[Participant]) -> tuple[list[Column], list[R
         Column("number", "number", "how-manieth action of the episode, from 1"),
         Column("action", "JSON", "the action in the world's own form"),
         Column("step", "number", "physics step at which it was taken, in worlds in real time"),
+        Column("attempt", "number", "how-manieth attempt at the task it belongs to, from 1"),
+        Column("state", "text", "hash of the state before it, which a replay finds again"),
         Column("at", "number", "the participant's clock, in ms since 1970"),
         Column("received", "number", "the server's clock, in seconds since 1970"),
     ]
@@ -302,6 +308,8 @@ def actions_table(everyone: Sequence[Participant]) -> tuple[list[Column], list[R
             "number": action.number,
             "action": json.dumps(action.action),
             "step": action.step,
+            "attempt": action.attempt,
+            "state": action.state,
             "at": action.at,
             "received": action.received,
         }
@@ -350,8 +358,7 @@ def records(study: Study, everyone: Sequence[Participant]) -> list[dict[str, Any
             if episode.ended is None or stage.played is None:
                 continue
             first = worlds.find(episode.world).environments[0].id
-            # The last entry of an action would be a hash of the state before, which people's episodes do not keep.
-            made = [[action.step, 1, action.action, None] for action in one.actions[episode.id]]
+            made = [[action.step, action.attempt, action.action, action.state] for action in one.actions[episode.id]]
             parts = {"settings": episode.settings, "task": stage.name, "seed": episode.seed, "actions": made}
             about = {"study": study.hash, "participant": one.number, "block": block_of(stage), "stage": number}
             if study.helped:
@@ -427,7 +434,7 @@ def files(study: Study, everyone: Sequence[Participant], secret: Secret, now: fl
     book = [Column(name, "text", "") for name in ("file", "column", "type", "meaning")]
     content["codebook.csv"] = as_csv(book, explained)
     content["study.json"] = study.model_dump_json(indent=1, by_alias=True, exclude_none=True) + "\n"
-    hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in sorted(content.items())}
+    hashes = {name: sha256(text.encode()) for name, text in sorted(content.items())}
     about = {
         "study": study.name,
         "study_hash": study.hash,
@@ -436,10 +443,19 @@ def files(study: Study, everyone: Sequence[Participant], secret: Secret, now: fl
         "episodes": len(tables["episodes"][1]),
         "actions": len(tables["actions"][1]),
         "files": hashes,
-        "sha256": hashlib.sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest(),
+        "sha256": together(hashes),
     }
-    content["export.json"] = json.dumps(about, indent=1) + "\n"
+    content[ABOUT] = json.dumps(about, indent=1) + "\n"
     return content
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def together(hashes: Mapping[str, str]) -> str:
+    """The hash of all files of an export, of their names and hashes."""
+    return sha256(json.dumps(hashes, sort_keys=True).encode())
 
 
 def write(folder: Path, content: Mapping[str, str]) -> None:
@@ -447,7 +463,7 @@ def write(folder: Path, content: Mapping[str, str]) -> None:
 
     :raises InputError: a folder with other things in it, or one that cannot be written.
     """
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / "export.json").is_file():
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / ABOUT).is_file():
         raise InputError(f"{folder}: holds other files than an export; name a new folder")
     with whole_folder(folder) as beside:
         for name, text in content.items():

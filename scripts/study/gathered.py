@@ -44,8 +44,7 @@ def read_rows(place: str | Path) -> Rows:
     all_of = (tables.people, tables.episodes, tables.actions, tables.answers, tables.helps)
     try:
         with engine.execution_options(isolation_level="SERIALIZABLE").begin() as connection:
-            there = sql.inspect(connection).get_table_names()  # a database of an older gumption has no table of helps
-            return Rows(*(list(connection.execute(sql.select(one))) if one.name in there else [] for one in all_of))
+            return Rows(*(list(connection.execute(sql.select(table))) for table in all_of))
     except SQLAlchemyError as error:
         raise InputError(f"{place}: cannot be read as a database ({tables.reason_of(error)})") from None
     finally:

@@ -25,9 +25,9 @@ def figures(name: str, own: Sequence[Any]) -> dict[str, Any]:
         given = len(person.helps[episode.id])
         helps.setdefault(person.number, []).append(given)
         success[given > 0].setdefault(person.number, []).append(bool(episode.result.get("success")))
-    found: dict[str, Any] = {"cell": name, "helps": mean_of(helps)}
+    found: dict[str, Any] = {"cell": name, "helps": _mean(helps)}
     for asked, part in ((True, "with"), (False, "without")):
-        found[part] = {"tasks": sum(map(len, success[asked].values())), "success": mean_of(success[asked])}
+        found[part] = {"tasks": sum(map(len, success[asked].values())), "success": _mean(success[asked])}
     return found
 
 
@@ -45,12 +45,14 @@ def lines(figures: Sequence[Mapping[str, Any]]) -> list[str]:
     return found
 
 
-def mean_of(by_person: Mapping[int, Sequence[float]]) -> list[float | None] | None:
-    """The mean over participants, each the mean of their tasks, with the ends of its interval; None without a task."""
-    if not by_person:
-        return None
-    means = [float(np.mean(values)) for values in by_person.values()]
+def interval(means: Sequence[float]) -> list[float | None]:
+    """The mean with the ends of its interval, which are None where there are too few for one."""
     return [None if math.isnan(end) else round(end, 5) for end in bootstrap_interval(means)]
+
+
+def _mean(by_person: Mapping[int, Sequence[float]]) -> list[float | None] | None:
+    """The mean over participants, each the mean of their tasks; None without a task."""
+    return interval([float(np.mean(values)) for values in by_person.values()]) if by_person else None
 
 
 def shown(estimate: Sequence[float | None] | None, form: str) -> str:

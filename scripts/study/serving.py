@@ -447,7 +447,8 @@ class StudyPart:
         if stage.played.block.help is not None:
             episode.offer = tasks.offered(stage.played.block.help)
         limit = stage.played.block.time_limit_s
-        episode.deadline = None if limit is None else episode.began + limit
+        speed = 1.0 if episode.view.live is None else self.home.episodes.real_time.speed
+        episode.deadline = None if limit is None else episode.began + limit / speed
 
     async def _here(self, person: str) -> Here:
         """Where a participant is, read from the store."""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import sqlalchemy as sql
 
@@ -46,6 +46,18 @@ class UnknownEpisode(InputError):
 
 class Unkept(Exception):
     """An action, or a help, could not be kept; the episode goes on from what was."""
+
+
+class Made(NamedTuple):
+    """Where an action was made.
+
+    :ivar step: of the physics, in real time; `attempt` is that at the task, from 1.
+    :ivar state: the hash of the state before it.
+    """
+
+    step: int | None
+    attempt: int
+    state: str
 
 
 class Holder(Protocol):
@@ -96,8 +108,8 @@ class Episode:
         self.offer: Offer | None = None
         self.helps: list[Helped] = []
 
-    def act(self, action: Any, step: int | None = None) -> int | None:
-        """Make an action; the physics step at which it was made, in real time.
+    def act(self, action: Any, step: int | None = None) -> Made:
+        """Make an action; where it was made.
 
         :param action: JSON, as the view parses it.
         :param step: until which time passes before, when the episode is brought back.
@@ -109,6 +121,7 @@ class Episode:
         if self.over:
             raise InputError("the episode is over")
         chosen = self.view.parse(action, self.env)
+        made = Made(step, self.attempt, self.view.state(self.env))
         if live is not None and step is not None:
             if self.clock is None:
                 live.act(self.env, chosen, step)
@@ -116,16 +129,21 @@ class Episode:
                 self.clock.act(chosen)
             self.number += 1
             self.told = self.face.told(self._look(), self.over)
-            return step
+            return made
         # A list answers questions of the world; a step takes anything else.
-        made = self.env.answer(chosen) if isinstance(chosen, list) else self.env.step(chosen)
-        _, reward, terminated, truncated, info = made
+        came = self.env.answer(chosen) if isinstance(chosen, list) else self.env.step(chosen)
+        _, reward, terminated, truncated, info = came
         self.number += 1
         self.reward += float(reward)
         self.over = bool(terminated or truncated)
         self.success = _success(info)
         self.told = self.face.told(info, bool(terminated))
-        return None
+        return made
+
+    @property
+    def attempt(self) -> int:
+        """The how-manieth attempt at the task this is, from 1."""
+        return 1 if self.view.attempt is None else self.view.attempt(self.env)
 
     def _pass(self, step: int | None) -> int:
         """Let time pass until a step, or up to now; the step."""
@@ -180,10 +198,12 @@ class Episode:
         return view if self.veil is None else self.veil(view)
 
     def result(self) -> dict[str, Any]:
-        """What the episode came to; in real time with the physics step."""
+        """What the episode came to, with the hash of its last state; in real time with the physics step."""
         live = {} if self.view.live is None else self.view.live.result(self.env)
+        reward = self.reward - self.paid
+        came = {"steps": self.number, "attempts": self.attempt, "reward": reward, "success": self.success}
         helps = {"helps": len(self.helps), "paid": self.paid} if self.helps else {}
-        return {"steps": self.number, "reward": self.reward - self.paid, "success": self.success, **helps, **live}
+        return {**came, **helps, "state": self.view.state(self.env), **live}
 
     # ---- help
 
@@ -361,9 +381,9 @@ class Episodes:
             received = tables.now()
             _refuse_late(episode, received)
             try:
-                step = await self._run(episode, episode.act, action)
+                made = await self._run(episode, episode.act, action)
                 row = sql.insert(tables.actions).values(
-                    episode=episode.id, number=episode.number, action=action, step=step, at=at, received=received
+                    episode=episode.id, number=episode.number, action=action, **made._asdict(), at=at, received=received
                 )
                 await self.store.write(row, *([_ended(episode, received)] if episode.over else []))
             except InputError:

@@ -59,14 +59,16 @@ episodes = sql.Table(
     sql.Column("ended", sql.Double),
     sql.Column("result", sql.JSON),
 )  # fmt: skip
-#: The actions of an episode, from 1 on. `step`: the physics step in real time; `at`: the player's clock in ms since
-#: 1970; `received`: the server's in seconds.
+#: The actions of an episode, from 1 on. `step`: the physics step in real time; `attempt`: at the task, from 1; `state`:
+#: the hash of the state before; `at`: the player's clock in ms since 1970; `received`: the server's in seconds.
 actions = sql.Table(
     "actions", _TABLES,
     sql.Column("episode", _ID, primary_key=True),
     sql.Column("number", sql.Integer, primary_key=True, autoincrement=False),
     sql.Column("action", sql.JSON, nullable=False),
     sql.Column("step", sql.BigInteger),
+    sql.Column("attempt", sql.Integer, nullable=False, default=1),
+    sql.Column("state", sql.String(16), nullable=False, default=""),
     sql.Column("at", sql.Double, nullable=False),
     sql.Column("received", sql.Double, nullable=False),
 )  # fmt: skip

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import inspect
 import io
+import json
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -24,6 +26,23 @@ LISTED = 200  # choices that a page lists; where there are more, they are typed
 LONGEST = 1000  # characters of what is typed
 
 
+def state_of(env: Any) -> str:
+    """The hash of the state of an environment that is a batch of one: of all that it saves, or of what it shows where
+    it saves nothing. "" for another environment."""
+    batch = getattr(env, "batch", None)
+    if batch is None:
+        return ""
+    saved = batch.state_dict() if hasattr(batch, "state_dict") else {"seen": batch.observe()}
+    # A batch whose episodes draw nothing has a generator that nobody has seeded.
+    return hashed({name: part for name, part in saved.items() if name != "rng"})
+
+
+def hashed(state: Any) -> str:
+    """16 hexadecimal digits of JSON with arrays in it, which change with any bit."""
+    content = json.dumps(state, sort_keys=True, default=lambda array: [array.dtype.str, array.shape, array.tolist()])
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
 @dataclass(frozen=True)
 class View:
     """What a world brings to the web home.
@@ -40,6 +59,9 @@ class View:
         called in a process of its own first, and then in the server, which finds in numba's cache what that one made.
     :ivar text: whether the text face tells the state beside the drawing, for those who cannot see that.
     :ivar action: how the player acts: by "choices", by what is "typed", or the "own" way of view.js.
+    :ivar name: (action, env) -> the JSON by which a page names an action, where choices are not listed.
+    :ivar state: env -> 16 hexadecimal digits, which change with any bit of the state.
+    :ivar attempt: env -> the how-manieth attempt at the task this is, from 1; None where there is one alone.
     :ivar played: env -> the settings on which the facts of its world depend; None where those of the episode say it.
     """
 
@@ -52,6 +74,9 @@ class View:
     prepare: Callable[[], None] | None = None
     text: bool = False
     action: str | None = None
+    name: Callable[[Any, Any], Any] | None = None
+    state: Callable[[Any], str] = state_of
+    attempt: Callable[[Any], int] | None = None
     played: Callable[[Any], Mapping[str, Any]] | None = None
 
 

@@ -148,4 +148,11 @@ def _hint(row: np.ndarray) -> str | None:
     return SHAPES[row[10] - 1] if row[10] else None
 
 
-VIEW = View(begin, drawing, parse, choices, folder=Path(__file__).parent, text=True, action="own")
+def name(action: Any, env: Any) -> dict[str, Any]:
+    """The option of an agent, as the page puts it together."""
+    direction, *parts = action
+    names = env.batch.rules.names
+    return {"direction": DIRECTIONS[direction], "primitives": [names[part] for part in parts]}
+
+
+VIEW = View(begin, drawing, parse, choices, folder=Path(__file__).parent, text=True, action="own", name=name)

@@ -198,9 +198,7 @@ class TableTime:
         return float(env.batch.results()[0][0]) if over else 0.0, over, env.batch.describe(0)
 
     def result(self, env: RealTimeEnv) -> dict[str, Any]:
-        """With the hash of the last state, which a replay has to find again."""
-        batch = env.batch
-        return {"step": self.step(env), "state": batch.state_hash(), "end": batch.describe(0)["end"]}
+        return {"step": self.step(env), "end": env.batch.describe(0)["end"]}
 
 
 def _over(env: RealTimeEnv) -> bool:
@@ -226,4 +224,7 @@ VIEW = View(
     live=LIVE,
     prepare=prepare,
     action="own",
+    name=lambda action, env: list(env.label(action)),
+    state=lambda env: env.batch.state_hash(),
+    attempt=lambda env: int(env.batch.tables.trials[0]),
 )

@@ -154,4 +154,14 @@ def prepare() -> None:
     drawing(env)
 
 
-VIEW = View(begin, drawing, parse, choices, folder=Path(__file__).parent, prepare=prepare, text=True, action="own")
+VIEW = View(
+    begin,
+    drawing,
+    parse,
+    choices,
+    folder=Path(__file__).parent,
+    prepare=prepare,
+    text=True,
+    action="own",
+    name=lambda action, env: list(action),
+)

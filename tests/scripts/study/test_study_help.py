@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy as sql
 
 from gumption.data import InputError
 from gumption.kg import KnowledgeGraph
@@ -20,7 +19,6 @@ from gumption.scripts.study.gathered import gathered
 from gumption.scripts.study.links import Secret
 from gumption.scripts.study.report import make, markdown
 from gumption.scripts.study.tasks import check_worlds
-from gumption.scripts.web import store as tables
 from tests.scripts.study.served import StudyServer, in_process, leave, now, to_kind, write_study
 from tests.scripts.study.studies import study
 from tests.scripts.web.homes import Page
@@ -107,6 +105,8 @@ def test_a_task_with_help_from_the_first_page_to_the_report(server: StudyServer,
     assert {name: given[name] for name in ("number", "after", "price")} == {"number": 1, "after": 0, "price": 0.25}
     assert (given["choices"], given["knowledge"]["source"]) == (shown["view"]["help"]["said"], "mine.nq")
     assert records[1]["helps"] == []
+    for record in records:
+        replay(record, "a record")  # states, result and price are those of here
 
     figures = make(kept, everyone)
     [cell] = figures["help"]
@@ -120,14 +120,6 @@ def test_a_task_with_help_from_the_first_page_to_the_report(server: StudyServer,
 def test_a_study_without_help_has_no_columns_of_it() -> None:
     content = files(study(), [], None, now=0.0)  # pyright: ignore[reportArgumentType]
     assert "help" not in content["episodes.csv"] + content["codebook.csv"]
-
-
-def test_data_of_an_older_gumption_without_helps_are_read(server: StudyServer, tmp_path: Path) -> None:
-    server.join(name="Ada")
-    engine = sql.create_engine(f"sqlite:///{tmp_path / 'data' / tables.DATABASE}")
-    with engine.begin() as connection:
-        tables.helps.drop(connection)
-    assert len(gathered(read(tmp_path / "study.json"), tmp_path / "data")) == 1
 
 
 @pytest.mark.parametrize(

@@ -240,8 +240,9 @@ def test_a_price_is_taken_from_the_reward_and_some_helps_are_all(
         with pytest.raises(InputError, match="all help is used: 1 in an episode"):
             await all.help(episode, 2, 1, 0.0)
         await all.act(episode, 2, second, 0.0)
-        result = {"steps": 2, "reward": 0.75, "success": True, "helps": 1, "paid": 0.25}
-        assert episode.result() == result
+        result = episode.result()
+        assert (result["steps"], result["reward"], result["success"]) == (2, 0.75, True)
+        assert (result["helps"], result["paid"]) == (1, 0.25)
         again = await Episodes(store, worlds.find).find(episode.id, ADA)
         assert again.result() == result
         assert store.read(sql.select(tables.episodes))[0].result == result
