@@ -85,9 +85,9 @@ def test_a_task_with_help_from_the_first_page_to_the_report(server: StudyServer,
         assert (helpless["type"], helpless["reason"]) == ("help_refused", "there is no help in this episode")
     one = server.ask("/experimenter/participants/1")[1]
     assert [each["helps"] for each in one["episodes"]] == [1, 0, 0]
-    status, replay = server.ask(f"/experimenter/replay/{task['episode']}/0")
-    assert (status, replay["helped"]) == (200, [0])
-    assert (replay["help"]["price"], replay["help"]["choices"]) == (0.25, shown["view"]["help"]["said"])
+    status, then = server.ask(f"/experimenter/replay/{task['episode']}/0")
+    assert (status, then["helped"]) == (200, [0])
+    assert (then["help"]["price"], then["help"]["choices"]) == (0.25, shown["view"]["help"]["said"])
     assert server.ask(f"/experimenter/replay/{task['episode']}/1")[1]["help"] is None
 
     kept = read(tmp_path / "study.json")
