@@ -1,9 +1,11 @@
 // The panel as a table of coloured digits; a direction by button or arrow key, primitives by button or number key.
 
-import { isShortcut, loadStyle, make, on, plural, shapes } from "/pages/elements.js";
+import { isShortcut, keyOf, loadStyle, make, on, plural, shapes } from "/pages/elements.js";
 
 const DIRECTIONS = ["left", "up", "right", "down"];
 const ARROWS = { left: "←", up: "↑", right: "→", down: "↓" };
+// On the direction that is chosen Enter moves, as elsewhere.
+const PRESSED_BY_ENTER = "button:not([data-way][aria-pressed=true]), a, summary";
 const SHAPES = {
   circle: '<circle cx="12" cy="12" r="9"/>',
   triangle: '<path d="M12 2 22 20H2z"/>',
@@ -37,7 +39,7 @@ class Panel {
     }
     this.primitives = make("div", { class: "row", role: "group", "aria-label": "Numbers that add up to the move" });
     this.sum = make("p", { class: "halma-sum", role: "status" });
-    this.go = make("button", { type: "button", class: "main", onclick: () => this.#move() }, "Move ", make("kbd", {}, "Enter"));
+    this.go = make("button", { type: "button", class: "main", onclick: () => this.#move() }, "Move", keyOf("Enter"));
     this.back = make("button", { type: "button", onclick: () => this.#shorten() }, "Take back");
     element.classList.add("stack");
     element.replaceChildren(
@@ -135,7 +137,7 @@ class Panel {
     if (direction) this.#turn(direction);
     else if (names.includes(event.key)) this.#add(event.key);
     else if (event.key === "Backspace") this.#shorten();
-    else if (event.key === "Enter" && !event.target.closest("button, a, summary")) this.#move();
+    else if (event.key === "Enter" && !event.target.closest(PRESSED_BY_ENTER)) this.#move();
     else return;
     event.preventDefault();
   }

@@ -1,7 +1,7 @@
 // The table from above. A push is an arrow that is pulled from the ball with mouse or finger, or set by two sliders or
 // by keys: left and right turn it, up and down make it longer and shorter, Enter pushes, the space bar waits.
 
-import { isShortcut, loadStyle, make, on, shapes } from "/pages/elements.js";
+import { isShortcut, keyOf, loadStyle, make, on, shapes } from "/pages/elements.js";
 
 const REACH = 0.35; // of the side of the table: the arrow of the strongest push
 const TURN = 15; // degrees of a key press
@@ -25,11 +25,11 @@ class Pull {
     this.marks = shapes(100, "", "pull-over");
     this.arrow = shapes(100, '<g><path class="pull-edge"/><path class="pull-line"/></g>', "pull-over pull-arrow");
     this.table = make("div", { class: "pull-table" }, this.picture, this.marks, this.arrow);
-    this.legend = make("ul", { class: "pull-legend small" });
+    this.legend = make("ul", { class: "pull-legend small", "aria-label": "On the table" });
     this.direction = this.#slider("direction", "Direction", { min: 0, max: 345, step: TURN, value: 45 }, (value) => `${value}°`);
     this.strength = this.#slider("strength", "Strength", { min: 0, max: 100, step: STRONGER, value: 50 }, (value) => `${value} %`);
-    this.push = make("button", { type: "button", class: "main", onclick: () => this.#act(this.#vector()) }, "Push ", make("kbd", {}, "Enter"));
-    this.wait = make("button", { type: "button", onclick: () => this.#act([0, 0]) }, "Wait ", make("kbd", {}, "Space"));
+    this.push = make("button", { type: "button", class: "main", onclick: () => this.#act(this.#vector()) }, "Push", keyOf("Enter"));
+    this.wait = make("button", { type: "button", onclick: () => this.#act([0, 0]) }, "Wait", keyOf("Space"));
     element.classList.add("stack");
     element.replaceChildren(
       this.left,

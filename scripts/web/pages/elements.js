@@ -12,6 +12,9 @@ export function make(name, attributes = {}, ...children) {
   return element;
 }
 
+// The key of a button, for those who see it; its name is said without.
+export const keyOf = (name) => make("kbd", { "aria-hidden": "true" }, name);
+
 // A square drawing of SVG shapes, which no screen reader tells.
 export function shapes(side, content, name = "") {
   const drawn = document.createElementNS("http://www.w3.org/2000/svg", "svg");

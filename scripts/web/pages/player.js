@@ -5,7 +5,7 @@
 // refused, into its drawing itself.
 
 import { draw } from "./drawing.js";
-import { isShortcut, make, on, plural, sentence } from "./elements.js";
+import { isShortcut, keyOf, make, on, plural, sentence } from "./elements.js";
 import { Help } from "./help.js";
 
 const STATES = {
@@ -251,7 +251,7 @@ function parts(player) {
   };
 }
 
-const key = (index) => make("kbd", { "aria-hidden": "true" }, String((index + 1) % 10));
+const key = (index) => keyOf(String((index + 1) % 10));
 
 const readable = (number) =>
   (Number(number.toPrecision(4)) + 0).toLocaleString("en", { maximumFractionDigits: 3 }).replace("-", "−");

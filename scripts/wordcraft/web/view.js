@@ -1,7 +1,7 @@
 // Words as cards on a table. Two are mixed by dragging one onto the other, or by choosing one after the other with
 // mouse, touch or keys: numbers for the first ten cards, arrows between cards, Enter or Space for the focused one.
 
-import { isShortcut, loadStyle, make, on, sentence } from "/pages/elements.js";
+import { isShortcut, keyOf, loadStyle, make, on, sentence } from "/pages/elements.js";
 
 const APART = 6; // pixels of movement that make a press a drag
 
@@ -89,8 +89,7 @@ class Table {
   #showBench({ drawing: { selection, last, made }, over, told: said }, refused = "") {
     const place = (word) => make("span", { class: word ? "words-place words-full" : "words-place" }, word ?? "choose one");
     const [first] = selection;
-    const sign = (text) => make("span", { class: "quiet", "aria-hidden": "true" }, text);
-    const pair = make("p", { class: "row" }, place(first), sign("+"), place());
+    const pair = make("p", { class: "row" }, place(first), make("span", { class: "quiet" }, "+"), place());
     const text = refused || (over && said) || last;
     const [, parts, product, more] = text.match(/^(.+? makes )([^.;]+)(.*)$/) ?? [null, text];
     const told = text
@@ -101,7 +100,7 @@ class Table {
   }
 
   #card(word, index) {
-    const key = index !== null && index < 10 ? make("kbd", { "aria-hidden": "true" }, String((index + 1) % 10)) : null;
+    const key = index !== null && index < 10 ? keyOf(String((index + 1) % 10)) : null;
     const card = make("button", { type: "button", class: "words-card", "data-word": word }, key, make("span", {}, word));
     card.addEventListener("pointerdown", (event) => this.#press(event, card));
     card.addEventListener("click", () => this.#drag?.moved || this.#choose(word));

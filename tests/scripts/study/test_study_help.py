@@ -17,6 +17,7 @@ from gumption.scripts.study.export import files
 from gumption.scripts.study.files import read
 from gumption.scripts.study.gathered import gathered
 from gumption.scripts.study.links import Secret
+from gumption.scripts.study.replay import replay
 from gumption.scripts.study.report import make, markdown
 from gumption.scripts.study.tasks import check_worlds
 from tests.scripts.study.served import StudyServer, in_process, leave, now, to_kind, write_study
