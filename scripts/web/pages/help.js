@@ -43,7 +43,7 @@ export class Help {
 
   #ask() {
     this.#session.help();
-    if (this.#session.asking) this.#tell("The graph is asked. Where it is still being loaded this takes a while; you can play on.");
+    if (this.#session.asking) this.#tell("The graph is asked. It may still be loading, which takes a while; you can play on.");
   }
 
   #tell(text) {
@@ -78,7 +78,7 @@ export function said(choices, act = null) {
       "tr",
       {},
       make("th", { scope: "row" }, name(choice)),
-      make("td", { class: "small" }, ...choice.facts.map(fact)),
+      make("td", { class: "small" }, ...choice.facts.map((one) => fact(one, choice.facts.length > 1))),
       make("td", { class: "number" }, choice.facts.every(unknown) ? "-" : choice.score.toFixed(2)),
     );
   const names = ["Choice", "Facts", "Score"].map((one) => make("th", { scope: "col" }, one));
@@ -88,9 +88,8 @@ export function said(choices, act = null) {
 
 const unknown = ({ told }) => told === "unknown";
 
-// A fact, and how likely it is. Only fitted scores have figures of their own.
-function fact({ fact: words, score, told }) {
+// A fact, and how likely it is; with its own score where that is one of several.
+function fact({ fact: words, score, told }, scored) {
   if (told === "unknown") return make("p", { class: "quiet" }, `${words}: unknown`);
-  const figure = told === "stated" ? "" : ` (${score.toFixed(2)})`;
-  return make("p", {}, `${words}: `, make("strong", {}, told), figure);
+  return make("p", {}, `${words}: `, make("strong", {}, told), scored ? ` (${score.toFixed(2)})` : "");
 }
