@@ -2,7 +2,7 @@
 
 import ipaddress
 import socket
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -39,31 +39,32 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-class Hosts:
-    """The names and addresses by which a server is asked for.
+def names_of(host: str, more: Iterable[str] = ()) -> Callable[[str], bool]:
+    """Whether a Host header names a server; requests for another name are refused.
 
-    A page of another site can give its own host's name the address of this machine; a browser then takes the server for
-    that site, and lets the page read what it answers. So requests for a name that is not the server's are refused.
+    A page of another site can give its own host's name the address of this machine. A browser then takes the server for
+    that site, and lets the page read what it answers.
+
+    :param host: the address that is listened at.
+    :param more: further names of this machine.
     """
+    local = is_loopback(host)
+    own = () if local else (socket.gethostname(), socket.getfqdn())
+    known = {name.lower() for name in ("localhost", host, *own, *more) if name}
 
-    def __init__(self, host: str, names: Iterable[str] = ()) -> None:
-        """:param host: the address that is listened at; `names` are further names of this machine."""
-        self._local = is_loopback(host)
-        own = () if self._local else (socket.gethostname(), socket.getfqdn())
-        self._names = {name.lower() for name in ("localhost", host, *own, *names) if name}
-
-    def know(self, header: str) -> bool:
-        """Whether a Host header names the server, with any port."""
+    def know(header: str) -> bool:
         try:
             name = (urlsplit(f"//{header}").hostname or "").rstrip(".")
         except ValueError:
             return False
-        if name in self._names:
+        if name in known:
             return True
         try:  # an address is no name that another site could give itself
-            return ipaddress.ip_address(name).is_loopback or not self._local
+            return ipaddress.ip_address(name).is_loopback or not local
         except ValueError:
             return False
+
+    return know
 
 
 def check_reach(host: str, open_to_others: bool, also: str = "") -> None:

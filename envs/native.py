@@ -363,7 +363,7 @@ class NativeEnv(gym.Env[Any, Any]):
         else:
             self.batch.renew(self._column, self.np_random)
         self._over = False
-        return self.observation(), self.batch.describe(0)
+        return self._observe(), self.batch.describe(0)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """:raises ResetNeeded: when the episode has ended or none was begun."""
@@ -373,7 +373,7 @@ class NativeEnv(gym.Env[Any, Any]):
         self.batch.make_step(self._action)
         reward, terminated, truncated = (part.item() for part in self.batch.results())
         self._over = terminated or truncated
-        return self.observation(), reward, terminated, truncated, self.batch.describe(0)
+        return self._observe(), reward, terminated, truncated, self.batch.describe(0)
 
     def render(self) -> Any:
         return None if self.render_mode is None else self.batch.draw_frame(0, self.render_mode)
@@ -390,8 +390,7 @@ class NativeEnv(gym.Env[Any, Any]):
         """As of a batch, with B = 1."""
         return self.batch.action_facts(chosen)
 
-    def observation(self) -> Any:
-        """What an agent sees now."""
+    def _observe(self) -> Any:
         return _row(self.batch.observe(), 0)
 
 

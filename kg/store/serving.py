@@ -14,7 +14,7 @@ import pyoxigraph as ox
 
 from gumption.data import InputError
 from gumption.data.errors import extra
-from gumption.data.listening import Hosts, is_loopback
+from gumption.data.listening import is_loopback, names_of
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import PREFIXES
 
@@ -97,11 +97,11 @@ def sparql_app(graph: KnowledgeGraph, limits: Limits, host: str = "127.0.0.1") -
         return HTMLResponse(_PAGE.read_text(encoding="utf-8"), headers={"Content-Security-Policy": _PAGE_ONLY})
 
     async def guarded(request: Request, answer: RequestResponseEndpoint) -> Response:
-        if not hosts.know(request.headers.get("host", "")):
+        if not is_here(request.headers.get("host", "")):
             return PlainTextResponse("this server is not known by that name\n", 421, _SAFE)
         return await answer(request)
 
-    hosts = Hosts(host)
+    is_here = names_of(host)
     # What others may ask, they may ask by any name.
     middleware = [Middleware(BaseHTTPMiddleware, dispatch=guarded)] if is_loopback(host) else []
     routes = [Route("/", page), Route("/query", query, methods=["GET", "POST"])]

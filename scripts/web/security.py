@@ -21,7 +21,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from gumption.data import InputError
-from gumption.data.listening import Hosts
+from gumption.data.listening import names_of
 
 COOKIE = "gumption"  # who it is; 256 random bits
 DOOR = "gumption_door"  # that the token was known
@@ -156,7 +156,7 @@ class Guard:
         :param error: (status, title, reason, html) -> Response.
         """
         self._app, self._token, self._error = app, token, error
-        self._hosts = Hosts(host, names)
+        self._is_here = names_of(host, names)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -171,7 +171,7 @@ class Guard:
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         html = "text/html" in headers.get("accept", "")
-        if not self._hosts.know(headers.get("host", "")):
+        if not self._is_here(headers.get("host", "")):
             return self._error(421, "Another host", "this server is not known by that name; name it with --name", html)
         writes = scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD", "OPTIONS")
         if writes and not same_origin(headers):

@@ -106,15 +106,15 @@ def drawn(face: Any, seen: Collection[str], env: Any) -> dict[str, Any]:
     if face is not None:
         return {"kind": "text", "text": face.observe(env)}
     if env.render_mode not in seen:
-        return {"kind": "text", "text": observation_text(env.observation())}
+        return {"kind": "text", "text": observed_text(env.batch.observe())}
     rendered = env.render()
     return {"kind": "text", "text": rendered} if isinstance(rendered, str) else {"kind": "pixels", **as_png(rendered)}
 
 
-def observation_text(observation: Any) -> str:
-    """An observation in words: each part of it on a line."""
-    parts = observation if isinstance(observation, Mapping) else {"observation": observation}
-    return "".join(f"{name}: {_numbers(value)}\n" for name, value in parts.items() if name != "action_mask")
+def observed_text(observations: Any) -> str:
+    """The first of a batch of observations in words: each part of it on a line."""
+    parts = observations if isinstance(observations, Mapping) else {"observation": observations}
+    return "".join(f"{name}: {_numbers(value[0])}\n" for name, value in parts.items() if name != "action_mask")
 
 
 def _numbers(value: Any) -> str:
