@@ -407,7 +407,8 @@ class Episodes:
         try:
             adviser = await asyncio.shield(self._adviser(episode))
         except Exception:  # the server's log tells it
-            raise InputError("there is no help now: its knowledge cannot be read; tell the experimenter") from None
+            reason = "there is no help here: its knowledge cannot be read, or knows nothing of such choices"
+            raise InputError(reason) from None
         async with episode.lock:
             if episode.has_helped(number, after):
                 return

@@ -282,7 +282,7 @@ def test_knowledge_that_cannot_be_read_is_told_and_read_later(tmp_path: Path, ca
 
     async def play() -> None:
         all, episode = await offered(store, file)
-        with pytest.raises(InputError, match="there is no help now: its knowledge cannot be read"):
+        with pytest.raises(InputError, match="there is no help here: its knowledge cannot be read"):
             await all.help(episode, 1, 0, 0.0)
         assert "wordcraft: there is no help:" in caplog.text
         assert "mine.nq" in caplog.text
