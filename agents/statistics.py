@@ -250,7 +250,9 @@ def krippendorff_alpha(
     value, low, high = float(alpha(np.ones((1, units)))[0]), np.nan, np.nan
     if units > 1 and np.isfinite(value):
         drawn = np.random.default_rng(seed).multinomial(units, np.full(units, 1 / units), size=resamples)
-        low, high = np.nanquantile(alpha(drawn), [(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
+        low, high = np.nanquantile(
+            alpha(drawn.astype(np.float64)), [(1 - confidence) / 2, (1 + confidence) / 2]
+        ).tolist()
     return Reliability(Estimate(value, low, high), float(1.0 - apart.sum() / many.sum()), units, int(many.sum()))
 
 

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from gumption.agents import evaluation
 from gumption.agents.probsol.players import Player, Scripted, Solved
 from gumption.data import InputError
 from gumption.envs.probsol.engine import NONE
@@ -53,7 +54,7 @@ class OneByOne:
         return np.array([self._left.pop(0)])
 
 
-def run_player(run: Path) -> OnEachBatch:
+def run_player(run: Path) -> evaluation.Player:
     """A trained run as a player.
 
     :raises InputError: no run, or none whose network fits the tables of the tasks.

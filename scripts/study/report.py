@@ -108,7 +108,7 @@ def make(study: Study, everyone: Sequence[Participant], policies: Sequence[str] 
         if any(block.help is not None for block in study.blocks if block.name == cell.block):
             help.append(helped.figures(cell.name, own))
         players = {PEOPLE: [_of_person(*one) for one in own]}
-        for policy in _policies(study, cell, policies) if can_play(own[0][1].task) else policies:
+        for policy in _policies(own[0][1].task, policies):
             players[OFFERED.get(policy, policy)] = [_of_agent(policy, person, stage, known) for person, stage, _ in own]
         fronts = _fronts(players)
         rows += [
@@ -159,10 +159,6 @@ def _ended(study: Study, everyone: Sequence[Participant]) -> Iterator[tuple[Cell
                 yield Cell(block_of(stage), tuple(stage.played.levels.items())), one, stage, episode
 
 
-def _world(study: Study, cell: Cell) -> str:
-    return next(block.world for block in study.all_blocks if block.name == cell.block)
-
-
 def _cells(tasks: Sequence[Any]) -> list[Cell]:
     return list(dict.fromkeys(sorted((cell for cell, *_ in tasks), key=lambda cell: (cell.block, cell.levels))))
 
@@ -171,9 +167,12 @@ def _about(cell: Cell) -> dict[str, Any]:
     return {"cell": cell.name, "block": cell.block, "levels": dict(cell.levels)}
 
 
-def _policies(study: Study, cell: Cell, policies: Sequence[str]) -> list[str]:
-    offers = worlds.find(_world(study, cell)).offers
-    return ["random", *(name for name in OFFERED if name in offers), *policies]
+def _policies(task: Task | None, policies: Sequence[str]) -> list[str]:
+    """The agents at tasks like this one: none where they cannot act as people do, but those that were asked for."""
+    assert task is not None
+    offers = worlds.find(task.world).offers
+    own = ["random", *(name for name in OFFERED if name in offers)]
+    return [*(own if can_play(task) else ()), *policies]
 
 
 def _of_person(person: Participant, stage: Stage, episode: Any) -> Result:
