@@ -135,7 +135,7 @@ def test_a_move_in_the_maze_is_put_together(visitor: Visitor) -> None:
     assert page.locator(".halma-sum").inner_text() == "left 1"
     page.get_by_role("button", name="Move").click()
     steps(page, 1)
-    assert page.locator("#told").inner_text() == "moved"
+    assert page.locator("#told").inner_text() == "Moved"
     page.keyboard.press("ArrowRight")
     for key in ("3", "3", "3", "3", "Enter"):
         page.keyboard.press(key)
@@ -326,7 +326,7 @@ def test_runs_are_listed(browser: "Browser", tmp_path: Path) -> None:
     with served(tmp_path / "home", "--runs", str(tmp_path / "runs")) as home:
         visitor = Visitor(browser, home.address)
         row = visitor.open("/").get_by_role("row").nth(1)
-        assert row.inner_text().split("\t")[:3] == ["<b>first</b>", "halma", "going"]
+        assert row.inner_text().split("\t")[:3] == ["<b>first</b>", "HALMA", "going"]
         visitor.leave()
 
 
