@@ -223,8 +223,10 @@ def krippendorff_alpha(
     * D_o = 1/n * sum_u sum_c n_uc (m_u - n_uc) / (m_u - 1), the observed disagreement
     * D_e = sum_c n_c (n - n_c) / (n (n - 1)), that of values paired by chance
 
-    The interval draws things with replacement (Zapf et al., "Measuring inter-rater reliability for nominal data", BMC
-    Medical Research Methodology 16, 2016); one thing has none.
+    The interval draws whole things with replacement (Zapf et al., "Measuring inter-rater reliability for nominal data",
+    BMC Medical Research Methodology 16, 2016), with D_e as it is (Hayes and Krippendorff, "Answering the Call for a
+    Standard Reliability Measure for Coding Data", 2007): a thing that is drawn twice would bring its values together by
+    chance. One thing has no interval.
 
     :param things: of each thing its values, which can be hashed, in any order.
     """
@@ -238,22 +240,19 @@ def krippendorff_alpha(
         np.add.at(counts[u], [known[value] for value in values], 1.0)
     many = counts.sum(axis=1)
     apart = (counts * (many[:, None] - counts)).sum(axis=1) / (many - 1)
-
-    def alpha(times: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(R,), with each thing taken so many times, (R, U)."""
-        n, of_each = times @ many, times @ counts
-        expected = (of_each * (n[:, None] - of_each)).sum(axis=1) / (n - 1)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(expected > 0, 1.0 - (times @ apart) / expected, np.nan)
-
-    units = len(several)
-    value, low, high = float(alpha(np.ones((1, units)))[0]), np.nan, np.nan
-    if units > 1 and np.isfinite(value):
-        drawn = np.random.default_rng(seed).multinomial(units, np.full(units, 1 / units), size=resamples)
-        low, high = np.nanquantile(
-            alpha(drawn.astype(np.float64)), [(1 - confidence) / 2, (1 + confidence) / 2]
-        ).tolist()
-    return Reliability(Estimate(value, low, high), float(1.0 - apart.sum() / many.sum()), units, int(many.sum()))
+    n, of_each = many.sum(), counts.sum(axis=0)
+    expected = float((of_each * (n - of_each)).sum() / (n * (n - 1)))
+    share = float(1.0 - apart.sum() / n)
+    alpha = Estimate(np.nan, np.nan, np.nan)
+    if expected > 0:
+        value = 1.0 - (1.0 - share) / expected
+        alpha = Estimate(value, np.nan, np.nan)
+        if len(many) > 1:
+            times = np.random.default_rng(seed).multinomial(len(many), np.full(len(many), 1 / len(many)), resamples)
+            drawn = 1.0 - (times @ apart) / (times @ many) / expected
+            edges = [(1 - confidence) / 2, (1 + confidence) / 2]
+            alpha = Estimate(value, *np.quantile(drawn, edges).tolist())
+    return Reliability(alpha, share, len(many), int(n))
 
 
 # ---- Correlation of two quantities of runs

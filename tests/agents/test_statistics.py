@@ -201,6 +201,12 @@ def test_alpha_of_all_who_agree_and_of_chance() -> None:
     assert chance.share == pytest.approx(1 / 3, abs=0.03)
 
 
+def test_the_interval_of_alpha_lies_around_it_where_no_two_values_are_alike() -> None:
+    found = krippendorff_alpha([[f"{u}, {k % 2}" for k in range(4)] for u in range(12)] + [["x", "y"]] * 3)
+    assert found is not None
+    assert found.alpha.low < found.alpha.value < found.alpha.high
+
+
 def test_alpha_of_little_and_of_nothing() -> None:
     same = krippendorff_alpha([["a", "a"], ["a", "a"]])
     assert same is not None
