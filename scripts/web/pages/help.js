@@ -82,8 +82,7 @@ export function said(choices, act = null) {
       make("td", { class: "number" }, choice.facts.every(unknown) ? "-" : choice.score.toFixed(2)),
     );
   const names = ["Choice", "Facts", "Score"].map((one) => make("th", { scope: "col" }, one));
-  const table = make("table", {}, make("thead", {}, make("tr", {}, ...names)), make("tbody", {}, ...choices.map(row)));
-  return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What the graph says" }, table);
+  return make("table", {}, make("thead", {}, make("tr", {}, ...names)), make("tbody", {}, ...choices.map(row)));
 }
 
 const unknown = ({ told }) => told === "unknown";
