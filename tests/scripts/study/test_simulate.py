@@ -7,6 +7,7 @@ import io
 import json
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -147,12 +148,16 @@ def test_players_play_the_tasks_of_participants() -> None:
         player_of("x", "segar")
 
 
-def test_agents_act_as_a_page_does_or_not_at_all(tmp_path: Path) -> None:
+def test_agents_act_as_a_page_does_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for world, settings in (("halma", {"trials": 1, "mean_branches": 1}), ("segar", {"steps": 3})):
         task = Task(world, settings, 0)
         assert can_play(task)
         assert played("random", task, 0) == played("random", task, 0) != played("random", task, 1)
     assert not can_play(Task("gradual", {"tasks": "micro1"}, 0))
+    monkeypatch.setattr("gumption.scripts.study.players.begin", lambda task: (SimpleNamespace(), None))
+    with pytest.raises(InputError, match="agents play environments with a batch of one; this world's have none"):
+        played("random", Task("segar", {}, 0), 0)
+    monkeypatch.undo()
     block = {"name": "bytes", "title": "Task", "world": "gradual", "settings": {"tasks": "micro1"}, "tasks": 1}
     file = str(write_study(tmp_path, blocks=[block], practice=[], conditions=[]))
     with pytest.raises(InputError, match="bytes: agents do not act in the world 'gradual' as people do"):

@@ -124,6 +124,12 @@ def test_episodes_of_another_version_are_not_played_again(exported: Path, tmp_pa
     assert told(folder) == "5 lines; 4 episodes were played again, 1 of another version of gumption are not"
 
 
+def test_without_the_extra_the_hashes_alone_are_compared(exported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gumption.scripts.verify.find_spec", lambda name: None)
+    assert states(exported)[EPISODES] == "whole"
+    assert told(exported) == "5 lines; its episodes are not played again: that needs pip install 'gumption[web]'"
+
+
 def test_an_episode_in_real_time_plays_again_and_a_moved_disc_is_found(tmp_path: Path) -> None:
     with in_process(find("probsol-goals"), tmp_path / "data") as server:
         _, cookie, _ = server.join(name="Ann")
