@@ -21,7 +21,7 @@ from gumption.data import InputError
 from gumption.data.writing import whole_file
 from gumption.kg.views.pictures import COLOURS
 
-from .statistics import FEWEST, Estimate, best_fit, correlation, curve_band, inliers
+from .statistics import FEWEST, Estimate, best_fit, correlation, curve_band, inliers, pareto_front
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -367,6 +367,72 @@ def _draw_line(axis: Axes, x: ArrayLike, y: ArrayLike, colour: str) -> None:
     fit = best_fit(a, b)
     axis.plot(fit.x, fit.mean, color=colour, linewidth=1.3, zorder=2)
     axis.fill_between(fit.x, fit.low, fit.high, color=colour, alpha=0.15, linewidth=0, zorder=1)
+
+
+@dataclass(frozen=True)
+class Front:
+    """One set of axes: shares that were reached against what they cost, and the Pareto front of the means.
+
+    :ivar means: label -> (cost, share); `each` are the points behind some of them, drawn small.
+    :ivar references: shares drawn across the axes; `x`, `y` are labels of the axes.
+    """
+
+    title: str
+    means: Mapping[str, tuple[float, float]]
+    each: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
+    references: Mapping[str, float] = field(default_factory=dict)
+    x: str = "cost"
+    y: str = "share"
+
+
+def plot_fronts(panels: Sequence[Front], stem: Path, title: str = "", columns: int = 3) -> tuple[Path, Path]:
+    """Write STEM.png and STEM.svg: a mark for each mean, and the front as steps, below which all are beaten.
+
+    :raises InputError: nothing to draw.
+    """
+    if not any(panel.means for panel in panels):
+        raise InputError("no points to plot: nobody has ended a task")
+    labels = dict.fromkeys(label for panel in panels for label in panel.means)
+    looks = {label: (COLOURS[i % len(COLOURS)], _MARKS[i % len(_MARKS)]) for i, label in enumerate(labels)}
+    across = min(columns, len(panels))
+    down = -(-len(panels) // across)
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots(down, across, squeeze=False).ravel()
+        for axis, panel in zip(axes, panels, strict=False):
+            _draw_front(axis, panel, looks)
+        for axis in axes[len(panels) :]:
+            axis.set_visible(False)
+
+    return save_figure(draw, (3.9 * across + 0.6, 3.3 * down + 0.5), stem, title)
+
+
+def _draw_front(axis: Axes, panel: Front, looks: Mapping[str, tuple[str, str]]) -> None:
+    from matplotlib.ticker import PercentFormatter
+
+    means = np.array([*panel.means.values()], dtype=np.float64)
+    front = means[pareto_front(means * (-1.0, 1.0))]
+    front = front[np.argsort(front[:, 0])]
+    every = [*panel.means.values(), *(point for points in panel.each.values() for point in points)]
+    right = 1.08 * max(cost for cost, _ in every) or 1.0
+    beyond = [[right, front[-1, 1]]]  # whoever spends more can do the same
+    edge = {"color": _REFERENCE_COLOUR, "linewidth": 1.2, "zorder": 2, "label": "Pareto front"}
+    axis.step(*np.concatenate([front, beyond]).T, where="post", **edge)
+    for label, points in panel.each.items():
+        axis.scatter(*np.array(points).T, s=9, color=looks[label][0], alpha=0.45, linewidths=0, zorder=3)
+    for label, point in panel.means.items():
+        colour, mark = looks[label]
+        axis.scatter(*point, s=44, marker=mark, color=colour, label=label, zorder=4)
+    for label, value in panel.references.items():
+        axis.axhline(value, color=_REFERENCE_COLOUR, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1, label=label)
+    axis.set_xlim(0, right)
+    axis.set_ylim(-0.04, 1.04)
+    axis.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axis.set_title(panel.title, fontsize=9)
+    axis.set_xlabel(panel.x, fontsize=8)
+    axis.set_ylabel(panel.y, fontsize=8)
+    axis.grid(color="#ececec", linewidth=0.6)
+    axis.legend(fontsize=7, frameon=False, loc="best")
 
 
 def plot_steps(agents: Mapping[str, Mapping[str, float]], knower: Mapping[str, int], stem: Path) -> tuple[Path, Path]:

@@ -16,7 +16,7 @@ lowest to the highest score, with five it is a little narrower. One run has no i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -170,6 +170,89 @@ def wilson_interval(hits: ArrayLike, cases: ArrayLike, normal: float = 1.959964)
     middle, half = share + spread / 2, normal * np.sqrt((share * (1 - share) + spread / 4) / n)
     low, high = ((end / (1 + spread)).clip(0.0, 1.0) for end in (middle - half, middle + half))
     return low, np.where(np.asarray(cases) > 0, high, 1.0)
+
+
+@checked
+def pareto_front(vectors: ArrayLike) -> np.ndarray:
+    """(n,) bool: the vectors that no other one dominates: none is at least as large in every objective and larger in
+    one. Equal vectors are on the front together.
+
+    :param vectors: (n, d) objectives, better the larger.
+    :raises InputError: no such array, or a number that is not finite.
+    """
+    found = np.asarray(vectors, dtype=np.float64)
+    if found.ndim != 2 or not found.size or not np.isfinite(found).all():
+        raise InputError(f"vectors {found.shape} are an array (policies, objectives) of finite numbers")
+    at_least = (found[:, None] >= found[None]).all(axis=2)
+    larger = (found[:, None] > found[None]).any(axis=2)
+    return np.logical_not((at_least & larger).any(axis=0))
+
+
+# ---- Agreement of several people on the same things
+
+
+class Reliability(NamedTuple):
+    """How alike several people judge, or do, the same things.
+
+    :ivar alpha: Krippendorff's alpha with its bootstrap interval over things: 1 where all agree, 0 as by chance, below
+        0 where they agree less often than that; NaN where all values are the same, which leaves nothing to agree on.
+    :ivar share: of the pairs of values of one thing, those that are equal; the mean over values.
+    :ivar things, values: how many things have two values or more, and how many values these have.
+    """
+
+    alpha: Estimate
+    share: float
+    things: int
+    values: int
+
+    def figures(self) -> dict[str, Any]:
+        """For JSON, which has no NaN."""
+        alpha = [None if np.isnan(end) else round(end, 5) for end in self.alpha]
+        return {"alpha": alpha, "share": round(self.share, 5), "things": self.things, "values": self.values}
+
+
+@checked
+def krippendorff_alpha(
+    things: Iterable[Sequence[Any]], *, confidence: InnerShare = 0.95, resamples: Count = 2000, seed: Seed = 0
+) -> Reliability | None:
+    """Krippendorff's alpha of nominal values, of any number of people and with values missing; None where no thing has
+    two values (Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011).
+
+    alpha = 1 - D_o / D_e. Of n values, n_c of which are c, of things u with m_u >= 2 values, n_uc of which are c:
+
+    * D_o = 1/n * sum_u sum_c n_uc (m_u - n_uc) / (m_u - 1), the observed disagreement
+    * D_e = sum_c n_c (n - n_c) / (n (n - 1)), that of values paired by chance
+
+    The interval draws whole things with replacement (Zapf et al., "Measuring inter-rater reliability for nominal data",
+    BMC Medical Research Methodology 16, 2016), with D_e as it is (Hayes and Krippendorff, "Answering the Call for a
+    Standard Reliability Measure for Coding Data", 2007): a thing that is drawn twice would bring its values together by
+    chance. One thing has no interval.
+
+    :param things: of each thing its values, which can be hashed, in any order.
+    """
+    several = [list(values) for values in things]
+    several = [values for values in several if len(values) > 1]
+    if not several:
+        return None
+    known = {value: c for c, value in enumerate(dict.fromkeys(value for values in several for value in values))}
+    counts = np.zeros((len(several), len(known)))
+    for u, values in enumerate(several):
+        np.add.at(counts[u], [known[value] for value in values], 1.0)
+    many = counts.sum(axis=1)
+    apart = (counts * (many[:, None] - counts)).sum(axis=1) / (many - 1)
+    n, of_each = many.sum(), counts.sum(axis=0)
+    expected = float((of_each * (n - of_each)).sum() / (n * (n - 1)))
+    share = float(1.0 - apart.sum() / n)
+    alpha = Estimate(np.nan, np.nan, np.nan)
+    if expected > 0:
+        value = 1.0 - (1.0 - share) / expected
+        alpha = Estimate(value, np.nan, np.nan)
+        if len(many) > 1:
+            times = np.random.default_rng(seed).multinomial(len(many), np.full(len(many), 1 / len(many)), resamples)
+            drawn = 1.0 - (times @ apart) / (times @ many) / expected
+            edges = [(1 - confidence) / 2, (1 + confidence) / 2]
+            alpha = Estimate(value, *np.quantile(drawn, edges).tolist())
+    return Reliability(alpha, share, len(many), int(n))
 
 
 # ---- Correlation of two quantities of runs

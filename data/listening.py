@@ -2,7 +2,9 @@
 
 import ipaddress
 import socket
+from collections.abc import Callable, Iterable
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from annotated_types import Ge, Le
 
@@ -35,6 +37,34 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def names_of(host: str, more: Iterable[str] = ()) -> Callable[[str], bool]:
+    """Whether a Host header names a server; requests for another name are refused.
+
+    A page of another site can give its own host's name the address of this machine. A browser then takes the server for
+    that site, and lets the page read what it answers.
+
+    :param host: the address that is listened at.
+    :param more: further names of this machine.
+    """
+    local = is_loopback(host)
+    own = () if local else (socket.gethostname(), socket.getfqdn())
+    known = {name.lower() for name in ("localhost", host, *own, *more) if name}
+
+    def know(header: str) -> bool:
+        try:
+            name = (urlsplit(f"//{header}").hostname or "").rstrip(".")
+        except ValueError:
+            return False
+        if name in known:
+            return True
+        try:  # an address is no name that another site could give itself
+            return ipaddress.ip_address(name).is_loopback or not local
+        except ValueError:
+            return False
+
+    return know
 
 
 def check_reach(host: str, open_to_others: bool, also: str = "") -> None:

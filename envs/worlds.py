@@ -46,6 +46,8 @@ OFFERS = {
     "study": "begin(...) -> (env, text face), a task of a study; `goal(env)` of the face, if any, tells the goal alone",
     "study_report": "report(tasks) -> (figures, lines of Markdown): what a study's report says beside success and time",
     "oracle": "oracle(batch, first) -> actions: a player that is told the solution of each task",
+    "scripted": "scripted(batch, first) -> actions: a player that people wrote",
+    "run_player": "run_player(run) -> a player as `oracle`, of a trained run whose policy is none of `load_policy`",
     "play": "the command `gumption play WORLD`, where it is more than an episode",
     "serve": "the command `gumption serve WORLD`, for agents that are programs of their own",
     "web": "a gumption.scripts.web.views.View: how the web home shows the world, and reads actions",
@@ -90,6 +92,8 @@ class World:
     :ivar nodes: endings of the names of its graphs that hold nodes of n-ary facts, and no facts of two parties.
     :ivar fitted: whether a link predictor is fitted to its facts by default, since the test has to be inferred from
         them; else they are looked up.
+    :ivar seen: the modes of rendering, of "ansi" and "rgb_array", that show nothing which a player may not see. Where
+        it is none, the web home shows the text face or the observation in its place.
     """
 
     name: str
@@ -100,6 +104,7 @@ class World:
     offers: Mapping[str, str] = field(default_factory=dict)
     nodes: tuple[str, ...] = ()
     fitted: bool = False
+    seen: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """:raises InputError: an entry without environments, or one that offers what nobody asks for."""
@@ -233,6 +238,7 @@ WORLDS: dict[str, World] = {
             },
             nodes=("/recipes", "/evidence"),
             fitted=True,
+            seen=("ansi", "rgb_array"),
         ),
         World(
             name="halma",
@@ -372,6 +378,9 @@ WORLDS: dict[str, World] = {
                 "splits": "gumption.scripts.probsol.commands:splits",
                 "study": "gumption.scripts.probsol.study:begin",
                 "study_report": "gumption.scripts.probsol.study:report",
+                "oracle": "gumption.scripts.probsol.players:oracle",
+                "scripted": "gumption.scripts.probsol.players:scripted",
+                "run_player": "gumption.scripts.probsol.players:run_player",
                 "tools": "gumption.scripts.probsol.commands:app",
                 "begin": "gumption.envs.probsol.env:begin",
                 "watch": "gumption.agents.probsol.watch:watch",

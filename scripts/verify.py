@@ -1,10 +1,15 @@
-"""`gumption verify PATH`: check files against their hashes; print the versions of a run and whether it can go on."""
+"""`gumption verify PATH`: check files against their hashes; print the versions of a run and whether it can go on.
+
+Episodes of people, in an export of a study, are played again besides: a changed action finds another state.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -38,10 +43,10 @@ class Verdict(NamedTuple):
 
 @app.command(epilog="Example: gumption verify runs/guided")
 def verify(paths: Annotated[list[Path], typer.Argument(metavar="PATH...")], *, json_: bool = False) -> None:
-    """Check every file of a run, model, memory, store, split or graph against its hash.
+    """Check every file of a run, model, memory, store, split, graph or export of a study against its hash.
 
     Of a run it also tells which versions made it, what it depends on, and whether it can be evaluated and go on. The
-    exit code is 1 where something is changed or missing.
+    episodes of a study are played again, action by action. The exit code is 1 where something is changed or missing.
 
     :param paths: Files and folders.
     :param json_: Print JSON instead of tables.
@@ -81,11 +86,11 @@ def verdicts_of(path: Path) -> Iterator[Verdict]:
     path = present_folder(path)
     if not path.exists():
         raise InputError(f"{path}: there is no such file or folder")
-    by_run = _parts_of_run(path) if _is_run(path) else {}
+    known = _parts_of_run(path) if _is_run(path) else _parts_of_export(path) if path.is_dir() else {}
     for part in [path] if path.is_file() else _parts(path):
         name = path.name if part == path else part.relative_to(path).as_posix()
-        yield by_run.pop(name, None) or _verdict(part, name)
-    yield from by_run.values()
+        yield known.pop(name, None) or _verdict(part, name)
+    yield from known.values()
 
 
 def _parts(folder: Path) -> Iterator[Path]:
@@ -203,7 +208,60 @@ def _lines(path: Path) -> tuple[str, str]:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read ({error})") from None
     lines, seal = unsealed_lines(text, path)
-    return WHOLE if seal else UNSEALED, f"{len(lines):,} lines"
+    return WHOLE if seal else UNSEALED, f"{len(lines):,} lines{_played_again(lines, path)}"
+
+
+def _played_again(lines: Sequence[Any], path: Path) -> str:
+    """What is told of episodes of a study, which are played again; "" of other lines.
+
+    :raises InputError: an episode with another state or result than here.
+    """
+    from gumption.envs.records import SCHEMA
+
+    episodes = [
+        (line, f"{path}:{number}")
+        for number, line in enumerate(lines, start=1)
+        if isinstance(line, dict) and line.get("schema") == SCHEMA and "study" in line
+    ]
+    if not episodes:
+        return ""
+    if find_spec("sqlalchemy") is None:
+        return "; its episodes are not played again: that needs pip install 'gumption[web]'"
+    from gumption.scripts.study.replay import replay, same_version
+
+    here = [(line, where) for line, where in episodes if same_version(line)]
+    for line, where in here:
+        replay(line, where)
+    others = len(episodes) - len(here)
+    left = f", {others:,} of another version of gumption are not" if others else ""
+    return f"; {len(here):,} episodes were played again{left}"
+
+
+def _parts_of_export(folder: Path) -> dict[str, Verdict]:
+    """Name -> verdict of each file that the export of a study tells the hash of; nothing for another folder."""
+    from gumption.data.reading import read_json
+    from gumption.scripts.study.export import ABOUT, sha256, together
+
+    if not (folder / ABOUT).is_file():
+        return {}
+    try:
+        about = read_json(folder / ABOUT)
+    except InputError:
+        return {}  # its own verdict says what is wrong with it
+    if not isinstance(about, dict) or not isinstance(files := about.get("files"), dict) or "study_hash" not in about:
+        return {}
+    whole = together(files) == about.get("sha256")
+    found = {ABOUT: Verdict(ABOUT, WHOLE if whole else CHANGED, f"an export of the study {about.get('study')}")}
+    for name, hash_ in files.items():
+        if not (folder / name).is_file():
+            found[name] = Verdict(name, MISSING, f"a file that {ABOUT} tells of")
+        elif sha256((folder / name).read_bytes()) != hash_:
+            found[name] = Verdict(name, CHANGED, f"its sha256 is not that in {ABOUT}")
+        elif name.endswith(".jsonl"):
+            found[name] = _judged(name, partial(_lines, folder / name))
+        else:
+            found[name] = Verdict(name, WHOLE, f"sha256 {hash_[:12]}")
+    return found
 
 
 # ---- Runs

@@ -186,10 +186,24 @@ def draw_narrow(browser: "Browser", address: str) -> None:
     save(buffer.getvalue(), FIGURES / "web-narrow.png")
 
 
+def draw_help(browser: "Browser") -> None:
+    """What a graph says of the choices of a task, from a server that offers help."""
+    options = ("--kg", "wordcraft=commonsense-facts", "--kg-rules", "wordcraft=linked")
+    with tempfile.TemporaryDirectory() as folder, served(folder, *options) as home:
+        visitor = Visitor(browser, home.address, viewport=WIDE)
+        page = visitor.open("/play/wordcraft?distractors=4&seed=1")
+        page.locator("#ask").click()
+        page.locator("#help table").wait_for(timeout=120_000)
+        page.mouse.move(0, 0)
+        save(page.screenshot(full_page=True), FIGURES / "web-help.png")
+        visitor.leave()
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, served(folder) as home, chromium() as browser:
         draw_worlds(browser, home.address)
         draw_pages(browser, home.address)
+        draw_help(browser)
 
 
 if __name__ == "__main__":

@@ -20,12 +20,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gumption.agents.statistics import pareto_front
 from gumption.data import InputError
 from gumption.data.settings import Count, Positive, Seed, checked, checked_methods, shown
 from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.probsol.tasks import CONSTRAINTS, VERBS, Task
 
-from .measures import constraint_distances, constraint_satisfaction_rate, pareto_front, preference_order
+from .measures import constraint_distances, constraint_satisfaction_rate, preference_order
 from .players import steps
 
 # ---- Strategies and over-policies of episodes. An episode is its actions by name, as in a solution or a record:

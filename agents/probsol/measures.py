@@ -7,7 +7,7 @@ goal, c the constraint and c* its value in the episode.
 * constraint satisfaction rate, eq. 2:   Omega = 1 - d(c*, c), the mean of d where there are several constraints
 * chances for trials and the like:       d = |c* - c| / (max c - min c) where c* breaks c, else 0; at most 1 (eq. 12)
 * world understanding (A.2):             d = |c* - c| of accuracies, or 1 - cos(c*, c) of displacements
-* Pareto front, eq. 4 and 5:             the vectors that no other one reaches in all objectives and beats in one
+* Pareto front, eq. 4 and 5:             `pareto_front` of gumption.agents.statistics
 * PHYRE's AUCCESS:                       sum w_k s_k / sum w_k, w_k = ln(k + 1) - ln k, k = 1..10
 
 goals.py has equation 7 and strategies.
@@ -109,28 +109,15 @@ def efficiency(solution: ArrayLike, used: ArrayLike, solved: ArrayLike) -> float
     return float(np.where(won, best / made, 0.0).mean())
 
 
-def pareto_front(vectors: ArrayLike) -> np.ndarray:
-    """(n,) bool: the vectors on the Pareto front (eq. 4 of one task, eq. 5 of many). A vector is off the front where
-    another one is at least as large in every objective and larger in one.
-
-    :param vectors: (n, d) objectives of policies, better the larger: Upsilon and Omega of each task.
-    :raises InputError: no such array, or a number that is not finite.
-    """
-    found = _vectors(vectors)
-    at_least = (found[:, None] >= found[None]).all(axis=2)
-    larger = (found[:, None] > found[None]).any(axis=2)
-    return np.logical_not((at_least & larger).any(axis=0))
-
-
 def preference_order(vectors: ArrayLike, policy: int) -> list[list[int]]:
     """The preference order lambda of a policy: its objectives, sorted by its loss, smallest first.
 
     The loss in an objective is the largest value that any policy reaches, minus its own. Objectives of equal loss are
     in one group: the order is partial.
 
-    :param vectors: (n, d) as in `pareto_front`. :param policy: which of the n.
+    :param vectors: (n, d) objectives of policies, better the larger. :param policy: which of the n.
     :returns: numbers of objectives, 0 to d - 1, in groups.
-    :raises InputError: as `pareto_front`, or no such policy.
+    :raises InputError: no such array, a number that is not finite, or no such policy.
     """
     found = _vectors(vectors)
     if not 0 <= policy < len(found):

@@ -14,7 +14,7 @@ import pyoxigraph as ox
 
 from gumption.data import InputError
 from gumption.data.errors import extra
-from gumption.data.listening import is_loopback
+from gumption.data.listening import is_loopback, names_of
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import PREFIXES
 
@@ -25,7 +25,7 @@ from .sparql import form_and_columns, is_update, refuse_bomb, refuse_service
 with extra("serve", "a SPARQL server"):
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
-    from starlette.middleware.trustedhost import TrustedHostMiddleware
+    from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
     from starlette.requests import Request
     from starlette.responses import HTMLResponse, PlainTextResponse, Response
     from starlette.routing import Route
@@ -96,11 +96,16 @@ def sparql_app(graph: KnowledgeGraph, limits: Limits, host: str = "127.0.0.1") -
     async def page(_: Request) -> Response:
         return HTMLResponse(_PAGE.read_text(encoding="utf-8"), headers={"Content-Security-Policy": _PAGE_ONLY})
 
-    hosts = ["localhost", "127.0.0.1", "[::1]", host] if is_loopback(host) else ["*"]
-    return Starlette(
-        routes=[Route("/", page), Route("/query", query, methods=["GET", "POST"])],
-        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)],
-    )
+    async def guarded(request: Request, answer: RequestResponseEndpoint) -> Response:
+        if not is_here(request.headers.get("host", "")):
+            return PlainTextResponse("this server is not known by that name\n", 421, _SAFE)
+        return await answer(request)
+
+    is_here = names_of(host)
+    # What others may ask, they may ask by any name.
+    middleware = [Middleware(BaseHTTPMiddleware, dispatch=guarded)] if is_loopback(host) else []
+    routes = [Route("/", page), Route("/query", query, methods=["GET", "POST"])]
+    return Starlette(routes=routes, middleware=middleware)
 
 
 async def _question(request: Request) -> Question:

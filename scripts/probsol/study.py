@@ -81,12 +81,14 @@ def report(tasks: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], list[str
     if len({(one.goal, one.tightness) for one in every}) == len(
         {(one.goal, one.tightness, one.layout) for one in every}
     ):
-        return {}, ["No two participants' tasks have the same goal and constraint in different layouts yet."]
+        return {}, ["No two tasks of the same goal and constraint, in different layouts, were played yet."]
     found: dict[str, Any] = hypotheses(every)
     shown = [one for one in tasks if PLAN in one["before"] and _named(one)]
     kept = sum(strategy(_named(one)) == told(one) for one in shown)
     found["kept_to_plan"] = kept / len(shown) if shown else None
-    found["foretold"] = foretold(episodes)
+    # Whoever let the time of a task pass without an action has begun in no way that could be foretold.
+    begun = {name: [one for one in own if one.begins] for name, own in episodes.items()}
+    found["foretold"] = foretold({name: own for name, own in begun.items() if own})
     return found, _lines(found)
 
 

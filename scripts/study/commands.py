@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Links = Annotated[int, Ge(0), Le(10_000)]
 Players = Annotated[int, Ge(1), Le(10_000)]
+Speed = Annotated[float, Ge(1), Le(100)]
 
 app = App(
     no_args_is_help=True,
@@ -59,6 +60,7 @@ def _read(file: str) -> Study:
 def _summary(study: Study) -> dict[str, Any]:
     from .design import design
     from .path import stages
+    from .tasks import helpers
 
     path = stages(study, design(study, 0))
     conditions = [
@@ -74,6 +76,7 @@ def _summary(study: Study) -> dict[str, Any]:
         "blocks": "; ".join(blocks),
         "pages": len(path),
         "tasks": sum(stage.kind == "task" for stage in path),
+        **({"help": "; ".join(f"{block}: {line}" for block, line in helpers(study).items())} if study.helped else {}),
         "hash": study.hash,
     }
 
@@ -111,6 +114,8 @@ def preview(file: str, *, participant: Count = 1, tasks: Whole = 2) -> None:
             env, face = begin(stage.task)
             print(f"{stage.task.world} {json.dumps(dict(stage.task.settings))}, seed {stage.task.seed}")
             print(face.rules(env).strip() if stage.kind == "plan" else face.observe(env).rstrip())
+            if stage.kind == "task" and (help := stage.played.block.help if stage.played else None):
+                print(f"help from {help.kg}: {help.terms}")
         elif stage.text:
             print(stage.text.strip())
         for question in stage.questions:
@@ -147,6 +152,7 @@ def serve(
     from gumption.scripts.web.commands import server_of
 
     from .running import application
+    from .tasks import helpers
 
     study = _read(file)
     check_reach(host, open_to_others)
@@ -155,6 +161,8 @@ def serve(
     listening = listen(host, port, "--host")
     with listening, application(study, data, database=database, host=host, names=name or []) as (served, token, given):
         address = f"http://{shown_address(listening)}"
+        for block, line in helpers(study).items():
+            print(f"help in {block}: {line}")
         for link in given.more(links) if links else ():
             print(f"{address}/study/s/{link}")
         print(f"participants: {address}/study")
@@ -176,7 +184,7 @@ def export(
     :param database: Its database, where it has one.
     :param out: Folder, which is replaced where it holds an export.
     """
-    from .export import files, write
+    from .export import ABOUT, files, write
     from .files import read
     from .gathered import gathered
     from .links import Secret
@@ -184,7 +192,7 @@ def export(
     study = read(file)
     content = files(study, gathered(study, database or data), Secret.of(data))
     write(out, content)
-    about = json.loads(content["export.json"])
+    about = json.loads(content[ABOUT])
     if json_:
         print_json(about)
         return
@@ -206,19 +214,21 @@ def simulate(
     data: Path | None = None,
     seed: Seed = 0,
     at_once: Players = 50,
+    speed: Speed = 1.0,
     json_: Json = False,
 ) -> None:
     """Send simulated participants through a study, by the addresses and sockets that people use.
 
     :param file: The study.
     :param players: How many.
-    :param policy: How they play: random, oracle (told the solutions), or run:FOLDER of a trained run.
+    :param policy: How they play: random, oracle (told the solutions), scripted (people wrote it), or run:FOLDER.
     :param chaos: They lose connections, load pages again, open second tabs, send twice, and have clocks that jump.
     :param url: Address of a running server.  [default: one of its own]
     :param links: The file links.csv of that server, where the study is entered by personal links.
     :param data: Folder of the own server.  [default: one that is thrown away]
     :param seed: Of all that is random.
     :param at_once: Players at the same time.
+    :param speed: So many times as fast as a clock time passes in worlds in real time, on the own server.
     """
     from .running import application, in_thread
     from .simulate import simulate as send
@@ -226,17 +236,21 @@ def simulate(
     study = _read(file)
     if url is not None and data is not None:
         raise InputError("--data is of an own server, and --url names a running one; give one of them")
+    if url is not None and speed != 1.0:
+        raise InputError("--speed is of an own server, and --url names a running one; give one of them")
     with ExitStack() as stack:
         if url is None:
             folder = data or Path(stack.enter_context(TemporaryDirectory()))
-            served, _, given = stack.enter_context(application(study, folder))
+            served, _, given = stack.enter_context(application(study, folder, speed=speed))
             tokens = given.more(players) if study.sign_in == "link" else []
             url = stack.enter_context(in_thread(served))
         else:
             tokens = _tokens(links) if study.sign_in == "link" else []
         identities = _identities(study, players, tokens, seed)
         report = asyncio.run(
-            send(study, url, players, policy, chaos=chaos, seed=seed, at_once=at_once, identities=identities)
+            send(
+                study, url, players, policy, chaos=chaos, seed=seed, at_once=at_once, identities=identities, speed=speed
+            )
         )
         figures = report.figures()
     if json_:

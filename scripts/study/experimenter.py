@@ -15,7 +15,7 @@ from typing import Any
 
 import sqlalchemy as sql
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from gumption.data import InputError
@@ -23,6 +23,7 @@ from gumption.scripts.web import security
 from gumption.scripts.web import store as tables
 from gumption.scripts.web.episodes import Episode
 from gumption.scripts.web.messages import Message
+from gumption.scripts.web.server import page
 
 from .export import Participant, block_of, files, participants
 from .links import Links
@@ -70,14 +71,14 @@ class ExperimenterPart:
 
         return guarded
 
-    async def _page(self, _: Request) -> Response:
-        return FileResponse(PAGES / "experimenter.html", headers={"Cache-Control": "no-store"})
+    async def _page(self, request: Request) -> Response:
+        return page(PAGES / "experimenter.html", request)
 
     async def _everyone(self) -> list[Participant]:
         store = self._part.home.store
         rows = [
             await store.rows(sql.select(table))
-            for table in (tables.people, tables.episodes, tables.actions, tables.answers)
+            for table in (tables.people, tables.episodes, tables.actions, tables.answers, tables.helps)
         ]
         return await asyncio.to_thread(participants, self._part.study, *rows)
 
@@ -88,7 +89,7 @@ class ExperimenterPart:
         return JSONResponse(self._table[1], headers={"Cache-Control": "no-store"})
 
     def _summary(self, everyone: Sequence[Participant]) -> dict[str, Any]:
-        study, now = self._part.study, time.time()
+        study, now = self._part.study, tables.now()
         rows = []
         for one in everyone:
             state = one.state(study, now)
@@ -135,6 +136,7 @@ class ExperimenterPart:
                 "episode": episode.id,
                 "name": one.path[stage].name,
                 "actions": len(one.actions[episode.id]),
+                "helps": len(one.helps[episode.id]),
                 "seconds": None if episode.ended is None else episode.ended - episode.began,
                 "success": None if episode.ended is None else bool(episode.result.get("success")),
             }
@@ -155,8 +157,10 @@ class ExperimenterPart:
         if not found:
             return JSONResponse({"reason": "there is no such episode"}, 404)
         [row] = found
-        table = tables.actions
-        actions = await store.rows(sql.select(table).where(table.c.episode == id).order_by(table.c.number))
+        actions, helps = [
+            await store.rows(sql.select(table).where(table.c.episode == id).order_by(table.c.number))
+            for table in (tables.actions, tables.helps)
+        ]
         entry = self._part.home.episodes.entry(row.world, row.stage)
         try:
             shown = await asyncio.to_thread(view_after, row, actions, step, *entry)
@@ -169,6 +173,8 @@ class ExperimenterPart:
             "steps": len(actions),
             "action": None if made is None else made.action,
             "seconds": None if made is None else made.received - row.began,
+            "helped": [help.after for help in helps],
+            "help": next(({"price": one.price, **one.said} for one in helps if one.after == step), None),
         }
         return JSONResponse({"view": shown, **about})
 

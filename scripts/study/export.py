@@ -29,6 +29,8 @@ from .links import Secret
 from .path import AGREE, NEXT, WRONG, Kept, Stage, present, stages
 
 Row = dict[str, Any]
+#: The file that tells the hashes of the others.
+ABOUT = "export.json"
 #: Cells that begin so are formulas to a spreadsheet, in full width, too.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 STATES = {
@@ -56,7 +58,8 @@ class Column:
 class Participant:
     """A participant with all that was kept.
 
-    :ivar row: of the store's table of people; `episodes` by stage, `actions` by episode, `answers` by stage and name.
+    :ivar row: of the store's table of people; `episodes` by stage, `actions` and `helps` by episode, `answers` by stage
+        and name.
     :ivar kept: what the present stage follows from.
     """
 
@@ -67,6 +70,7 @@ class Participant:
     actions: Mapping[str, Sequence[Any]]
     answers: Mapping[int, Mapping[str, Any]]
     kept: Kept
+    helps: Mapping[str, Sequence[Any]]
 
     @property
     def number(self) -> int:
@@ -75,7 +79,7 @@ class Participant:
 
     def seen(self) -> float:
         """When something of this participant last came in, in seconds since 1970."""
-        received = [action.received for actions in self.actions.values() for action in actions[-1:]]
+        received = [one.received for of in (self.actions, self.helps) for rows in of.values() for one in rows[-1:]]
         return max([self.row.seen, *(one.began for one in self.episodes.values()), *received])
 
     def state(self, study: Study, now: float) -> str:
@@ -87,18 +91,21 @@ class Participant:
 
 
 def participants(
-    study: Study, people: Iterable[Any], episodes: Iterable[Any], actions: Iterable[Any], answers: Iterable[Any]
+    study: Study,
+    people: Iterable[Any],
+    episodes: Iterable[Any],
+    actions: Iterable[Any],
+    answers: Iterable[Any],
+    helps: Iterable[Any] = (),
 ) -> list[Participant]:
     """All who have begun the study, in the order of their coming.
 
-    :param people, episodes, actions, answers: rows of the store's tables.
+    :param people, episodes, actions, answers, helps: rows of the store's tables.
     """
     of_person: dict[str, dict[int, Any]] = {}
     for one in episodes:
         of_person.setdefault(one.person, {})[one.stage] = one
-    of_episode: dict[str, list[Any]] = {}
-    for one in sorted(actions, key=lambda one: one.number):
-        of_episode.setdefault(one.episode, []).append(one)
+    of_episode, helps_of = _by_episode(actions), _by_episode(helps)
     given: dict[str, dict[int, dict[str, Any]]] = {}
     for one in answers:
         given.setdefault(one.person, {}).setdefault(one.stage, {})[one.name] = one
@@ -109,7 +116,16 @@ def participants(
         values = {stage: {name: one.value for name, one in names.items()} for stage, names in said.items()}
         kept = Kept(values, frozenset(stage for stage, one in mine.items() if one.ended is not None))
         made = {one.id: of_episode.get(one.id, []) for one in mine.values()}
-        found.append(Participant(row, own, stages(study, own), mine, made, said, kept))
+        helped = {one.id: helps_of.get(one.id, []) for one in mine.values()}
+        found.append(Participant(row, own, stages(study, own), mine, made, said, kept, helped))
+    return found
+
+
+def _by_episode(rows: Iterable[Any]) -> dict[str, list[Any]]:
+    """The rows of each episode, by their numbers."""
+    found: dict[str, list[Any]] = {}
+    for one in sorted(rows, key=lambda one: one.number):
+        found.setdefault(one.episode, []).append(one)
     return found
 
 
@@ -200,6 +216,17 @@ def completion_code(study: Study, person: str, secret: Secret) -> str:
     return study.end.code or secret.code("completion", person)
 
 
+#: Columns of help, in a study with any.
+HELPS = (
+    Column("helps", "number", "how often help from the graph was asked for; what was shown is in episodes.jsonl"),
+    Column("help_price", "number", "what these helps cost together, which is taken from the reward"),
+)
+
+
+def _helps(given: Sequence[Any]) -> Row:
+    return {"helps": len(given), "help_price": sum(one.price for one in given)}
+
+
 def episodes_table(study: Study, everyone: Sequence[Participant]) -> tuple[list[Column], list[Row]]:
     """A row for each episode, ended or not."""
     before = {question.name: question for block in study.all_blocks for question in block.before}
@@ -219,7 +246,9 @@ def episodes_table(study: Study, everyone: Sequence[Participant]) -> tuple[list[
         Column("ended", "number", "when its last action came in or its time was over; empty where it is not over"),
         Column("seconds", "number", "from began to ended"),
         Column("actions", "number", "actions that were made"),
-        Column("reward", "number", "sum of the rewards"),
+        Column("attempts", "number", "attempts at the task, the last one included; 1 where there can be one alone"),
+        Column("reward", "number", "sum of the rewards" + (", less help_price" if study.helped else "")),
+        *(HELPS if study.helped else ()),
         Column("success", "truth", "whether it was solved; empty where it is not over"),
         Column("end", "text", "time: the time limit ended it; quit: the participant gave up; empty otherwise"),
         *(_question_column(question, f"before_{name}") for name, question in before.items()),
@@ -248,7 +277,9 @@ def episodes_table(study: Study, everyone: Sequence[Participant]) -> tuple[list[
                     "ended": episode.ended,
                     "seconds": round(episode.ended - episode.began, 3) if over else None,
                     "actions": len(one.actions[episode.id]),
+                    "attempts": result.get("attempts"),
                     "reward": result.get("reward"),
+                    **(_helps(one.helps[episode.id]) if study.helped else {}),
                     "success": bool(result.get("success")) if over else None,
                     "end": result.get("end", ""),
                     **{f"before_{name}": answer.value for name, answer in plan.items() if name in before},
@@ -265,6 +296,8 @@ def actions_table(everyone: Sequence[Participant]) -> tuple[list[Column], list[R
         Column("number", "number", "how-manieth action of the episode, from 1"),
         Column("action", "JSON", "the action in the world's own form"),
         Column("step", "number", "physics step at which it was taken, in worlds in real time"),
+        Column("attempt", "number", "how-manieth attempt at the task it belongs to, from 1"),
+        Column("state", "text", "hash of the state before it, which a replay finds again"),
         Column("at", "number", "the participant's clock, in ms since 1970"),
         Column("received", "number", "the server's clock, in seconds since 1970"),
     ]
@@ -275,6 +308,8 @@ def actions_table(everyone: Sequence[Participant]) -> tuple[list[Column], list[R
             "number": action.number,
             "action": json.dumps(action.action),
             "step": action.step,
+            "attempt": action.attempt,
+            "state": action.state,
             "at": action.at,
             "received": action.received,
         }
@@ -323,13 +358,20 @@ def records(study: Study, everyone: Sequence[Participant]) -> list[dict[str, Any
             if episode.ended is None or stage.played is None:
                 continue
             first = worlds.find(episode.world).environments[0].id
-            # The last entry of an action would be a hash of the state before, which people's episodes do not keep.
-            made = [[action.step, 1, action.action, None] for action in one.actions[episode.id]]
+            made = [[action.step, action.attempt, action.action, action.state] for action in one.actions[episode.id]]
             parts = {"settings": episode.settings, "task": stage.name, "seed": episode.seed, "actions": made}
             about = {"study": study.hash, "participant": one.number, "block": block_of(stage), "stage": number}
+            if study.helped:
+                about["helps"] = [_help(given) for given in one.helps[episode.id]]
             env = episode.settings.get("env", first)
             found.append(record(episode.world, env, **parts, result=episode.result, **about, **stage.played.levels))
     return found
+
+
+def _help(given: Any) -> dict[str, Any]:
+    """A help as a record: its number, after how many actions, what was shown and which knowledge said it."""
+    about = {"number": given.number, "after": given.after, "price": given.price}
+    return {**about, "at": given.at, "received": given.received, **given.said}
 
 
 def block_of(stage: Stage) -> str:
@@ -392,7 +434,7 @@ def files(study: Study, everyone: Sequence[Participant], secret: Secret, now: fl
     book = [Column(name, "text", "") for name in ("file", "column", "type", "meaning")]
     content["codebook.csv"] = as_csv(book, explained)
     content["study.json"] = study.model_dump_json(indent=1, by_alias=True, exclude_none=True) + "\n"
-    hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in sorted(content.items())}
+    hashes = {name: sha256(text.encode()) for name, text in sorted(content.items())}
     about = {
         "study": study.name,
         "study_hash": study.hash,
@@ -401,10 +443,19 @@ def files(study: Study, everyone: Sequence[Participant], secret: Secret, now: fl
         "episodes": len(tables["episodes"][1]),
         "actions": len(tables["actions"][1]),
         "files": hashes,
-        "sha256": hashlib.sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest(),
+        "sha256": together(hashes),
     }
-    content["export.json"] = json.dumps(about, indent=1) + "\n"
+    content[ABOUT] = json.dumps(about, indent=1) + "\n"
     return content
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def together(hashes: Mapping[str, str]) -> str:
+    """The hash of all files of an export, of their names and hashes."""
+    return sha256(json.dumps(hashes, sort_keys=True).encode())
 
 
 def write(folder: Path, content: Mapping[str, str]) -> None:
@@ -412,7 +463,7 @@ def write(folder: Path, content: Mapping[str, str]) -> None:
 
     :raises InputError: a folder with other things in it, or one that cannot be written.
     """
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / "export.json").is_file():
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / ABOUT).is_file():
         raise InputError(f"{folder}: holds other files than an export; name a new folder")
     with whole_folder(folder) as beside:
         for name, text in content.items():

@@ -171,6 +171,30 @@ class Condition(Part):
     order: Order = "latin square"
 
 
+class Help(Part):
+    """Help from a knowledge graph, for which participants may ask at each choice.
+
+    :ivar kg: the knowledge, as of `gumption train WORLD --kg`: train, full, a graph, the folder of a model, or a file
+        of rules.
+    :ivar rules: a file of rules, or the world's of this name, which are applied to the graph first.
+    :ivar relations: the world's name of a relation -> the graph's.
+    :ivar price: of a help; it is taken from the reward of the task.
+    :ivar at_most: helps in a task; without it there is no limit.
+    """
+
+    kg: Line
+    rules: Line | None = None
+    relations: dict[str, str] = {}
+    price: Annotated[float, Field(ge=0, le=1_000)] = 0.0
+    at_most: Annotated[int, Field(ge=1, le=1_000)] | None = None
+
+    @property
+    def terms(self) -> str:
+        """Price and number, in words."""
+        price = f"each costs {self.price:g} of the reward" if self.price else "free"
+        return price if self.at_most is None else f"{price}, at most {self.at_most} in a task"
+
+
 class Block(Part):
     """Tasks of one world.
 
@@ -186,6 +210,7 @@ class Block(Part):
     :ivar order: of the tasks.
     :ivar before: questions before each task, when only its goal is shown.
     :ivar conditions: names of those that act on it; all of them where the field is left out.
+    :ivar help: from a knowledge graph; none where the table is left out.
     """
 
     name: Name
@@ -203,6 +228,7 @@ class Block(Part):
     order: Order = "fixed"
     before: list[Question] = []
     conditions: list[str] | None = None
+    help: Help | None = None
 
     @model_validator(mode="after")
     def _tasks(self) -> Block:
@@ -331,6 +357,11 @@ class Study(Part):
     def all_blocks(self) -> list[Block]:
         """Those of the practice, then the others."""
         return [*self.practice, *self.blocks]
+
+    @property
+    def helped(self) -> bool:
+        """Whether there is help in any block."""
+        return any(block.help is not None for block in self.all_blocks)
 
     @cached_property
     def hash(self) -> str:

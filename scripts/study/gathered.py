@@ -25,6 +25,7 @@ class Rows(NamedTuple):
     episodes: list[Any]
     actions: list[Any]
     answers: list[Any]
+    helps: list[Any]
 
 
 def read_rows(place: str | Path) -> Rows:
@@ -40,7 +41,7 @@ def read_rows(place: str | Path) -> Rows:
         if not path.is_file():
             raise InputError(f"{place}: holds no data of a study; name the --data folder of `gumption study serve`")
         engine = sql.create_engine(f"sqlite:///file:{path.absolute()}?mode=ro&uri=true")
-    all_of = (tables.people, tables.episodes, tables.actions, tables.answers)
+    all_of = (tables.people, tables.episodes, tables.actions, tables.answers, tables.helps)
     try:
         with engine.execution_options(isolation_level="SERIALIZABLE").begin() as connection:
             return Rows(*(list(connection.execute(sql.select(table))) for table in all_of))

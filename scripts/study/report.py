@@ -1,5 +1,11 @@
 """The report of a study: people beside random choices, an oracle and trained agents on the very same tasks, with
-intervals over participants, and published figures as lines."""
+intervals over participants, and published figures as lines.
+
+The Pareto front is that of success against actions a task. Actions are what people and agents both spend; the seconds
+of an agent would say how fast the computer is. Only those are compared who have played the same tasks. Consistency is
+Krippendorff's alpha, over the tasks that two participants or more have played: how alike they succeed, and how alike
+they begin.
+"""
 
 from __future__ import annotations
 
@@ -13,25 +19,63 @@ from typing import Any
 
 import numpy as np
 
-from gumption.agents.plots import FinalPanel, Scale, plot_final_success
-from gumption.agents.statistics import Estimate, bootstrap_interval
+from gumption.agents.plots import FinalPanel, Front, Scale, plot_final_success, plot_fronts
+from gumption.agents.statistics import Estimate, bootstrap_interval, krippendorff_alpha, pareto_front
 from gumption.data import InputError
 from gumption.data.writing import whole_folder
 from gumption.envs import worlds
-from gumption.scripts.web.views import view_of
 
+from . import helped
+from .design import Task, seed_of
 from .export import Participant, block_of
 from .files import Study
+from .helped import interval, shown
 from .path import Stage
-from .players import played
+from .players import OFFERED, can_play, played
 
 #: Name -> (heading, format, label of the axis of its plot).
 MEASURES = {
     "success": ("success", ".1%", "share of tasks solved"),
+    "first_try": ("first try", ".1%", "share of tasks solved at the first attempt"),
+    "attempts": ("attempts a task", ".2f", "attempts a task"),
     "actions": ("actions a task", ".2f", "actions a task"),
     "seconds": ("seconds a task", ".1f", "seconds a task"),
 }
+#: What consistency is of, with its heading.
+ALIKE = {"success": "success", "first": "first action"}
+PEOPLE = "people"
 REPORT = "report.json"
+NOTES = {
+    "measures": "A task that can be tried once has one attempt, and its first try decides.",
+    "fronts": "The Pareto front is that of success against actions a task: nobody else solves at least as much with at "
+    "most as many actions, and better in one of them. It is that of the means, and that at each participant's tasks. "
+    "Whoever does nothing spends least, and is on it.",
+    "consistency": "Alpha is Krippendorff's, of nominal values: 1 where all participants are alike at each task, 0 as "
+    "by chance; the interval is over tasks. It is not defined where all values are the same.",
+    "apart": "No task was played by two participants, so nothing is said of consistency.",
+}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a task came to, for a participant or for an agent in their place.
+
+    :ivar participant: number; `task` is what is the same for all who played the same task.
+    :ivar first: the first action, None without one; `seconds` is None for agents.
+    """
+
+    participant: int
+    task: str
+    success: bool
+    attempts: int
+    actions: int
+    first: str | None
+    seconds: float | None = None
+
+    @property
+    def first_try(self) -> bool:
+        """Whether it was solved at the first attempt."""
+        return self.success and self.attempts == 1
 
 
 @dataclass(frozen=True)
@@ -58,18 +102,31 @@ def make(study: Study, everyone: Sequence[Participant], policies: Sequence[str] 
     tasks = list(_ended(study, everyone))
     if not tasks:
         raise InputError("nobody has ended a task that counts; the report needs one at least")
-    rows = []
+    rows, points, help, known = [], [], [], {}
     for cell in _cells(tasks):
         own = [(person, stage, episode) for at, person, stage, episode in tasks if at == cell]
-        rows.append({"who": "people", **_about(cell), **_figures(_of_people(own))})
-        for policy in _policies(study, cell, policies):
-            results = _of_agent(policy, own)
-            rows.append({"who": policy, **_about(cell), **_figures(results)})
+        if any(block.help is not None for block in study.blocks if block.name == cell.block):
+            help.append(helped.figures(cell.name, own))
+        players = {PEOPLE: [_of_person(*one) for one in own]}
+        for policy in _policies(own[0][1].task, policies):
+            players[OFFERED.get(policy, policy)] = [_of_agent(policy, person, stage, known) for person, stage, _ in own]
+        fronts = _fronts(players)
+        rows += [
+            {"who": who, **_about(cell), **_figures(results), "front": fronts[who]} for who, results in players.items()
+        ]
+        points += [{**_about(cell), **point} for point in _points(players[PEOPLE])]
         for figure in study.published:
             if figure.block == cell.block:
                 success = [figure.success, None, None]
                 rows.append({"who": figure.label, **_about(cell), "success": success, "source": figure.source})
-    found = {"study": study.name, "hash": study.hash, "rows": rows, "answers": _answers(study, everyone)}
+    found = {
+        "study": study.name,
+        "hash": study.hash,
+        "rows": rows,
+        "points": points,
+        "help": help,
+        "answers": _answers(study, everyone),
+    }
     own = {}
     for world in dict.fromkeys(block.world for block in study.blocks):
         if (report := worlds.find(world).get("study_report")) is not None:
@@ -110,45 +167,91 @@ def _about(cell: Cell) -> dict[str, Any]:
     return {"cell": cell.name, "block": cell.block, "levels": dict(cell.levels)}
 
 
-def _policies(study: Study, cell: Cell, policies: Sequence[str]) -> list[str]:
-    world = next(block.world for block in study.all_blocks if block.name == cell.block)
-    if view_of(worlds.find(world)).live is not None:
-        return []  # in real time a task depends on when an agent acts
-    oracle = ["oracle"] if "oracle" in worlds.find(world).offers else []
-    return ["random", *oracle, *policies]
+def _policies(task: Task | None, policies: Sequence[str]) -> list[str]:
+    """The agents at tasks like this one: none where they cannot act as people do, but those that were asked for."""
+    assert task is not None
+    offers = worlds.find(task.world).offers
+    own = ["random", *(name for name in OFFERED if name in offers)]
+    return [*(own if can_play(task) else ()), *policies]
 
 
-#: Participant -> a figure of each of their tasks.
-Results = Mapping[str, Mapping[int, Sequence[float]]]
+def _of_person(person: Participant, stage: Stage, episode: Any) -> Result:
+    assert stage.task is not None
+    actions, result = person.actions[episode.id], episode.result
+    first = json.dumps(actions[0].action) if actions else None
+    about = bool(result.get("success")), result["attempts"], len(actions), first
+    return Result(person.number, _same(stage.task), *about, episode.ended - episode.began)
 
 
-def _of_people(own: Sequence[Any]) -> Results:
-    found: dict[str, dict[int, list[float]]] = {name: {} for name in MEASURES}
-    for person, _, episode in own:
-        found["success"].setdefault(person.number, []).append(bool(episode.result.get("success")))
-        found["actions"].setdefault(person.number, []).append(len(person.actions[episode.id]))
-        found["seconds"].setdefault(person.number, []).append(episode.ended - episode.began)
-    return found
+def _of_agent(policy: str, person: Participant, stage: Stage, known: dict[Any, dict[str, Any]]) -> Result:
+    """An agent at the task of a participant.
+
+    :param known: what tasks have come to, for agents that draw nothing: participants may have the same tasks.
+    """
+    task = stage.task
+    assert task is not None
+    seed = seed_of(person.number, stage.number) if policy == "random" else 0
+    key = policy, _same(task), seed
+    if key not in known:
+        known[key] = played(policy, task, seed)
+    found = known[key]
+    first = json.dumps(found["first"])
+    return Result(person.number, _same(task), found["success"], found["attempts"], found["actions"], first)
 
 
-def _of_agent(policy: str, own: Sequence[Any]) -> Results:
-    """As of people, on the tasks that each participant played."""
-    found: dict[str, dict[int, list[float]]] = {"success": {}, "actions": {}}
-    for person, stage, _ in own:
-        result = played(policy, stage.task)
-        for name, values in found.items():
-            values.setdefault(person.number, []).append(result[name])
-    return found
+def _same(task: Task) -> str:
+    """What tells a task from others: its world, settings and seed."""
+    return json.dumps([task.world, sorted(task.settings.items()), task.seed])
 
 
-def _figures(results: Results) -> dict[str, Any]:
-    """Means over participants, each the mean of their tasks, with bootstrap intervals over participants."""
-    figures: dict[str, Any] = {}
-    for name, by_person in results.items():
-        means = [float(np.mean(values)) for values in by_person.values()]
-        figures["participants"], figures["tasks"] = len(means), sum(map(len, by_person.values()))
-        figures[name] = [None if math.isnan(end) else round(end, 5) for end in bootstrap_interval(means)]
+def _figures(results: Sequence[Result]) -> dict[str, Any]:
+    """Means over participants, each the mean of their tasks, with bootstrap intervals over participants; and how alike
+    they are."""
+    figures: dict[str, Any] = {"participants": len({one.participant for one in results}), "tasks": len(results)}
+    for name in MEASURES:
+        means = _means(results, name)
+        if means:
+            figures[name] = interval([*means.values()])
+    for name in ALIKE:
+        by_task: dict[str, list[Any]] = {}
+        for one in results:
+            if (value := getattr(one, name)) is not None:
+                by_task.setdefault(one.task, []).append(value)
+        alike = krippendorff_alpha(by_task.values())
+        figures.setdefault("consistency", {})[name] = None if alike is None else alike.figures()
     return figures
+
+
+def _means(results: Sequence[Result], name: str) -> dict[int, float]:
+    """Participant -> the mean of a measure; nobody where it is not measured."""
+    by_person: dict[int, list[float]] = {}
+    for one in results:
+        if (value := getattr(one, name)) is not None:
+            by_person.setdefault(one.participant, []).append(float(value))
+    return {number: float(np.mean(values)) for number, values in by_person.items()}
+
+
+def _points(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
+    """Success and actions a task of each participant."""
+    success, actions = _means(results, "success"), _means(results, "actions")
+    for number, share in success.items():
+        yield {"participant": number, "success": share, "actions": actions[number]}
+
+
+def _fronts(players: Mapping[str, Sequence[Result]]) -> dict[str, dict[str, Any]]:
+    """Who is on the Pareto front: that of the means over participants, and at the tasks of how many participants."""
+    success, actions = ([_means(results, name) for results in players.values()] for name in ("success", "actions"))
+    numbers = list(success[0])
+
+    def front(of: Sequence[int]) -> np.ndarray:
+        means = [[np.mean([values[number] for number in of]) for values in each] for each in (success, actions)]
+        return pareto_front(np.array(means).T * (1.0, -1.0))
+
+    at_each = np.sum([front([number]) for number in numbers], axis=0).tolist()
+    return {
+        who: {"means": there, "participants": many}
+        for who, there, many in zip(players, front(numbers).tolist(), at_each, strict=True)
+    }
 
 
 def _answers(study: Study, everyone: Sequence[Participant]) -> list[dict[str, Any]]:
@@ -181,14 +284,9 @@ def _page(stage: Stage) -> str:
 
 def markdown(figures: Mapping[str, Any]) -> str:
     """The tables as Markdown."""
-    headings = " | ".join(heading for heading, *_ in MEASURES.values())
-    lines = [f"| tasks | who | participants | tasks played | {headings} |"]
-    lines.append(f"| --- | --- | ---: | ---: |{' ---: |' * len(MEASURES)}")
-    for row in figures["rows"]:
-        cells = [_shown(row.get(name), form) for name, (_, form, _) in MEASURES.items()]
-        who = f"{row['who']} ({row['source']})" if "source" in row else row["who"]
-        about = [row["cell"], who, str(row.get("participants", "")), str(row.get("tasks", ""))]
-        lines.append(f"| {' | '.join([*about, *cells])} |")
+    measured = [row for row in figures["rows"] if "source" not in row]
+    lines = [*_measures_table(figures["rows"]), "", *_fronts_table(measured), "", *_consistency_table(measured)]
+    lines += helped.lines(figures["help"])
     told = [row for row in figures["answers"] if row["answers"]]
     if told:
         lines += ["", "| page | question | answers | what was answered |", "| --- | --- | ---: | --- |"]
@@ -196,18 +294,59 @@ def markdown(figures: Mapping[str, Any]) -> str:
         if "counts" in row:
             said = ", ".join(f"{option}: {number}" for option, number in row["counts"].items())
         else:
-            said = _shown(row["mean"], ".2f") if "mean" in row else "in words, see the export"
+            said = shown(row["mean"], ".2f") if "mean" in row else "in words, see the export"
         lines.append(f"| {row['page']} | {_plain(row['text'])} | {row['answers']} | {_plain(said)} |")
     for own in figures["worlds"].values():
         lines += ["", *own["lines"]]
     return "\n".join(lines) + "\n"
 
 
-def _shown(estimate: Sequence[float | None] | None, form: str) -> str:
-    if estimate is None:
-        return ""
-    value, low, high = estimate
-    return f"{value:{form}}" + ("" if low is None else f" [{low:{form}}, {high:{form}}]")
+def _measures_table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    headings = [heading for heading, *_ in MEASURES.values()]
+    yield from _header(["tasks", "who"], ["participants", "tasks played", *headings])
+    for row in rows:
+        cells = [shown(row.get(name), form) for name, (_, form, _) in MEASURES.items()]
+        who = f"{row['who']} ({row['source']})" if "source" in row else row["who"]
+        yield _line(row["cell"], who, row.get("participants", ""), row.get("tasks", ""), *cells)
+    yield from ("", NOTES["measures"])
+
+
+def _fronts_table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    yield from _header(["tasks", "who", "on the Pareto front"], ["at the tasks of participants"])
+    for row in rows:
+        there = "yes" if row["front"]["means"] else "no"
+        yield _line(row["cell"], row["who"], there, f"{row['front']['participants']} of {row['participants']}")
+    yield from ("", NOTES["fronts"])
+
+
+def _consistency_table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    if not any(part for row in rows for part in row["consistency"].values()):
+        yield NOTES["apart"]
+        return
+    headings = [f"{what} {name}" for name in ALIKE.values() for what in ("same", "alpha of")]
+    yield from _header(["tasks", "who"], ["tasks of two or more", *headings])
+    for row in rows:
+        parts = [row["consistency"][name] for name in ALIKE]
+        if any(parts):
+            cells = [cell for part in parts for cell in _alike(part)]
+            yield _line(row["cell"], row["who"], max(part["things"] for part in parts if part), *cells)
+    yield from ("", NOTES["consistency"])
+
+
+def _alike(part: Mapping[str, Any] | None) -> tuple[str, str]:
+    """The share of equal pairs, and alpha."""
+    if part is None:
+        return "", ""
+    return f"{part['share']:.1%}", "not defined" if part["alpha"][0] is None else shown(part["alpha"], ".2f")
+
+
+def _header(names: Sequence[str], numbers: Sequence[str] = ()) -> Iterator[str]:
+    yield _line(*names, *numbers)
+    yield _line(*["---"] * len(names), *["---:"] * len(numbers))
+
+
+def _line(*cells: Any) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
 
 
 def _plain(text: str) -> str:
@@ -228,6 +367,7 @@ def write(folder: Path, study: Study, figures: Mapping[str, Any]) -> str:
         for measure, (_, _, label) in MEASURES.items():
             panels = _panels(figures["rows"], measure)
             plot_final_success(panels, beside / measure, study.title, scale=_scale(measure, label, panels))
+        plot_fronts(_front_panels(figures), beside / "pareto", study.title)
     return table
 
 
@@ -236,13 +376,23 @@ def _panels(rows: Sequence[Mapping[str, Any]], measure: str) -> list[FinalPanel]
     for cell in dict.fromkeys(row["cell"] for row in rows):
         own = [row for row in rows if row["cell"] == cell and measure in row]
         drawn = {row["who"]: _estimate(row[measure]) for row in own if "source" not in row}
-        lines = {row["who"]: row[measure][0] for row in own if "source" in row}
-        panels.append(FinalPanel(cell, drawn, lines))
+        panels.append(FinalPanel(cell, drawn, {row["who"]: row[measure][0] for row in own if "source" in row}))
+    return panels
+
+
+def _front_panels(figures: Mapping[str, Any]) -> list[Front]:
+    panels = []
+    for panel in _panels(figures["rows"], "success"):
+        own = [row for row in figures["rows"] if row["cell"] == panel.title and "source" not in row]
+        means = {row["who"]: (row["actions"][0], row["success"][0]) for row in own}
+        each = [(one["actions"], one["success"]) for one in figures["points"] if one["cell"] == panel.title]
+        labels = {"x": MEASURES["actions"][2], "y": MEASURES["success"][2]}
+        panels.append(Front(panel.title, means, {PEOPLE: each}, panel.references, **labels))
     return panels
 
 
 def _scale(measure: str, label: str, panels: Sequence[FinalPanel]) -> Scale:
-    if measure == "success":
+    if MEASURES[measure][1].endswith("%"):
         return Scale(label)
     ends = [end for panel in panels for estimate in panel.rows.values() for end in estimate if math.isfinite(end)]
     return Scale(label, top=1.05 * max(ends) or 1.0, form=".2f")

@@ -37,17 +37,20 @@ def application(
     database: str | None = None,
     host: str = "127.0.0.1",
     names: Sequence[str] = (),
+    speed: float = 1.0,
 ) -> Iterator[Application]:
     """The application of a study, which lets go of its data when it is shut down.
 
     :param data: folder for the token, the secret, the links, and what participants do.
     :param database: address of a PostgreSQL server, to keep what they do there.
     :param host: the address that it will listen at; `names` are further names of this machine.
+    :param speed: how many times as fast as a clock time passes in worlds in real time.
     :raises InputError: the folder cannot be used, or holds data of another study.
     """
     secret = Secret.of(data)
     token, links = Token(data / "token"), Links(data, secret)
     home = Home(Store(database or str(data)), open_play=False)
+    home.episodes.real_time.speed = speed
     try:
         part = StudyPart(home, study, secret)
         parts, played = [part, ExperimenterPart(part, token, links)], {block.world for block in study.all_blocks}

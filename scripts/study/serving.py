@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -19,7 +18,7 @@ from weakref import WeakValueDictionary
 import sqlalchemy as sql
 from pydantic import Field, JsonValue
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -30,7 +29,7 @@ from gumption.scripts.web import security
 from gumption.scripts.web import store as tables
 from gumption.scripts.web.episodes import Episode, new_id
 from gumption.scripts.web.messages import LONGEST, Message
-from gumption.scripts.web.server import Home, Socket
+from gumption.scripts.web.server import Home, Socket, page
 from gumption.scripts.web.views import View
 
 from . import tasks
@@ -47,6 +46,7 @@ ALWAYS_KEPT = (
     "your actions and answers, and when you gave them",
     "which version of the study you were given, and how far you came",
 )
+HELP_KEPT = "which help you asked for, and when"
 KEPT_BY_SIGN_IN = {
     "name": "the name that you type",
     "link": "the number of your personal link, which this server does not know as a name",
@@ -159,10 +159,7 @@ class StudyPart:
     # ---- Sign-in
 
     async def _page(self, request: Request) -> Response:
-        response = FileResponse(PAGES / "study.html", headers={"Cache-Control": "no-store"})
-        if security.cookie_of(request.headers) is None:
-            security.set_cookie(response, security.new_secret(), secure=request.url.scheme == "https")
-        return response
+        return page(PAGES / "study.html", request)
 
     async def _join(self, request: Request) -> Response:
         body = await request.body()
@@ -233,7 +230,7 @@ class StudyPart:
         return self._known[identity]
 
     async def _newcomer(self, name: str, given: dict[str, Any], person: str | None = None) -> str:
-        person, now, people = person or new_id(), time.time(), tables.people
+        person, now, people = person or new_id(), tables.now(), tables.people
         # The one writer finds the place in the transaction that takes it.
         next_place = sql.select(sql.func.coalesce(sql.func.max(people.c.place) + 1, 0)).scalar_subquery()
         await self.home.store.write(
@@ -306,7 +303,8 @@ class StudyPart:
         if leaves and (wrong := values.get(WRONG)):
             names = wrong_answers(stage, then.kept.of(stage))
             if self.study.quiz is None or self.study.quiz.tries is None or wrong < self.study.quiz.tries:
-                raise Refusal(f"{len(names)} of your answers are not right: read the instructions again", names)
+                told = "one answer is" if len(names) == 1 else f"{len(names)} answers are"
+                raise Refusal(f"{told} not right: read the instructions again", names)
         return then
 
     async def _leaving(
@@ -331,7 +329,7 @@ class StudyPart:
 
     async def _save(self, here: Here, stage: Stage, values: Mapping[str, Any], at: float) -> Here:
         """Write answers and how far the participant is, in one transaction."""
-        row, received, table = here.row, time.time(), tables.answers
+        row, received, table = here.row, tables.now(), tables.answers
         written: list[Any] = []
         for name, value in values.items():
             mine = (table.c.person == row.id) & (table.c.stage == stage.number) & (table.c.name == name)
@@ -377,7 +375,7 @@ class StudyPart:
             over = episode.look()
             if over and stage.number not in here.kept.ended:  # by its last action, since the store was read
                 here = here.ended(stage.number)
-            elif over or episode.deadline is None or time.time() <= episode.deadline:
+            elif over or episode.deadline is None or tables.now() <= episode.deadline:
                 return {**about, **self._task_page(stage, episode)}
             else:
                 await self.home.episodes.end(episode, end="time")
@@ -387,9 +385,10 @@ class StudyPart:
         questions = [question.model_dump(exclude={"right"}) for question in stage.questions]
         match stage.kind:
             case "consent":
+                helps = [HELP_KEPT] if study.helped else []
                 return {
                     "text": study.consent.text,
-                    "keeps": [*ALWAYS_KEPT, self._kept_by_sign_in(), *study.consent.keeps],
+                    "keeps": [*ALWAYS_KEPT, *helps, self._kept_by_sign_in(), *study.consent.keeps],
                     "contact": study.consent.contact,
                     "agree": study.consent.agree,
                     "back": f"/study/s/{self.secret.link('back', row.id)}",
@@ -411,14 +410,14 @@ class StudyPart:
     async def _is_done(self, row: Any) -> None:
         """Keep that the last page was reached, where a task without feedback was the last before it."""
         if row.state != "done":
-            people, now = tables.people, time.time()
+            people, now = tables.people, tables.now()
             last = len(self.path(row.place)) - 1
             await self.home.store.write(
                 sql.update(people).where(people.c.id == row.id).values(state="done", stage=last, seen=now)
             )
 
     def _task_page(self, stage: Stage, episode: Episode) -> dict[str, Any]:
-        left = None if episode.deadline is None else max(0.0, episode.deadline - time.time())
+        left = None if episode.deadline is None else max(0.0, episode.deadline - tables.now())
         return {
             **_titled(stage),
             "episode": episode.id,
@@ -445,8 +444,11 @@ class StudyPart:
         assert stage.played is not None
         if not stage.feedback:
             episode.veil = Veil()
+        if stage.played.block.help is not None:
+            episode.offer = tasks.offered(stage.played.block.help)
         limit = stage.played.block.time_limit_s
-        episode.deadline = None if limit is None else episode.began + limit
+        speed = 1.0 if episode.view.live is None else self.home.episodes.real_time.speed
+        episode.deadline = None if limit is None else episode.began + limit / speed
 
     async def _here(self, person: str) -> Here:
         """Where a participant is, read from the store."""

@@ -1,7 +1,8 @@
 """Simulated participants: they sign in, read, answer and play through the same addresses and sockets as people do.
 
-With chaos they also lose connections in the middle of an action, load the page again, open second tabs, send messages
-twice and have clocks that jump. Whatever happens, each of them ends with a complete row and each action once.
+In worlds in real time they act once nothing moves any more; the time that this takes follows from their own copy of the
+task. With chaos they also lose connections in the middle of an action, load the page again, open second tabs, send
+messages twice and have clocks that jump. Whatever happens, each of them ends with a complete row and each action once.
 """
 
 from __future__ import annotations
@@ -20,14 +21,11 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from gumption.data import InputError
-from gumption.envs import worlds
-from gumption.scripts.web.views import view_of
 
 from .design import Task, design
 from .files import Study
 from .path import stages
-from .players import choose, player_of
-from .tasks import begin
+from .players import Agent, can_play, player_of
 
 #: The chance of a mishap before each message, with chaos.
 MISHAP = 0.06
@@ -75,6 +73,7 @@ async def simulate(
     seed: int = 0,
     at_once: int = 50,
     identities: list[dict[str, str]] | None = None,
+    speed: float = 1.0,
 ) -> Report:
     """Send players through the study of a running server.
 
@@ -82,18 +81,22 @@ async def simulate(
     :param policy: see gumption.scripts.study.players.
     :param at_once: players at the same time.
     :param identities: what each signs in with; names are made up where these are left out.
+    :param speed: how many times as fast as a clock the server lets time pass in worlds in real time.
     :raises InputError: no such policy, or the server cannot be reached or refuses.
     """
     for block in study.all_blocks:
         player_of(policy, block.world)
-        if view_of(worlds.find(block.world)).live is not None:
-            raise InputError(f"{block.name}: the world {block.world!r} runs in real time, which no policy plays here")
+    for played in design(study, 0).blocks:
+        if not can_play(played.tasks[0]):
+            world = played.block.world
+            raise InputError(f"{played.block.name}: agents do not act in the world {world!r} as people do in a browser")
     report, places = Report(), asyncio.Semaphore(at_once)
 
     async def one(number: int) -> None:
         identity = identities[number] if identities else {"name": f"=player {number}"}
         async with places:
-            await _Player(study, root, policy, identity, random.Random(f"{seed} {number}"), chaos, report).take_part()
+            rng = random.Random(f"{seed} {number}")
+            await _Player(study, root, policy, identity, rng, chaos, report, speed).take_part()
 
     tasks = [asyncio.create_task(one(number)) for number in range(players)]
     try:
@@ -120,9 +123,10 @@ class _Player:
         rng: random.Random,
         chaos: bool,
         report: Report,
+        speed: float,
     ) -> None:
         self.study, self.root, self.policy, self.identity = study, root.rstrip("/"), policy, identity
-        self.rng, self.chaos, self.report = rng, chaos, report
+        self.rng, self.chaos, self.report, self.speed = rng, chaos, report, speed
         self.cookie, self.socket = "", None
         self.old: list[ClientConnection] = []  # tabs that were left open
         self.pending: dict[str, Any] | None = None  # what a browser keeps until it is acknowledged
@@ -199,11 +203,14 @@ class _Player:
         made = self.made.setdefault(id, [])
         self._acknowledge(id, shown)
         task = self._task(stage)
-        agent = _Agent(self.policy, task, made[: shown["number"]])
+        agent, seconds = Agent(self.policy, task, self.rng.getrandbits(53)), 0.0
+        for action in made[: shown["number"]]:
+            agent.choose()
+            *_, seconds = agent.make(action)
         while not shown["view"]["over"]:
-            number = shown["number"] + 1
+            await self._rest(seconds / self.speed)
+            number, action = shown["number"] + 1, agent.choose()
             if self.pending is None:
-                action = agent.choose()
                 self.pending = {"type": "act", "episode": id, "number": number, "action": action, "at": self._clock()}
             sent = time.monotonic()
             shown = await self._ask(self.pending, "shown", "refused", "error", episode=id)
@@ -216,7 +223,15 @@ class _Player:
             before = len(made)
             self._acknowledge(id, shown)
             for action in made[before:]:
-                agent.take(action)
+                *_, seconds = agent.make(action)
+
+    async def _rest(self, seconds: float) -> None:
+        """Wait until nothing moves any more, and read what comes meanwhile."""
+        assert self.socket is not None
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while seconds:
+                    await self.socket.recv()
 
     def _acknowledge(self, id: str, shown: dict[str, Any]) -> None:
         pending = self.pending
@@ -273,29 +288,6 @@ class _Player:
         """The participant's clock in ms: with chaos it is wrong by up to ten days now and then."""
         jump = self.rng.choice((0, 0, 0, 1)) * self.rng.uniform(-1, 1) * 864e6 if self.chaos else 0
         return time.time() * 1000 + jump
-
-
-class _Agent:
-    """The player's own copy of a task, in which its policy chooses."""
-
-    def __init__(self, policy: str, task: Task, made: list[Any]) -> None:
-        self.view, self.player = view_of(worlds.find(task.world)), player_of(policy, task.world)
-        self.env, _ = begin(task)
-        self.first = True
-        for action in made:
-            self.take(action)
-
-    def choose(self) -> Any:
-        action = choose(self.player, self.env, self.first)
-        # A page names choices in the view's own way.
-        for choice in self.view.choices(self.env):
-            if self.view.parse(choice["action"], self.env) == action:
-                return choice["action"]
-        return action
-
-    def take(self, action: Any) -> None:
-        self.first = False
-        self.env.step(self.view.parse(action, self.env))
 
 
 def sign_in(root: str, identity: dict[str, str]) -> str:

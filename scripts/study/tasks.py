@@ -5,14 +5,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from gumption.data import InputError
 from gumption.data.settings import check, unknown
 from gumption.envs import worlds
 
 from .design import Task, design
-from .files import Block, Study
+from .files import Block, Help, Study
+
+if TYPE_CHECKING:
+    from gumption.scripts.web.helping import Adviser, Offer
 
 #: Settings that a study gives by itself where a world draws its tasks.
 DRAWN = ("tasks", "number")
@@ -36,6 +39,49 @@ def begin(task: Task) -> tuple[Any, Any]:
     return begin_of(task.world)(**task.settings, seed=task.seed)
 
 
+def offered(help: Help) -> Offer:
+    """What a block offers to its participants.
+
+    :raises InputError: no such knowledge.
+    """
+    from gumption.scripts.web.helping import offer_of
+
+    return offer_of(help.kg, help.rules, help.relations, price=help.price, at_most=help.at_most)
+
+
+def helpers(study: Study) -> dict[str, str]:
+    """Block -> who helps in it, and how much of the world's test that knowledge has, in a line.
+
+    The knowledge of each is read or fitted, once in a process.
+
+    :raises InputError: knowledge that is not there, or does not fit the world.
+    """
+    from gumption.scripts.web.helping import told_of
+
+    return {
+        block.name: told_of(_adviser(study, block, block.help).about)
+        for block in study.all_blocks
+        if block.help is not None
+    }
+
+
+def _adviser(study: Study, block: Block, help: Help) -> Adviser:
+    """Who helps in a block, in the first participant's first task of it.
+
+    :raises InputError: as `helpers`; a world without help.
+    """
+    from gumption.scripts.web.helping import Asked, adviser_of, helpless
+    from gumption.scripts.web.views import view_of
+
+    world = worlds.find(block.world)
+    view = view_of(world)
+    task = next(played.tasks[0] for played in design(study, 0).blocks if played.block.name == block.name)
+    env, _ = begin(task)
+    if reason := helpless(world, view, env):
+        raise InputError(reason)
+    return adviser_of(Asked(offered(help), world, view, env, task.settings))
+
+
 def check_worlds(study: Study, where: str | Path) -> None:
     """Begin tasks of the study, of all levels and of all of `each`.
 
@@ -54,8 +100,21 @@ def _problems(study: Study) -> Iterator[str]:
             for problem in _wrong_settings(study, block, f"{field}[{k}]"):
                 sound = False
                 yield problem
-    if sound:
-        yield from _failed_begins(study)
+    failed = list(_failed_begins(study)) if sound else []
+    yield from failed
+    if sound and not failed:
+        yield from _failed_help(study)
+
+
+def _failed_help(study: Study) -> Iterator[str]:
+    """Blocks whose help cannot be given."""
+    for field, blocks in (("practice", study.practice), ("blocks", study.blocks)):
+        for k, block in enumerate(blocks):
+            if block.help is not None:
+                try:
+                    _adviser(study, block, block.help)
+                except InputError as error:
+                    yield f"{field}[{k}].help: {error}"
 
 
 def _wrong_settings(study: Study, block: Block, field: str) -> Iterator[str]:
@@ -71,6 +130,12 @@ def _wrong_settings(study: Study, block: Block, field: str) -> Iterator[str]:
     if block.drawn and not set(DRAWN) <= set(names):
         yield f"{field}.drawn: the world {block.world!r} does not draw tasks; its tasks differ by their seed"
         return
+    required = [name for name, one in parameters.items() if one.default is inspect.Parameter.empty and name in names]
+    given_by = {*block.settings, *block.each, *(DRAWN if block.drawn else ()), "seed"}
+    given_by.update(*(level for condition in study.acting_on(block) for level in condition.levels.values()))
+    for name in required:
+        if name not in given_by:
+            yield f"{field}.settings: {name} is missing; a task of the world {block.world!r} needs it"
     hints = get_type_hints(inspect.unwrap(function), include_extras=True)
     given: list[tuple[str, Mapping[str, Any]]] = [(f"{field}.settings", block.settings)]
     for condition in study.acting_on(block):

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -13,6 +17,9 @@ from gumption.data.listening import Port, check_reach, is_loopback, listen, show
 from gumption.data.settings import check
 from gumption.scripts.apps import was_typed
 from gumption.scripts.worlds import world_group
+
+if TYPE_CHECKING:
+    from .helping import Offer
 
 
 def home(
@@ -25,6 +32,9 @@ def home(
     name: list[str] | None = None,
     open_to_others: bool = False,
     token_file: Path | None = None,
+    kg: list[str] | None = None,
+    kg_rules: list[str] | None = None,
+    kg_relations: list[str] | None = None,
     schema: bool = False,
 ) -> None:
     """Serve the web home, where people play the worlds in a browser; or let a program play a world.
@@ -39,6 +49,10 @@ def home(
     :param name: Another name of this machine, by which browsers ask for it; may be given again.
     :param open_to_others: Listen at an address that others reach; they need the token.
     :param token_file: File with the token that others need; it is made where it is missing.
+    :param kg: WORLD=VALUE: players of this world may ask for help from this knowledge, free. The value is one of `--kg`
+        of `gumption train`: train, full, a graph, the folder of a model, or a file of rules.
+    :param kg_rules: WORLD=VALUE: a file of rules, or the world's of this name, which are applied to that graph.
+    :param kg_relations: WORLD=NAME=THEIRS: what that graph or model calls a relation of the world.
     :param schema: Print the JSON schema of the messages, and stop.
     """
     if context.invoked_subcommand is not None:
@@ -51,7 +65,13 @@ def home(
 
         print(json.dumps(schema_of(), indent=1))
         return
-    serve(host, port, data, runs=runs, names=name or [], open_to_others=open_to_others, token_file=token_file)
+    from .helping import read_offers
+
+    offers = read_offers(kg or [], kg_rules or [], kg_relations or [])
+    serve(
+        host, port, data, runs=runs, names=name or [], open_to_others=open_to_others, token_file=token_file,
+        offers=offers,
+    )  # fmt: skip
 
 
 def serve(
@@ -63,8 +83,11 @@ def serve(
     names: list[str],
     open_to_others: bool = False,
     token_file: Path | None = None,
+    offers: Mapping[str, Offer] = MappingProxyType({}),
 ) -> None:
     """Serve a home until Ctrl-C; see `home`.
+
+    :param offers: help, by world.
 
     :raises InputError: it is open to others without a clear word and a token, or cannot listen there.
     """
@@ -82,6 +105,7 @@ def serve(
     listening = listen(host, port, "--host")
     with listening:
         home = Home(Store(data), token=token, runs=runs)
+        home.episodes.offers, home.episodes.advisers.tell = offers, partial(print, flush=True)
         app = make_app(home, host=host, names=names, guarded=token is not None)
         described_worlds()  # imports their views, before the first request
         address = f"http://{shown_address(listening)}/"
@@ -95,15 +119,25 @@ def server_of(app: Any) -> Any:
     import uvicorn
 
     from .messages import LONGEST
-    from .security import ImpatientProtocol
+    from .security import ImpatientProtocol, ImpatientSocket
 
+    allow_connections()
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, proxy_headers=False,
-        http=ImpatientProtocol, ws_max_size=LONGEST,
+        http=ImpatientProtocol, ws=ImpatientSocket, ws_max_size=LONGEST,
         ws_per_message_deflate=False,  # frames in real time are small and many
         timeout_graceful_shutdown=2, timeout_keep_alive=20,
     )  # fmt: skip
     return uvicorn.Server(config)
+
+
+def allow_connections() -> None:
+    """Let this process open as many connections and files as the system lets it."""
+    with suppress(ImportError, ValueError, OSError):  # Windows has no such limit
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 app = world_group(

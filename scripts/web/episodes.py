@@ -1,9 +1,15 @@
-"""Episodes under the server: each is an environment and its view; its kept actions bring it back after a crash."""
+"""Episodes under the server: each is an environment and its view; its kept actions bring it back after a crash.
+
+Help that was given changes no state: its rows say what was shown, and what it has cost.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
+import subprocess
+import sys
 import threading
 import time
 from collections import OrderedDict
@@ -11,13 +17,14 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import sqlalchemy as sql
 
 from gumption.data import InputError
 
 from . import store as tables
+from .helping import Adviser, Advisers, Asked, Helped, Offer
 from .live import Clock, RealTime
 from .store import Store
 from .views import View, view_of
@@ -25,6 +32,7 @@ from .views import View, view_of
 KEPT = 1000  # episodes in memory; those left alone longest are brought back from disk when they are asked for
 QUICK = 0.002  # seconds of a step that holds nobody up
 SEEDS = 2**31  # drawn seeds are below
+_log = logging.getLogger(__name__)
 
 
 def new_id() -> str:
@@ -37,13 +45,25 @@ class UnknownEpisode(InputError):
 
 
 class Unkept(Exception):
-    """An action could not be kept; the episode goes on from what was."""
+    """An action, or a help, could not be kept; the episode goes on from what was."""
+
+
+class Made(NamedTuple):
+    """Where an action was made.
+
+    :ivar step: of the physics, in real time; `attempt` is that at the task, from 1.
+    :ivar state: the hash of the state before it.
+    """
+
+    step: int | None
+    attempt: int
+    state: str
 
 
 class Holder(Protocol):
     """The socket at which an episode is played."""
 
-    async def lose(self, episode: str) -> None:
+    def lose(self, episode: str) -> None:
         """Tell it that the episode goes on elsewhere."""
         ...
 
@@ -53,11 +73,13 @@ class Episode:
 
     :ivar stage: of a study, from 1 on; 0 outside one.
     :ivar number: actions so far.
-    :ivar reward: their sum; `told` is what the last one came to, in words; `success` is None where the world has none.
+    :ivar reward: the sum of theirs; `told` is what the last one came to, in words; `success` is None where the world
+        has none.
     :ivar holder: the socket that plays it; `clock`: its time while it does, in real time.
     :ivar lock: held while an action is made and written.
     :ivar veil: makes what the player sees of what there is to see, where a study hides some.
     :ivar began: in seconds since 1970; `deadline` is when no action is taken any more, None without one.
+    :ivar offer: the help that its player may ask for, None without any; `helps` are those that were given.
     """
 
     def __init__(
@@ -80,12 +102,14 @@ class Episode:
         self.holder: Holder | None = None
         self.clock: Clock | None = None
         self.lock = asyncio.Lock()
-        self.began = time.time()
+        self.began = tables.now()
         self.veil: Callable[[dict[str, Any]], dict[str, Any]] | None = None
         self.deadline: float | None = None
+        self.offer: Offer | None = None
+        self.helps: list[Helped] = []
 
-    def act(self, action: Any, step: int | None = None) -> int | None:
-        """Make an action; the physics step at which it was made, in real time.
+    def act(self, action: Any, step: int | None = None) -> Made:
+        """Make an action; where it was made.
 
         :param action: JSON, as the view parses it.
         :param step: until which time passes before, when the episode is brought back.
@@ -97,6 +121,7 @@ class Episode:
         if self.over:
             raise InputError("the episode is over")
         chosen = self.view.parse(action, self.env)
+        made = Made(step, self.attempt, self.view.state(self.env))
         if live is not None and step is not None:
             if self.clock is None:
                 live.act(self.env, chosen, step)
@@ -104,16 +129,21 @@ class Episode:
                 self.clock.act(chosen)
             self.number += 1
             self.told = self.face.told(self._look(), self.over)
-            return step
+            return made
         # A list answers questions of the world; a step takes anything else.
-        made = self.env.answer(chosen) if isinstance(chosen, list) else self.env.step(chosen)
-        _, reward, terminated, truncated, info = made
+        came = self.env.answer(chosen) if isinstance(chosen, list) else self.env.step(chosen)
+        _, reward, terminated, truncated, info = came
         self.number += 1
         self.reward += float(reward)
         self.over = bool(terminated or truncated)
         self.success = _success(info)
         self.told = self.face.told(info, bool(terminated))
-        return None
+        return made
+
+    @property
+    def attempt(self) -> int:
+        """The how-manieth attempt at the task this is, from 1."""
+        return 1 if self.view.attempt is None else self.view.attempt(self.env)
 
     def _pass(self, step: int | None) -> int:
         """Let time pass until a step, or up to now; the step."""
@@ -159,17 +189,57 @@ class Episode:
             "choices": choices,
             "told": self.told,
             "steps": self.number,
-            "reward": self.reward,
+            "reward": self.reward - self.paid,
             "over": self.over,
             "success": self.success,
+            "help": self._help(),
             "action": self.view.action or ("choices" if choices else "typed"),
         }
         return view if self.veil is None else self.veil(view)
 
     def result(self) -> dict[str, Any]:
-        """What the episode came to; in real time with the physics step."""
+        """What the episode came to, with the hash of its last state; in real time with the physics step."""
         live = {} if self.view.live is None else self.view.live.result(self.env)
-        return {"steps": self.number, "reward": self.reward, "success": self.success, **live}
+        reward = self.reward - self.paid
+        came = {"steps": self.number, "attempts": self.attempt, "reward": reward, "success": self.success}
+        helps = {"helps": len(self.helps), "paid": self.paid} if self.helps else {}
+        return {**came, **helps, "state": self.view.state(self.env), **live}
+
+    # ---- help
+
+    @property
+    def paid(self) -> float:
+        """For help so far."""
+        return sum(one.price for one in self.helps)
+
+    def helped(self) -> Helped | None:
+        """The help that was given at the present choice."""
+        return self.helps[-1] if self.helps and self.helps[-1].after == self.number else None
+
+    def has_helped(self, number: int, after: int) -> bool:
+        """Whether help of this number, or at this choice, was given."""
+        return number <= len(self.helps) or (after == self.number and self.helped() is not None)
+
+    def refuse_help(self, number: int, after: int) -> None:
+        """:raises InputError: no further help is given at this choice."""
+        if self.offer is None:
+            raise InputError("there is no help in this episode")
+        if self.look():
+            raise InputError("the episode is over")
+        if after != self.number:
+            raise InputError(f"help was asked for after action {after}, and the episode is after action {self.number}")
+        if number > len(self.helps) + 1:
+            raise InputError(f"the number is {number}; the next help of the episode has {len(self.helps) + 1}")
+        if self.offer.at_most is not None and len(self.helps) >= self.offer.at_most:
+            raise InputError(f"all help is used: {self.offer.at_most} in an episode")
+
+    def _help(self) -> dict[str, Any] | None:
+        """What the page tells of help: its price, how much there is, and what was said at this choice."""
+        if self.offer is None:
+            return None
+        helped = self.helped()
+        said = None if helped is None else helped.said["choices"]
+        return {"price": self.offer.price, "at_most": self.offer.at_most, "used": len(self.helps), "said": said}
 
 
 def _success(info: Mapping[str, Any]) -> bool | None:
@@ -177,9 +247,12 @@ def _success(info: Mapping[str, Any]) -> bool | None:
     return None if success is None else bool(success)
 
 
-def replayed(row: Any, kept: Sequence[Any], view: View, begin: Callable[..., tuple[Any, Any]]) -> Episode:
+def replayed(
+    row: Any, kept: Sequence[Any], view: View, begin: Callable[..., tuple[Any, Any]], helps: Sequence[Any] = ()
+) -> Episode:
     """The episode of a row of the store, with its kept actions made again.
 
+    :param helps: rows of those that were given in it, in their order.
     :raises InputError: the world refuses what it once took: it was another version.
     """
     episode = Episode(row.id, row.person, row.world, view, begin, row.settings, row.seed, row.stage)
@@ -189,6 +262,7 @@ def replayed(row: Any, kept: Sequence[Any], view: View, begin: Callable[..., tup
         except InputError as error:
             raise InputError(f"action {action.number} of the episode cannot be made again ({error})") from None
     episode.began = row.began
+    episode.helps = [Helped(one.number, one.after, one.said, one.price) for one in helps]
     episode.restore(row)
     return episode
 
@@ -198,18 +272,22 @@ class Episodes:
 
     :ivar real_time: the loop of live episodes.
     :ivar arrange: is called with each episode that comes into memory, for what a study has to say of it.
+    :ivar offers: help in episodes outside a study, by world; `advisers` give it.
     """
 
     def __init__(self, store: Store, worlds: Callable[[str], Any]) -> None:
         """:param worlds: finds a world by its name."""
         self.store, self.real_time = store, RealTime()
         self.arrange: Callable[[Episode], None] | None = None
+        self.offers: Mapping[str, Offer] = {}
+        self.advisers = Advisers(self.make)
         self._worlds = worlds
         # One thread makes environments: what two threads import for the first time at once may be there in part only.
         self._maker = ThreadPoolExecutor(1, thread_name_prefix="maker")
         self._steppers = ThreadPoolExecutor(2, thread_name_prefix="stepper")
         self._quick: set[str] = set()  # worlds whose latest step was
-        self._prepared: dict[int, asyncio.Future[None]] = {}
+        self._prepared: dict[Callable[[], None], asyncio.Future[None]] = {}
+        self._preparing = threading.Lock()  # of what this process imports, as above
         self._here: OrderedDict[str, Episode] = OrderedDict()
         self._coming: dict[str, asyncio.Task[Episode]] = {}
 
@@ -260,12 +338,13 @@ class Episodes:
         if not found or found[0].person != person:
             raise _unknown()
         row = found[0]
-        kept = await self.store.rows(
-            sql.select(tables.actions).where(tables.actions.c.episode == id).order_by(tables.actions.c.number)
-        )
+        kept, helps = [
+            await self.store.rows(sql.select(table).where(table.c.episode == id).order_by(table.c.number))
+            for table in (tables.actions, tables.helps)
+        ]
         view, begin = self.entry(row.world, row.stage)
         await self.prepare(view)
-        episode = await self.make(replayed, row, kept, view, begin)
+        episode = await self.make(replayed, row, kept, view, begin, helps)
         self._keep(episode)
         return episode
 
@@ -275,12 +354,12 @@ class Episodes:
         view = view_of(world)
         return view, (world.get("study") if stage else None) or view.begin
 
-    async def take(self, episode: Episode, holder: Holder) -> None:
+    def take(self, episode: Episode, holder: Holder) -> None:
         """Let a socket play the episode; the one that did so before is told."""
         before, episode.holder = episode.holder, holder
         _stop(episode)
         if before is not None and before is not holder:
-            await before.lose(episode.id)
+            before.lose(episode.id)
 
     def leave(self, episode: Episode, holder: Holder) -> None:
         """The socket plays the episode no longer."""
@@ -299,13 +378,12 @@ class Episodes:
                 return
             if number > episode.number + 1:
                 raise InputError(f"the number is {number}; the next action of the episode has {episode.number + 1}")
-            received = time.time()
-            if episode.deadline is not None and received > episode.deadline:
-                raise InputError("the time for this task is over")
+            received = tables.now()
+            _refuse_late(episode, received)
             try:
-                step = await self._run(episode, episode.act, action)
+                made = await self._run(episode, episode.act, action)
                 row = sql.insert(tables.actions).values(
-                    episode=episode.id, number=episode.number, action=action, step=step, at=at, received=received
+                    episode=episode.id, number=episode.number, action=action, **made._asdict(), at=at, received=received
                 )
                 await self.store.write(row, *([_ended(episode, received)] if episode.over else []))
             except InputError:
@@ -316,6 +394,47 @@ class Episodes:
                     raise Unkept("the action could not be kept; the episode goes on from the one before") from error
                 raise
 
+    async def help(self, episode: Episode, number: int, after: int, at: float) -> None:
+        """Give and keep help at the present choice, once: whoever asks for it again is shown it, and pays nothing.
+
+        :param number: of the help; `after` is the number of the latest action.
+        :raises InputError: it is refused, and nothing was kept.
+        :raises Unkept: it could not be written.
+        """
+        if episode.has_helped(number, after):
+            return
+        episode.refuse_help(number, after)
+        try:
+            adviser = await asyncio.shield(self._adviser(episode))
+        except Exception:  # the server's log tells it
+            reason = "there is no help here: its knowledge cannot be read, or knows nothing of such choices"
+            raise InputError(reason) from None
+        async with episode.lock:
+            if episode.has_helped(number, after):
+                return
+            episode.refuse_help(number, after)
+            received = tables.now()
+            _refuse_late(episode, received)
+            loop = asyncio.get_running_loop()
+            said = await loop.run_in_executor(self._steppers, adviser.said, episode.view, episode.env)
+            assert episode.offer is not None
+            given = Helped(number, after, said, episode.offer.price)
+            row = sql.insert(tables.helps).values(episode=episode.id, at=at, received=received, **given._asdict())
+            try:
+                await self.store.write(row)
+            except BaseException as error:  # what is in memory may be behind the disk
+                self.drop(episode)
+                if isinstance(error, Exception):
+                    raise Unkept("the help could not be kept; the episode goes on without it") from error
+                raise
+            episode.helps.append(given)
+
+    def _adviser(self, episode: Episode) -> asyncio.Task[Adviser]:
+        """Who helps in an episode to which help is offered."""
+        assert episode.offer is not None
+        world = self._worlds(episode.world)
+        return self.advisers.come(Asked(episode.offer, world, episode.view, episode.env, episode.settings))
+
     async def end(self, episode: Episode, **more: Any) -> None:
         """Write the end of an episode that no action has ended, once.
 
@@ -323,7 +442,7 @@ class Episodes:
         """
         async with episode.lock:
             if not episode.over or episode.view.live is not None:
-                await self.store.write(_ended(episode, time.time(), more))
+                await self.store.write(_ended(episode, tables.now(), more))
             episode.over = True
             _stop(episode)
 
@@ -340,8 +459,12 @@ class Episodes:
         await self.store.forget(person, *then)
 
     def _keep(self, episode: Episode) -> None:
+        if not episode.stage:
+            episode.offer = self.offers.get(episode.world)
         if self.arrange is not None:
             self.arrange(episode)
+        if episode.offer is not None and not episode.over:  # before it is asked for: that takes seconds
+            self._adviser(episode)
         self._here[episode.id] = episode
         for id, other in list(self._here.items())[: max(0, len(self._here) - KEPT)]:
             if other.holder is None and not other.lock.locked():
@@ -372,25 +495,29 @@ class Episodes:
         (self._quick.add if seconds < QUICK else self._quick.discard)(episode.world)
         return result
 
-    def prepare(self, view: View) -> asyncio.Future[None]:
-        """Let a world in real time do what takes seconds before its first step, once; done when it has."""
-        live = view.live
-        if (ready := self._prepared.get(id(live))) is None:
-            loop = asyncio.get_running_loop()
-            ready = self._prepared[id(live)] = loop.create_future()
+    @property
+    def preparing(self) -> bool:
+        """Whether a world is being made ready."""
+        return not all(ready.done() for ready in self._prepared.values())
 
-            def prepare() -> None:
-                with suppress(Exception):  # whoever plays the world is told
-                    if live is not None:
-                        live.prepare()
-                with suppress(RuntimeError):  # the server has ended
-                    loop.call_soon_threadsafe(ready.set_result, None)
+    async def prepare(self, view: View) -> None:
+        """Make a world ready, once; returns when it is."""
+        if view.prepare is None:
+            return
+        if (ready := self._prepared.get(view.prepare)) is None:
+            ready = self._prepared[view.prepare] = asyncio.get_running_loop().create_future()
+            # A daemon: a server that is stopped meanwhile need not wait.
+            threading.Thread(target=self._prepare, args=(view.prepare, ready), name="prepare", daemon=True).start()
+        await asyncio.shield(ready)
 
-            if live is None:
-                ready.set_result(None)
-            else:  # a daemon: a server that is stopped while it compiles need not wait
-                threading.Thread(target=prepare, name="prepare", daemon=True).start()
-        return ready
+    def _prepare(self, prepare: Callable[[], None], ready: asyncio.Future[None]) -> None:
+        # Compiling holds up all threads of a process.
+        call = f"from {prepare.__module__} import {prepare.__name__} as prepare; prepare()"
+        subprocess.run([sys.executable, "-c", call], check=False)
+        with self._preparing, suppress(Exception):  # whoever plays the world is told
+            prepare()
+        with suppress(RuntimeError):  # the server has ended
+            ready.get_loop().call_soon_threadsafe(ready.set_result, None)
 
     def close(self) -> None:
         """Finish what is being done."""
@@ -413,6 +540,11 @@ def _stop(episode: Episode) -> None:
     if episode.clock is not None:
         episode.clock.stop()
         episode.clock = None
+
+
+def _refuse_late(episode: Episode, now: float) -> None:
+    if episode.deadline is not None and now > episode.deadline:
+        raise InputError("the time for this task is over")
 
 
 def _unknown() -> UnknownEpisode:

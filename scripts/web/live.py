@@ -25,10 +25,6 @@ class Live(Protocol):
 
     rate: int
 
-    def prepare(self) -> None:
-        """Do what takes seconds before the first step, such as compiling."""
-        ...
-
     def step(self, env: Any) -> int:
         """The present step; it may go back to 0 at an action, which begins a new trial."""
         ...
@@ -61,9 +57,13 @@ class Live(Protocol):
 
 
 class RealTime:
-    """The loop of a server; `run` is a task of its event loop, in whose thread all calls are made."""
+    """The loop of a server; `run` is a task of its event loop, in whose thread all calls are made.
+
+    :ivar speed: how many times as fast as a clock time passes: 1 for people, more for simulated ones.
+    """
 
     def __init__(self) -> None:
+        self.speed = 1.0
         self._moving: dict[Clock, None] = {}
         self._some = asyncio.Event()
 
@@ -116,7 +116,8 @@ class Clock:
     def __init__(self, time: RealTime, live: Live, env: Any) -> None:
         self.live, self.env = live, env
         self._time, self._now = time, asyncio.get_running_loop().time
-        self._zero = self._now() - live.step(env) / live.rate  # when step 0 was
+        self._rate = live.rate * time.speed  # steps a second of the clock
+        self._zero = self._now() - live.step(env) / self._rate  # when step 0 was
         self._news, self._stopped = asyncio.Event(), False
         self._timer: asyncio.TimerHandle | None = None
         self._error: Exception | None = None
@@ -124,14 +125,14 @@ class Clock:
 
     def present(self) -> int:
         """The step to which time has come by the clock."""
-        return max(floor((self._now() - self._zero) * self.live.rate), self.live.step(self.env))
+        return max(floor((self._now() - self._zero) * self._rate), self.live.step(self.env))
 
     def now(self) -> int:
         """Let time pass up to now; the present step."""
         present = self.present()
         self.advance(present)
         if (step := self.live.step(self.env)) < present:  # the world waits
-            self._zero = self._now() - step / self.live.rate
+            self._zero = self._now() - step / self._rate
         self.look()
         return step
 
@@ -140,7 +141,7 @@ class Clock:
         step = self.live.step(self.env)
         self.live.act(self.env, action, step)
         if (after := self.live.step(self.env)) != step:
-            self._zero = self._now() - after / self.live.rate
+            self._zero = self._now() - after / self._rate
         self.look()
         return step
 
@@ -185,9 +186,9 @@ class Clock:
         self._news.set()
         live, step = self.live, self.live.step(self.env)
         due = live.due(self.env)
-        soon = due is not None and due - step <= live.rate / FRAMES + 1
+        soon = due is not None and due - step <= self._rate / FRAMES + 1
         self._time.moves(self, soon)
-        self._set_timer(None if due is None or soon else self._zero + due / live.rate)
+        self._set_timer(None if due is None or soon else self._zero + due / self._rate)
 
     def _set_timer(self, at: float | None) -> None:
         if self._timer is not None:

@@ -1,7 +1,8 @@
 """What travels over the socket: JSON texts, each with the version of this protocol and its type.
 
-The page sends `begin`, `go_on`, `act` and `leave`; the server answers with `shown`, `refused`, `error` and, in real
-time, `frame`. `gumption serve --schema` prints their JSON schema.
+The page sends `begin`, `go_on`, `act`, `help` and `leave`; the server answers with `shown`, `refused`, `help_refused`,
+`error`, in real time with `frame`, and with `preparing` before an answer that takes long. `gumption serve --schema`
+prints their JSON schema.
 """
 
 import json
@@ -49,21 +50,36 @@ class GoOn(Message):
     episode: Id
 
 
-class Act(Message):
-    """An action; actions of an episode have the numbers 1, 2, ... `at` is the client's clock in ms, `step` the physics
-    step that the player saw, in real time."""
+class Clocked(Message):
+    """A message with the time of the page's clock in ms, `at`."""
 
-    type: Literal["act"] = "act"
-    episode: Id
-    number: Number
-    action: JsonValue
     at: float
-    step: Whole | None = None
 
     @field_validator("at", mode="before")
     @classmethod
     def _a_real_number(cls, value: Any) -> Any:
         return float(value) if type(value) is int and abs(value) < LARGEST else value
+
+
+class Act(Clocked):
+    """An action; actions of an episode have the numbers 1, 2, ... `step` is the physics step that the player saw, in
+    real time."""
+
+    type: Literal["act"] = "act"
+    episode: Id
+    number: Number
+    action: JsonValue
+    step: Whole | None = None
+
+
+class Help(Clocked):
+    """Asks for help at a choice. Helps of an episode have the numbers 1, 2, ...; `after` is the number of the latest
+    action, 0 before the first."""
+
+    type: Literal["help"] = "help"
+    episode: Id
+    number: Number
+    after: Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
 class Leave(Message):
@@ -74,13 +90,13 @@ class Leave(Message):
 
 
 #: What the server reads by itself; `Part`s of it add their own.
-FROM_PAGE: Mapping[str, type[Message]] = {"begin": Begin, "go_on": GoOn, "act": Act, "leave": Leave}
+FROM_PAGE: Mapping[str, type[Message]] = {"begin": Begin, "go_on": GoOn, "act": Act, "help": Help, "leave": Leave}
 
 # ---- From the server.
 
 
 class Shown(Message):
-    """An episode as the player sees it. All actions up to `number` are on disk."""
+    """An episode as the player sees it. All actions up to `number` are on disk, and all helps that it tells of."""
 
     type: Literal["shown"] = "shown"
     episode: Id
@@ -94,6 +110,17 @@ class Refused(Message):
     type: Literal["refused"] = "refused"
     episode: Id
     number: Number
+    reason: str
+    expected: Number
+
+
+class HelpRefused(Message):
+    """Help that was not given, and is not paid for. `expected` is the number of the next one."""
+
+    type: Literal["help_refused"] = "help_refused"
+    episode: Id
+    number: Number
+    after: int
     reason: str
     expected: Number
 
@@ -119,7 +146,21 @@ class Error(Message):
     episode: str | None = None
 
 
-FROM_SERVER: Mapping[str, type[Message]] = {"shown": Shown, "refused": Refused, "frame": Frame, "error": Error}
+class Preparing(Message):
+    """The answer has to wait, because the server makes a world ready; sent again and again until it comes."""
+
+    type: Literal["preparing"] = "preparing"
+    reason: str = "a world is being made ready; that takes up to a minute, once on this machine"
+
+
+FROM_SERVER: Mapping[str, type[Message]] = {
+    "shown": Shown,
+    "refused": Refused,
+    "help_refused": HelpRefused,
+    "frame": Frame,
+    "error": Error,
+    "preparing": Preparing,
+}
 
 
 def read(text: str | bytes, kinds: Mapping[str, type[Message]] = FROM_PAGE) -> Message:

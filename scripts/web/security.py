@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-import ipaddress
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,10 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from gumption.data import InputError
-from gumption.data.listening import is_loopback
+from gumption.data.listening import names_of
 
 COOKIE = "gumption"  # who it is; 256 random bits
 DOOR = "gumption_door"  # that the token was known
@@ -29,6 +29,7 @@ PER_SECOND, BURST = 20, 60  # messages of a socket; twice three times that is no
 LIVE_PER_SECOND = 60
 GUESSES = 10  # of tokens, a minute and address
 FIRST_REQUEST = 10.0  # seconds until a request is complete
+UNREAD = 20.0  # seconds until a page has to read what waits for it
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'self'; img-src 'self' data:; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; "
@@ -155,9 +156,7 @@ class Guard:
         :param error: (status, title, reason, html) -> Response.
         """
         self._app, self._token, self._error = app, token, error
-        self._local = is_loopback(host)
-        known = names if self._local else names_of_this_machine(names)
-        self._names = {name.lower() for name in ("localhost", host, *known) if name}
+        self._is_here = names_of(host, names)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -178,15 +177,6 @@ class Guard:
         if writes and not same_origin(headers):
             return self._error(403, "Another site", "only pages of this server may send this", html)
         return None if self._token is None else self._asked_for_token(scope, headers, html)
-
-    def _is_here(self, host: str) -> bool:
-        name = _name_of(host)
-        if name in self._names:
-            return True
-        try:  # an address is no name that another site could give itself
-            return ipaddress.ip_address(name).is_loopback or not self._local
-        except ValueError:
-            return False
 
     def _asked_for_token(self, scope: Scope, headers: Headers, html: bool) -> Response | None:
         assert self._token is not None
@@ -217,14 +207,6 @@ def same_origin(headers: Mapping[str, str]) -> bool:
     return origin.scheme in ("http", "https") and bool(origin.netloc) and origin.netloc == headers.get("host")
 
 
-def _name_of(host: str) -> str:
-    """The name or address in a Host header, without its port."""
-    try:
-        return (urlsplit(f"//{host}").hostname or "").rstrip(".")
-    except ValueError:
-        return ""
-
-
 def with_headers(send: Send) -> Send:
     """Put `HEADERS` on a response."""
 
@@ -238,11 +220,27 @@ def with_headers(send: Send) -> Send:
     return sent
 
 
-def names_of_this_machine(more: Iterable[str] = ()) -> list[str]:
-    """Names under which others reach this machine."""
-    import socket
+class ImpatientSocket(WebSocketsSansIOProtocol):
+    """A WebSocket whose page has to read: one that takes nothing for a while is cut off."""
 
-    return [socket.gethostname(), socket.getfqdn(), *more]
+    _deadline: asyncio.TimerHandle | None = None
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._deadline = self.loop.call_later(UNREAD, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._disarm()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._disarm()
+        super().connection_lost(exc)
+
+    def _disarm(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
 
 
 class ImpatientProtocol(H11Protocol):

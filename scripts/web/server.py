@@ -7,8 +7,7 @@ import html
 import io
 import logging
 import sys
-import time
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -25,7 +24,20 @@ from . import messages, security
 from . import store as tables
 from .episodes import Episode, Episodes, Unkept, UnknownEpisode, new_id
 from .live import Clock
-from .messages import FROM_PAGE, Act, Begin, Error, GoOn, Leave, Message, Refused, Shown
+from .messages import (
+    FROM_PAGE,
+    Act,
+    Begin,
+    Error,
+    GoOn,
+    Help,
+    HelpRefused,
+    Leave,
+    Message,
+    Preparing,
+    Refused,
+    Shown,
+)  # fmt: skip
 from .security import LIVE_PER_SECOND, Guard, Rate, Token
 from .store import Store
 from .views import read_settings, view_of
@@ -42,6 +54,7 @@ with extra("web", "the web home"):
 
 PAGES = Path(__file__).with_name("pages")
 FIRST_MESSAGE = 20.0  # seconds until a socket has to say something
+PATIENCE, AGAIN = 1.0, 10.0  # seconds of an answer until its page is told why it takes so long, and told again
 SOCKETS = 8  # of a person at once
 EPISODES = 8  # of a socket at once
 TAKEN = 4001  # a socket is closed: its episode goes on at another one
@@ -108,9 +121,12 @@ class Socket:
         with suppress(WebSocketDisconnect, RuntimeError):
             await self._web.send_text(text)
 
-    async def lose(self, episode: str) -> None:
-        """The episode goes on elsewhere."""
+    def lose(self, episode: str) -> None:
+        """The episode goes on elsewhere, which does not wait until this page has heard of it."""
         self.episodes.pop(episode, None)
+        self._begin_task(self._tell_taken(episode))
+
+    async def _tell_taken(self, episode: str) -> None:
         await self.send(Error(reason="the episode goes on in another tab", kind="taken", episode=episode))
         await self.close(TAKEN, "the episode goes on in another tab")
 
@@ -125,15 +141,18 @@ class Socket:
         self.episodes[episode.id] = episode
         if len(self.episodes) > EPISODES:
             self.home.episodes.leave(self.episodes.pop(next(iter(self.episodes))), self)
-        await self.home.episodes.take(episode, self)
+        self.home.episodes.take(episode, self)
         await self.show(episode)
         live = episode.view.live
         if live is not None and not episode.over and episode.holder is self:
             self.rate.per_second = LIVE_PER_SECOND
             episode.clock = self.home.episodes.real_time.watch(live, episode.env)
-            task = asyncio.create_task(self._send_frames(episode, episode.clock))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._begin_task(self._send_frames(episode, episode.clock))
+
+    def _begin_task(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _send_frames(self, episode: Episode, clock: Clock) -> None:
         """Send what moves, until the episode is over or is played here no longer."""
@@ -172,6 +191,8 @@ class Socket:
                 await self.play(episode)
             case Act():
                 await self._act(message)
+            case Help():
+                self._begin_task(self._help(message))  # knowledge may take a while to be loaded
             case Leave():
                 episode = self.episodes.pop(message.episode, None)
                 if episode is not None:
@@ -191,7 +212,7 @@ class Socket:
 
     async def _newcomer(self) -> str:
         """The id of the person with this cookie, who plays for the first time."""
-        now, person = time.time(), new_id()
+        now, person = tables.now(), new_id()
         found = await person_of(self.home.store, self.key)
         if found is None:
             await self.home.store.write(sql.insert(tables.people).values(id=person, key=self.key, began=now, seen=now))
@@ -214,6 +235,25 @@ class Socket:
             await self.fail(episode, str(error))
             return
         await self.show(episode)
+
+    async def _help(self, message: Help) -> None:
+        episode = self.episodes.get(message.episode)
+        reason, expected = "this page does not play that episode; go on first", 1
+        try:
+            if episode is not None:
+                await self.home.episodes.help(episode, message.number, message.after, message.at)
+                await self.show(episode)
+                return
+        except InputError as error:
+            assert episode is not None
+            reason, expected = str(error), len(episode.helps) + 1
+        except Exception as error:
+            _log.exception("help was not given")
+            assert episode is not None
+            await self.fail(episode, *([str(error)] if isinstance(error, Unkept) else []))
+            return
+        about = {"episode": message.episode, "number": message.number, "after": message.after}
+        await self.send(HelpRefused(**about, reason=reason, expected=expected))
 
 
 async def person_of(store: Store, key: str) -> str | None:
@@ -248,11 +288,11 @@ def make_app(
         handlers |= dict.fromkeys(part.messages, part)
 
     async def index(request: Request) -> Response:
-        return page("index.html", request)
+        return page(PAGES / "index.html", request)
 
     async def play(request: Request) -> Response:
         known_world(request.path_params["world"])
-        return page("play.html", request)
+        return page(PAGES / "play.html", request)
 
     async def listed(_: Request) -> Response:
         entries = described_worlds()
@@ -261,6 +301,8 @@ def make_app(
 
     async def picture(request: Request) -> Response:
         world = known_world(request.path_params["world"])
+        if "rgb_array" not in world.seen:
+            raise HTTPException(404)
         content = await home.episodes.make(picture_of, world.name)
         return Response(content, media_type="image/png", headers={"Cache-Control": "max-age=3600"})
 
@@ -276,19 +318,23 @@ def make_app(
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         sys.setswitchinterval(0.001)  # who waits for an answer waits for no thread that begins an episode
+        tasks = [asyncio.create_task(home.episodes.real_time.run())]
         for name in worlds.known() if played is None else played:
             with suppress(Exception):  # `described_worlds` tells of it
-                home.episodes.prepare(view_of(worlds.find(name)))
-        ticking = asyncio.create_task(home.episodes.real_time.run())
+                tasks.append(asyncio.create_task(home.episodes.prepare(view_of(worlds.find(name)))))
         yield
-        ticking.cancel()
+        for task in tasks:
+            task.cancel()
         await asyncio.to_thread(home.close)
 
-    routes: list[BaseRoute] = [
+    front: list[BaseRoute] = [
         Route("/", index),
         Route("/play/{world}", play),
         Route("/api/worlds", listed),
         Route("/pictures/{world}.png", picture),
+    ]
+    routes: list[BaseRoute] = [
+        *(front if home.open_play else ()),
         Route("/views/{world}/{file:path}", view_file),
         Mount("/pages", StaticFiles(directory=PAGES, check_dir=False)),
         WebSocketRoute("/ws", socket),
@@ -317,7 +363,7 @@ async def _serve_socket(
         socket.person = await person_of(home.store, key)
         if socket.person is not None:
             seen = sql.update(tables.people).where(tables.people.c.id == socket.person)
-            home.store.queue(seen.values(seen=time.time()))
+            home.store.queue(seen.values(seen=tables.now()))
         if len(mine) > SOCKETS:
             await mine[0].close(1008, f"more than {SOCKETS} tabs are open")
         await _read_all(socket, web, kinds, handlers)
@@ -351,7 +397,7 @@ async def _read_all(
                 raise InputError("the message is no text")
             message = messages.read(text, kinds)
             part = handlers.get(message.type)  # pyright: ignore[reportAttributeAccessIssue]
-            await (socket.handle(message) if part is None else part.handle(socket, message))
+            await _answer(socket, socket.handle(message) if part is None else part.handle(socket, message))
         except UnknownEpisode as error:
             await socket.send(Error(reason=str(error), kind="unknown", episode=message.episode))  # pyright: ignore
         except InputError as error:
@@ -361,23 +407,35 @@ async def _read_all(
             await socket.send(Error(reason="the server could not do that; what was kept is safe", kind="failed"))
 
 
+async def _answer(socket: Socket, answer: Coroutine[Any, Any, None]) -> None:
+    """Await an answer; a page that waits for a world to be made ready is told so."""
+    answering = asyncio.create_task(answer)
+    try:
+        wait = PATIENCE
+        while socket.home.episodes.preparing and not (await asyncio.wait({answering}, timeout=wait))[0]:
+            await socket.send(Preparing())
+            wait = AGAIN
+        await answering
+    finally:
+        answering.cancel()
+
+
 # ---- Pages.
 
 
-def page(name: str, request: Request, **filled: str) -> Response:
-    """A page of `PAGES`, with a cookie for who has none.
-
-    :param filled: texts for places {{name}} in it.
-    """
-    response = HTMLResponse(filled_page(name, filled), headers={"Cache-Control": "no-store"})
+def page(path: Path, request: Request) -> Response:
+    """A page in a file, with a cookie for who has none."""
+    response = HTMLResponse(filled_page(path), headers={"Cache-Control": "no-store"})
     if security.cookie_of(request.headers) is None:
         security.set_cookie(response, security.new_secret(), secure=request.url.scheme == "https")
     return response
 
 
-def filled_page(name: str, filled: Mapping[str, str]) -> str:
-    """The text of a page, with texts put into its places {{name}}, as HTML."""
-    text = (PAGES / name).read_text(encoding="utf-8")
+def filled_page(path: Path, **filled: str) -> str:
+    """The text of a page in a file, with the parts that pages share, and texts put into its places {{name}}."""
+    text = path.read_text(encoding="utf-8")
+    for shared in ("head", "top"):
+        text = text.replace("{{" + shared + "}}", (PAGES / f"{shared}.html").read_text(encoding="utf-8"))
     for place, value in filled.items():
         text = text.replace("{{" + place + "}}", html.escape(value))
     return text
@@ -387,7 +445,8 @@ def error_page(status: int, title: str, reason: str, as_html: bool) -> Response:
     """The answer to a request that is refused: a page for people, a line for programs."""
     if not as_html:
         return PlainTextResponse(f"{title}: {reason}\n", status)
-    return HTMLResponse(filled_page("error.html", {"status": str(status), "title": title, "reason": reason}), status)
+    told = filled_page(PAGES / "error.html", status=str(status), title=title, reason=reason)
+    return HTMLResponse(told, status)
 
 
 _TITLES = {404: ("Not found", "there is no such page here"), 405: ("Not allowed", "this address takes no such request")}
@@ -438,9 +497,9 @@ def describe(world: worlds.World) -> dict[str, Any]:
     """A world as the home lists it."""
     view = view_of(world)
     at, folder = f"/views/{world.name}", view.folder
-    drawn = f"/pictures/{world.name}.png"
+    drawn = f"/pictures/{world.name}.png" if "rgb_array" in world.seen else None
 
-    def picture(name: str) -> str:
+    def picture(name: str) -> str | None:
         return f"{at}/{name}" if folder is not None and (folder / name).is_file() else drawn
 
     return {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
@@ -25,6 +26,7 @@ with extra("web", "the web home"):
     from sqlalchemy.exc import SQLAlchemyError
 
 DATABASE = "home.sqlite"  # in the folder
+SCHEMA = 1  # the version of the tables; it grows when they change
 _TABLES = sql.MetaData()
 _ID = sql.String(32)
 
@@ -57,14 +59,28 @@ episodes = sql.Table(
     sql.Column("ended", sql.Double),
     sql.Column("result", sql.JSON),
 )  # fmt: skip
-#: The actions of an episode, from 1 on. `step`: the physics step in real time; `at`: the player's clock in ms since
-#: 1970; `received`: the server's in seconds.
+#: The actions of an episode, from 1 on. `step`: the physics step in real time; `attempt`: at the task, from 1; `state`:
+#: the hash of the state before; `at`: the player's clock in ms since 1970; `received`: the server's in seconds.
 actions = sql.Table(
     "actions", _TABLES,
     sql.Column("episode", _ID, primary_key=True),
     sql.Column("number", sql.Integer, primary_key=True, autoincrement=False),
     sql.Column("action", sql.JSON, nullable=False),
     sql.Column("step", sql.BigInteger),
+    sql.Column("attempt", sql.Integer, nullable=False, default=1),
+    sql.Column("state", sql.String(16), nullable=False, default=""),
+    sql.Column("at", sql.Double, nullable=False),
+    sql.Column("received", sql.Double, nullable=False),
+)  # fmt: skip
+#: The helps that were asked for in an episode, from 1 on. `after`: how many actions had been made; `said`: what was
+#: shown, and which knowledge said it; clocks as of actions.
+helps = sql.Table(
+    "helps", _TABLES,
+    sql.Column("episode", _ID, primary_key=True),
+    sql.Column("number", sql.Integer, primary_key=True, autoincrement=False),
+    sql.Column("after", sql.Integer, nullable=False),
+    sql.Column("said", sql.JSON, nullable=False),
+    sql.Column("price", sql.Double, nullable=False),
     sql.Column("at", sql.Double, nullable=False),
     sql.Column("received", sql.Double, nullable=False),
 )  # fmt: skip
@@ -80,6 +96,17 @@ answers = sql.Table(
 )  # fmt: skip
 
 
+#: One row: the version of the tables.
+versions = sql.Table("versions", _TABLES, sql.Column("schema", sql.Integer, primary_key=True, autoincrement=False))
+
+_ZERO = time.time() - time.monotonic()
+
+
+def now() -> float:
+    """Seconds since 1970, by a clock that nobody sets back while the server runs: limits of time rest on it."""
+    return _ZERO + time.monotonic()
+
+
 class _Write(NamedTuple):
     statements: Sequence[Any]
     kept: Future[None]
@@ -93,17 +120,24 @@ class Store:
 
     def __init__(self, place: str | Path) -> None:
         """:param place: a folder, made where it is missing, or "postgresql+psycopg://USER@HOST/DATABASE".
-        :raises InputError: it cannot be written, is no database of this kind, or another server uses it.
+        :raises InputError: it cannot be written, is no database of this kind or version, or another server uses it.
         """
         self._engine = postgresql(str(place)) if "://" in str(place) else _sqlite(Path(place))
         self.place = self._engine.url.render_as_string() if "://" in str(place) else str(place)
         self._queue: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
         try:
             self._let_go = _keep_others_away(self._engine, place)
-            _TABLES.create_all(self._engine)
         except SQLAlchemyError as error:
             self._engine.dispose()
-            raise InputError(f"{self.place}: cannot be used as a database ({reason_of(error)})") from None
+            raise _unusable(self.place, error) from None
+        try:
+            _make_tables(self._engine, self.place)
+        except (SQLAlchemyError, InputError) as error:
+            self._let_go()
+            self._engine.dispose()
+            if isinstance(error, InputError):
+                raise
+            raise _unusable(self.place, error) from None
         self._writer = threading.Thread(target=self._write_all, name="store", daemon=True)
         self._writer.start()
 
@@ -137,6 +171,7 @@ class Store:
         mine = sql.select(episodes.c.id).where(episodes.c.person == person).scalar_subquery()
         await self.write(
             sql.delete(actions).where(actions.c.episode.in_(mine)),
+            sql.delete(helps).where(helps.c.episode.in_(mine)),
             sql.delete(episodes).where(episodes.c.person == person),
             sql.delete(answers).where(answers.c.person == person),
             sql.delete(people).where(people.c.id == person),
@@ -184,9 +219,9 @@ class Store:
 
 
 def _sqlite(folder: Path) -> sql.Engine:
-    check_writable(folder)
     if folder.is_file():
         raise InputError(f"{folder}: is a file; name a folder for what people do")
+    check_writable(folder / DATABASE)
     folder.mkdir(parents=True, exist_ok=True)
     engine = sql.create_engine(f"sqlite:///{folder / DATABASE}", connect_args={"timeout": 10})
 
@@ -208,6 +243,26 @@ def postgresql(address: str) -> sql.Engine:
             return sql.create_engine(url, pool_pre_ping=True)
     except SQLAlchemyError as error:
         raise InputError(f"{address}: no address of a database ({reason_of(error)})") from None
+
+
+def _make_tables(engine: sql.Engine, place: str) -> None:
+    """Make the tables that are missing; InputError for those of another version."""
+    if sql.inspect(engine).has_table(versions.name):
+        with engine.connect() as connection:
+            found = connection.scalar(sql.select(versions.c.schema))
+        if found != SCHEMA:
+            raise InputError(
+                f"{place}: its tables have version {found}, and this gumption reads version {SCHEMA}; use the gumption "
+                "that wrote them, or give another --data"
+            )
+        return
+    _TABLES.create_all(engine)
+    with engine.begin() as connection:
+        connection.execute(sql.insert(versions).values(schema=SCHEMA))
+
+
+def _unusable(place: str, error: Exception) -> InputError:
+    return InputError(f"{place}: cannot be used as a database ({reason_of(error)})")
 
 
 def reason_of(error: Exception) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import inspect
 import io
+import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,6 +26,23 @@ LISTED = 200  # choices that a page lists; where there are more, they are typed
 LONGEST = 1000  # characters of what is typed
 
 
+def state_of(env: Any) -> str:
+    """The hash of the state of an environment that is a batch of one: of all that it saves, or of what it shows where
+    it saves nothing. "" for another environment."""
+    batch = getattr(env, "batch", None)
+    if batch is None:
+        return ""
+    saved = batch.state_dict() if hasattr(batch, "state_dict") else {"seen": batch.observe()}
+    # A batch whose episodes draw nothing has a generator that nobody has seeded.
+    return hashed({name: part for name, part in saved.items() if name != "rng"})
+
+
+def hashed(state: Any) -> str:
+    """16 hexadecimal digits of JSON with arrays in it, which change with any bit."""
+    content = json.dumps(state, sort_keys=True, default=lambda array: [array.dtype.str, array.shape, array.tolist()])
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
 @dataclass(frozen=True)
 class View:
     """What a world brings to the web home.
@@ -36,8 +55,14 @@ class View:
         listed.
     :ivar folder: has view.js, which draws drawings of the view's own.
     :ivar live: of worlds that run in real time; None for those that stand still between actions.
+    :ivar prepare: a function of a module that does what takes seconds before a first step, such as compiling. It is
+        called in a process of its own first, and then in the server, which finds in numba's cache what that one made.
     :ivar text: whether the text face tells the state beside the drawing, for those who cannot see that.
     :ivar action: how the player acts: by "choices", by what is "typed", or the "own" way of view.js.
+    :ivar name: (action, env) -> the JSON by which a page names an action, where choices are not listed.
+    :ivar state: env -> 16 hexadecimal digits, which change with any bit of the state.
+    :ivar attempt: env -> the how-manieth attempt at the task this is, from 1; None where there is one alone.
+    :ivar played: env -> the settings on which the facts of its world depend; None where those of the episode say it.
     """
 
     begin: Callable[..., tuple[Any, Any]]
@@ -46,8 +71,13 @@ class View:
     choices: Callable[[Any], list[dict[str, Any]]]
     folder: Path | None = None
     live: Live | None = None
+    prepare: Callable[[], None] | None = None
     text: bool = False
     action: str | None = None
+    name: Callable[[Any, Any], Any] | None = None
+    state: Callable[[Any], str] = state_of
+    attempt: Callable[[Any], int] | None = None
+    played: Callable[[Any], Mapping[str, Any]] | None = None
 
 
 def view_of(world: Any) -> View:
@@ -57,22 +87,40 @@ def view_of(world: Any) -> View:
 
 
 def general_view(world: Any) -> View:
-    """The view of a world by its text face and the names of its actions; it draws what its environments render."""
+    """The view of a world by its text face and the names of its actions."""
     face = world.get("text")
 
     def begin(*, env: str = world.environments[0].id, seed: int = 0, **settings: Any) -> tuple[Any, Any]:
         return begin_episode(world, env, seed, **settings)
 
-    return View(world.get("begin") or begin, partial(drawn, face), partial(parsed, face), partial(listed, face))
+    draw = partial(drawn, face, world.seen)
+    return View(world.get("begin") or begin, draw, partial(parsed, face), partial(listed, face))
 
 
-def drawn(face: Any, env: Any) -> dict[str, Any]:
-    """The text of an environment, by its text face where there is one; a picture where it renders no text."""
+def drawn(face: Any, seen: Collection[str], env: Any) -> dict[str, Any]:
+    """The text of an environment, by its text face where there is one; else what it renders, where a player may see
+    that, else what an agent sees.
+
+    :param seen: see `gumption.envs.worlds.World`.
+    """
     if face is not None:
         return {"kind": "text", "text": face.observe(env)}
-    if env.render_mode == "ansi":
-        return {"kind": "text", "text": env.render()}
-    return {"kind": "pixels", **as_png(env.render())}
+    if env.render_mode not in seen:
+        return {"kind": "text", "text": observed_text(env.batch.observe())}
+    rendered = env.render()
+    return {"kind": "text", "text": rendered} if isinstance(rendered, str) else {"kind": "pixels", **as_png(rendered)}
+
+
+def observed_text(observations: Any) -> str:
+    """The first of a batch of observations in words: each part of it on a line."""
+    parts = observations if isinstance(observations, Mapping) else {"observation": observations}
+    return "".join(f"{name}: {_numbers(value[0])}\n" for name, value in parts.items() if name != "action_mask")
+
+
+def _numbers(value: Any) -> str:
+    import numpy as np
+
+    return np.array2string(np.asarray(value), max_line_width=80, precision=3, threshold=400)
 
 
 def as_png(picture: Any) -> dict[str, Any]:

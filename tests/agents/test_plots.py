@@ -11,7 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from gumption.agents.plots import FinalPanel, Line, Panel, plot_curves, plot_final_success, spread_labels
+from gumption.agents.plots import (
+    FinalPanel,
+    Front,
+    Line,
+    Panel,
+    plot_curves,
+    plot_final_success,
+    plot_fronts,
+    spread_labels,
+)
 from gumption.agents.statistics import bootstrap_interval
 from gumption.data import InputError
 
@@ -101,3 +110,18 @@ def test_labels_that_have_room_stay_where_they_belong():
     assert spread_labels([0.1, 0.9, 0.5], [0.05] * 3) == pytest.approx([0.1, 0.9, 0.5])
     assert spread_labels([0.5, 0.5], [0.1, 0.1]) == pytest.approx([0.45, 0.55])
     assert spread_labels(np.linspace(0, 1, 30), [0.1] * 30) == pytest.approx(np.linspace(0, 1, 30))
+
+
+def test_fronts_of_means_with_the_points_behind_them(tmp_path):
+    panels = [
+        Front("a", {"people": (4.0, 0.5), "random": (9.0, 0.1)}, {"people": [(2.0, 0.0), (6.0, 1.0)]}, {"paper": 0.7}),
+        Front("nobody did anything", {"people": (0.0, 0.0)}, x="actions", y="solved"),
+    ]
+    png, svg = plot_fronts(panels, tmp_path / "front", "title")
+    text = svg.read_text()
+    for word in ("Pareto front", "people", "random", "paper", "nobody did anything", "actions", "solved"):
+        assert f">{word}<" in text
+    before = png.read_bytes()
+    assert plot_fronts(panels, tmp_path / "front", "title")[0].read_bytes() == before
+    with pytest.raises(InputError, match="nobody has ended a task"):
+        plot_fronts([Front("a", {})], tmp_path / "none")

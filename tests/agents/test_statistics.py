@@ -12,6 +12,8 @@ from gumption.agents.statistics import (
     bootstrap_interval,
     curve_band,
     interquartile_mean,
+    krippendorff_alpha,
+    pareto_front,
     probability_of_improvement,
     wilson_interval,
 )
@@ -149,3 +151,70 @@ def test_wilsons_interval_is_where_the_share_is_as_far_as_the_deviation_says(cou
     low, high = wilson_interval([hits, 0], [cases, 0])
     assert low[0] - 1e-12 <= hits / cases <= high[0] + 1e-12
     assert (low[1], high[1]) == (0.0, 1.0), "without cases anything is possible"
+
+
+def test_pareto_front() -> None:
+    vectors = [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5], [0.4, 0.4], [0.5, 0.5], [1.0, -0.1]]
+    assert pareto_front(vectors).tolist() == [True, True, True, False, True, False]
+    assert pareto_front([[0.3, 0.3]]).tolist() == [True]
+    drawn = np.random.default_rng(0).random((40, 3))
+    front = pareto_front(drawn)
+    beaten = [any((other >= one).all() and (other > one).any() for other in drawn) for one in drawn]
+    assert front.tolist() == [not each for each in beaten]
+    for weights in np.eye(3):  # whoever is best by some weights is on it
+        assert front[(drawn @ (weights + 0.01)).argmax()]
+    with pytest.raises(InputError, match="an array \\(policies, objectives\\)"):
+        pareto_front([0.3])
+    with pytest.raises(InputError, match="of finite numbers"):
+        pareto_front([[math.nan, 1.0]])
+
+
+# ---- Krippendorff's alpha
+
+#: The reliability data of Krippendorff (2011), part C: values of four observers for twelve units; its alpha is 0.743.
+PUBLISHED = [
+    "1 2 3 3 2 1 4 1 2 . . .",
+    "1 2 3 3 2 2 4 1 2 5 . 3",
+    ". 3 3 3 2 3 4 2 2 5 1 .",
+    "1 2 3 3 2 4 4 1 2 5 1 .",
+]
+
+
+def test_alpha_is_that_of_the_document() -> None:
+    units = [[value for value in column if value != "."] for column in zip(*map(str.split, PUBLISHED), strict=True)]
+    found = krippendorff_alpha(units)
+    assert found is not None
+    assert found.alpha.value == pytest.approx(0.743, abs=5e-4)
+    assert (found.things, found.values) == (11, 40), "a unit with one value is compared with nothing"
+    assert found.alpha.low < found.alpha.value < found.alpha.high <= 1.0
+    assert found == krippendorff_alpha([unit[::-1] for unit in units]), "nobody is the first"
+
+
+def test_alpha_of_all_who_agree_and_of_chance() -> None:
+    agreed = krippendorff_alpha([["a", "a"], ["b", "b", "b"]])
+    assert agreed is not None
+    assert (agreed.alpha.value, agreed.share) == (1.0, 1.0)
+    drawn = np.random.default_rng(1).integers(3, size=(400, 5)).tolist()
+    chance = krippendorff_alpha(drawn)
+    assert chance is not None
+    assert chance.alpha.low < 0.0 < chance.alpha.high
+    assert chance.share == pytest.approx(1 / 3, abs=0.03)
+
+
+def test_the_interval_of_alpha_lies_around_it_where_no_two_values_are_alike() -> None:
+    found = krippendorff_alpha([[f"{u}, {k % 2}" for k in range(4)] for u in range(12)] + [["x", "y"]] * 3)
+    assert found is not None
+    assert found.alpha.low < found.alpha.value < found.alpha.high
+
+
+def test_alpha_of_little_and_of_nothing() -> None:
+    same = krippendorff_alpha([["a", "a"], ["a", "a"]])
+    assert same is not None
+    assert math.isnan(same.alpha.value)
+    assert same.figures() == {"alpha": [None, None, None], "share": 1.0, "things": 2, "values": 4}
+    one = krippendorff_alpha([["a", "b"], ["c"]])
+    assert one is not None
+    assert one.alpha.value == 0.0, "two values that differ agree as often as by chance"
+    assert math.isnan(one.alpha.low)
+    assert krippendorff_alpha([["a"], []]) is None
+    assert krippendorff_alpha([]) is None

@@ -24,8 +24,9 @@ lesser one is the way to the nearest crossing.
 Cyan, blue, purple, white: how far the goal lies to the left, up, right, down.
 A circle, triangle, square or pentagon is a hint: go left, up, right, down.
 Choose a direction and up to {most} of {parts}, which add up to a move. It is made as a whole, or not at all where a \
-wall is in the way. There are {trials} trials in this maze; the first one explores, the others can take what you know \
-by then."""
+wall is in the way. {trials}"""
+ONE_TRIAL = "There is one trial in this maze."
+MORE_TRIALS = "There are {} trials in this maze; the first one explores, the others can take what you know by then."
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,9 @@ class Face:
         batch = env.batch
         *others, last = batch.rules.names
         parts = f"{', '.join(others)} and {last}"
-        return RULES.format(most=batch.max_opt_len, parts=parts, trials=batch.settings.trials)
+        count = batch.settings.trials
+        trials = ONE_TRIAL if count == 1 else MORE_TRIALS.format(count)
+        return RULES.format(most=batch.max_opt_len, parts=parts, trials=trials)
 
     def observe(self, env: Any) -> str:
         """The panel alone: what a player may see of the maze."""
@@ -145,4 +148,11 @@ def _hint(row: np.ndarray) -> str | None:
     return SHAPES[row[10] - 1] if row[10] else None
 
 
-VIEW = View(begin, drawing, parse, choices, folder=Path(__file__).parent, text=True, action="own")
+def name(action: Any, env: Any) -> dict[str, Any]:
+    """The option of an agent, as the page puts it together."""
+    direction, *parts = action
+    names = env.batch.rules.names
+    return {"direction": DIRECTIONS[direction], "primitives": [names[part] for part in parts]}
+
+
+VIEW = View(begin, drawing, parse, choices, folder=Path(__file__).parent, text=True, action="own", name=name)

@@ -1,9 +1,11 @@
 // The panel as a table of coloured digits; a direction by button or arrow key, primitives by button or number key.
 
-import { isShortcut, loadStyle, make, on } from "/pages/elements.js";
+import { isShortcut, keyOf, loadStyle, make, on, plural, shapes } from "/pages/elements.js";
 
 const DIRECTIONS = ["left", "up", "right", "down"];
 const ARROWS = { left: "←", up: "↑", right: "→", down: "↓" };
+// On the direction that is chosen Enter moves, as elsewhere.
+const PRESSED_BY_ENTER = "button:not([data-way][aria-pressed=true]), a, summary";
 const SHAPES = {
   circle: '<circle cx="12" cy="12" r="9"/>',
   triangle: '<path d="M12 2 22 20H2z"/>',
@@ -37,7 +39,7 @@ class Panel {
     }
     this.primitives = make("div", { class: "row", role: "group", "aria-label": "Numbers that add up to the move" });
     this.sum = make("p", { class: "halma-sum", role: "status" });
-    this.go = make("button", { type: "button", class: "main", onclick: () => this.#move() }, "Move ", make("kbd", {}, "Enter"));
+    this.go = make("button", { type: "button", class: "main", onclick: () => this.#move() }, "Move", keyOf("Enter"));
     this.back = make("button", { type: "button", onclick: () => this.#shorten() }, "Take back");
     element.classList.add("stack");
     element.replaceChildren(
@@ -57,7 +59,7 @@ class Panel {
     const { drawing } = (this.#view = view);
     this.place.replaceChildren(
       make("span", {}, `Trial ${drawing.trial} of ${drawing.trials}`),
-      make("span", {}, `${drawing.moves} ${drawing.moves === 1 ? "move" : "moves"} in this trial`),
+      make("span", {}, view.over ? "" : `${plural(drawing.moves, "move")} in this trial`),
     );
     this.#showPanel(drawing);
     const buttons = drawing.primitives.map(({ name }) =>
@@ -117,7 +119,8 @@ class Panel {
     const digits = new Map(drawing.primitives.map(({ name, digit }) => [name, digit]));
     const sum = this.#parts.reduce((total, name) => total + digits.get(name), 0);
     const parts = this.#parts.length ? `${this.#parts.join(" + ")}${this.#parts.length > 1 ? ` = ${sum}` : ""}` : "";
-    this.sum.textContent = [this.#direction, parts].filter(Boolean).join(" ") || "Choose a direction and numbers";
+    const open = over ? "" : "Choose a direction and numbers";
+    this.sum.textContent = [this.#direction, parts].filter(Boolean).join(" ") || open;
     this.go.disabled = over || !this.#direction || !this.#parts.length;
     this.back.disabled = over || !this.#parts.length;
   }
@@ -134,16 +137,12 @@ class Panel {
     if (direction) this.#turn(direction);
     else if (names.includes(event.key)) this.#add(event.key);
     else if (event.key === "Backspace") this.#shorten();
-    else if (event.key === "Enter" && !event.target.closest("button, a, summary")) this.#move();
+    else if (event.key === "Enter" && !event.target.closest(PRESSED_BY_ENTER)) this.#move();
     else return;
     event.preventDefault();
   }
 }
 
 function shape(hint) {
-  const drawn = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  drawn.setAttribute("viewBox", "0 0 24 24");
-  drawn.setAttribute("aria-hidden", "true");
-  drawn.innerHTML = SHAPES[hint];
-  return make("p", { class: "halma-hint" }, drawn, `hint: ${hint}`);
+  return make("p", { class: "halma-hint" }, shapes(24, SHAPES[hint]), `hint: ${hint}`);
 }

@@ -4,8 +4,6 @@ Actions are lists by name, as solutions of task files have them: ["grab", "b"], 
 ["b"], ["a", "c"]]. The number of an action will do, too.
 """
 
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from math import floor, isfinite
 from pathlib import Path
@@ -140,18 +138,6 @@ class TableTime:
 
     rate = FRAMERATE
 
-    def prepare(self) -> None:
-        # Compiling holds up all threads of a process, and numba keeps what another one has compiled.
-        subprocess.run([sys.executable, "-c", f"from {__name__} import LIVE; LIVE.compile()"], check=False)
-        self.compile()
-
-    def compile(self) -> None:
-        """Compile, or read from numba's cache, what the first step and the first answers need."""
-        env, _ = begin()
-        env.batch.pass_time(1)
-        self.frame(env)
-        right_answers(env.batch.task(), env.batch.task().quiz[0])
-
     def step(self, env: RealTimeEnv) -> int:
         return int(env.batch.tables.steps[0])
 
@@ -212,14 +198,20 @@ class TableTime:
         return float(env.batch.results()[0][0]) if over else 0.0, over, env.batch.describe(0)
 
     def result(self, env: RealTimeEnv) -> dict[str, Any]:
-        """With the hash of the last state, which a replay has to find again."""
-        batch = env.batch
-        return {"step": self.step(env), "state": batch.state_hash(), "end": batch.describe(0)["end"]}
+        return {"step": self.step(env), "end": env.batch.describe(0)["end"]}
 
 
 def _over(env: RealTimeEnv) -> bool:
     _, terminated, truncated = env.batch.results()
     return bool(terminated[0] or truncated[0])
+
+
+def prepare() -> None:
+    """Compile what the first step and the first answers need."""
+    env, _ = begin()
+    env.batch.pass_time(1)
+    LIVE.frame(env)
+    right_answers(env.batch.task(), env.batch.task().quiz[0])
 
 
 LIVE = TableTime()
@@ -230,5 +222,9 @@ VIEW = View(
     choices=lambda env: [],
     folder=Path(__file__).parent,
     live=LIVE,
+    prepare=prepare,
     action="own",
+    name=lambda action, env: list(env.label(action)),
+    state=lambda env: env.batch.state_hash(),
+    attempt=lambda env: int(env.batch.tables.trials[0]),
 )

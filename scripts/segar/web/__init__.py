@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
@@ -38,11 +39,20 @@ An episode has {steps} pushes or waits."""
 
 
 class Face(TextFace):
-    """The rules in the words of the page, where a push is an arrow."""
+    """The rules in the words of the page, where a push is an arrow; where the ball cannot be seen, how far it is from
+    the goal is not told."""
+
+    def __init__(self, level: str, env: SegarEnv) -> None:
+        super().__init__(level)
+        self._env = env
 
     def rules(self, env: Any) -> str:
         aim = AIMS.get(env.batch.task.name, "Bring the white ball to the green goal, past what slows or swallows it.")
         return f"{aim}\n{PUSHES.format(steps=env.batch.settings.max_steps)}"
+
+    def told(self, info: Mapping[str, Any], over: bool) -> str:
+        seen = over or _actor(self._env) in {entity.id for entity in _visible(self._env)}
+        return super().told(info, over) if seen else ""
 
 
 def begin(
@@ -68,19 +78,18 @@ def begin(
     levels = {"levels": "objectsx2-medium"} if env in PUTTED else {}
     made = CLASSES[env](render_mode="ansi", observation="state", partition="test", max_steps=steps, **levels)
     made.reset(seed=seed, options={} if level is None else {"level": level})
-    return made, Face(level or "")
+    return made, Face(level or "", made)
 
 
 def drawing(env: Any) -> dict[str, Any]:
     """The picture; what is visible, by its name, colour and place in shares of the sides from the lower left; where the
     arrow begins, None where the ball is not visible; and the strongest push."""
-    state, task = env.batch.state, env.batch.task
+    state = env.batch.state
     one = state.select(np.array([0]))
     painter = SolidColours(PIXELS)
     painter.begin(one, np.array([0]), [0])
     low, high = (float(wall) for wall in state.walls[:, 0])
-    actor = state.name(int(state.first(task.actor)[0]), 0).strip("'")
-    things, start = [], None
+    actor, things, start = _actor(env), [], None
     for entity in _visible(env):
         place = [round((float(value) - low) / (high - low), 4) for value in entity.factors[Position]]
         kind = next(each for each in entity.type.__mro__ if each in COLOURS)
@@ -127,9 +136,32 @@ def _visible(env: Any) -> list[EntityData]:
     ]
 
 
+def _actor(env: Any) -> str:
+    """The id of the ball that is pushed."""
+    state = env.batch.state
+    return state.name(int(state.first(env.batch.task.actor)[0]), 0).strip("'")
+
+
 def _in_words(name: str) -> str:
     """ "GoalTile" -> "goal tile"."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
 
 
-VIEW = View(begin, drawing, parse, choices, folder=Path(__file__).parent, text=True, action="own")
+def prepare() -> None:
+    """Compile what the first push and the first picture need; all environments share it."""
+    env, _ = begin()
+    env.step(np.zeros(2))
+    drawing(env)
+
+
+VIEW = View(
+    begin,
+    drawing,
+    parse,
+    choices,
+    folder=Path(__file__).parent,
+    prepare=prepare,
+    text=True,
+    action="own",
+    name=lambda action, env: list(action),
+)

@@ -1,7 +1,7 @@
 // The table from above. A push is an arrow that is pulled from the ball with mouse or finger, or set by two sliders or
 // by keys: left and right turn it, up and down make it longer and shorter, Enter pushes, the space bar waits.
 
-import { isShortcut, loadStyle, make, on } from "/pages/elements.js";
+import { isShortcut, keyOf, loadStyle, make, on, shapes } from "/pages/elements.js";
 
 const REACH = 0.35; // of the side of the table: the arrow of the strongest push
 const TURN = 15; // degrees of a key press
@@ -22,13 +22,14 @@ class Pull {
     this.#session = session;
     this.left = make("p", { class: "quiet number" });
     this.picture = make("img", { class: "pull-picture", draggable: "false", width: "720", height: "720" });
-    this.arrow = arrow();
-    this.table = make("div", { class: "pull-table" }, this.picture, this.arrow);
-    this.legend = make("ul", { class: "pull-legend small" });
+    this.marks = shapes(100, "", "pull-over");
+    this.arrow = shapes(100, '<g><path class="pull-edge"/><path class="pull-line"/></g>', "pull-over pull-arrow");
+    this.table = make("div", { class: "pull-table" }, this.picture, this.marks, this.arrow);
+    this.legend = make("ul", { class: "pull-legend small", "aria-label": "On the table" });
     this.direction = this.#slider("direction", "Direction", { min: 0, max: 345, step: TURN, value: 45 }, (value) => `${value}°`);
     this.strength = this.#slider("strength", "Strength", { min: 0, max: 100, step: STRONGER, value: 50 }, (value) => `${value} %`);
-    this.push = make("button", { type: "button", class: "main", onclick: () => this.#act(this.#vector()) }, "Push ", make("kbd", {}, "Enter"));
-    this.wait = make("button", { type: "button", onclick: () => this.#act([0, 0]) }, "Wait ", make("kbd", {}, "Space"));
+    this.push = make("button", { type: "button", class: "main", onclick: () => this.#act(this.#vector()) }, "Push", keyOf("Enter"));
+    this.wait = make("button", { type: "button", onclick: () => this.#act([0, 0]) }, "Wait", keyOf("Space"));
     element.classList.add("stack");
     element.replaceChildren(
       this.left,
@@ -71,7 +72,9 @@ class Pull {
     this.picture.src = `data:image/png;base64,${drawing.png}`;
     this.picture.alt = drawing.alt;
     const kinds = new Map(drawing.things.map(({ name, colour }) => [name, colour]));
-    this.legend.replaceChildren(...[...kinds].map(([name, colour]) => make("li", {}, swatch(colour), name)));
+    this.legend.replaceChildren(...[...kinds].map(([name, colour]) => make("li", {}, swatch(name, colour), name)));
+    const text = ({ name, place: [x, y] }) => `<text x="${100 * x}" y="${100 - 100 * y}">${mark(name)}</text>`;
+    this.marks.innerHTML = drawing.things.filter(({ place }) => String(place) !== String(drawing.start)).map(text).join("");
     for (const control of [this.push, this.wait, this.direction.input, this.strength.input]) control.disabled = view.over;
     this.#draw();
   }
@@ -148,17 +151,14 @@ class Pull {
   }
 }
 
-function arrow() {
-  const drawn = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  drawn.setAttribute("viewBox", "0 0 100 100");
-  drawn.setAttribute("aria-hidden", "true");
-  drawn.setAttribute("class", "pull-arrow");
-  drawn.innerHTML = '<g><path class="pull-edge"/><path class="pull-line"/></g>';
-  return drawn;
+// Two letters for those who cannot tell the colours apart: "goal tile" -> "GT", "bumper" -> "Bu".
+function mark(name) {
+  const [first, second] = name.match(/\b[a-z]/g);
+  return second ? `${first}${second}`.toUpperCase() : first.toUpperCase() + name[1];
 }
 
-function swatch(colour) {
-  const drawn = make("span", { class: "pull-swatch", "aria-hidden": "true" });
+function swatch(name, colour) {
+  const drawn = make("span", { class: "pull-swatch", "aria-hidden": "true" }, mark(name));
   drawn.style.backgroundColor = colour;
   return drawn;
 }

@@ -3,7 +3,8 @@
 // The token comes in the fragment of the address, which no browser sends, and stays in this tab.
 
 import { draw } from "/pages/drawing.js";
-import { make, plural } from "/pages/elements.js";
+import { make, plural, sentence } from "/pages/elements.js";
+import { said } from "/pages/help.js";
 
 const EVERY = 2_000; // ms between two looks at the table
 const STATES = ["going", "done", "dropped out", "refused", "withdrawn"];
@@ -24,7 +25,7 @@ async function ask(path, options = {}) {
 }
 
 function trouble(error) {
-  const told = error.status ? error.message : "The server cannot be reached; trying it again.";
+  const told = error.status ? sentence(error.message) : "The server cannot be reached; trying it again.";
   byId("trouble").replaceChildren(make("p", { class: "note bad" }, told));
 }
 
@@ -123,7 +124,7 @@ function episodes({ participant, episodes: all, answers }) {
   const rows = all.map((one) => {
     const told = one.seconds === null ? "goes on" : `${one.success ? "solved" : "not solved"}, ${one.seconds.toFixed(1)} s`;
     const button = make("button", { type: "button", onclick: () => replay(stand, one) }, "Replay");
-    return make("tr", {}, make("th", { scope: "row" }, one.name), make("td", {}, `${plural(one.actions, "action")}`), make("td", {}, told), make("td", {}, button));
+    return make("tr", {}, make("th", { scope: "row" }, one.name), make("td", {}, plural(one.actions, "action") + (one.helps ? `, ${plural(one.helps, "help")}` : "")), make("td", {}, told), make("td", {}, button));
   });
   const said = answers
     .filter(({ name }) => name !== "next")
@@ -142,6 +143,7 @@ function episodes({ participant, episodes: all, answers }) {
 async function replay(stand, { episode, name }) {
   const place = make("div", { class: "panel" });
   const told = make("p", { role: "status" });
+  const help = make("div", { class: "stack" });
   const slider = make("input", { type: "range", min: "0", value: "0", "aria-label": "Action" });
   const step = async () => {
     try {
@@ -150,6 +152,7 @@ async function replay(stand, { episode, name }) {
       const made = found.action === null ? "the beginning" : `${JSON.stringify(found.action)} after ${found.seconds.toFixed(1)} s`;
       const end = found.view.over ? (found.view.success ? "; solved" : "; not solved") : "";
       told.textContent = `Action ${found.step} of ${found.steps}: ${made}${end}`;
+      help.replaceChildren(...helped(found));
       await picture(place, found);
     } catch (error) {
       trouble(error);
@@ -162,9 +165,19 @@ async function replay(stand, { episode, name }) {
   slider.addEventListener("input", step);
   const back = make("button", { type: "button", onclick: by(-1) }, "Back");
   const on = make("button", { type: "button", onclick: by(1) }, "Forward");
-  stand.replaceChildren(make("h3", {}, name), told, make("div", { class: "row" }, back, on), slider, place);
+  stand.replaceChildren(make("h3", {}, name), told, make("div", { class: "row" }, back, on), slider, help, place);
   await step();
   on.focus();
+}
+
+// Where help was asked for, and what was shown of it at this step.
+function helped({ helped: all, help }) {
+  if (!all.length) return [];
+  const told = make("p", { class: "quiet" }, `Help was asked for after ${all.length === 1 ? "action" : "actions"} ${all.join(", ")}.`);
+  if (!help) return [told];
+  const paid = help.price ? `It cost ${help.price} of the reward.` : "It was free.";
+  const title = make("summary", {}, "Help was asked for here");
+  return [told, make("details", { class: "panel", open: true }, title, make("p", { class: "small quiet" }, paid), said(help.choices))];
 }
 
 // Drawn by the world's own view where it has one. Its session takes no action.

@@ -2,12 +2,13 @@
 //
 // A page that is left is kept in the browser until the server has it on disk, and sent again after a lost connection.
 
-import { make } from "/pages/elements.js";
+import { make, sentence } from "/pages/elements.js";
 import { Player } from "/pages/player.js";
 import { Connection, Kept, Session } from "/pages/session.js";
 import { paragraphs, questionnaire } from "./questions.js";
 
 const STATES = { online: "", offline: "Offline: connecting again. Nothing is lost.", taken: "This study goes on in another window." };
+const AGAIN_AFTER = 5_000; // ms until the server is asked again for what it could not do
 const content = document.getElementById("content");
 const connection = new Connection();
 const kept = new Kept();
@@ -67,7 +68,7 @@ async function leave(answers = {}) {
 function refuse({ stage, reason, fields }) {
   if (stage !== shown?.stage) return;
   kept.drop(shown.scope, stage);
-  trouble(`${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`);
+  trouble(sentence(reason));
   for (const field of content.querySelectorAll("[data-question]")) {
     const wrong = fields.includes(field.dataset.question);
     field.toggleAttribute("data-wrong", wrong);
@@ -80,12 +81,18 @@ function refuse({ stage, reason, fields }) {
 
 function trouble(told) {
   content.querySelector("#trouble")?.remove();
-  content.append(make("p", { class: "note bad", id: "trouble", role: "alert" }, told));
+  content.append(make("p", { class: "note bad narrow", id: "trouble", role: "alert" }, told));
+}
+
+// The server makes a world ready before the next page comes; a task that is shown tells it itself.
+function wait(reason) {
+  if (task || content.querySelector("#wait")) return;
+  content.append(make("p", { class: "note narrow", id: "wait", role: "status" }, sentence(reason)));
 }
 
 const title = (told) => make("h1", {}, told);
 const button = (told, onclick, attributes = {}) => make("button", { type: "button", onclick, ...attributes }, told);
-const next = (told = "Next", attributes = {}) => button(told, () => leave(), { class: "main", id: "next", ...attributes });
+const next = () => button("Next", () => leave(), { class: "main", id: "next" });
 const row = (...children) => make("div", { class: "row" }, ...children);
 
 // ---- Sign-in
@@ -135,7 +142,7 @@ async function post(path, body = {}) {
     });
     const answer = await response.json();
     if (response.ok) return answer;
-    trouble(`${answer.reason.charAt(0).toUpperCase()}${answer.reason.slice(1)}.`);
+    trouble(sentence(answer.reason));
   } catch {
     trouble("The server cannot be reached. Try it again in a moment.");
   }
@@ -191,7 +198,8 @@ const plan = (stage) => [
 
 function quiz(stage) {
   const told = make("details", { class: "narrow", open: stage.wrong > 0 });
-  told.append(make("summary", {}, "The instructions again"), ...stage.instructions.flatMap(paragraphs));
+  const again = make("div", { class: "stack" }, ...stage.instructions.flatMap(paragraphs));
+  told.append(make("summary", {}, "The instructions again"), again);
   const left = stage.tries_left === null ? null : make("p", { class: "quiet" }, `Tries left: ${stage.tries_left}`);
   return [title("Did we explain it well?"), told, left, asked(stage)].filter(Boolean);
 }
@@ -215,21 +223,17 @@ function asked(stage, told = "Next") {
 
 function play(stage) {
   const area = make("div", { "aria-busy": "true" });
-  const after = next("Next", { hidden: true });
   const session = new Session(connection, { world: stage.world, episode: stage.episode });
-  const player = new Player(area, session, { view: stage.view, rules: true });
+  const player = new Player(area, session, { view: stage.view, after: stage.feedback ? next() : null });
   task = { session, player };
   session.on("shown", ({ over }) => {
-    if (!over) return;
-    if (!stage.feedback) connection.send({ type: "study_now" });
-    after.hidden = !stage.feedback;
-    if (stage.feedback) after.focus();
+    if (over && !stage.feedback) connection.send({ type: "study_now" });
   });
   session.on("left", () => connection.send({ type: "study_quit", stage: stage.stage }));
   session.start();
   const parts = [title(`${stage.name} ${stage.at} of ${stage.of}`)];
   if (stage.left_s !== null && !stage.over) parts.push(clock(stage.left_s));
-  return [...parts, area, row(after)];
+  return [...parts, area];
 }
 
 // The time that is left, by a clock that no change of the device's time moves.
@@ -268,7 +272,7 @@ const end = (stage) => [
     "div",
     { class: "panel stack narrow" },
     make("p", { class: "eyebrow" }, "Your completion code"),
-    make("p", { class: "lead number" }, make("code", { id: "code" }, stage.code)),
+    make("p", {}, make("code", { class: "code", id: "code" }, stage.code)),
     ...(stage.back ? [row(make("a", { class: "button main", href: stage.back }, "Go back to the recruiting service"))] : []),
   ),
   ...another(stage),
@@ -303,6 +307,13 @@ function withdrawal(open) {
   place.replaceChildren(ask);
 }
 
+// What the server could not do is asked for again; a task tells by itself what became of it.
+function fail(reason, kind, episode) {
+  if (kind === "taken" || (task && episode)) return;
+  trouble(sentence(reason));
+  if (kind === "failed") setTimeout(() => connection.send({ type: "study_now" }), AGAIN_AFTER);
+}
+
 // ---- Begin
 
 const DRAWN = { join, consent, text, plan, task: play, quiz, questions, end, refused: refusedAtQuiz, withdrawn };
@@ -311,5 +322,6 @@ connection.on("open", () => connection.send({ type: "study_now" }));
 connection.on("state", tellState);
 connection.on("study_stage", (stage) => show(stage));
 connection.on("study_refused", (refusal) => refuse(refusal));
-connection.on("error", ({ reason, kind }) => kind === "taken" || trouble(`The server says: ${reason}.`));
+connection.on("preparing", ({ reason }) => wait(reason));
+connection.on("error", ({ reason, kind, episode }) => fail(reason, kind, episode));
 tellState();

@@ -12,6 +12,18 @@ export function make(name, attributes = {}, ...children) {
   return element;
 }
 
+// The key of a button, for those who see it; its name is said without.
+export const keyOf = (name) => make("kbd", { "aria-hidden": "true" }, name);
+
+// A square drawing of SVG shapes, which no screen reader tells.
+export function shapes(side, content, name = "") {
+  const drawn = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  for (const [attribute, value] of Object.entries({ viewBox: `0 0 ${side} ${side}`, "aria-hidden": "true", class: name }))
+    drawn.setAttribute(attribute, value);
+  drawn.innerHTML = content;
+  return drawn;
+}
+
 // Listen to an event; a function that ends it.
 export function on(target, type, handler, options) {
   target.addEventListener(type, handler, options);
@@ -39,5 +51,8 @@ export const shortName = (id) => id.replace(/^.*\//, "").replace(/-v\d+$/, "");
 
 export const playAddress = (world, env) =>
   `/play/${encodeURIComponent(world)}${env ? `?env=${encodeURIComponent(env)}` : ""}`;
+
+// What a server says, as a sentence: "no such thing" -> "No such thing."
+export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.?!]$/.test(text) ? "" : ".");
 
 export const plural = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;

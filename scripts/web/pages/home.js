@@ -2,8 +2,10 @@
 
 import { make, playAddress, shortName } from "./elements.js";
 
+const WHEN = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
+
 function picture({ title, pictures }) {
-  if (!pictures) return title[0];
+  if (!pictures.light) return title[0];
   return make(
     "picture",
     {},
@@ -33,7 +35,8 @@ function card(world) {
   );
 }
 
-function runs(list) {
+// titles: of the worlds, by their names.
+function runs(list, titles) {
   if (!list.length) {
     return make(
       "p",
@@ -49,9 +52,9 @@ function runs(list) {
       "tr",
       {},
       make("th", { scope: "row" }, run.name),
-      make("td", {}, run.world),
+      make("td", {}, titles.get(run.world)),
       make("td", {}, run.state),
-      make("td", {}, new Date(1000 * run.changed).toLocaleString()),
+      make("td", {}, WHEN.format(1000 * run.changed)),
     ),
   );
   const table = make("table", {}, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows));
@@ -66,7 +69,7 @@ async function show() {
     if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
     const home = await answer.json();
     worlds.replaceChildren(...home.worlds.map(card));
-    found.replaceChildren(runs(home.runs));
+    found.replaceChildren(runs(home.runs, new Map(home.worlds.map(({ name, title }) => [name, title]))));
   } catch (error) {
     const told = `The worlds cannot be listed (${error.message}). Load this page again once the server runs.`;
     worlds.replaceWith(make("p", { class: "note bad", role: "alert" }, told));

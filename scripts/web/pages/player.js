@@ -1,15 +1,18 @@
 // The playing area of one episode: the drawing, the choices as buttons with number keys, a line to type where actions
 // are typed, what was told, steps and reward, the state of the connection, and the end.
 //
-// A world's view.js may say `tells: true` in what its `mount` gives: it writes what was told into its drawing itself.
+// A world's view.js may say `tells: true` in what its `mount` gives: it writes what was told, and why an action was
+// refused, into its drawing itself.
 
 import { draw } from "./drawing.js";
-import { isShortcut, make, on, plural } from "./elements.js";
+import { isShortcut, keyOf, make, on, plural, sentence } from "./elements.js";
+import { Help } from "./help.js";
 
 const STATES = {
   saved: () => "Saved",
   sending: () => "Sending",
   offline: (kept) => (kept ? `Offline: ${plural(kept, "action")} kept here` : "Offline: connecting again"),
+  unkept: (kept) => `Not saved: the server cannot write now. ${plural(kept, "action")} kept here, and sent again`,
   taken: () => "Played in another window",
 };
 const PATIENCE = 400; // ms until "sending" is said; most actions are saved by then
@@ -19,30 +22,36 @@ export class Player {
   #session;
   #element;
   #view = null; // the world's own
+  #help;
   #ends = [];
   #timer = 0;
+  #opening;
+  #after;
   #parts;
   #ready; // a promise of the world's view
 
-  // view: the address of the world's view.js, or null for a world without one. rules: whether its rules are shown.
-  constructor(element, session, { view = null, rules = true } = {}) {
+  // view: the address of the world's view.js, or null for a world without one. after: the button with which a player
+  // goes on from the end of an episode that the server has begun; null where nobody has to.
+  constructor(element, session, { view = null, after = null } = {}) {
     this.#session = session;
+    this.#after = after;
     this.#parts = parts(this);
-    const { drawing, told, end, trouble, choices, typed, figures, state, words, rules: told_rules, fresh } = this.#parts;
+    this.#help = new Help(session, (action) => this.act(action));
+    const { drawing, told, end, trouble, choices, typed, figures, state, words, rules, fresh } = this.#parts;
     this.#element = element;
     element.setAttribute("aria-busy", "true"); // the empty parts are not seen before the episode is
     element.replaceChildren(
       make(
         "div",
         { class: "play" },
-        make("section", { class: "stack", "aria-label": "The world" }, trouble, drawing, told, end),
+        make("section", { class: "stack", "aria-label": "The world" }, trouble, drawing, told, end, this.#help.element),
         make(
           "section",
           { class: "stack", "aria-label": "Your part" },
           make("div", { class: "panel stack" }, figures, state),
           choices,
           typed,
-          ...(rules ? [told_rules] : []),
+          rules,
           words,
           fresh,
         ),
@@ -52,25 +61,30 @@ export class Player {
       session.on("shown", (shown) => this.#show(shown)),
       session.on("refused", (reason) => this.#tell(reason, "warn")),
       session.on("failed", (reason) => this.#fail(reason)),
+      session.on("preparing", (reason) => this.#wait(sentence(reason))),
       session.on("left", () => this.#leave()),
       session.on("state", (now) => this.#state(now)),
       on(document, "keydown", (event) => this.#key(event)),
     ];
     this.#ready = this.#mount(view);
     this.#state(session.state);
-    setTimeout(() => this.#wait(), OPENING);
+    const open = () => this.#parts.trouble.hasChildNodes() || this.#wait("The world is being opened.");
+    this.#opening = setTimeout(open, OPENING);
   }
 
   close() {
     for (const end of this.#ends) end();
     clearTimeout(this.#timer);
+    clearTimeout(this.#opening);
+    this.#help.close();
     this.#view?.close();
   }
 
-  #wait() {
-    if (this.#session.view || this.#parts.trouble.hasChildNodes()) return;
-    const told = "The world is being opened. The first time on a machine that takes up to a minute.";
-    this.#parts.trouble.replaceChildren(make("p", { class: "note", role: "status" }, told));
+  #wait(told) {
+    const { trouble } = this.#parts;
+    if (this.#session.view || trouble.querySelector("[role=alert]")) return;
+    if (!trouble.hasChildNodes()) trouble.append(make("p", { class: "note", role: "status" }));
+    if (trouble.textContent !== told) trouble.firstChild.textContent = told;
   }
 
   async #mount(view) {
@@ -102,7 +116,7 @@ export class Player {
     this.#element.removeAttribute("aria-busy");
     if (this.#view) this.#view.show(shown);
     else draw(drawing, shown.drawing);
-    this.#tell(shown.told, this.#view?.tells ? "spoken" : "");
+    this.#tell(shown.told);
     figures.steps.textContent = shown.steps.toLocaleString("en");
     figures.reward.textContent = readable(shown.reward);
     const own = shown.action === "own" && this.#view;
@@ -110,9 +124,11 @@ export class Player {
     if (!choices.hidden) this.#choices(shown.choices);
     typed.hidden = own || shown.over || shown.action !== "typed";
     rules.hidden = !shown.rules;
-    rules.lastChild.textContent = shown.rules.trim();
+    const lines = shown.rules.split("\n").filter((line) => line.trim());
+    rules.lastChild.replaceChildren(...lines.map((line) => make("p", {}, line)));
     words.hidden = !shown.text || shown.drawing.kind === "text";
     words.lastChild.textContent = shown.text;
+    this.#help.show(shown);
     fresh.hidden = shown.over || this.#session.given !== null;
     this.#end(shown);
   }
@@ -142,16 +158,16 @@ export class Player {
     const title = success ? "Solved" : success === false ? "Not solved" : "The episode is over";
     const told = `${plural(steps, "step")}, reward ${readable(reward)}.`;
     const again = make("button", { type: "button", class: "main", onclick: () => this.again() }, "Play again");
-    const given = this.#session.given !== null; // what comes after it is not the player's choice
+    const next = this.#session.given ? this.#after : again;
     end.className = `note stack ${success ? "good" : success === false ? "bad" : ""}`;
-    end.replaceChildren(make("h2", {}, title), make("p", {}, told), ...(given ? [] : [make("p", {}, again)]));
-    if (!given) again.focus();
+    end.replaceChildren(make("h2", {}, title), make("p", {}, told), ...(next ? [make("p", {}, next)] : []));
+    next?.focus();
   }
 
   #tell(text, kind = "") {
     const { told } = this.#parts;
     told.hidden = !text;
-    told.className = kind === "spoken" ? kind : `note ${kind}`;
+    told.className = this.#view?.tells ? "spoken" : `note reason ${kind}`;
     if (told.textContent !== text) told.textContent = text;
   }
 
@@ -218,7 +234,7 @@ function parts(player) {
   );
   const folded = (title, tag, attributes) =>
     make("details", { hidden: true }, make("summary", {}, title), make(tag, attributes));
-  const rules = folded("Rules", "div", { class: "rules small" });
+  const rules = folded("Rules", "div", { class: "stack close small" });
   rules.open = matchMedia("(min-width: 56rem)").matches;
   return {
     drawing: make("div", { class: "panel", id: "drawing" }),
@@ -235,8 +251,7 @@ function parts(player) {
   };
 }
 
-const key = (index) => make("kbd", { "aria-hidden": "true" }, String((index + 1) % 10));
+const key = (index) => keyOf(String((index + 1) % 10));
 
-const readable = (number) => (Number(number.toPrecision(4)) + 0).toLocaleString("en", { maximumFractionDigits: 3 });
-
-const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.?!]$/.test(text) ? "" : ".");
+const readable = (number) =>
+  (Number(number.toPrecision(4)) + 0).toLocaleString("en", { maximumFractionDigits: 3 }).replace("-", "−");

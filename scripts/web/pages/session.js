@@ -8,9 +8,11 @@
 //             types: those of the server's messages, "open" after each connect, "state"
 // Kept        .put(scope, number, value)  .after(scope, number) -> [{number, value}]  .drop(scope, from, to)
 //             .setName(name, value)  .name(name)
-// Session     .start()  .again()  .leave()  .take()  .act(action, more)  .on(type, handler)  .close()
-//             types: "shown" (view), "over" (view, once), "left", "refused", "failed" (reason), "frame", "state"
-//             .view  .pending (actions without acknowledgement)  .state: "saved", "sending", "offline" or "taken"
+// Session     .start()  .again()  .leave()  .take()  .act(action, more)  .help()  .on(type, handler)  .close()
+//             types: "shown" (view), "over" (view, once), "left", "refused", "helpless", "failed", "preparing" (reason),
+//             "frame", "state"
+//             .view  .asking (for help)  .pending (actions without acknowledgement)
+//             .state: "saved", "sending", "unkept" (the server cannot write now), "offline" or "taken"
 
 const VERSION = 1;
 const TAKEN = 4001; // the code of a socket that the server closes because a newer window plays the episode
@@ -18,7 +20,9 @@ const REFUSED = 1008; // the code of a socket that the server refuses: without a
 const FIRST_WAIT = 300; // ms before the first try to connect again; each further wait is twice as long
 const LONGEST_WAIT = 10_000;
 const ANSWER_WITHIN = 8_000; // ms after which a connection without an answer to an action counts as lost
-const BEGIN_WITHIN = 60_000; // the same of an episode that begins or goes on: its world may have to be compiled
+const AGAIN_AFTER = 5_000; // ms after which what the server could not keep is sent again
+const BEGIN_WITHIN = 30_000; // the same of an episode that begins or goes on, since the server last said that it waits
+const HELP_WITHIN = 60_000; // the same of help, for which the server may have to load what knows
 
 class Emitter {
   #handlers = new Map();
@@ -182,8 +186,10 @@ export class Session extends Emitter {
   #ready = false; // whether it is known which episode to ask for
   #resumed = false; // whether the episode was begun on a former visit
   #left = new Set(); // episodes that were left: late messages about them mean nothing
+  #asked = null; // {number, after} of the help that was asked for and not answered
   #live = false; // whether the server has answered on this connection
   #over = false;
+  #unkept = false; // whether the server has said that it cannot keep what is in the queue
   #timer = 0;
   #ends = [];
 
@@ -205,8 +211,10 @@ export class Session extends Emitter {
       connection.on("state", () => this.#changed()),
       connection.on("shown", (message) => this.#shown(message)),
       connection.on("refused", (message) => this.#refused(message)),
+      connection.on("help_refused", (message) => this.#helpless(message)),
       connection.on("error", (message) => this.#failed(message)),
       connection.on("frame", (message) => this.#framed(message)),
+      connection.on("preparing", ({ reason }) => this.#prepares(reason)),
     ];
   }
 
@@ -214,9 +222,14 @@ export class Session extends Emitter {
     return this.#queue.length;
   }
 
+  get asking() {
+    return this.#asked !== null;
+  }
+
   get state() {
     const state = this.#connection.state;
     if (state !== "online") return state;
+    if (this.#unkept) return "unkept";
     return this.#live && !this.#queue.length ? "saved" : "sending";
   }
 
@@ -240,7 +253,9 @@ export class Session extends Emitter {
       this.#kept.drop(this.episode, 0);
     }
     this.#queue = [];
+    this.#unkept = false;
     this.#number = this.#last = this.#sent = 0;
+    this.#asked = null;
     this.view = null;
     this.#over = this.left = false;
     await this.start({ fresh: true });
@@ -276,6 +291,18 @@ export class Session extends Emitter {
     return one.number;
   }
 
+  // Ask for help at the present choice. It comes with "shown", or not at all, which "helpless" says.
+  help() {
+    if (!this.view?.help || this.asking || this.pending) return;
+    this.#asked = { number: this.view.help.used + 1, after: this.#number, at: Date.now() };
+    this.#sendHelp();
+  }
+
+  #sendHelp() {
+    if (this.#live) this.#connection.send({ type: "help", episode: this.episode, ...this.#asked });
+    this.#watch();
+  }
+
   #ask() {
     this.#live = false;
     this.#sent = this.#number;
@@ -299,9 +326,10 @@ export class Session extends Emitter {
   // A connection that gives no answer is lost, although the browser may not know it yet.
   #watch() {
     clearTimeout(this.#timer);
-    if (this.#live && !this.#queue.length) return;
+    if (this.#live && !this.#queue.length && !this.asking) return;
     const renew = () => this.#connection.state === "online" && this.#connection.renew();
-    this.#timer = setTimeout(renew, this.#live ? ANSWER_WITHIN : BEGIN_WITHIN);
+    const wait = !this.#live ? BEGIN_WITHIN : this.#queue.length ? ANSWER_WITHIN : HELP_WITHIN;
+    this.#timer = setTimeout(renew, wait);
   }
 
   #shown({ episode, number, view }) {
@@ -315,6 +343,7 @@ export class Session extends Emitter {
       this.episode = episode;
       this.#kept.setName(this.#name, episode);
     }
+    const anew = !this.#live; // what was sent before this connection may be lost
     this.#live = true;
     if (number > this.#number || !this.view) {
       this.#kept.drop(episode, 0, number);
@@ -324,7 +353,11 @@ export class Session extends Emitter {
       this.#sent = Math.max(this.#sent, number);
     }
     this.view = view;
+    const { number: help, after } = this.#asked ?? {};
+    if (this.asking && (view.help?.used >= help || number !== after)) this.#asked = null;
+    this.#unkept &&= this.#queue.length > 0;
     this.#send();
+    if (this.asking && anew) this.#sendHelp();
     this.#watch();
     const ends = view.over && !this.#over;
     this.#over = view.over;
@@ -340,6 +373,12 @@ export class Session extends Emitter {
     this.emit("frame", message);
   }
 
+  // The server says that its answer takes a while.
+  #prepares(reason) {
+    this.#watch();
+    if (!this.view) this.emit("preparing", reason);
+  }
+
   // A refused action and those that were made after it are no part of the episode.
   #refused({ episode, number, reason }) {
     if (episode !== this.episode) return;
@@ -352,11 +391,31 @@ export class Session extends Emitter {
     this.#changed();
   }
 
+  #helpless({ episode, after, reason }) {
+    if (episode !== this.episode || after !== this.#asked?.after) return;
+    this.#asked = null;
+    this.#watch();
+    this.emit("helpless", reason);
+  }
+
   #failed({ episode, reason, kind }) {
     if (kind === "taken" || this.#left.has(episode)) return; // the socket is closed with a code of its own
     clearTimeout(this.#timer);
     if (kind === "unknown" && !this.given) this.again();
-    else this.emit("failed", reason);
+    else if (kind === "failed" && this.#queue.length) this.#keep();
+    else if (kind === "failed" && this.asking) {
+      this.#asked = null;
+      this.emit("helpless", reason);
+      this.#ask(); // the episode goes on from what was kept
+    } else this.emit("failed", reason);
+  }
+
+  // The server could not write: what was made is kept here, and sent again.
+  #keep() {
+    this.#live = false;
+    this.#unkept = true;
+    this.#timer = setTimeout(() => this.#ask(), AGAIN_AFTER);
+    this.#changed();
   }
 
   #changed() {

@@ -13,7 +13,7 @@ from gumption.data.errors import did_you_mean
 from gumption.data.settings import Seed, Whole, shown
 from gumption.envs.wordcraft import LittleAlchemyEnv, RecipeBook, WordCraftEnv
 from gumption.envs.wordcraft.tasks import Depth
-from gumption.scripts.web.views import LISTED, View
+from gumption.scripts.web.views import LISTED, View, hashed
 
 GOAL, OPEN = "gumption/WordCraft-v0", "gumption/LittleAlchemy-v0"
 TASK_RULES = """\
@@ -123,4 +123,21 @@ def choices(env: Any) -> list[dict[str, Any]]:
     return [{"action": word, "label": word} for word in table] if len(table) <= LISTED else []
 
 
-VIEW = View(begin, drawing, parse, choices, folder=Path(__file__).parent, text=True, action="own")
+def played(env: Any) -> dict[str, Any]:
+    """The recipe book and, of tasks, the split, which say what is a fact of training."""
+    split = {} if isinstance(env, LittleAlchemyEnv) else {"split": env.batch.split}
+    return {"recipe_book": env.book, **split}
+
+
+VIEW = View(
+    begin,
+    drawing,
+    parse,
+    choices,
+    folder=Path(__file__).parent,
+    text=True,
+    action="own",
+    # What is seen is the whole state; what is saved has hashes of the book and the split, which take milliseconds.
+    state=lambda env: hashed(env.batch.observe()),
+    played=played,
+)

@@ -1,7 +1,7 @@
 // Words as cards on a table. Two are mixed by dragging one onto the other, or by choosing one after the other with
 // mouse, touch or keys: numbers for the first ten cards, arrows between cards, Enter or Space for the focused one.
 
-import { isShortcut, loadStyle, make, on } from "/pages/elements.js";
+import { isShortcut, keyOf, loadStyle, make, on, sentence } from "/pages/elements.js";
 
 const APART = 6; // pixels of movement that make a press a drag
 
@@ -16,7 +16,7 @@ class Table {
   #view = null;
   #drag = null;
   #sought = "";
-  #end = () => {};
+  #ends = [];
 
   constructor(element, session) {
     this.#session = session;
@@ -31,17 +31,25 @@ class Table {
     this.cards = make("ul", { class: "words-table", "aria-label": "On the table" });
     element.classList.add("words");
     element.replaceChildren(this.goal, this.bench, this.searching, this.cards);
-    this.#end = on(document, "keydown", (event) => this.#key(event));
+    this.#ends = [
+      on(document, "keydown", (event) => this.#key(event)),
+      session.on("refused", (reason) => this.#refused(reason)),
+    ];
   }
 
   close() {
-    this.#end();
+    for (const end of this.#ends) end();
+  }
+
+  #refused(reason) {
+    this.show(this.#view);
+    this.#showBench(this.#view, sentence(reason));
   }
 
   show(view) {
     const { drawing } = (this.#view = view);
     this.#showGoal(drawing, view);
-    this.#showBench(drawing, view.over);
+    this.#showBench(view);
     const many = drawing.goal === null;
     this.searching.hidden = !many;
     this.cards.classList.toggle("words-many", many);
@@ -78,21 +86,21 @@ class Table {
   }
 
   // The pair that is being mixed, and what the latest pair made.
-  #showBench({ selection, last, made }, over) {
+  #showBench({ drawing: { selection, last, made }, over, told: said }, refused = "") {
     const place = (word) => make("span", { class: word ? "words-place words-full" : "words-place" }, word ?? "choose one");
     const [first] = selection;
-    const sign = (text) => make("span", { class: "quiet", "aria-hidden": "true" }, text);
-    const pair = make("p", { class: "row" }, place(first), sign("+"), place());
-    const [parts, product] = last ? last.split(/ makes /) : ["", ""];
-    const told = last
-      ? make("p", { class: "words-last" }, parts, product ? " makes " : "", product ? make("strong", {}, product) : "")
+    const pair = make("p", { class: "row" }, place(first), make("span", { class: "quiet" }, "+"), place());
+    const text = refused || (over && said) || last;
+    const [, parts, product, more] = text.match(/^(.+? makes )([^.;]+)(.*)$/) ?? [null, text];
+    const told = text
+      ? make("p", { class: "words-last" }, parts, product ? make("strong", {}, product) : "", more)
       : make("p", { class: "words-last quiet" }, "Drag one card onto another, or choose two.");
     told.toggleAttribute("data-made", made.length > 0 && Boolean(last));
     this.bench.replaceChildren(...(over ? [] : [pair]), told);
   }
 
   #card(word, index) {
-    const key = index !== null && index < 10 ? make("kbd", { "aria-hidden": "true" }, String((index + 1) % 10)) : null;
+    const key = index !== null && index < 10 ? keyOf(String((index + 1) % 10)) : null;
     const card = make("button", { type: "button", class: "words-card", "data-word": word }, key, make("span", {}, word));
     card.addEventListener("pointerdown", (event) => this.#press(event, card));
     card.addEventListener("click", () => this.#drag?.moved || this.#choose(word));

@@ -14,7 +14,6 @@ from gumption.agents.probsol.measures import (
     constraint_satisfaction_rate,
     displacement_distance,
     efficiency,
-    pareto_front,
     preference_order,
 )
 from gumption.data import InputError
@@ -87,18 +86,6 @@ def test_efficiency() -> None:
     assert efficiency([3], [2], [True]) == 1.5
 
 
-def test_pareto_front() -> None:
-    vectors = [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5], [0.4, 0.4], [0.5, 0.5], [1.0, -0.1]]
-    assert pareto_front(vectors).tolist() == [True, True, True, False, True, False]
-    assert pareto_front([[0.3, 0.3]]).tolist() == [True]
-    drawn = np.random.default_rng(0).random((40, 3))
-    front = pareto_front(drawn)
-    beaten = [any((other >= one).all() and (other > one).any() for other in drawn) for one in drawn]
-    assert front.tolist() == [not each for each in beaten]
-    for weights in np.eye(3):  # whoever is best by some weights is on it
-        assert front[(drawn @ (weights + 0.01)).argmax()]
-
-
 def test_preference_order() -> None:
     goal_first, constraint_first, neither = [1.0, 0.2], [0.6, 1.0], [0.9, 0.9]
     vectors = [goal_first, constraint_first, neither]
@@ -121,8 +108,6 @@ def test_preference_order() -> None:
         (lambda: auccess([-1]), "0 for an unsolved one"),
         (lambda: efficiency([3], [3, 4], [True]), "a number an episode"),
         (lambda: efficiency([3], [0], [True]), "at least 1"),
-        (lambda: pareto_front([[NAN]]), "finite numbers"),
-        (lambda: pareto_front([]), "policies, objectives"),
         (lambda: preference_order([[1.0]], 1), "policy is 1; there are 0 to 0"),
     ],
 )

@@ -100,6 +100,23 @@ def test_the_hypotheses_are_about_what_people_told() -> None:
     assert report(tasks[:1])[0] == {}
 
 
+def test_who_lets_the_time_pass_has_begun_in_no_way() -> None:
+    tasks = [
+        played(1, "fishing/seed-4", "none", "push"),
+        played(2, "fishing/seed-310", "none", "turn", ["grab", "a"]),
+        {**played(3, "fishing/seed-617", "none", "turn"), "actions": []},
+    ]
+    figures, lines = report(tasks)
+    assert set(figures["foretold"]) == {"1", "2"}
+    assert figures["agreement"]["value"] == pytest.approx(1 / 3), "what was told counts, though nothing was done"
+    assert figures["kept_to_plan"] == 0.0
+    alone, lines = report([{**one, "participant": 1, "actions": []} for one in tasks])
+    assert (alone["foretold"], alone["kept_to_plan"]) == ({}, None)
+    assert "| played as they had told | - |" in lines
+    assert not any("nan" in line for line in lines)
+    assert report([]) == ({}, [report(tasks[:1])[1][0]])
+
+
 def test_the_way_through_the_study_by_check_alone(tmp_path: Path) -> None:
     with in_process(find("probsol-goals"), tmp_path) as server:
         _, cookie, _ = server.join(name="Ann")

@@ -14,6 +14,7 @@ from gumption.envs.probsol.library import find_tasks
 from gumption.envs.probsol.replay import replay
 from gumption.envs.probsol.tasks import FAMILIES, Task
 from gumption.scripts.probsol.web import LIVE, VIEW
+from gumption.scripts.web.episodes import Episode
 from tests.probsol_examples import disc, fishing, task
 from tests.scripts.web.homes import Page, Served, served
 
@@ -113,6 +114,25 @@ def check_replay(folder: Path, episode: str) -> dict[str, Any]:
     [record] = env.batch.episodes
     assert replay(json.loads(json.dumps(record))).state_hash() == result["state"]
     return record
+
+
+# ---- what is hidden
+
+
+def test_masses_magnets_and_right_answers_are_not_shown() -> None:
+    [fished] = find_tasks("fishing/0")
+    one = fished.to_json()
+    other = json.loads(json.dumps(one))
+    other["objects"][0] |= {"mass": "extremely large", "polarity": "-"}
+    other["objects"][1] |= {"mass": "small", "magnetism": "small", "polarity": "+"}
+    del other["solution"]
+    views = []
+    for each in (one, other):
+        episode = Episode("", "", "probsol", VIEW, VIEW.begin, {"task": each}, 1)
+        episode.act(["grab", "b"], 1)
+        views.append(episode.shown())
+    assert views[0] == views[1]
+    assert views[0]["drawing"]["quiz"] == []
 
 
 # ---- over sockets

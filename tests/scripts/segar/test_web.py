@@ -8,7 +8,11 @@ import pytest
 from PIL import Image
 
 from gumption.data import InputError
+from gumption.envs.physics.factors import Charge, Density, Friction, Heat, Magnetism, Mass, Position, Velocity
 from gumption.scripts.segar.web import CLASSES, PIXELS, VIEW
+from gumption.scripts.web.episodes import Episode
+
+HIDDEN = (Charge, Density, Friction, Heat, Magnetism, Mass)
 
 
 def test_the_table_is_drawn_and_told():
@@ -47,6 +51,29 @@ def test_a_ball_that_is_not_visible_is_in_no_part_of_the_drawing():
     assert "golf ball" not in drawing["alt"]
     assert "golfball" not in face.observe(env)
     assert "watch the others" in face.rules(env)
+
+
+@pytest.mark.parametrize("env", ["gumption/PuttPutt-v0", "gumption/Billiards-v0"])
+def test_masses_charges_and_materials_are_not_shown(env):
+    one, other = (Episode("", "", "segar", VIEW, VIEW.begin, {"env": env}, 53) for _ in range(2))
+    columns = other.env.batch.state.columns
+    hidden = [factor for factor in HIDDEN if factor in columns]
+    assert Mass in hidden
+    for factor in hidden:
+        columns[factor][:] += 0.3
+    assert one.shown() == other.shown()
+
+
+def test_where_an_invisible_ball_is_and_how_fast_is_not_shown():
+    settings = {"env": "gumption/Invisiball-v0"}
+    one, other = (Episode("", "", "segar", VIEW, VIEW.begin, settings, 1) for _ in range(2))
+    for episode in (one, other):
+        episode.act([0, 0])
+        assert episode.told == ""
+    slot = int(other.env.batch.state.first(other.env.batch.task.actor)[0])
+    for factor in (Position, Velocity):
+        other.env.batch.state.columns[factor][:, slot] -= 0.05
+    assert one.shown() == other.shown()
 
 
 @pytest.mark.parametrize("env", CLASSES)

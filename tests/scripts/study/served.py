@@ -48,9 +48,11 @@ class StudyServer(Served):
 
 
 @contextmanager
-def in_process(study: Path | str, data: Path, links: int = 0, database: str | None = None) -> Iterator[StudyServer]:
+def in_process(
+    study: Path | str, data: Path, links: int = 0, database: str | None = None, speed: float = 1.0
+) -> Iterator[StudyServer]:
     """A server in a thread of this process, which begins at once; it cannot be killed."""
-    with application(read(study), data, database=database) as served:
+    with application(read(study), data, database=database, speed=speed) as served:
         given = served.links.more(links) if links else []
         with in_thread(served.app) as address:
             server = StudyServer(None, address.removeprefix("http://"), "/study")  # pyright: ignore[reportArgumentType]

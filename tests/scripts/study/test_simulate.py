@@ -7,23 +7,22 @@ import io
 import json
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from gumption.data import InputError
 from gumption.scripts.study import commands
-from gumption.scripts.study.design import design
+from gumption.scripts.study.design import Task, design
 from gumption.scripts.study.export import files
 from gumption.scripts.study.files import read
 from gumption.scripts.study.gathered import gathered
 from gumption.scripts.study.links import Secret
-from gumption.scripts.study.players import played, player_of
-from gumption.scripts.study.report import make, markdown, write
+from gumption.scripts.study.players import can_play, played, player_of
+from gumption.scripts.study.report import make
 from gumption.scripts.study.simulate import simulate
 from tests.scripts.study.served import GUMPTION, in_process, write_study
 from tests.scripts.study.studies import study
-from tests.scripts.study.test_study_export import gathered as made_up
-from tests.scripts.study.test_study_export import person
 
 
 def check_rows(content: dict[str, str], players: int, actions: int) -> dict[str, list[dict[str, str]]]:
@@ -64,9 +63,9 @@ def test_ten_players_with_chaos_leave_complete_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sign_in", ["name", "link"])
-def test_two_hundred_players_with_chaos_leave_complete_rows(sign_in: str, tmp_path: Path) -> None:
-    simulated(tmp_path, 200, sign_in)
+@pytest.mark.parametrize(("players", "sign_in"), [(1_000, "name"), (200, "link")])
+def test_many_players_with_chaos_leave_complete_rows(players: int, sign_in: str, tmp_path: Path) -> None:
+    simulated(tmp_path, players, sign_in)
 
 
 @pytest.mark.slow
@@ -105,60 +104,16 @@ def test_a_trained_run_takes_part_and_stands_in_the_report(tmp_path: Path) -> No
         player_of(f"run:{run}", "segar")
 
 
-# ---- The report
-
-
-def test_the_report_has_people_beside_agents_and_published_figures(tmp_path: Path) -> None:
-    published = [{"label": "people in the paper", "block": "test", "success": 0.6, "source": "a paper, figure 1"}]
-    one = study(published=published)
-    everyone = made_up((person(0), 11), (person(1), 11), (person(2), 11), (person(3), 7))
-    figures = make(one, everyone)
-    rows = {(row["who"], row["cell"]): row for row in figures["rows"]}
-    # In the made-up data stages with odd numbers are solved: 5 of the training, 9 of the test.
-    assert rows["people", "training, distractors one"]["success"][0] == 0.5
-    assert rows["people", "test, distractors one"]["success"][0] == 0.5
-    assert rows["people", "test, distractors one"]["seconds"][0] == 4.0
-    for level in ("one", "three"):
-        assert rows["oracle", f"test, distractors {level}"]["success"][0] == 1.0
-        assert rows["random", f"test, distractors {level}"]["success"][0] < 0.9
-        assert rows["people in the paper", f"test, distractors {level}"]["success"] == [0.6, None, None]
-    counts = {cell: row["participants"] for (who, cell), row in rows.items() if who == "people"}
-    assert sum(counts.values()) == 4 + 3
-    assert not any("practice" in cell for cell in counts)
-    assert {row["question"]: row["answers"] for row in figures["answers"]} == {"hard": 3, "how": 3}
-    table = markdown(figures)
-    assert "people in the paper (a paper, figure 1) |  |  | 60.0% |" in table
-    assert write(tmp_path / "report", one, figures) == table
-    names = {path.name for path in (tmp_path / "report").iterdir()}
-    plots = {f"{name}.{kind}" for name in ("success", "actions", "seconds") for kind in ("png", "svg")}
-    assert names == plots | {"report.json", "table.md"}
-    (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(InputError, match="holds other files than a report"):
-        write(tmp_path, one, figures)
-
-
-def test_a_report_and_an_export_without_data_are_refused(tmp_path: Path) -> None:
-    file = str(write_study(tmp_path))
-    for command in (commands.report, commands.export):
-        with pytest.raises(InputError, match="holds no data of a study"):
-            command(file, data=tmp_path / "none", out=tmp_path / "out")
-    with pytest.raises(InputError, match="nobody has ended a task that counts"):
-        make(study(), made_up((person(0), 2)))
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "home.sqlite").write_bytes(b"no database" * 100)
-    with pytest.raises(InputError, match="cannot be read as a database"):
-        gathered(study(), tmp_path / "data")
-
-
 # ---- What cannot be played
 
 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"policy": "best"}, "--policy is 'best'; it can be random, oracle, or run:FOLDER"),
+        ({"policy": "best"}, "--policy is 'best'; it can be random, oracle, scripted, or run:FOLDER"),
         ({"url": "http://127.0.0.1:9"}, "http://127.0.0.1:9: cannot be reached"),
         ({"url": "http://127.0.0.1:9", "data": Path("x")}, "give one of them"),
+        ({"url": "http://127.0.0.1:9", "speed": 2.0}, "--speed is of an own server"),
     ],
 )
 def test_what_cannot_be_simulated_is_refused(options: dict, told: str, tmp_path: Path) -> None:
@@ -179,11 +134,31 @@ def test_players_of_links_need_them(tmp_path: Path) -> None:
 
 def test_players_play_the_tasks_of_participants() -> None:
     own = [task for part in design(study(), 0).blocks for task in part.tasks]
-    assert all(played("oracle", task) == {"success": True, "actions": 2} for task in own)
+    for task in own:
+        found = played("oracle", task, 0)
+        assert (found["success"], found["attempts"], found["actions"]) == (True, 1, 2)
     tasks = [task for place in range(12) for part in design(study(), place).blocks for task in part.tasks]
-    share = sum(played("random", task)["success"] for task in tasks) / len(tasks)
+    share = sum(played("random", task, seed)["success"] for seed, task in enumerate(tasks)) / len(tasks)
     assert 0.03 < share < 0.4
-    with pytest.raises(InputError, match="offers no oracle"):
+    with pytest.raises(InputError, match="'segar' offers no policy 'oracle'; others are random and run:FOLDER"):
         player_of("oracle", "segar")
+    with pytest.raises(InputError, match="others are random, oracle and run:FOLDER"):
+        player_of("scripted", "wordcraft")
     with pytest.raises(InputError, match="--policy is 'x'"):
         player_of("x", "segar")
+
+
+def test_agents_act_as_a_page_does_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for world, settings in (("halma", {"trials": 1, "mean_branches": 1}), ("segar", {"steps": 3})):
+        task = Task(world, settings, 0)
+        assert can_play(task)
+        assert played("random", task, 0) == played("random", task, 0) != played("random", task, 1)
+    assert not can_play(Task("gradual", {"tasks": "micro1"}, 0))
+    monkeypatch.setattr("gumption.scripts.study.players.begin", lambda task: (SimpleNamespace(), None))
+    with pytest.raises(InputError, match="agents play environments with a batch of one; this world's have none"):
+        played("random", Task("segar", {}, 0), 0)
+    monkeypatch.undo()
+    block = {"name": "bytes", "title": "Task", "world": "gradual", "settings": {"tasks": "micro1"}, "tasks": 1}
+    file = str(write_study(tmp_path, blocks=[block], practice=[], conditions=[]))
+    with pytest.raises(InputError, match="bytes: agents do not act in the world 'gradual' as people do"):
+        commands.simulate(file, players=1)

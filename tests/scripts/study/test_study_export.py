@@ -28,10 +28,10 @@ def person(place: int, **more: Any) -> SimpleNamespace:
     return SimpleNamespace(**{**about, "place": place, "state": "going", **more})
 
 
-def rows_of(place: int, upto: int) -> tuple[list, list, list]:
+def rows_of(place: int, upto: int, study: Any = STUDY) -> tuple[list, list, list]:
     """Episodes, actions and answers of a participant who has done the stages before `upto`."""
     episodes, actions, answers = [], [], []
-    for stage in stages(STUDY, design(STUDY, place))[:upto]:
+    for stage in stages(study, design(study, place))[:upto]:
         about = {"person": f"{place:032x}", "stage": stage.number}
         told = {"name": "agree" if stage.kind == "consent" else "next", "value": True}
         answers.append(SimpleNamespace(**about, **told, at=5.0, received=1001.0))
@@ -43,10 +43,11 @@ def rows_of(place: int, upto: int) -> tuple[list, list, list]:
         if stage.kind == "task":
             id, task = f"{place}-{stage.number}", stage.task
             kind = {"world": task.world, "settings": dict(task.settings), "seed": task.seed}
-            result = {"steps": 2, "reward": 1.0, "success": bool(stage.number % 2)}
+            result = {"steps": 2, "attempts": 1, "reward": 1.0, "success": bool(stage.number % 2), "state": "e" * 16}
             episodes.append(SimpleNamespace(id=id, **about, **kind, began=1000.0, ended=1004.0, result=result))
+            made = {"step": None, "attempt": 1, "state": "a" * 16}
             actions += [
-                SimpleNamespace(episode=id, number=k, action=f"word {k}", step=None, at=5.0, received=1000.0 + k)
+                SimpleNamespace(episode=id, number=k, action=f"word {k}", **made, at=5.0, received=1000.0 + k)
                 for k in (2, 1)
             ]
     return episodes, actions, answers
@@ -124,7 +125,7 @@ def test_episodes_are_records_that_gumption_reads(tmp_path: Path) -> None:
     first, *_ = records = read_episodes(tmp_path / "out" / "episodes.jsonl")
     assert len(records) == 5
     assert (first["world"], first["env"], first["block"]) == ("wordcraft", "gumption/WordCraft-v0", "practice")
-    assert first["actions"] == [[None, 1, "word 1", None], [None, 1, "word 2", None]]
+    assert first["actions"] == [[None, 1, "word 1", "a" * 16], [None, 1, "word 2", "a" * 16]]
 
 
 def test_a_folder_with_other_files_is_not_replaced(tmp_path: Path) -> None:

@@ -85,8 +85,8 @@ class Page:
         self.socket.send(message if isinstance(message, str | bytes) else json.dumps(message))
 
     def hear(self) -> dict[str, Any]:
-        """The next message that is no frame of a world in real time."""
-        while (message := json.loads(self.socket.recv(timeout=60)))["type"] == "frame":
+        """The next message that is no frame of a world in real time, and does not ask for patience."""
+        while (message := json.loads(self.socket.recv(timeout=60)))["type"] in ("frame", "preparing"):
             pass
         return message
 

@@ -87,7 +87,8 @@ class Player:
         await page.send(json.dumps({"v": 1, **message}))
 
     async def _hear(self, page: Any) -> None:
-        answer = json.loads(await page.recv())
+        while (answer := json.loads(await page.recv()))["type"] == "preparing":
+            pass
         assert answer["type"] == "shown", answer.get("reason")
         self.episode, self.view = answer["episode"], answer["view"]
         assert answer["number"] >= max(self.acknowledged, default=0), "an acknowledged action was lost"

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,7 +22,7 @@ from gumption.scripts.web import store as tables
 from gumption.scripts.web.episodes import Episode, Episodes, Unkept, UnknownEpisode, replayed
 from gumption.scripts.web.security import Guesses, Rate
 from gumption.scripts.web.store import Store
-from gumption.scripts.web.views import View, drawn, general_view, listed, read_settings, view_of
+from gumption.scripts.web.views import View, drawn, general_view, listed, read_settings, state_of, view_of
 
 ADA = "a" * 32
 
@@ -154,29 +155,67 @@ def test_an_episode_that_is_over_keeps_its_result(store: Store) -> None:
 
     episode = asyncio.run(play())
     (row,) = store.read(sql.select(tables.episodes))
-    assert row.result == {"steps": 2, "reward": episode.reward, "success": episode.success}
+    came = {"steps": 2, "attempts": 1, "reward": episode.reward, "success": episode.success}
+    assert row.result == {**came, "state": episode.view.state(episode.env)}
 
 
 # ---- The view of worlds that bring none.
 
 
-@pytest.mark.parametrize("name", [name for name, world in worlds.WORLDS.items() if name != "halma"])
+@pytest.mark.parametrize("name", worlds.WORLDS)
 def test_any_world_is_played_by_the_general_view(name: str) -> None:
     world = worlds.WORLDS[name]
     view = general_view(world)
-    typed = {"segar": "up 0.5", "probsol": "grab b", "gradual": "65"}
+    typed = {"segar": "up 0.5", "probsol": "grab b", "gradual": "65", "halma": "2 1 0 0 0 0"}
     episode = Episode("0" * 32, ADA, name, view, view.begin, {}, 5)
     before = episode.shown()
     assert before["drawing"]["kind"] == "text"
     assert before["action"] == ("typed" if name in typed else "choices")
     action = typed.get(name) or before["choices"][0]["action"]
-    episode.act(action)
+    began = view.state(episode.env)
+    made = episode.act(action)
+    assert (made.attempt, made.state) == (1, began)
     after = episode.shown()
     assert after["steps"] == 1
     assert json.loads(json.dumps(after)) == after
     again = Episode("0" * 32, ADA, name, view, view.begin, {}, 5)
-    again.act(action)
+    assert again.act(action) == made
     assert again.shown() == after
+    assert again.result() == episode.result()
+    assert episode.result()["state"] != began
+
+
+@pytest.mark.parametrize("name", list(worlds.WORLDS))
+def test_a_state_is_that_of_another_episode_of_the_same_seed_alone(name: str) -> None:
+    view = view_of(worlds.WORLDS[name])
+    states = [view.state(view.begin(seed=seed)[0]) for seed in (3, 3, 4)]
+    assert states[0] == states[1]
+    assert re.fullmatch("[0-9a-f]{16}", states[0])
+    if name not in ("gradual", "probsol"):  # which begin alike
+        assert states[2] != states[0]
+
+
+def test_an_environment_without_a_state_has_no_hash_and_one_without_saving_that_of_what_it_shows() -> None:
+    assert state_of(SimpleNamespace()) == ""
+    shown = SimpleNamespace(observe=lambda: {"thing": np.arange(3)})
+    other = SimpleNamespace(observe=lambda: {"thing": np.arange(3.0)})
+    assert state_of(SimpleNamespace(batch=shown)) != state_of(SimpleNamespace(batch=other)), "the kind of number counts"
+
+
+def test_the_general_view_draws_no_picture_that_the_world_does_not_call_seen() -> None:
+    def shown(seed: int) -> dict[str, Any]:
+        view = general_view(worlds.WORLDS["halma"])
+        return Episode("0" * 32, ADA, "halma", view, view.begin, {}, seed).shown()
+
+    by_panel: dict[str, dict[str, Any]] = {}
+    pair = None
+    while pair is None:  # two mazes whose first panels are the same
+        view = shown(len(by_panel))
+        text = view["drawing"]["text"]
+        pair = (view, by_panel[text]) if text in by_panel else None
+        by_panel[text] = view
+    assert pair[0] == pair[1]
+    assert not any(sign in text for sign in "#+-|")
 
 
 def test_equal_names_of_choices_are_told_apart() -> None:
@@ -201,7 +240,7 @@ def test_the_general_view_draws_a_picture_where_there_is_no_text() -> None:
         def render(self) -> np.ndarray:
             return np.zeros((2, 3, 3), np.uint8)
 
-    picture = drawn(None, Painted())
+    picture = drawn(None, ("rgb_array",), Painted())
     assert (picture["kind"], picture["width"], picture["height"]) == ("pixels", 3, 2)
     assert picture["png"].startswith("iVBOR")
 

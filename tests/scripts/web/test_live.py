@@ -205,3 +205,18 @@ def test_many_at_once_are_passed_together() -> None:
             clock.stop()
 
     run(play)
+
+
+def test_time_can_pass_faster_for_those_who_are_simulated() -> None:
+    async def play(time: RealTime) -> None:
+        time.speed = 20.0
+        ball = Ball(rolls=600)  # ten seconds of a person
+        frames, _ = hearing(time.watch(LIVE, ball))
+        await asyncio.sleep(1.0)
+        assert 600 <= frames[-1]["step"] <= 600 + 3 * 20
+        limited = Ball(rolls=0, limit=600)
+        _, task = hearing(time.watch(LIVE, limited))
+        await asyncio.wait_for(task, 2)
+        assert limited.over
+
+    run(play)

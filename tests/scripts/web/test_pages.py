@@ -135,7 +135,7 @@ def test_a_move_in_the_maze_is_put_together(visitor: Visitor) -> None:
     assert page.locator(".halma-sum").inner_text() == "left 1"
     page.get_by_role("button", name="Move").click()
     steps(page, 1)
-    assert page.locator("#told").inner_text() == "moved"
+    assert page.locator("#told").inner_text() == "Moved"
     page.keyboard.press("ArrowRight")
     for key in ("3", "3", "3", "3", "Enter"):
         page.keyboard.press(key)
@@ -326,7 +326,7 @@ def test_runs_are_listed(browser: "Browser", tmp_path: Path) -> None:
     with served(tmp_path / "home", "--runs", str(tmp_path / "runs")) as home:
         visitor = Visitor(browser, home.address)
         row = visitor.open("/").get_by_role("row").nth(1)
-        assert row.inner_text().split("\t")[:3] == ["<b>first</b>", "halma", "going"]
+        assert row.inner_text().split("\t")[:3] == ["<b>first</b>", "HALMA", "going"]
         visitor.leave()
 
 
@@ -389,3 +389,54 @@ def test_the_home_is_used_by_keyboard_alone(visitor: Visitor) -> None:
         names.append(page.evaluate("document.activeElement.textContent.trim()"))
         assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     assert "LittleAlchemy" in names
+
+
+def tab_to(page: "Page", name: str) -> None:
+    """Press Tab until an element has the focus, which can be seen at every stop."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        focused = page.locator(":focus")
+        assert focused.evaluate("one => getComputedStyle(one).outlineStyle") == "solid"
+        assert focused.bounding_box() is not None
+        if name in (focused.get_attribute("aria-label") or focused.text_content() or ""):
+            return
+    raise AssertionError(f"no stop is called {name}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("world", "stop", "keys"),
+    [
+        ("WordCraft", "drink", ["ArrowRight", "Enter"]),
+        ("HALMA", "right", ["Enter", "1", "3", "Enter"]),
+        ("Gradual", "", ["x", "Enter"]),
+        ("SEGAR", "Push", ["ArrowLeft", "ArrowUp", "Enter"]),
+        ("ProbSol", "The table", ["b", "g"]),
+    ],
+)
+def test_a_world_is_found_and_played_by_keys_alone(visitor: Visitor, world: str, stop: str, keys: list[str]) -> None:
+    page = visitor.open("/")
+    tab_to(page, f"Play{world}")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#player:not([aria-busy])", timeout=120_000)
+    if stop == "drink":
+        stop = page.locator(".words-card").first.inner_text().splitlines()[-1]
+    if stop:
+        tab_to(page, stop)
+    for key in keys:
+        page.keyboard.press(key)
+    steps(page, 1)
+    visitor.leave(cut=True)
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        (TASK, ['list "On the table"', 'region "The world"', 'button "New episode"', "status: Saved"]),
+        (PAGES["maze"], ['table "The panel: distances by direction"', 'group "Direction"', 'button "Move" [disabled]']),
+        (PAGES["table"], ['img "A table from above', 'slider "Direction"', 'button "Push"', 'list "On the table"']),
+    ],
+)
+def test_a_page_has_names_and_roles_for_screen_readers(visitor: Visitor, path: str, told: list[str]) -> None:
+    tree = visitor.open(path).locator("body").aria_snapshot()
+    assert [one for one in told if one not in tree] == []

@@ -2,6 +2,7 @@
 
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from gumption.envs import worlds
 
-from .homes import Page, Served
+from .homes import Page, Served, served
 
 OTHER = "o" * 40
 #: Actions of each world, by its view.
@@ -267,3 +268,19 @@ def test_more_tabs_than_some_close_the_oldest(impatient: Served) -> None:
             assert closed.value.rcvd is not None
             assert closed.value.rcvd.reason == "more than 1 tabs are open"
             begun(new)
+
+
+@pytest.mark.slow  # a server of its own
+def test_who_waits_for_a_world_is_told_and_others_do_not_wait(tmp_path: Path) -> None:
+    sixth = {"GUMPTION_WORLDS": "sixth.slow", "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    constants = {"server.PATIENCE": 0.2, "server.AGAIN": 0.5}
+    with served(tmp_path, env=sixth, constants=constants) as home, home.page() as waits, home.page(OTHER) as plays:
+        waits.say({"v": 1, "type": "begin", "world": "slow"})
+        first = json.loads(waits.socket.recv(timeout=60))
+        assert (first["type"], "is being made ready" in first["reason"]) == ("preparing", True)
+        assert begun(plays)
+        answers = [json.loads(waits.socket.recv(timeout=60))["type"]]
+        while answers[-1] == "preparing":
+            answers.append(json.loads(waits.socket.recv(timeout=60))["type"])
+        assert answers[-1] == "shown"
+        assert len(answers) > 1  # told again and again

@@ -232,8 +232,9 @@ def test_the_schema_of_the_messages_is_printed(capsys: pytest.CaptureFixture[str
     commands.home(SimpleNamespace(invoked_subcommand=None), schema=True)  # pyright: ignore[reportArgumentType]
     schema = json.loads(capsys.readouterr().out)
     assert set(schema) == {"page", "server"}
-    assert set(schema["page"]["discriminator"]["mapping"]) == {"begin", "go_on", "act", "leave"}
-    assert set(schema["server"]["discriminator"]["mapping"]) == {"shown", "refused", "frame", "error"}
+    assert set(schema["page"]["discriminator"]["mapping"]) == {"begin", "go_on", "act", "help", "leave"}
+    from_server = {"shown", "refused", "help_refused", "frame", "error", "preparing"}
+    assert set(schema["server"]["discriminator"]["mapping"]) == from_server
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gumption.envs.wordcraft import RecipeBook, make_split
+from gumption.scripts.wordcraft.play import begin
 
 GUMPTION = [sys.executable, "-m", "gumption.scripts.cli", "play"]
 
@@ -118,3 +119,17 @@ def test_bad_settings(book: Path, tmp_path: Path) -> None:
     done = subprocess.run([*GUMPTION, "chess"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "unknown world 'chess'" in done.stderr
+
+
+def test_tasks_of_a_study_share_no_state() -> None:
+    settings = {"distractors": 2, "part": "train", "tasks": 3, "seed": 7}
+    first, other, again = (begin(**settings, number=number)[0] for number in (0, 1, 0))
+    before = other.batch.describe(0)["table"], again.batch.describe(0)["table"]
+    for slot in (0, 1):
+        *_, terminated, _, _ = first.step(slot)
+    assert terminated
+    assert (other.batch.describe(0)["table"], again.batch.describe(0)["table"]) == before
+    assert first.batch.book is other.batch.book
+    for slot in (0, 1):
+        again.step(slot)
+    assert again.batch.describe(0)["table"] == first.batch.describe(0)["table"]

@@ -3,8 +3,10 @@
 import pytest
 
 from gumption.data import InputError
+from gumption.envs.wordcraft import LittleAlchemyEnv, RecipeBook, WordCraftEnv
+from gumption.scripts.web.episodes import Episode
 from gumption.scripts.web.views import LISTED
-from gumption.scripts.wordcraft.web import OPEN, VIEW
+from gumption.scripts.wordcraft.web import OPEN, VIEW, Face
 
 
 def winning(env):
@@ -25,6 +27,28 @@ def test_the_drawing_follows_a_task_to_its_goal():
     after = VIEW.drawing(env)
     assert (reward, over, after["made"], after["selection"]) == (1.0, True, [after["goal"]], [])
     assert face.told(info, True) == f"{first} + {second} makes {after['goal']}; that is the goal"
+
+
+def test_two_recipes_of_a_goal_are_shown_alike_until_one_is_found():
+    words = ["a", "b", "c", "mud"]
+
+    def begun(second, kind, options, **settings):
+        book = RecipeBook("small", words, [("mud", "a", second)])
+        env = kind(render_mode="ansi", recipe_book=book, **settings)
+        env.reset(seed=0, options=options)
+        return Episode("", "", "wordcraft", VIEW, lambda seed: (env, Face(env)), {}, 0)
+
+    task = {"goal": "mud", "table": ["a", "b", "c"]}
+    one, other = (begun(second, WordCraftEnv, task, num_distractors=1, split="none") for second in "bc")
+    assert one.shown() == other.shown()
+    for episode in (one, other):
+        episode.act("a")
+    assert one.shown() == other.shown()
+    one.act("b")
+    other.act("b")
+    assert (one.success, other.success) == (True, False)
+    one, other = (begun(second, LittleAlchemyEnv, {}) for second in "bc")
+    assert one.shown() == other.shown()
 
 
 def test_rules_tell_how_many_tries_there_are():

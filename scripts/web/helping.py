@@ -1,0 +1,302 @@
+"""Help from a knowledge graph: what it says of each open choice, by the advice that guides policies, too.
+
+An experimenter offers it. Nothing is loaded before an episode to which it is offered, and then once, in a thread of its
+own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import threading
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gumption.agents.settings import OWN, KnowledgeConfig
+from gumption.data import InputError
+from gumption.envs import worlds
+from gumption.scripts.apps import pair
+
+from .views import View, view_of
+
+if TYPE_CHECKING:
+    from gumption.agents.advice import Advice
+    from gumption.envs.worlds import World
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Help that the players of an episode may ask for.
+
+    :ivar knowledge: what is asked.
+    :ivar price: of a help; it is taken from the reward of the episode.
+    :ivar at_most: helps in an episode; None for any number.
+    """
+
+    knowledge: KnowledgeConfig
+    price: float = 0.0
+    at_most: int | None = None
+
+
+class Helped(NamedTuple):
+    """A help that was given, and is on disk.
+
+    :ivar number: from 1; `after`: how many actions had been made.
+    :ivar said: "choices", best first, as a page shows them; "knowledge": which said it.
+    """
+
+    number: int
+    after: int
+    said: Mapping[str, Any]
+    price: float
+
+
+def offer_of(
+    kg: str,
+    rules: str | None = None,
+    relations: Mapping[str, str] | None = None,
+    *,
+    price: float = 0.0,
+    at_most: int | None = None,
+) -> Offer:
+    """An offer of the knowledge that these name, as `gumption train WORLD --kg` does.
+
+    :param rules: a file of rules, or the world's of this name; `relations`: the world's name of one -> the graph's.
+    :raises InputError: no knowledge, or no file, folder or shipped graph of this name.
+    """
+    from gumption.kg.graph import split_source
+
+    config = KnowledgeConfig(kg=kg, kg_rules=rules, kg_relations=tuple((relations or {}).items()))
+    config.check_knowledge()
+    if kg == "none":
+        raise InputError("kg is none: help needs knowledge; give train, full, a graph, a model or a file of rules")
+    if kg not in OWN:
+        split_source(kg)
+    return Offer(config, price, at_most)
+
+
+def helpless(world: World, view: View, env: Any) -> str | None:
+    """Why there is no help in a world; None where there is.
+
+    :param env: an episode of it.
+    """
+    about = f"the world {world.name!r} has no help"
+    if view.live is not None:
+        return f"{about}: it runs in real time, and its choices are not listed"
+    listed = view.choices(env)
+    if not listed:
+        return f"{about}: its choices are not listed one by one"
+    if not hasattr(env.unwrapped, "action_facts"):
+        return f"{about}: it does not say which facts speak for a choice"
+    if not isinstance(view.parse(listed[0]["action"], env), int):
+        return f"{about}: no facts speak for a whole choice of it"
+    return None
+
+
+class Adviser:
+    """What knowledge says of the choices of a world.
+
+    :ivar about: which knowledge it is, as in the manifest of a run.
+    """
+
+    def __init__(self, advice: Advice, about: Mapping[str, Any]) -> None:
+        self.about = dict(about)
+        self._advice, self._lock = advice, Lock()
+
+    def said(self, view: View, env: Any) -> dict[str, Any]:
+        """What it says of each open choice, best first, in JSON.
+
+        :raises InputError: no fact speaks for any of the choices.
+        """
+        from gumption.agents.watch import in_words
+
+        found = []
+        with self._lock:  # the advice remembers what it was asked
+            self._advice(env)
+            for choice in view.choices(env):
+                why = self._advice.why(0, view.parse(choice["action"], env))
+                facts = [
+                    {"relation": fact[1], "fact": in_words(fact), "score": round(score, 4), "told": self._told(score)}
+                    for fact, score in why
+                ]
+                found.append({**choice, "score": round(sum(score for _, score in why), 4), "facts": facts})
+        if not any(one["facts"] for one in found):
+            raise InputError("no fact speaks for a choice here yet; ask at the next one")
+        return {"choices": sorted(found, key=lambda one: -one["score"]), "knowledge": self.about}
+
+    def _told(self, score: float) -> str:
+        """A score in words. What the graph does not know has none, for or against a choice."""
+        if score == 0:
+            return "unknown"
+        if self.about["by"] == "look-up":
+            return "stated"
+        return f"{float(f'{math.exp(score):.2g}'):,g} times as likely as by chance"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An episode to which help is offered, as far as knowledge depends on it.
+
+    :ivar settings: of the episode.
+    """
+
+    offer: Offer
+    world: World
+    view: View
+    env: Any
+    settings: Mapping[str, Any]
+
+    @property
+    def given(self) -> Mapping[str, Any]:
+        """The settings on which the facts of the world depend."""
+        return self.settings if self.view.played is None else self.view.played(self.env)
+
+    @property
+    def key(self) -> Any:
+        """The same for all episodes that one adviser serves."""
+        played = sorted(self.world.played(self.given).items())
+        facts = tuple((name, repr(getattr(value, "hash", value))) for name, value in played)
+        env = self.env.unwrapped
+        return self.offer.knowledge, self.world.name, tuple(env.vocabulary), tuple(env.relations), facts
+
+
+_made: dict[Any, Adviser] = {}
+_making = Lock()
+
+
+def adviser_of(asked: Asked) -> Adviser:
+    """The adviser of an episode; one is made for all that it serves, in this process.
+
+    :raises InputError: knowledge that is not there, or does not fit the world.
+    """
+    with _making:
+        if asked.key not in _made:
+            from gumption.agents.knowledge import Knowledge
+
+            names = asked.env.unwrapped.vocabulary, asked.env.unwrapped.relations
+            knowledge = Knowledge.of(asked.offer.knowledge, asked.world, *names, dict(asked.given))
+            _made[asked.key] = Adviser(knowledge.advice(*names), knowledge.about)
+        return _made[asked.key]
+
+
+class Advisers:
+    """The advisers of a server, each made in a thread, so that everybody plays on meanwhile.
+
+    :ivar tell: is called with a line about each.
+    """
+
+    def __init__(self, make: Callable[..., Awaitable[Any]]) -> None:
+        """:param make: runs a function in the one thread that imports modules."""
+        self.tell: Callable[[str], None] = lambda _: None
+        self._make = make
+        self._coming: dict[Any, asyncio.Task[Adviser]] = {}
+
+    def come(self, asked: Asked) -> asyncio.Task[Adviser]:
+        """The adviser of an episode, who may have to be made first; one who could not be made is made anew."""
+        task = self._coming.get(asked.key)
+        if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
+            task = self._coming[asked.key] = asyncio.create_task(self._made(asked))
+            task.add_done_callback(lambda task: task.cancelled() or task.exception())  # perhaps nobody waits for it
+        return task
+
+    async def _made(self, asked: Asked) -> Adviser:
+        for module in ("knowledge", "watch"):
+            await self._make(import_module, f"gumption.agents.{module}")
+        loop = asyncio.get_running_loop()
+        made: asyncio.Future[Adviser] = loop.create_future()
+
+        def make() -> None:
+            try:
+                adviser = adviser_of(asked)
+            except Exception as error:
+                done = partial(made.set_exception, error)
+            else:
+                done = partial(made.set_result, adviser)
+            with suppress(RuntimeError):  # the server has ended
+                loop.call_soon_threadsafe(done)
+
+        # A daemon: a server that is stopped need not wait for what nobody will ask.
+        threading.Thread(target=make, name="knowledge", daemon=True).start()
+        try:
+            adviser = await made
+        except Exception as error:
+            _log.warning("%s: there is no help: %s", asked.world.name, error)
+            raise
+        self.tell(f"help in {asked.world.name}: {told_of(adviser.about)}")
+        return adviser
+
+
+def told_of(about: Mapping[str, Any]) -> str:
+    """Which knowledge helps, and how much of the world's test it knows, in a line for the experimenter."""
+    source, facts = about["source"], f", {about['facts']:,} facts" if "facts" in about else ""
+    line = f"{source} ({about['by']}{facts})"
+    rules = about.get("rules")
+    if rules is not None:
+        line += f" with the rules {rules['file']}"
+    if source in OWN and rules is None:
+        whole = "the world's own facts, those of the test with them" if OWN[source] == "all" else "of training alone"
+        return f"{line}: {whole}"
+    told = []
+    if (stated := about.get("test_facts")) is not None:
+        told.append(_counted("it was trained on" if about["by"] == "predictor" else "it states", stated))
+    for verb, name in (("with the rules it entails", "entailed_test_facts"), ("they were mined from", "test_facts")):
+        if rules is not None and name in rules:
+            told.append(_counted(verb, rules[name]))
+    return f"{line}: {'; '.join(told)}" if told else line
+
+
+def _counted(verb: str, count: Any) -> str:
+    if not isinstance(count, Mapping):
+        return f"how many test facts {verb} is {count}"
+    return f"{verb} {count['stated']:,} of the {count['of']:,} test facts"
+
+
+# ---- The options of `gumption serve`.
+
+
+def read_offers(kg: Sequence[str], rules: Sequence[str], relations: Sequence[str]) -> dict[str, Offer]:
+    """The help that options of `home` offer, by world.
+
+    :raises InputError: no such world, one without help, knowledge that is not there, or another form than WORLD=VALUE.
+    """
+    named = _by_world("--kg", kg)
+    rules_of, pairs = _by_world("--kg-rules", rules), _by_world("--kg-relations", relations)
+    for option, given in (("--kg", named), ("--kg-rules", rules_of)):
+        if twice := next((world for world, values in given.items() if len(values) > 1), None):
+            raise InputError(f"{option} {twice}=...: it is there twice")
+    for option, given in (("--kg-rules", rules_of), ("--kg-relations", pairs)):
+        if lost := next((world for world in given if world not in named), None):
+            raise InputError(f"{option} {lost}=...: that is for help from a graph; add --kg {lost}=GRAPH")
+    offers = {}
+    for name, (value,) in named.items():
+        option = f"--kg {name}={value}"
+        world = worlds.find(name)
+        view = view_of(world)
+        try:
+            called = dict(pair(text) for text in pairs.get(name, ()))
+            offers[name] = offer_of(value, next(iter(rules_of.get(name, ())), None), called)
+            env = None if view.live is not None else view.begin(seed=0)[0]
+        except InputError as error:
+            raise InputError(f"{option}: {error}") from None
+        if reason := helpless(world, view, env):
+            raise InputError(f"{option}: {reason}")
+    return offers
+
+
+def _by_world(option: str, given: Sequence[str]) -> dict[str, list[str]]:
+    """World -> values of an option WORLD=VALUE."""
+    found: dict[str, list[str]] = {}
+    for text in given:
+        world, mark, value = text.partition("=")
+        if not (world and mark and value):
+            raise InputError(f"{option} {text}: give WORLD=VALUE")
+        found.setdefault(world, []).append(value)
+    return found
