@@ -60,6 +60,7 @@ class Advice:
 
     :ivar scores: the RelationScores; in `train()` mode they are the held-out ones, where there are such.
     :ivar relations: K names; `asked` are those of the facts that these scores are of.
+    :ivar said: (B, A, K) float32, the latest scores.
     :ivar report: how much of the world the source knows, in a sentence; "" where it knows all.
     """
 
@@ -110,7 +111,7 @@ class Advice:
         self._problem: PlanningProblem | None = None
         self._of_three = {relation.name for relation in relations if isinstance(relation, NaryRelation)}
         self._asked: ActionFacts | None = None
-        self._said = torch.empty(0)
+        self.said = torch.empty(0)
 
     def __call__(self, env: Any, chosen: Any = None) -> torch.Tensor:
         """The scores of each candidate of `env` as it is now.
@@ -143,7 +144,7 @@ class Advice:
                 )
             k = self.relations.index(PLAN)
             said[:, :, k] = self._planned(self.planner, problem, said[:, :, k])
-        self._asked, self._said, self._problem = facts, said, problem
+        self._asked, self.said, self._problem = facts, said, problem
         return said
 
     def _planner(self) -> "Planner":
@@ -190,13 +191,13 @@ class Advice:
                 uses = self.planner.derivation(self._problem, b, a, held_out=self.scores.training)
                 for (one, other), product, _ in uses:
                     fact = self.vocabulary[one], self.produces, self.vocabulary[product], self.vocabulary[other]
-                    found.append((fact, float(self._said[b, a, k])))
+                    found.append((fact, float(self.said[b, a, k])))
                 continue
             place = asked.relations.index(relation)
             s, o, g = (int(part[b, a, place]) for part in (asked.subject, asked.object, asked.given))
             if s and o:
                 third = (self.vocabulary[g],) if relation in self._of_three else ()
-                found.append(((self.vocabulary[s], relation, self.vocabulary[o], *third), float(self._said[b, a, k])))
+                found.append(((self.vocabulary[s], relation, self.vocabulary[o], *third), float(self.said[b, a, k])))
         return sorted(found, key=lambda pair: -pair[1])
 
 

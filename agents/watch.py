@@ -265,10 +265,12 @@ class PolicyPlayer:
 def scores_of(advice: Advice, candidate: int) -> tuple[Score, ...]:
     """The latest scores of a candidate of the first environment, in the order of the relations."""
     found: dict[str, tuple[float, list[str]]] = {}
+    if PLAN in advice.relations:  # said also where no derivation is known
+        found[PLAN] = float(advice.said[0, candidate, advice.relations.index(PLAN)]), []
     for fact, score in advice.why(0, candidate):
         relation = fact[1] if fact[1] in advice.relations else PLAN
         found.setdefault(relation, (score, []))[1].append(in_words(fact) + "?")
-    return tuple(Score(name, *found[name][:1], tuple(found[name][1])) for name in advice.relations if name in found)
+    return tuple(Score(name, found[name][0], tuple(found[name][1])) for name in advice.relations if name in found)
 
 
 def watch(run: Path, *, partition: Literal["train", "test"] = "test", reset: list[str] | None = None) -> PolicyPlayer:
