@@ -207,6 +207,8 @@ def _checkable(hint: Any) -> Any:
     from pydantic import PlainValidator
 
     origin: Any
+    # NumPy's ArrayLike and NDArray are aliases by a `type` statement from NumPy 2.5 on.
+    hint = getattr(get_origin(hint) or hint, "__value__", hint)
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return Annotated[_checkable(parts[0]), *parts[1:]]
@@ -223,7 +225,7 @@ def _checkable(hint: Any) -> Any:
     if isinstance(hint, TypeVar | ForwardRef):
         return Any
     if getattr(hint, "_is_protocol", False):
-        return Annotated[Any, PlainValidator(partial(_with_members, hint))]
+        return Annotated[Any, PlainValidator(partial(_with_members, origin or hint))]
     return Annotated[Any, PlainValidator(partial(_instance, origin or hint))]
 
 

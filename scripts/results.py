@@ -413,7 +413,11 @@ def with_saved(
         label = row["condition"]
         if label in rows or label not in experiment.conditions:
             continue
-        if row["settings"] != plan["settings"].get(label, row["settings"]):
+        # Where a run was made is told by its hardware.
+        one, other = (
+            {**each, "device": ""} for each in (row["settings"], plan["settings"].get(label, row["settings"]))
+        )
+        if one != other:
             raise InputError(f"{path}: {label} was run with other settings; save into another folder")
         rows[label] = {"made": {key: saved.get(key) for key in HEADER}, **row}
     ordered = [rows[label] for label in dict.fromkeys([*experiment.conditions, *rows]) if label in rows]

@@ -138,10 +138,11 @@ class OutsideRuns(WordCraftRuns):
         return found
 
     def more(self, rows: Sequence[Row], directory: Path | None, saved: Mapping[str, Any]) -> dict[str, Any]:
-        """The tasks of the first split in which the outside graph misleads; the saved ones, where its runs are not in
-        the folder."""
+        """The tasks of the first split in which the outside graph misleads; where their runs are not in the folder, the
+        saved ones."""
         found = [] if directory is None else misled(*(directory_of(directory, label) for label in (TRAIN, BOTH)))
-        return {"misled": found or saved.get("misled", [])}
+        kept = found or saved.get("misled")
+        return {"misled": kept} if kept else {}
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
         """A table for each panel, and the examples."""

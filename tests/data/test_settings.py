@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import FrozenInstanceError, asdict, field, fields, replace
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 import numpy as np
 import pytest
 from annotated_types import Ge, Gt, Le, Lt, MultipleOf
+from typing_extensions import TypeAliasType
 
 from gumption.data import InputError
-from gumption.data.settings import Count, InnerShare, Positive, Share, checked, checked_methods, settings
+from gumption.data.settings import Count, InnerShare, Positive, Share, check, checked, checked_methods, settings
 
 NAN, INF = float("nan"), float("inf")
 
@@ -291,3 +292,28 @@ def test_nothing_is_imported_for_a_class_that_checks_nothing() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split("\n") == ["[]", "False", "True", ""]
+
+
+T = TypeVar("T", bound=np.generic)
+Array = TypeAliasType("Array", np.ndarray[Any, np.dtype[T]], type_params=(T,))
+
+
+class Counted(Protocol[T]):
+    """Has a member, as NumPy's protocols in ArrayLike."""
+
+    def count(self, value: T, /) -> int: ...
+
+
+def test_an_alias_by_a_type_statement_is_read_through() -> None:
+    """From NumPy 2.5 on ArrayLike and NDArray are such aliases, and protocols with parameters stand in them."""
+
+    @checked
+    def mean(values: Array[np.float64] | Sequence[float]) -> float:
+        return float(np.mean(values))
+
+    assert mean(np.ones(3)) == mean([1.0]) == 1.0
+    with pytest.raises(InputError, match="values is 'a'"):
+        mean("a")  # pyright: ignore[reportArgumentType]
+    assert check("it", [1, 2], Counted[np.int64]) == [1, 2]
+    with pytest.raises(InputError, match="it is 5"):
+        check("it", 5, Counted[np.int64])
