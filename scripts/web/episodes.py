@@ -33,6 +33,11 @@ KEPT = 1000  # episodes in memory; those left alone longest are brought back fro
 QUICK = 0.002  # seconds of a step that holds nobody up
 SEEDS = 2**31  # drawn seeds are below
 _log = logging.getLogger(__name__)
+#: Ends a process once the server is gone, whose end of the pipe closes then, even if it was killed.
+_WITH_SERVER = """
+import os, sys, threading
+threading.Thread(target=lambda: (sys.stdin.read(), os._exit(1)), daemon=True).start()
+"""
 
 
 def new_id() -> str:
@@ -512,8 +517,9 @@ class Episodes:
 
     def _prepare(self, prepare: Callable[[], None], ready: asyncio.Future[None]) -> None:
         # Compiling holds up all threads of a process.
-        call = f"from {prepare.__module__} import {prepare.__name__} as prepare; prepare()"
-        subprocess.run([sys.executable, "-c", call], check=False)
+        call = f"{_WITH_SERVER}\nfrom {prepare.__module__} import {prepare.__name__} as prepare; prepare()"
+        with subprocess.Popen([sys.executable, "-c", call], stdin=subprocess.PIPE) as process:
+            process.wait()
         with self._preparing, suppress(Exception):  # whoever plays the world is told
             prepare()
         with suppress(RuntimeError):  # the server has ended

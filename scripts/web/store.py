@@ -247,18 +247,20 @@ def postgresql(address: str) -> sql.Engine:
 
 def _make_tables(engine: sql.Engine, place: str) -> None:
     """Make the tables that are missing; InputError for those of another version."""
-    if sql.inspect(engine).has_table(versions.name):
-        with engine.connect() as connection:
-            found = connection.scalar(sql.select(versions.c.schema))
-        if found != SCHEMA:
-            raise InputError(
-                f"{place}: its tables have version {found}, and this gumption reads version {SCHEMA}; use the gumption "
-                "that wrote them, or give another --data"
-            )
-        return
-    _TABLES.create_all(engine)
+    begun = sql.inspect(engine).has_table(people.name)
+    versions.create(engine, checkfirst=True)
     with engine.begin() as connection:
-        connection.execute(sql.insert(versions).values(schema=SCHEMA))
+        found = connection.scalar(sql.select(versions.c.schema))
+        if found is None and not begun:
+            connection.execute(sql.insert(versions).values(schema=SCHEMA))
+            found = SCHEMA
+    if found != SCHEMA:
+        raise InputError(
+            f"{place}: its tables have version {found or 0}, and this gumption reads version {SCHEMA}; use the gumption "
+            "that wrote them, or give another --data"
+        )
+    # The version is there first: a start that is killed here is made good by the next one.
+    _TABLES.create_all(engine)
 
 
 def _unusable(place: str, error: Exception) -> InputError:

@@ -18,7 +18,7 @@ from pathlib import Path
 from websockets.asyncio.client import ClientConnection, connect
 
 from gumption.scripts.web.store import DATABASE
-from tests.scripts.web.homes import served
+from tests.scripts.web.homes import heard, served
 
 WORLD = {"type": "begin", "world": "wordcraft", "settings": {"distractors": 8}}
 
@@ -52,7 +52,7 @@ async def play(number: int, address: str, pause: float, end: float, waits: list[
 
 async def asked(page: ClientConnection, message: dict) -> dict:
     await page.send(json.dumps({"v": 1, **message}))
-    return json.loads(await page.recv())
+    return await heard(page)
 
 
 async def play_all(players: int, address: str, pause: float, seconds: float) -> tuple[int, list[float]]:

@@ -14,7 +14,7 @@ import pytest
 from websockets.asyncio.client import connect
 
 from gumption.scripts.probsol.web import LIVE
-from tests.scripts.web.homes import Served, served
+from tests.scripts.web.homes import Served, heard, served
 
 from .test_web import played_again
 
@@ -34,7 +34,7 @@ async def play(home: Served, number: int) -> dict[str, Any]:
     async with connect(f"ws://{home.address}/ws", origin=origin, additional_headers=cookie, max_queue=None) as socket:
         begin = {"type": "begin", "world": "probsol", "settings": {"task": TASKS[number % len(TASKS)]}, "seed": 1}
         await socket.send(json.dumps({"v": 1, **begin}))
-        shown = json.loads(await socket.recv())
+        shown = await heard(socket)
         frame, sent = shown["view"]["drawing"]["frame"], None
         ids = [each["id"] for each in shown["view"]["drawing"]["discs"]]
         due, end = time.perf_counter() + 2.0 * rng.random(), time.perf_counter() + SECONDS

@@ -94,6 +94,13 @@ class Page:
         return self.ask("act", episode=episode, number=number, action=action, at=time.time() * 1000)
 
 
+async def heard(socket: Any) -> dict[str, Any]:
+    """The next message of an asynchronous connection that does not ask for patience."""
+    while (message := json.loads(await socket.recv()))["type"] == "preparing":
+        pass
+    return message
+
+
 @contextmanager
 def served(
     data: Path | str, *options: str, constants: Mapping[str, float] | None = None, env: Mapping[str, str] | None = None

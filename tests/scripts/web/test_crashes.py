@@ -19,7 +19,7 @@ from gumption.scripts.web.episodes import replayed
 from gumption.scripts.web.store import Store
 from gumption.scripts.web.views import view_of
 
-from .homes import served
+from .homes import heard, served
 
 #: World, settings, and actions to draw from beside those that the view lists.
 GAMES: list[tuple[str, dict[str, Any], list[Any]]] = [
@@ -87,8 +87,7 @@ class Player:
         await page.send(json.dumps({"v": 1, **message}))
 
     async def _hear(self, page: Any) -> None:
-        while (answer := json.loads(await page.recv()))["type"] == "preparing":
-            pass
+        answer = await heard(page)
         assert answer["type"] == "shown", answer.get("reason")
         self.episode, self.view = answer["episode"], answer["view"]
         assert answer["number"] >= max(self.acknowledged, default=0), "an acknowledged action was lost"

@@ -168,14 +168,35 @@ def test_a_clock_that_is_set_back_lengthens_no_time(monkeypatch: pytest.MonkeyPa
     assert before <= tables.now() < before + 60
 
 
-def test_tables_of_another_version_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("change", "version"),
+    [
+        (f"UPDATE versions SET schema = {SCHEMA + 1}", SCHEMA + 1),
+        ("DROP TABLE versions", 0),
+        ("DELETE FROM versions", 0),
+    ],
+)
+def test_tables_of_another_version_are_refused(tmp_path: Path, change: str, version: int) -> None:
     Store(tmp_path).close()
     Store(tmp_path).close()
     with sqlite3.connect(tmp_path / DATABASE) as database:
-        database.execute("UPDATE versions SET schema = ?", (SCHEMA + 1,))
+        database.execute(change)
     for _ in range(2):  # the folder is let go
-        with pytest.raises(InputError, match=rf"its tables have version {SCHEMA + 1}, and this gumption reads"):
+        with pytest.raises(InputError, match=rf"its tables have version {version}, and this gumption reads"):
             Store(tmp_path)
+
+
+@pytest.mark.parametrize("made", ["versions", None])
+def test_a_start_that_was_killed_is_made_good(tmp_path: Path, made: str | None) -> None:
+    Store(tmp_path).close()
+    with sqlite3.connect(tmp_path / DATABASE) as database:
+        names = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        for name in names:
+            database.execute(f"DELETE FROM {name}" if name == made else f"DROP TABLE {name}")
+    Store(tmp_path).close()
+    with sqlite3.connect(tmp_path / DATABASE) as database:
+        assert list(database.execute("SELECT schema FROM versions")) == [(SCHEMA,)]
+        assert {"people", "actions"} <= {row[0] for row in database.execute("SELECT name FROM sqlite_master")}
 
 
 def test_a_second_server_is_refused_in_clear_words(tmp_path: Path) -> None:
