@@ -256,8 +256,8 @@ def _make_tables(engine: sql.Engine, place: str) -> None:
             found = SCHEMA
     if found != SCHEMA:
         raise InputError(
-            f"{place}: its tables have version {found or 0}, and this gumption reads version {SCHEMA}; use the gumption "
-            "that wrote them, or give another --data"
+            f"{place}: its tables have version {found or 0}, and this gumption reads version {SCHEMA}; use the "
+            "gumption that wrote them, or give another --data"
         )
     # The version is there first: a start that is killed here is made good by the next one.
     _TABLES.create_all(engine)

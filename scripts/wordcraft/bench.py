@@ -131,6 +131,38 @@ def kg_scores_case(settings: Settings) -> Iterator[Measurement]:
             yield compared(what, "steps/s", rates[name], yardstick, rates[plain], details=details)
 
 
+def plan_case(settings: Settings) -> Iterator[Measurement]:
+    """Choices that are valued by looking ahead, by the training facts and their predictor, against CartPole-v1."""
+    import numpy as np
+
+    from gumption.agents.wordcraft.config import TrainConfig
+    from gumption.agents.wordcraft.setup import WordCraftSetup
+
+    pole = cart_pole()
+    for depth, target in ((2, 200_000), (3, 20_000)):
+        config = TrainConfig(
+            recipe_book=settings.recipe_book, word_vectors=settings.word_vectors, depth=depth, kg="train",
+            kg_only=True, device=settings.device,
+        )  # fmt: skip
+        setup = WordCraftSetup(config, num_envs=settings.num_envs)
+        env, advice = setup.env, setup.advice
+        assert advice is not None
+        assert advice.planner is not None
+        planner = advice.planner
+        env.reset(seed=0)
+
+        def choices(env: Any = env, planner: Any = planner) -> int:
+            values = planner.values(env.planning_problem())
+            env.step(np.where(env.table > 0, values, -1.0).argmax(1))
+            return len(values)
+
+        ours = rate(choices)
+        ours(0.5)  # compiles
+        taken, poles = in_turn(settings.repeats, partial(ours, 2.0), partial(pole, 0.5))
+        found = compared(f"WordCraft looking ahead, depth {depth}, 8 distractors", "choices/s", taken, POLE, poles)
+        yield replace(found, target=f"{target:,} choices/s on two cores", met=found.median >= target)
+
+
 CASES = {
     "env": Case(env_case, Settings, "WordCraft", code=("envs/wordcraft", HERE)),
     "train": Case(
@@ -138,6 +170,9 @@ CASES = {
     ),
     "kg-scores": Case(
         kg_scores_case, Settings, "WordCraft", code=("envs/wordcraft", "envs/kg_wrapper.py", "kg/scores.py", HERE)
+    ),
+    "plan": Case(
+        plan_case, Settings, "WordCraft", code=("envs/wordcraft", "kg/planning.py", "kg/planning_kernels.py", HERE)
     ),
 }
 
