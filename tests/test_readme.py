@@ -187,6 +187,7 @@ def test_every_headline_is_shown_once() -> None:
                 "wordcraft-fig2-2020",
                 "wordcraft-fig3",
                 "wordcraft-fig3-2020",
+                "wordcraft-depth",
                 "wordcraft-outside",
                 "wordcraft-outside-2020",
             ),
