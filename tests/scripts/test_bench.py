@@ -75,6 +75,7 @@ def test_names():
         "env",
         "train",
         "kg-scores",
+        "plan",
         "halma",
         "gradual",
         "segar",
@@ -83,7 +84,7 @@ def test_names():
         "help",
     ]
     assert list(find_cases("help", "halma")) == ["help", "halma"]
-    assert list(find_cases("wordcraft")) == ["env", "train", "kg-scores"]
+    assert list(find_cases("wordcraft")) == ["env", "train", "kg-scores", "plan"]
     with pytest.raises(InputError, match="called 'enf'; known are: env, train, kg-scores, halma"):
         find_cases("enf")
 
