@@ -184,6 +184,7 @@ def test_every_headline_is_shown_once() -> None:
         for name in (
             *(
                 "little-alchemy",
+                "wordcraft-fig2",
                 "wordcraft-fig2-2020",
                 "wordcraft-fig3",
                 "wordcraft-fig3-2020",

@@ -85,7 +85,7 @@ def test_names():
     ]
     assert list(find_cases("help", "halma")) == ["help", "halma"]
     assert list(find_cases("wordcraft")) == ["env", "train", "kg-scores", "plan"]
-    with pytest.raises(InputError, match="called 'enf'; known are: env, train, kg-scores, halma"):
+    with pytest.raises(InputError, match="called 'enf'; known are: env, train, kg-scores, plan, halma"):
         find_cases("enf")
 
 
