@@ -14,8 +14,11 @@ A pair that was used, and what it made, is known for the rest of the episode. A 
 from __future__ import annotations
 
 import math
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from threading import Timer
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -275,6 +278,8 @@ def _worth(used: Products, at_hand: list[int], product: int, goal: int, left: in
     return GAMMA * float(_values(used, [things, np.array([goal]), things, none, tried, np.array([left])]).max())
 
 
+SOON = 1.5  # seconds after which it is told what takes so long
+COMPILING = "compiling the planner for the first use (about 10 s)"
 BEAM = 12  # products that are looked at further, of a choice with four uses left or more
 ENVS_A_THREAD = 64  # of a batch, at least
 
@@ -295,12 +300,9 @@ def _values(used: Products, parts: list[np.ndarray]) -> np.ndarray:
 
 def _kernel(used: Products, parts: list[np.ndarray], find: bool) -> np.ndarray:
     found = np.zeros(parts[2].shape, dtype=np.float32)
-    # numba frees the interpreter's lock, so that threads share the batch as torch's would.
-    threads = min(torch.get_num_threads(), max(1, len(found) // ENVS_A_THREAD))
-    ends = np.linspace(0, len(found), threads + 1).astype(int)
 
-    def part_of(one: int) -> None:
-        some = slice(ends[one], ends[one + 1])
+    def fill(begin: int, end: int) -> None:
+        some = slice(begin, end)
         at_hand, goal, candidates, chosen, tried, horizon, further, worth = (part[some] for part in parts)
         choice_values(
             used.size, used.pairs, used.start, used.product, used.probability,
@@ -308,9 +310,17 @@ def _kernel(used: Products, parts: list[np.ndarray], find: bool) -> np.ndarray:
             at_hand, goal, candidates, chosen, tried, horizon, find, further, worth, found[some],
         )  # fmt: skip
 
+    if not getattr(choice_values, "signatures", ()):  # not compiled yet, nor read from numba's cache
+        told = Timer(SOON, partial(print, COMPILING, file=sys.stderr, flush=True))
+        told.start()
+        fill(0, 0)
+        told.cancel()
+    # numba frees the interpreter's lock, so that threads share the batch as torch's would.
+    threads = min(torch.get_num_threads(), max(1, len(found) // ENVS_A_THREAD))
     if threads == 1:
-        part_of(0)
+        fill(0, len(found))
     else:
+        ends = np.linspace(0, len(found), threads + 1).astype(int).tolist()
         with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(part_of, range(threads)))
+            list(pool.map(fill, ends, ends[1:]))
     return found

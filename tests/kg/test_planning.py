@@ -1,5 +1,10 @@
 """Looking ahead: the planner against a plain recursion over the same problem, and what it is asked through."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -15,7 +20,7 @@ from gumption.envs.kg_wrapper import KGScores
 from gumption.envs.wordcraft import RecipeBook, WordCraftEnv, WordCraftVectorEnv, facts
 from gumption.envs.wordcraft.facts import RELATIONS, recipe_facts
 from gumption.kg import KnowledgeGraph
-from gumption.kg.planning import DOUBT, LIKELIEST, SHARPNESS, Planner, Products
+from gumption.kg.planning import COMPILING, DOUBT, LIKELIEST, SHARPNESS, Planner, Products
 from gumption.kg.planning_kernels import GAMMA
 from gumption.kg.scores import PairProducts, PairTable
 
@@ -188,6 +193,27 @@ def test_the_likeliest_products_alone_are_kept() -> None:
     log_p[:, 0] = torch.linspace(-2, -3, things)
     products = Products.of_table(PairTable(log_p.half(), -100.0), np.zeros((0, 3), dtype=np.int64))
     assert products.product.tolist() == list(range(1, LIKELIEST + 1))
+
+
+@pytest.mark.slow
+def test_the_first_use_says_that_it_compiles(tmp_path: Path) -> None:
+    program = (
+        "import numpy as np; from gumption.kg.planning import Planner, Products\n"
+        "from gumption.envs.action_facts import PlanningProblem\n"
+        "planner, at_hand = Planner(Products.of_facts(9, np.array([[2, 3, 1]]))), np.array([[2, 3]])\n"
+        "rest = np.array([[0]]), np.zeros((1, 1, 3), dtype=int), np.array([1])\n"
+        "print(planner.values(PlanningProblem('makes', at_hand, np.array([1]), at_hand, *rest)))"
+    )
+    for told in (True, False):  # the second process reads what the first one has compiled
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        )
+        assert done.stdout == "[[1. 1.]]\n"
+        assert (COMPILING in done.stderr) == told
 
 
 # ---- in a world
