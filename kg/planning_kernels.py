@@ -250,25 +250,9 @@ def _mix_values(
             if row == -1:
                 value = GAMMA * rest
             elif row <= -2:
-                made = -2 - row
-                if made == goal:
-                    value = 1.0
-                elif made and place[made] < 0:
-                    value = GAMMA * max(rest, worth[made])
-                else:
-                    value = GAMMA * rest
+                value = _known_value(-2 - row, goal, rest, place, direct, worth)
             else:
-                value, mass = 0.0, 0.0
-                for k in range(start[row], start[row + 1]):
-                    made, p = product[k], probability[k]
-                    mass += p
-                    if made == goal:
-                        value += p
-                    elif place[made] < 0:
-                        value += GAMMA * p * max(rest, worth[made], direct[made])
-                    else:
-                        value += GAMMA * p * rest
-                value = min(1.0, value + GAMMA * max(0.0, 1.0 - mass) * rest)
+                value = _pair_value(row, start, product, probability, goal, rest, place, direct, worth)
             values[i, j] = value
             values[j, i] = value
             best = max(best, value)
