@@ -105,6 +105,8 @@ def tab_separated(path: Path, headers: Sequence[tuple[str, ...]], wanted: str) -
                     )
                 else:
                     yield line, cells
+            if not columns:
+                raise InputError(f"{path}:1: it is empty; the first line must be {wanted}")
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); check the path") from error
     except (UnicodeDecodeError, csv.Error) as error:

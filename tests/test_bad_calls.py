@@ -42,7 +42,12 @@ IMPLEMENTED = {
 # the state of a simulation.
 OF_A_STATE = (segar.Generator, segar.IsOn, segar.Observation, segar.Task)
 # Works with data that does not ship, or with an environment of another kind: that the example is refused is right.
-REFUSED = {"kg.import_wordnet", "envs.halma.HALMAVectorEnv.pictures"}
+REFUSED = {
+    "kg.import_wordnet",
+    "envs.halma.HALMAVectorEnv.pictures",
+    "envs.wordcraft.LittleAlchemyEnv.planning_problem",
+    "envs.wordcraft.LittleAlchemyVectorEnv.planning_problem",
+}
 # What looks up ids at each step reads no array to check it first, nor is one read that may lie on a GPU.
 GATHERS = {"choose", "makes", "mix", "pictures"}
 

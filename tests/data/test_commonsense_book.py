@@ -337,6 +337,7 @@ def test_the_command_checks_the_shipped_book_and_ones_own(tmp_path: Path, capsys
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("", "1: it is empty; the first line must be the header family<TAB>rule"),
         ("heat\thot\n", "1: the first line must be the header family<TAB>rule"),
         ("family\trule\nheat\n", "2: 1 columns where the header has 2"),
         ("family\trule\nheat\thot\nheat\twarm\n", "3: 'heat' is there twice"),
