@@ -140,6 +140,38 @@ def test_the_whole_wordcraft_study_from_the_link_to_the_code(browser: "Browser",
     assert len(keys) == len(set(keys)) == 160
 
 
+def test_the_whole_probsol_study_from_the_name_to_the_code(browser: "Browser", tmp_path: Path) -> None:
+    """In real time; a plan is told before each task, while its table is covered."""
+    moved = "before => document.querySelector('#code') || document.querySelector('#pages').innerText !== before"
+    with in_process("probsol-goals", tmp_path) as server:
+        visitor = Visitor(browser, server.address)
+        page = opened(visitor, "/study")
+        sign_in(page)
+        plans = tables = 0
+        while not page.locator("#code").count():
+            page.wait_for_selector("#next:visible, #check:visible")
+            before = page.inner_text("#pages")
+            table = page.locator("#check").count()
+            for box in ("#agree", "#free-1", "#check-0", "#plan-0", "#physics-0"):
+                if page.locator(box).count():
+                    page.check(box)
+                    plans += box == "#plan-0"
+                    assert not table, "nothing is asked beside a table"
+            if table:
+                tables += 1
+                page.click("#check")
+                page.wait_for_selector("#end:visible")
+            page.click("#next:visible")
+            page.wait_for_function(moved, arg=before)
+        code = page.inner_text("#code")
+        visitor.leave()
+        found = exported(server)
+    assert (plans, tables) == (12, 14)  # two of them for practice
+    [row] = found["participants"]
+    assert (row["state"], row["completion_code"], row["goals_tasks"]) == ("done", code, "12")
+    assert [one["action"] for one in found["actions"]] == ['["check"]'] * 14
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_each_page_can_be_read(browser: "Browser", tmp_path: Path, scheme: Any) -> None:
     with in_process(write_study(tmp_path, practice=[]), tmp_path / "data") as server:
