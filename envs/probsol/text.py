@@ -122,9 +122,20 @@ def open_action(batch: Any, verb: str, *arguments: Any) -> int:
 
 def goal_text(task: Task) -> str:
     """The goal in a sentence, then limits and the number of questions."""
-    limits = [f"{name.replace('_', ' ')} at most {limit:g}" for name, limit in task.constraints.items()]
-    told = [goal_sentence(task), *([f"Limits: {', '.join(limits)}."] if limits else []), questions_text(task)]
+    limits = [_limit_text(name, limit) for name, limit in task.constraints.items()]
+    told = [goal_sentence(task), *([f"At most {', '.join(limits)}."] if limits else []), questions_text(task)]
     return " ".join(filter(None, told))
+
+
+def _limit_text(name: str, limit: float) -> str:
+    end = "" if limit == 1 else "s"
+    return {
+        "action_time": f"{limit:g} second{end} before an action",
+        "action_number": f"{limit:g} action{end} a trial",
+        "trial_time": f"{limit:g} second{end} a trial",
+        "trial_number": f"{limit:g} trial{end}",
+        "solve_time": f"{limit:g} second{end} in all",
+    }[name]
 
 
 def goal_sentence(task: Task) -> str:

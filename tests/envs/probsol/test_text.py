@@ -4,6 +4,7 @@ import pytest
 
 from gumption.data import InputError
 from gumption.envs import worlds
+from gumption.envs.probsol.text import goal_text
 from tests.probsol_examples import disc, fishing, make, play, task
 
 FACE = worlds.find("probsol").get("text")
@@ -137,3 +138,10 @@ def test_a_limit_is_told_with_its_present_value() -> None:
     env = make(fishing(constraints={"action_number": 5, "trial_time": 60}))
     told = FACE.observe(env)
     assert "action number 0 of 5, trial time 0 of 60 s, trial number 1, solve time 0 s" in told
+
+
+def test_each_limit_is_told_in_words() -> None:
+    limits = {"action_time": 2.5, "action_number": 9, "trial_time": 1, "trial_number": 1, "solve_time": 60}
+    told = goal_text(make(fishing(constraints=limits)).unwrapped.batch.task())
+    expected = "At most 2.5 seconds before an action, 9 actions a trial, 1 second a trial, 1 trial, 60 seconds in all."
+    assert told.endswith(expected)

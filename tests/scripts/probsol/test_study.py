@@ -35,7 +35,7 @@ def test_a_limit_is_that_of_the_solution_rounded_up() -> None:
 def test_a_task_has_one_trial_and_tells_its_goal_alone() -> None:
     env, face = begin(task="building/seed-4", constraint="critical", names="anonymous")
     limit = limited("building/seed-4", "critical").constraints["action_number"]
-    assert face.goal(env).endswith(f"Limits: action number at most {limit}, trial number at most 1.")
+    assert face.goal(env).endswith(f"At most {limit} actions a trial, 1 trial.")
     assert "seed" not in face.goal(env)
     *_, terminated, truncated, info = env.step(env.unwrapped.action_index("check"))
     assert (terminated or truncated, info["success"]) == (True, False)
