@@ -318,17 +318,25 @@ def plot_scatter(panels: Sequence[Scatter], stem: Path, title: str = "", columns
     looks = {
         label: (COLOURS[i % len(COLOURS)], _MARKS[i // len(COLOURS) % len(_MARKS)]) for i, label in enumerate(labels)
     }
+    return _in_a_grid(lambda axis, panel: _draw_scatter(axis, panel, looks), panels, columns, (3.6, 3.0), stem, title)
+
+
+def _in_a_grid(
+    draw_one: Callable[[Axes, Any], None], panels: Sequence[Any], columns: int, inches: tuple[float, float], stem: Path,
+    title: str,
+) -> tuple[Path, Path]:  # fmt: skip
+    """:param inches: width and height of each panel."""
     across = min(columns, len(panels))
     down = -(-len(panels) // across)
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots(down, across, squeeze=False).ravel()
         for axis, panel in zip(axes, panels, strict=False):
-            _draw_scatter(axis, panel, looks)
+            draw_one(axis, panel)
         for axis in axes[len(panels) :]:
             axis.set_visible(False)
 
-    return save_figure(draw, (3.6 * across + 0.6, 3.0 * down + 0.5), stem, title)
+    return save_figure(draw, (inches[0] * across + 0.6, inches[1] * down + 0.5), stem, title)
 
 
 def _draw_scatter(axis: Axes, panel: Scatter, looks: Mapping[str, tuple[str, str]]) -> None:
@@ -394,17 +402,7 @@ def plot_fronts(panels: Sequence[Front], stem: Path, title: str = "", columns: i
         raise InputError("no points to plot: nobody has ended a task")
     labels = dict.fromkeys(label for panel in panels for label in panel.means)
     looks = {label: (COLOURS[i % len(COLOURS)], _MARKS[i % len(_MARKS)]) for i, label in enumerate(labels)}
-    across = min(columns, len(panels))
-    down = -(-len(panels) // across)
-
-    def draw(figure: Figure) -> None:
-        axes = figure.subplots(down, across, squeeze=False).ravel()
-        for axis, panel in zip(axes, panels, strict=False):
-            _draw_front(axis, panel, looks)
-        for axis in axes[len(panels) :]:
-            axis.set_visible(False)
-
-    return save_figure(draw, (3.9 * across + 0.6, 3.3 * down + 0.5), stem, title)
+    return _in_a_grid(lambda axis, panel: _draw_front(axis, panel, looks), panels, columns, (3.9, 3.3), stem, title)
 
 
 def _draw_front(axis: Axes, panel: Front, looks: Mapping[str, tuple[str, str]]) -> None:

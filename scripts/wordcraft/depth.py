@@ -17,12 +17,8 @@ from gumption.scripts.results import (
     Job,
     Kind,
     Row,
-    by_panel,
-    panels,
-    short,
     spread,
     summary,
-    with_interval,
 )
 from gumption.scripts.results import figure as figure_of
 from gumption.scripts.results import seeds as seeds_of
@@ -55,6 +51,7 @@ class DepthRuns(OutsideRuns):
     }
     shown = ("splits", "success (95 % interval)")
     code = (*WordCraftRuns.code, "agents/knowledge.py", "agents/advice.py", "kg/planning.py", "kg/planning_kernels.py")
+    headline = WordCraftRuns.headline
 
     def header(self, experiment: Experiment, common: Mapping[str, Any]) -> dict[str, Any]:
         """Which book."""
@@ -99,14 +96,6 @@ class DepthRuns(OutsideRuns):
             "",
         ]
 
-    def headline(self, results: Mapping[str, Any]) -> str:
-        """The success of each condition, a column for each depth."""
-        cells: dict[str, dict[str, str]] = {}
-        for panel, rows in panels(results).items():
-            for row in rows:
-                cells.setdefault(short(row, panel), {})[panel] = with_interval(row["success"])
-        return by_panel("agent", cells, list(panels(results)))
-
 
 def _conditions() -> dict[str, Condition]:
     found: dict[str, Condition] = {}
@@ -140,6 +129,6 @@ EXPERIMENTS = {
         "depth 1, 2 and 3, training facts 0.611, 0.034 and 0.001, by the last step.",
         "Facts are certain; of a pair without facts the recipe predictor says what it makes. The exponent of its "
         "probabilities was chosen on validation tasks.",
-        base={**BASE, "look_ahead": "off"},
+        base=BASE,
     ),
 }
