@@ -101,10 +101,11 @@ class Advice:
             if source.entities != self.vocabulary[1:]:
                 raise InputError("the scores are of other entities than the world's vocabulary: make them from it")
             self.scores = source
-        self.produces = next((r.name for r in relations if isinstance(r, NaryRelation)), "")
+        self.produces = produced_by(relations)
         self.planner: Planner | None = None
         if look_ahead:
-            self.planner = self._planner() if look_ahead is True else look_ahead
+            none = np.zeros((0, 3), dtype=np.int64)
+            self.planner = planner_of(self.scores, self.produces, none) if look_ahead is True else look_ahead
         planned = self.produces if self.planner else None
         self.asked = self.scores.relations
         self.relations = tuple(PLAN if name == planned else name for name in self.scores.relations)
@@ -146,15 +147,6 @@ class Advice:
             said[:, :, k] = self._planned(self.planner, problem, said[:, :, k])
         self._asked, self.said, self._problem = facts, said, problem
         return said
-
-    def _planner(self) -> "Planner":
-        from gumption.kg.planning import Planner
-
-        if self.produces not in self.scores.relations:
-            has = ", ".join(self.scores.relations)
-            raise InputError(f"look_ahead needs scores of a relation of three parties, which produces; these are {has}")
-        scorer = self.scores.scorers[self.scores.relations.index(self.produces)]
-        return Planner.of(scorer, len(self.vocabulary), np.zeros((0, 3), dtype=np.int64))
 
     def _planned(self, planner: "Planner", problem: PlanningProblem, last_step: torch.Tensor) -> torch.Tensor:
         """(B, A) scores. :param last_step: (B, A) those of the relation that produces, which break ties."""
@@ -199,6 +191,27 @@ class Advice:
                 third = (self.vocabulary[g],) if relation in self._of_three else ()
                 found.append(((self.vocabulary[s], relation, self.vocabulary[o], *third), float(self.said[b, a, k])))
         return sorted(found, key=lambda pair: -pair[1])
+
+
+def produced_by(relations: Sequence[Relation]) -> str:
+    """The name of the first relation of three parties, by which scores look ahead; "" where there is none."""
+    return next((relation.name for relation in relations if isinstance(relation, NaryRelation)), "")
+
+
+def planner_of(scores: RelationScores, relation: str, facts: np.ndarray, *, complete: bool = False) -> "Planner":
+    """The planner of these scores.
+
+    :param relation: the one that produces.
+    :param facts, complete: see `Planner.of`.
+    :raises InputError: scores without that relation.
+    """
+    from gumption.kg.planning import Planner
+
+    if relation not in scores.relations:
+        has = ", ".join(scores.relations)
+        raise InputError(f"look_ahead needs scores of a relation of three parties, which produces; these are of {has}")
+    scorer = scores.scorers[scores.relations.index(relation)]
+    return Planner.of(scorer, len(scores.entities) + 1, facts, complete)
 
 
 def lacking(predictor: LinkPredictor, entities: Sequence[str]) -> str:

@@ -47,7 +47,18 @@ from gumption.kg.scores import VERSION, HeldOut, KnownFacts, PairTable, Relation
 from gumption.kg.sources.weights import WEIGHTS
 from gumption.kg.vocabulary import LINKS, PROVENANCE, unknown_label
 
-from .advice import BINARY, INVERSE, Advice, Relation, StatedFacts, lacking, predictor_scores, scored_relations
+from .advice import (
+    BINARY,
+    INVERSE,
+    Advice,
+    Relation,
+    StatedFacts,
+    lacking,
+    planner_of,
+    predictor_scores,
+    produced_by,
+    scored_relations,
+)
 from .settings import OWN, KnowledgeConfig, place_name
 
 if TYPE_CHECKING:
@@ -327,20 +338,12 @@ class Knowledge:
         return isinstance(scorers.get(relation), KnownFacts | PairTable | HeldOut)
 
     def _planner(self, scores: RelationScores, vocabulary: Sequence[str], relations: Sequence[Relation]) -> "Planner":
-        from gumption.kg.planning import Planner
-
-        name = next((r.name for r in relations if isinstance(r, NaryRelation)), "")
-        if not self.produces(name):
-            raise InputError(
-                f"look_ahead needs scores of a relation of three parties that produces; these are of "
-                f"{', '.join(scores.relations)}, so leave it out or score {name or 'such a relation'}"
-            )
-        scorer = scores.scorers[scores.relations.index(name)]
+        name = produced_by(relations)
         ids = {label: i for i, label in enumerate(vocabulary)}
         rows = [[ids[label] for label in fact] for fact in self.certain.get(name, ()) if ids.keys() >= set(fact)]
         facts = np.array(rows, dtype=np.int64).reshape(-1, 3)
         # The world's own facts, all of them, are all that there is.
-        return Planner.of(scorer, len(vocabulary), facts, complete=self.about.get("source") == "full")
+        return planner_of(scores, name, facts, complete=self.about.get("source") == "full")
 
     def _scores(
         self, vocabulary: Sequence[str], relations: Sequence[Relation], names: Sequence[str], device: str
