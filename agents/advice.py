@@ -38,6 +38,7 @@ from gumption.kg.vocabulary import PROVENANCE, nearest_labels, unknown_label
 
 if TYPE_CHECKING:
     from gumption.kg.planning import Planner
+    from gumption.kg.shortfall import Shortfall
 
 Relation = str | NaryRelation
 Source = KnowledgeGraph | LinkPredictor | RelationScores
@@ -143,6 +144,12 @@ class Advice:
                 raise InputError(
                     f"the advice plans by {self.produces!r}, and in this world {problem.relation!r} produces"
                 )
+            if problem.candidates.shape != said.shape[:2]:
+                raise InputError(
+                    f"the planning problem has (B, A) {problem.candidates.shape} candidates, and the choice "
+                    f"{tuple(said.shape[:2])}: where an action is chosen in steps, ask a "
+                    "gumption.kg.planning.Planner for the values of whole ones"
+                )
             k = self.relations.index(PLAN)
             said[:, :, k] = self._planned(self.planner, problem, said[:, :, k])
         self._asked, self.said, self._problem = facts, said, problem
@@ -181,6 +188,8 @@ class Advice:
         for k, relation in enumerate(self.relations):
             if relation == PLAN and self.planner is not None and self._problem is not None:
                 uses = self.planner.derivation(self._problem, b, a, held_out=self.scores.training)
+                if not uses and (short := self._shortfall(b)):
+                    uses = list(short.uses)
                 for (one, other), product, _ in uses:
                     fact = self.vocabulary[one], self.produces, self.vocabulary[product], self.vocabulary[other]
                     found.append((fact, float(self.said[b, a, k])))
@@ -191,6 +200,20 @@ class Advice:
                 third = (self.vocabulary[g],) if relation in self._of_three else ()
                 found.append(((self.vocabulary[s], relation, self.vocabulary[o], *third), float(self.said[b, a, k])))
         return sorted(found, key=lambda pair: -pair[1])
+
+    def falls_short(self, b: int) -> str:
+        """Why no choice of environment b leads to the goal, and what comes closest, in a sentence; "" where one does,
+        and where the latest scores do not look ahead."""
+        short = self._shortfall(b)
+        if short is None or self._problem is None:
+            return ""
+        goal, left = self.vocabulary[int(self._problem.goal[b])], int(self._problem.horizon[b])
+        return short.told(self.vocabulary, goal, left, self.produces)
+
+    def _shortfall(self, b: int) -> "Shortfall | None":
+        if self.planner is None or self._problem is None or not self._problem.goal[b]:
+            return None
+        return self.planner.shortfall(self._problem, b, held_out=self.scores.training)
 
 
 def produced_by(relations: Sequence[Relation]) -> str:

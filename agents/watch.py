@@ -86,6 +86,7 @@ class Choice:
     :ivar own: the name of the candidates' `own`.
     :ivar weights: lambda (Jiang et al., 2020, equation 5) by `own` and by relation, of whose products the mixed logit
         is the sum; {} where there are no such weights.
+    :ivar note: a sentence about all candidates; see `Advice.falls_short`.
     """
 
     question: str
@@ -93,6 +94,7 @@ class Choice:
     chosen: int
     own: str = "attention"
     weights: Mapping[str, float] = field(default_factory=dict)
+    note: str = ""
 
     @property
     def relations(self) -> list[str]:
@@ -255,7 +257,9 @@ class PolicyPlayer:
         weights: dict[str, float] = {}
         if readout.mixture is not None and advice is not None:
             weights = dict(zip(("attention", *advice.relations), readout.mixture[0].tolist(), strict=True))
-        return np.array([best]), (Choice(self.question, candidates, places.index(best), weights=weights),)
+        note = "" if advice is None else advice.falls_short(0)
+        choice = Choice(self.question, candidates, places.index(best), weights=weights, note=note)
+        return np.array([best]), (choice,)
 
     def outcome(self, infos: dict[str, Any]) -> tuple[str, bool]:
         told = "" if self._outcome is None else self._outcome(self.env)
@@ -364,8 +368,12 @@ def choice_table(choice: Choice, most: int = MOST) -> Table:
     if choice.weights:
         weights = [_figure(choice.weights.get(name)) for name in ([choice.own] if owned else []) + relations]
         table.add_row("  lambda, the weight of each", *weights, style="dim")
-    if (left := len(choice.candidates) - most) > 0:
-        table.caption = f"and {left} less likely"
+    left = len(choice.candidates) - most
+    under = [f"and {left} less likely"] if left > 0 else []
+    if choice.note:
+        under.append(escape(choice.note))
+    if under:
+        table.caption = "\n".join(under)
     return table
 
 
@@ -514,6 +522,7 @@ def _choice_to_json(choice: Choice) -> dict[str, Any]:
         "own": choice.own,
         "relations": choice.relations,
         "weights": {name: _json_number(value) for name, value in choice.weights.items()},
+        "note": choice.note,
         "left": max(0, len(choice.candidates) - MOST_OF_PAGE),
         "candidates": [
             {

@@ -1,6 +1,6 @@
 """How knowledge reaches a choice: for each candidate of each environment, the facts that would speak for it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,15 +55,18 @@ class PlanningProblem(NamedTuple):
     """What looking ahead needs to know of B environments, as ids of the world's vocabulary (0 is nothing).
 
     The world has a relation of three parties that *produces*: of subject and given it makes its object. A choice names
-    the parties, one after the other.
+    the parties, one after the other; where the product replaces its subject, that is at hand, and a choice names what
+    is given.
 
     :ivar relation: its name.
-    :ivar at_hand: (B, N) int64, what can be a party.
+    :ivar at_hand: (B, N) int64, what can be a party; N is 1 where the product replaces it.
     :ivar goal: (B,) int64, what is to be made.
     :ivar candidates: (B, A) int64, the party that each choice names.
     :ivar chosen: (B, C) int64, the parties that are named already.
     :ivar tried: (B, T, 3) int64 rows (party, party, product or nothing) of this episode.
     :ivar horizon: (B,) int64, uses of the relation that are left, with the one that is begun.
+    :ivar keeps: whether a product joins what is at hand, as what is made of ingredients does, or replaces its subject:
+        of a place and a way out of it comes the next place.
     """
 
     relation: str
@@ -73,6 +76,16 @@ class PlanningProblem(NamedTuple):
     chosen: np.ndarray
     tried: np.ndarray
     horizon: np.ndarray
+    keeps: bool = True
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """All but the relation and `keeps`."""
+        return self.at_hand, self.goal, self.candidates, self.chosen, self.tried, self.horizon
+
+    def with_arrays(self, arrays: Iterable[np.ndarray]) -> "PlanningProblem":
+        """The problem of other environments."""
+        return PlanningProblem(self.relation, *arrays, keeps=self.keeps)
 
 
 def action_facts(

@@ -225,7 +225,7 @@ class _ActionScores:
             parts = facts.subject[columns], facts.object[columns], facts.given[columns]
             facts = ActionFacts(facts.relations, *parts, partners)
             if problem is not None:
-                problem = PlanningProblem(problem.relation, *(part[columns] for part in problem[1:]))
+                problem = problem.with_arrays(part[columns] for part in problem.arrays)
         try:
             advice: Any = self._advice
             scores = advice.score(facts) if problem is None else advice.score(facts, problem)
@@ -325,8 +325,8 @@ def _stated_by_all(env: VectorEnv[Any, Any, Any], advice: Advisor) -> Ask:
         if not plans:
             return facts, None
         each = call("planning_problem")
-        parts = (np.concatenate(part) for part in zip(*(problem[1:] for problem in each), strict=True))
-        return facts, PlanningProblem(each[0].relation, *parts)
+        parts = zip(*(problem.arrays for problem in each), strict=True)
+        return facts, each[0].with_arrays(map(np.concatenate, parts))
 
     return ask
 

@@ -8,7 +8,8 @@ with h uses left is that of a Markov decision process whose states are what is a
     Q_h(T, pair) = p(goal | pair) + gamma sum_x p(x | pair) V_{h-1}(T + x) + gamma p(nothing | pair) V_{h-1}(T)
     V_h(T) = max over pairs of Q_h(T, pair),    V_0 = 0
 
-A pair that was used, and what it made, is known for the rest of the episode. A stated fact is certain: p = 1.
+A pair that was used, and what it made, is known for the rest of the episode. A stated fact is certain: p = 1. Where the
+product replaces its subject, as a place the one before it, see `gumption.kg.value_iteration`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from threading import Timer
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -28,13 +29,18 @@ from gumption.data import InputError
 from gumption.data.settings import checked_methods
 
 from .planning_kernels import GAMMA, choice_values
-from .scores import HeldOut, KnownFacts, PairTable
+from .scores import PAIRS_AT_ONCE, HeldOut, KnownFacts, PairProducts, PairTable
+from .shortfall import Shortfall, Use, shortfall
+from .value_iteration import Transitions
 
 LIKELIEST = 32  # products of a pair that are kept
+PAIRS_KEPT = 1 << 20  # that are scored on the fly before they are forgotten
+MOST_ON_THE_FLY = 2  # uses: with a third the pairs would be nearly all there are
 LEAST = 1e-2  # probability below which a product of a pair is left out
 # The many unlikely products of a pair would outweigh a likely one in the sum. Success on the validation tasks of both
 # books, depth 2: 0.34 and 0.44 without, 0.36 and 0.46 with an exponent between 1.3 and 1.6.
 SHARPNESS = 1.5
+ROUNDING = 1e-3  # by which half precision may be above 1
 DOUBT = 0.02  # the part of its probability that a product keeps where the pair's facts state another
 
 
@@ -53,19 +59,10 @@ class Problem(Protocol):
     def tried(self) -> np.ndarray: ...
     @property
     def horizon(self) -> np.ndarray: ...
-
-
-class Use(NamedTuple):
-    """One use of the relation in a derivation.
-
-    :ivar parties: the two ids.
-    :ivar product: the id of what it makes.
-    :ivar probability: in [0, 1]; 1 of a stated fact.
-    """
-
-    parties: tuple[int, int]
-    product: int
-    probability: float
+    @property
+    def keeps(self) -> bool: ...
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +94,12 @@ class Products:
         :param size: N + 1.
         :param rows: (n, 3) int64 rows (party, party, product) of ids from 1, each pair and product at most once.
         :param probability: (n,) float32.
+        :raises InputError: probabilities that are NaN or outside of 0 to 1.
         """
+        if (wrong := int((~((probability >= 0) & (probability <= 1 + ROUNDING))).sum())):
+            raise InputError(
+                f"{wrong:,} of {len(probability):,} probabilities of products are NaN or not between 0 and 1"
+            )
         low, high = np.sort(rows[:, :2], axis=1).T
         order = np.lexsort((rows[:, 2], -probability, low * size + high))
         low, high, product, p = low[order], high[order], rows[order, 2], probability[order]
@@ -135,17 +137,114 @@ class Products:
         :param facts: (n, 3) int64 rows (party, party, product), certain; may be empty.
         """
         n = len(table.table)
+        if wrong := int(table.table.isnan().sum()):
+            raise InputError(f"{wrong:,} of {table.table.numel():,} log-probabilities of products are NaN")
         low, high = np.triu_indices(n)
-        likely = (table.table >= math.log(LEAST)) & (table.table != table.chance)  # chance: of what it does not know
-        product, pair = likely.nonzero(as_tuple=True)
-        p = table.table[product, pair].float().exp().cpu().numpy()
-        product, pair = product.cpu().numpy(), pair.cpu().numpy()
-        order = np.lexsort((product, -p, pair))
-        product, pair, p = product[order], pair[order], p[order]
-        rank = np.arange(len(pair)) - np.searchsorted(pair, pair)
-        kept = rank < LIKELIEST
-        rows = np.stack([low[pair] + 1, high[pair] + 1, product + 1], axis=1)[kept]
-        return cls.of(n + 1, *_with_facts(n + 1, rows, p[kept] ** np.float32(SHARPNESS), _distinct(facts)))
+        pair, product, p = _likely(table.table, table.chance)
+        rows = np.stack([low[pair] + 1, high[pair] + 1, product + 1], axis=1)
+        return cls.of(n + 1, *_with_facts(n + 1, rows, p, _distinct(facts)))
+
+    def rows(self) -> np.ndarray:
+        """(n, 3) int64 (party, party, product), in the order of `product`."""
+        pairs = np.repeat(self.pairs, np.diff(self.start))
+        return np.stack([pairs // self.size, pairs % self.size, self.product.astype(np.int64)], axis=1)
+
+
+def _likely(log_p: torch.Tensor, chance: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The likeliest products of each pair, sharpened: (n,) column, row and probability.
+
+    :param log_p: (N, P) of each product and pair.
+    :param chance: of what a predictor does not know.
+    """
+    product, pair = ((log_p >= math.log(LEAST)) & (log_p != chance)).nonzero(as_tuple=True)
+    p = log_p[product, pair].float().exp().cpu().numpy()
+    product, pair = product.cpu().numpy(), pair.cpu().numpy()
+    order = np.lexsort((product, -p, pair))
+    product, pair, p = product[order], pair[order], p[order]
+    kept = np.arange(len(pair)) - np.searchsorted(pair, pair) < LIKELIEST
+    return pair[kept], product[kept], p[kept] ** np.float32(SHARPNESS)
+
+
+class ScoredPairs:
+    """The products of the pairs that a problem needs, where a table of all pairs would be too large. What is scored is
+    kept for the next problem."""
+
+    def __init__(self, scorer: PairProducts, size: int, facts: np.ndarray) -> None:
+        """:param facts: see `Products.of_table`; `size` is N + 1."""
+        self._scorer, self._size, self._facts = scorer, size, _distinct(facts)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._scored = np.zeros(0, dtype=np.int64)
+        self._rows, self._p = np.zeros((0, 3), dtype=np.int64), np.zeros(0, dtype=np.float32)
+        self._products = Products.of(self._size, *_with_facts(self._size, self._rows, self._p, self._facts))
+
+    def products(self, problem: Problem) -> Products:
+        """Those of all pairs at hand, and, with two uses left, of what these make with what is at hand.
+
+        :raises InputError: more uses than two are left.
+        """
+        if (uses := int(problem.horizon.max(initial=0))) > MOST_ON_THE_FLY:
+            n = self._size - 1
+            raise InputError(
+                f"{uses} uses of the relation are left, and {n:,} entities are too many for a table of what their "
+                f"pairs make ({n * (n + 1) * n / 2**30:,.0f} GiB), without which looking ahead sees {MOST_ON_THE_FLY} "
+                "uses: look_ahead='off', or fewer mixes"
+            )
+        if len(self._scored) > PAIRS_KEPT:
+            self._forget()
+        at_hand = np.asarray(problem.at_hand, dtype=np.int64)
+        one, other = np.triu_indices(at_hand.shape[1])
+        env = np.repeat(np.arange(len(at_hand)), len(one))
+        first, second = at_hand[:, one].ravel(), at_hand[:, other].ravel()
+        keys = np.minimum(first, second) * self._size + np.maximum(first, second)
+        there = (first > 0) & (second > 0)
+        self._score(keys[there])
+        if uses > 1:
+            lived = np.asarray(problem.tried, dtype=np.int64)
+            made = np.concatenate([self._made(env[there], keys[there]), _of_tried(lived)])
+            made = np.unique(made, axis=0)
+            # A new thing with each that is at hand, and with itself.
+            beside = np.concatenate([at_hand[made[:, 0]], made[:, 1:]], axis=1)
+            new = np.repeat(made[:, 1], beside.shape[1])
+            beside = beside.ravel()
+            pairs = np.minimum(new, beside) * self._size + np.maximum(new, beside)
+            self._score(pairs[(new > 0) & (beside > 0)])
+        return self._products
+
+    def _made(self, env: np.ndarray, keys: np.ndarray) -> np.ndarray:
+        """(n, 2) of environments and what their pairs may make. :param keys: (m,) of pairs that are scored."""
+        known = self._products
+        if not len(known.pairs):
+            return np.zeros((0, 2), dtype=np.int64)
+        row = np.minimum(known.pairs.searchsorted(keys), len(known.pairs) - 1)
+        env, row = env[known.pairs[row] == keys], row[known.pairs[row] == keys]
+        count = known.start[row + 1] - known.start[row]
+        place = np.repeat(known.start[row] - np.cumsum(count) + count, count) + np.arange(count.sum())
+        return np.stack([np.repeat(env, count), known.product[place].astype(np.int64)], axis=1)
+
+    def _score(self, keys: np.ndarray) -> None:
+        """Score the pairs of these keys that are not scored yet."""
+        new = np.setdiff1d(keys, self._scored)
+        if not len(new):
+            return
+        found = []
+        for some in np.array_split(new, -(-len(new) // PAIRS_AT_ONCE)):
+            low, high = torch.from_numpy(some // self._size - 1), torch.from_numpy(some % self._size - 1)
+            device = self._scorer.get_buffer("_ids").device
+            log_p = self._scorer.table_columns(low.to(device), high.to(device))
+            pair, product, p = _likely(log_p.T, self._scorer.chance)
+            found.append((np.stack([some[pair] // self._size, some[pair] % self._size, product + 1], axis=1), p))
+        self._scored = np.union1d(self._scored, new)
+        self._rows = np.concatenate([self._rows, *(rows for rows, _ in found)])
+        self._p = np.concatenate([self._p, *(p for _, p in found)])
+        self._products = Products.of(self._size, *_with_facts(self._size, self._rows, self._p, self._facts))
+
+
+def _of_tried(tried: np.ndarray) -> np.ndarray:
+    """(n, 2) of environments and what was made in their episode. :param tried: (B, T, 3)."""
+    env, row = (tried[:, :, 2] > 0).nonzero()
+    return np.stack([env, tried[env, row, 2]], axis=1)
 
 
 def _distinct(facts: np.ndarray) -> np.ndarray:
@@ -173,12 +272,21 @@ def _groups(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 class Planner:
     """The values of the choices of planning problems, by the likeliest products of each pair.
 
-    :ivar products: of the knowledge.
-    :ivar held_out: by predictors that have not seen the fact; where there are none, they are `products`.
+    :ivar source: of the knowledge; `held_out`, by predictors that have not seen the fact; where there are none, that is
+        `source`.
     """
 
-    def __init__(self, products: Products, held_out: Products | None = None) -> None:
-        self.products, self.held_out = products, held_out or products
+    def __init__(
+        self,
+        source: Products | ScoredPairs,
+        held_out: Products | ScoredPairs | None = None,
+        transitions: Transitions | None = None,
+    ) -> None:
+        """
+        :param transitions: where products replace their subjects; without it, those of `source`, in which either party
+            of a pair can be the subject.
+        """
+        self.source, self.held_out, self._transitions = source, held_out or source, transitions
 
     @classmethod
     def of(cls, scorer: torch.nn.Module, size: int, facts: np.ndarray, complete: bool = False) -> Planner:
@@ -190,49 +298,63 @@ class Planner:
         :raises InputError: a scorer that gives no probabilities of products.
         """
         if isinstance(scorer, KnownFacts):
-            facts, complete = scorer.rows(), True
+            rows = scorer.rows()
+            moves = None if scorer.either else Transitions.of(size, rows, np.ones(len(rows)))
+            return cls(Products.of_facts(size, rows), transitions=moves)
         if complete:
             return cls(Products.of_facts(size, facts))
         if isinstance(scorer, HeldOut):
-            none = np.zeros((0, 3), dtype=np.int64)
-            whole, held_out = scorer.whole, scorer.held_out
-            if isinstance(whole, PairTable) and isinstance(held_out, PairTable):
-                return cls(Products.of_table(whole, facts), Products.of_table(held_out, none))
-        if not isinstance(scorer, PairTable):
-            raise InputError(
-                f"looking ahead takes facts of three parties or the table of their predictor, and "
-                f"{size - 1:,} entities are too many for one: look_ahead='off'"
-            )
-        return cls(Products.of_table(scorer, facts))
+            whole, held_out = _source(scorer.whole, size, facts), _source(scorer.held_out, size, facts[:0])
+            return cls(whole, held_out)
+        return cls(_source(scorer, size, facts))
 
     def values(self, problem: Problem, *, held_out: bool = False) -> np.ndarray:
         """(B, A) float32 in [0, 1]: how likely each candidate still leads to the goal; 0 for candidate 0.
 
         :param held_out: by the products that are held out.
+        :raises InputError: more uses are left than memory allows to look ahead by.
         """
-        parts = [
-            np.ascontiguousarray(part, dtype=np.int64)
-            for part in (
-                problem.at_hand,
-                problem.goal,
-                problem.candidates,
-                problem.chosen,
-                problem.tried,
-                problem.horizon,
-            )
-        ]
-        return _values(self.held_out if held_out else self.products, parts)
+        parts = [np.ascontiguousarray(part, dtype=np.int64) for part in problem.arrays]
+        if not problem.keeps:
+            return self.transitions.values(*parts)
+        _check_room(parts)
+        return _values(self._products(problem, held_out), parts)
+
+    @property
+    def transitions(self) -> Transitions:
+        """p(product | subject, given), where a product replaces its subject.
+
+        :raises InputError: pairs that are scored on the fly.
+        """
+        if self._transitions is None:
+            if isinstance(self.source, ScoredPairs):
+                raise InputError("a product that replaces its subject takes a table of all pairs, and it is too large")
+            rows, p = self.source.rows(), self.source.probability
+            other = rows[:, 0] != rows[:, 1]
+            both = np.concatenate([rows, rows[other][:, [1, 0, 2]]])
+            self._transitions = Transitions.of(self.source.size, both, np.concatenate([p, p[other]]))
+        return self._transitions
+
+    def _products(self, problem: Problem, held_out: bool = False) -> Products:
+        used = self.held_out if held_out else self.source
+        return used.products(problem) if isinstance(used, ScoredPairs) else used
 
     def derivation(self, problem: Problem, b: int, a: int, *, held_out: bool = False) -> list[Use]:
         """The uses, in order, of the likeliest derivation of the goal that candidate a of environment b leaves
         possible; empty where none is known. It need not use the candidate."""
-        used, goal = self.held_out if held_out else self.products, int(problem.goal[b])
-        at_hand = list(dict.fromkeys(int(thing) for thing in problem.at_hand[b] if thing))
+        goal, candidate = int(problem.goal[b]), int(problem.candidates[b, a])
         tried = np.ascontiguousarray(problem.tried[b : b + 1], dtype=np.int64)
-        named = [int(problem.candidates[b, a])], [int(thing) for thing in problem.chosen[b] if thing] or at_hand
+        if not candidate:
+            return []
+        if not problem.keeps:
+            found = self.transitions.derivation(
+                int(problem.at_hand[b, 0]), goal, candidate, tried[0], int(problem.horizon[b])
+            )
+            return [Use(*use) for use in found]
+        used = self._products(problem, held_out)
+        at_hand = list(dict.fromkeys(int(thing) for thing in problem.at_hand[b] if thing))
+        named = [candidate], [int(thing) for thing in problem.chosen[b] if thing] or at_hand
         uses: list[Use] = []
-        if not named[0][0]:
-            return uses
         for left in range(int(problem.horizon[b]), 0, -1):
             firsts, seconds = named or (at_hand, at_hand)
             named = None
@@ -255,6 +377,47 @@ class Planner:
                 break
             at_hand = [*at_hand, best.product]
         return uses
+
+    def shortfall(self, problem: Problem, b: int, *, held_out: bool = False) -> Shortfall | None:
+        """What is missing in environment b where no derivation of the goal is known within the uses that are left; None
+        where one is."""
+        known = self._products(problem, held_out) if problem.keeps else self.transitions
+        return shortfall(
+            known.size,
+            known.rows(),
+            known.probability,
+            np.asarray(problem.at_hand[b], dtype=np.int64),
+            int(problem.goal[b]),
+            int(problem.horizon[b]),
+            np.asarray(problem.tried[b], dtype=np.int64),
+            problem.keeps,
+        )
+
+
+def _source(scorer: torch.nn.Module, size: int, facts: np.ndarray) -> Products | ScoredPairs:
+    """The products by a predictor, and by facts that win over it."""
+    if isinstance(scorer, PairProducts):
+        return ScoredPairs(scorer, size, facts)
+    if not isinstance(scorer, PairTable):
+        raise InputError(
+            f"looking ahead takes facts of three parties or their predictor, and not a {type(scorer).__name__}: "
+            "look_ahead='off'"
+        )
+    return Products.of_table(scorer, facts)
+
+
+def _check_room(parts: list[np.ndarray]) -> None:
+    """:raises InputError: states that would not fit. :param parts: see `_values`."""
+    at_hand, goal, _, _, tried, horizon = parts
+    uses = int(horizon.max(initial=0))
+    states = len(goal) * BEAM ** max(0, min(uses, 60) - 3)
+    needed = states * 8 * (3 * (at_hand.shape[1] + uses) + 3 * tried.shape[1])
+    if needed > MOST_BYTES:
+        raise InputError(
+            f"looking {uses} uses ahead in {len(goal):,} environments takes {states:,} states, about "
+            f"{needed / 2**30:,.0f} GiB; at most {MOST_BYTES / 2**30:.0f} GiB are taken: fewer uses (such as "
+            "max_mix_steps) or environments, or look_ahead='off'"
+        )
 
 
 def _made(used: Products, pair: tuple[int, int], tried: np.ndarray) -> list[tuple[int, float]]:
@@ -280,6 +443,7 @@ def _worth(used: Products, at_hand: list[int], product: int, goal: int, left: in
 
 SOON = 1.5  # seconds after which it is told what takes so long
 COMPILING = "compiling the planner for the first use (about 10 s)"
+MOST_BYTES = 4 << 30  # of the states that one call looks at
 BEAM = 12  # products that are looked at further, of a choice with four uses left or more
 ENVS_A_THREAD = 64  # of a batch, at least
 

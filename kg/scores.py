@@ -120,6 +120,15 @@ class PairProducts(nn.Module):
         log_p[asked] = self._log_probability(keys // size // size, keys // size % size, keys % size)[place]
         return (_best(log_p, partner).clamp_min(FLOOR) - self.chance) * ((object > 0) & (subject > 0))
 
+    def table_columns(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+        """(n, N) float16: of n pairs the columns that a `PairTable` would have.
+
+        :param first, second: (n,) int64 entities from 0.
+        :raises InputError: log-probabilities that are NaN or infinite.
+        """
+        rows = _of_pairs(self.predictor, self._ids, self._known, self.chance, first, second)
+        return _finite(rows, "the objects of pairs", rows.device)
+
     def _log_probability(self, first: torch.Tensor, second: torch.Tensor, product: torch.Tensor) -> torch.Tensor:
         pairs = self._pair_start[first] + second
         ids, predictor = self._ids, self.predictor
@@ -487,12 +496,24 @@ def pair_scorer(
         for first in range(size):
             chosen = torch.arange(size - first) if wanted is None else wanted[first, first:].nonzero()[:, 0]
             others = first + chosen.to(ids.device)
-            log_p = predictor.log_probabilities(ids[first].expand(len(others)), ids[others])[:, ids].clamp_min(FLOOR)
-            rows = _of_known(log_p, known, chance, known[others] & known[first])
-            table[:, start + chosen.to(ids.device)] = rows.half().T
+            rows = _of_pairs(predictor, ids, known, chance, torch.full_like(others, first), others)
+            table[:, start + chosen.to(ids.device)] = rows.T
             start += size - first
             bar.show(first + 1)
     return PairTable(_finite(table, "the objects of pairs", device), chance)
+
+
+def _of_pairs(
+    predictor: NaryPredictor,
+    ids: torch.Tensor,
+    known: torch.Tensor,
+    chance: float,
+    first: torch.Tensor,
+    second: torch.Tensor,
+) -> torch.Tensor:
+    """(n, N) float16 log p of each object, of n pairs of entities; `chance` where one of them is not known."""
+    log_p = predictor.log_probabilities(ids[first], ids[second])[:, ids].clamp_min(FLOOR)
+    return _of_known(log_p, known, chance, known[first] & known[second]).half()
 
 
 def _of_known(

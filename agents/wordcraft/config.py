@@ -11,7 +11,7 @@ from gumption.agents.settings import MANIFEST, OWN, GuidedConfig, Optimiser, Ove
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed
 from gumption.data.settings import Count, NonNegative, Seed, Share, Size, SmallShare, Whole, checked, settings
-from gumption.envs.wordcraft.env import Features, Mixes, Reward
+from gumption.envs.wordcraft.env import Features, Mixes, Reward, Rules
 from gumption.envs.wordcraft.facts import MAKES, RELATION_NAMES
 from gumption.envs.wordcraft.recipe_book import FORMER, SHIPPED
 from gumption.envs.wordcraft.splits import TrainRatio
@@ -92,6 +92,7 @@ class TrainConfig(GuidedConfig):
     :ivar max_mix_steps: mixes in an episode; the depth where it is not given.
     :ivar reward: "shaped" or "sparse".
     :ivar subgoal_rewards: rewards of 1 when an intermediate of the task is first made.
+    :ivar rules: "correct", or "2020" for the recorded behaviour of the first release.
     :ivar split: how the book is split: by_recipe, by_goal, by_family, by_task, ..., none, or a split file.
     :ivar fit_validation: learn from the validation part, too: for the last fit, once settings are chosen.
     :ivar train_ratio: the share outside the test part; a fifth of it is the validation part.
@@ -119,6 +120,7 @@ class TrainConfig(GuidedConfig):
     max_mix_steps: Mixes | None = None
     reward: Reward = "shaped"
     subgoal_rewards: bool = True
+    rules: Rules = "correct"
     split: str = "by_recipe"
     fit_validation: bool = False
     train_ratio: TrainRatio = 0.8
@@ -209,6 +211,7 @@ class TrainConfig(GuidedConfig):
             "max_mix_steps": self.max_mix_steps,
             "reward": self.reward,
             "subgoal_rewards": self.subgoal_rewards,
+            "rules": self.rules,
             "split": self.split,
             "train_ratio": self.train_ratio,
             "fit_validation": self.fit_validation,

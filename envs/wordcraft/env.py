@@ -28,6 +28,7 @@ from .tasks import Depth, enumerate_tasks
 Mixes = Annotated[int, Ge(1), Le(10_000)]  # each has a slot of the table
 Reward = Literal["shaped", "sparse"]
 Features = Literal["glove", "random", "onehot"]
+Rules = Literal["correct", "2020"]
 RANDOM_SIZE = 300  # of the features "random"
 _OPTIONS = ("goal", "table", "intermediates")  # of reset
 
@@ -77,7 +78,7 @@ class WordCraftSettings:
     reward: Reward = "shaped"
     shortcuts: bool = False
     alternatives: bool = False
-    rules: Literal["correct", "2020"] = "correct"
+    rules: Rules = "correct"
 
     def __post_init__(self) -> None:
         if self.max_mix_steps is not None and self.max_mix_steps < self.depth:

@@ -49,7 +49,55 @@ class Derivation:
         return len(self.steps) == self.at_least
 
 
-class Recipes:
+class Hypergraph:
+    """Recipes as arrays of ids.
+
+    :ivar ingredients: (R, k) int64; rows with fewer than k different ones repeat their first.
+    :ivar products: (R,) int64.
+    """
+
+    def __init__(self, ingredients: np.ndarray, products: np.ndarray) -> None:
+        self.ingredients, self.products = ingredients, products
+
+    @cached_property
+    def _counted(self) -> np.ndarray:
+        """(R, k) bool: False for ingredients that repeat the first one to fill a row."""
+        counted = self.ingredients != self.ingredients[:, :1]
+        counted[:, 0] = True
+        return counted
+
+    def cost(self, values: np.ndarray, how: Callable[..., np.ndarray]) -> np.ndarray:
+        """(R,) float64: 1 + the max or sum (`how`) of the values of a recipe's different ingredients."""
+        return 1 + how(np.where(self._counted, values[self.ingredients], 0), axis=1)
+
+    def relax(self, start: np.ndarray, how: Callable[..., np.ndarray]) -> np.ndarray:
+        """(things,) float64: 0 for basic things, else the least cost of a recipe, inf without one."""
+        values = np.where(start, 0.0, np.inf)
+        while True:
+            after = values.copy()
+            np.minimum.at(after, self.products, self.cost(values, how))
+            if np.array_equal(after, values):
+                return values
+            values = after
+
+    def read_off(
+        self, target: int, start: np.ndarray, values: np.ndarray, how: Callable[..., np.ndarray]
+    ) -> list[int]:
+        """The rows that make the target if each thing is made by its recipe of least cost, the first of several."""
+        order = np.lexsort((self.cost(values, how), self.products))
+        made, first = np.unique(self.products[order], return_index=True)
+        maker = dict(zip(made.tolist(), order[first].tolist(), strict=True))
+        rows: dict[int, int] = {}
+        wanted = [target]
+        while wanted:
+            thing = wanted.pop()
+            if not start[thing] and thing not in rows:
+                rows[thing] = maker[thing]
+                wanted += self.ingredients[maker[thing]].tolist()
+        return sorted(rows.values())
+
+
+class Recipes(Hypergraph):
     """The recipes of a graph as arrays.
 
     :ivar things: a vocabulary whose entities are the sorted labels of all ingredients and products.
@@ -87,7 +135,7 @@ class Recipes:
         table[node, np.arange(len(node)) - first[node]] = taken
         products = np.searchsorted(used, outputs[:, 1])
         rows = np.unique(np.column_stack([table[np.searchsorted(complete, outputs[:, 0])], products]), axis=0)
-        self.ingredients, self.products = rows[:, :-1], rows[:, -1]
+        super().__init__(rows[:, :-1], rows[:, -1])
 
     @classmethod
     def of(cls, graph: "KnowledgeGraph", relation: NaryRelation, name: str | None = None) -> Self:
@@ -111,7 +159,7 @@ class Recipes:
 
         :raises InputError: a basic entity that is in no recipe.
         """
-        return self._relax(self._start(basic), np.max)
+        return self.relax(self._start(basic), np.max)
 
     def derive(self, goal: str, basic: Sequence[str] | None = None, *, prove: bool = True) -> Derivation:
         """A derivation of the goal in few combinations, each thing made once.
@@ -126,15 +174,15 @@ class Recipes:
         """
         start = self._start(basic)
         target = self.things.entity_id(goal)
-        depth = self._relax(start, np.max)
+        depth = self.relax(start, np.max)
         if not np.isfinite(depth[target]):
             raise InputError(self._out_of_reach(target, depth, start))
         if start[target]:
             return Derivation(goal, (), 0)
-        work = self._relax(start, np.sum)
-        rows, at_least = self._read_off(target, start, depth, np.max), int(depth[target])
+        work = self.relax(start, np.sum)
+        rows, at_least = self.read_off(target, start, depth, np.max), int(depth[target])
         if work[target] < 2**53:  # beyond it adding 1 does not change a float
-            rows = min(rows, self._read_off(target, start, work, np.sum), key=len)
+            rows = min(rows, self.read_off(target, start, work, np.sum), key=len)
         if prove:
             rows, at_least = Problem(self.ingredients, self.products, start, target, depth, work).minimum(rows)
         return Derivation(goal, self._steps(rows, start), at_least)
@@ -144,43 +192,6 @@ class Recipes:
         known = np.zeros(len(self.things.entities), dtype=bool)
         known[self.things.entity_ids(self.basic if basic is None else basic)] = True
         return known
-
-    @cached_property
-    def _counted(self) -> np.ndarray:
-        """(R, k) bool: False for ingredients that repeat the first one to fill a row."""
-        counted = self.ingredients != self.ingredients[:, :1]
-        counted[:, 0] = True
-        return counted
-
-    def _cost(self, values: np.ndarray, how: Callable[..., np.ndarray]) -> np.ndarray:
-        """(R,) float64: 1 + the max or sum (`how`) of the values of a recipe's different ingredients."""
-        return 1 + how(np.where(self._counted, values[self.ingredients], 0), axis=1)
-
-    def _relax(self, start: np.ndarray, how: Callable[..., np.ndarray]) -> np.ndarray:
-        """(things,) float64: 0 for basic things, else the least cost of a recipe, inf without one."""
-        values = np.where(start, 0.0, np.inf)
-        while True:
-            after = values.copy()
-            np.minimum.at(after, self.products, self._cost(values, how))
-            if np.array_equal(after, values):
-                return values
-            values = after
-
-    def _read_off(
-        self, target: int, start: np.ndarray, values: np.ndarray, how: Callable[..., np.ndarray]
-    ) -> list[int]:
-        """The rows that make the target if each thing is made by its recipe of least cost."""
-        order = np.lexsort((self._cost(values, how), self.products))
-        made, first = np.unique(self.products[order], return_index=True)
-        maker = dict(zip(made.tolist(), order[first].tolist(), strict=True))
-        rows: dict[int, int] = {}
-        wanted = [target]
-        while wanted:
-            thing = wanted.pop()
-            if not start[thing] and thing not in rows:
-                rows[thing] = maker[thing]
-                wanted += self.ingredients[maker[thing]].tolist()
-        return sorted(rows.values())
 
     def _steps(self, rows: list[int], start: np.ndarray) -> tuple[Step, ...]:
         labels = self.things.entities
