@@ -43,7 +43,7 @@ from gumption.kg.leaks import Fact, Leaks, count_leaks, count_marked
 from gumption.kg.links.nary_predictor import NarySettings
 from gumption.kg.links.predictor import LinkPredictor
 from gumption.kg.links.training_settings import TrainingSettings
-from gumption.kg.scores import VERSION, HeldOut, KnownFacts, PairTable, RelationScores
+from gumption.kg.scores import VERSION, HeldOut, KnownFacts, PairProducts, PairTable, RelationScores
 from gumption.kg.sources.weights import WEIGHTS
 from gumption.kg.vocabulary import LINKS, PROVENANCE, unknown_label
 
@@ -332,10 +332,13 @@ class Knowledge:
             self._planners[tuple(vocabulary)] = self._planner(scores, vocabulary, relations)
         return Advice(scores, vocabulary, relations, look_ahead=self._planners[tuple(vocabulary)])
 
-    def produces(self, relation: str) -> bool:
-        """Whether a relation is scored in a way that looking ahead can use."""
-        scorers = dict(zip(self.scores.relations, self.scores.scorers, strict=True))
-        return isinstance(scorers.get(relation), KnownFacts | PairTable | HeldOut)
+    def produces(self, relation: str, uses: int) -> bool:
+        """Whether a relation is scored in a way by which so many uses of it can be looked ahead."""
+        from gumption.kg.planning import MOST_ON_THE_FLY
+
+        scorer = dict(zip(self.scores.relations, self.scores.scorers, strict=True)).get(relation)
+        on_the_fly = isinstance(scorer, PairProducts) and uses <= MOST_ON_THE_FLY
+        return on_the_fly or isinstance(scorer, KnownFacts | PairTable | HeldOut)
 
     def _planner(self, scores: RelationScores, vocabulary: Sequence[str], relations: Sequence[Relation]) -> "Planner":
         name = produced_by(relations)

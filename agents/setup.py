@@ -84,10 +84,11 @@ class Setup:
         produces."""
         if self.config.look_ahead != "on" and self.config.looks_ahead:
             try:
-                produces = self.env.planning_problem().relation
+                problem = self.env.planning_problem()
             except InputError:
                 return False
-            return self.knowledge is not None and self.knowledge.produces(produces)
+            uses = int(problem.horizon.max(initial=0))
+            return self.knowledge is not None and self.knowledge.produces(problem.relation, uses)
         return self.config.looks_ahead
 
     # ---- what a world's own setup overrides

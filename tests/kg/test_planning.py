@@ -22,7 +22,7 @@ from gumption.envs.wordcraft.facts import RELATIONS, recipe_facts
 from gumption.kg import KnowledgeGraph
 from gumption.kg.planning import COMPILING, DOUBT, LIKELIEST, SHARPNESS, Planner, Products
 from gumption.kg.planning_kernels import GAMMA
-from gumption.kg.scores import PairProducts, PairTable
+from gumption.kg.scores import PairTable
 
 SIZE = 9  # 8 things
 Model = dict[tuple[int, int], dict[int, float]]  # pair -> product -> probability
@@ -316,10 +316,3 @@ def test_what_has_nothing_to_look_ahead_by_says_so(book: RecipeBook, graph: Know
         advice.score(world.action_facts())
     with pytest.raises(InputError, match="plans by 'makes', and in this world 'bakes' produces"):
         advice.score(world.action_facts(), world.planning_problem()._replace(relation="bakes"))
-
-
-def test_a_book_too_large_for_a_table_is_refused() -> None:
-    scorer = PairProducts.__new__(PairProducts)
-    torch.nn.Module.__init__(scorer)
-    with pytest.raises(InputError, match="5,000 entities are too many for one: look_ahead='off'"):
-        Planner.of(scorer, 5001, np.zeros((0, 3), dtype=np.int64))
