@@ -20,10 +20,10 @@ SMALL = ["--steps", "24576", "--eval-interval", "8192", "--eval-episodes", "60",
 def gumption(tmp_path: Path):
     """Runs `gumption` where a person works who has added the world."""
 
-    def run(*arguments: str, typed: str = "", code: int = 0) -> str:
+    def run(*arguments: str, typed: str = "", code: int = 0, world: str = "shelf") -> str:
         environment = {
             **os.environ,
-            "GUMPTION_WORLDS": "sixth.shelf",
+            "GUMPTION_WORLDS": f"sixth.{world}",
             "PYTHONPATH": str(TESTS),
             "OMP_NUM_THREADS": "1",
             "COLUMNS": "240",
@@ -59,6 +59,20 @@ def test_it_is_listed_built_trained_evaluated_and_watched(gumption, tmp_path: Pa
     page = tmp_path / "watched.html"
     gumption("watch", "guided", "--out", str(page))
     assert "belongsIn" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_a_maze_of_ones_own_is_planned_through(gumption, tmp_path: Path) -> None:
+    gumption("kg", "build", "maze", "--out", "kg.nq", "--partition", "all", world="maze")
+    gumption("train", "maze", "--kg", "kg.nq", "--kg-only", "--run", "run", *SMALL, world="maze")
+    told = json.loads(gumption("evaluate", "run", "--episodes", "60", "--json", world="maze"))
+    assert told["success"] == pytest.approx(1.0)
+    assert told["random"] < 0.6
+    reset = ("--reset", "room=room 00", "--reset", "goal=room 01", "--out", "watched.html")
+    gumption("watch", "run", *reset, world="maze")
+    page = (tmp_path / "watched.html").read_text(encoding="utf-8")
+    assert "room 00 with south leads on room 10" in page
+    assert "room 11 with north leads on room 01" in page
 
 
 def test_a_person_plays_it(gumption) -> None:

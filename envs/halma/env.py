@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, settings, shown, unknown, whole_numbers
-from gumption.envs.action_facts import ActionFacts
+from gumption.envs.action_facts import ActionFacts, PlanningProblem
 from gumption.envs.memory import Layout
 from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Numbers, as_integers, check_batch
 
@@ -35,10 +35,12 @@ from .maze import (
     panel_items,
     row_digits,
 )
-from .memory import flags, layout
+from .memory import Memory, flags, layout
+from .routes import Routes
 from .rules import PAPERS_PRIMITIVES, RULES, OptLen, PanelsEqual, Rules, Side
 from .visual import DIGITS, PICTURE, FixedPanels, PanelPainter, make_painter
 
+PAPERS = "the paper's"
 DISCOUNT = 0.95  # gamma (Table S3)
 
 
@@ -198,6 +200,7 @@ class HALMAVectorEnv(NativeVectorEnv):
         self._pictures = np.zeros((0, *PICTURE), dtype=np.uint8)  # as observed last, where panels are drawn
         self._boxes = np.zeros((0, 11, 4), dtype=np.int16)
         self._trail: list[list[int]] = [[] for _ in range(num_envs)]  # of the trial, for `render`
+        self._routes: Routes | None = None
 
     def _fix_panels(self) -> FixedPanels | None:
         if self.painter is None or self.settings.panels != "fixed":
@@ -495,6 +498,32 @@ class HALMAVectorEnv(NativeVectorEnv):
                     f"chosen holds something else than a direction, 0 to 3, and primitives, 0 to {self.rules.count - 1}"
                 )
         return self._facts.facts(self.rows, chosen)
+
+    def recall(self, memory: Memory) -> Routes:
+        """Plan by what an agent has lived through: `planning_problem` is then about its places and options.
+
+        :returns: the facts of the memory, their vocabulary, and the action of each candidate.
+        :raises InputError: a memory of another world, or none of whose moves led on.
+        """
+        if (memory.rules, memory.max_opt_len) != (self.rules, self.max_opt_len):
+            raise InputError(
+                f"the memory is of another world: its options have {memory.max_opt_len} primitives, here "
+                f"{self.max_opt_len}; its rules are {memory.rules.changes or PAPERS}, here "
+                f"{self.rules.changes or PAPERS}"
+            )
+        self._routes = Routes(memory)
+        return self._routes
+
+    def planning_problem(self) -> PlanningProblem:
+        """The relation leadsOn of the memory that was recalled: of a place and an option it makes the next place.
+
+        :raises InputError: no memory was recalled.
+        """
+        if self._routes is None:
+            raise InputError("a HALMA agent plans by its own memory, and there is none yet: env.recall(memory)")
+        settings = self.settings
+        left = np.minimum(settings.max_trial_steps - self.trial_steps, settings.max_steps - self.steps)
+        return self._routes.problem(self.rows, left)
 
     def draw_frame(self, i: int, mode: str) -> Any:
         from .render import draw

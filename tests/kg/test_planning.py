@@ -306,7 +306,7 @@ def test_what_has_nothing_to_look_ahead_by_says_so(book: RecipeBook, graph: Know
     vocabulary = ("", *book.entities)
     with pytest.raises(InputError, match="look_ahead needs scores of a relation of three parties"):
         Advice(graph, vocabulary, RELATIONS[:2], look_ahead=True)
-    env = gym.make("gumption/HALMA-v0").unwrapped
+    env = gym.make("gumption/Gradual-v0").unwrapped
     with pytest.raises(InputError, match="no relation that produces"):
         env.planning_problem()
     advice = Advice(graph, vocabulary, RELATIONS, look_ahead=True)
@@ -316,3 +316,6 @@ def test_what_has_nothing_to_look_ahead_by_says_so(book: RecipeBook, graph: Know
         advice.score(world.action_facts())
     with pytest.raises(InputError, match="plans by 'makes', and in this world 'bakes' produces"):
         advice.score(world.action_facts(), world.planning_problem()._replace(relation="bakes"))
+    more = world.planning_problem()._replace(candidates=np.zeros((1, 9), dtype=np.int64))
+    with pytest.raises(InputError, match=r"has \(B, A\) \(1, 9\) candidates, and the choice \(1, 4\): where an action"):
+        advice.score(world.action_facts(), more)

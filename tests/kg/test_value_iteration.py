@@ -1,12 +1,19 @@
 """Looking ahead where a product replaces its subject: value iteration against a plain recursion over the same maze."""
 
+import importlib
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gumption.agents import Advice
 from gumption.data import InputError
+from gumption.envs import worlds
 from gumption.envs.action_facts import PlanningProblem
+from gumption.kg import KnowledgeGraph
 from gumption.kg.planning import Planner, Products
 from gumption.kg.planning_kernels import GAMMA
 from gumption.kg.value_iteration import ENTRIES, Transitions
@@ -135,6 +142,34 @@ def test_a_circle_of_facts_ends() -> None:
 def test_pairs_in_either_order_where_the_relation_has_no_roles() -> None:
     planner = Planner(Products.of_facts(SIZE, np.array([[7, 1, 2], [2, 8, 3]])))
     assert planner.values(problem([1], [3], [2]))[0][:2].tolist() == pytest.approx([GAMMA, 0.0])
+
+
+def test_a_world_of_ones_own_is_advised_and_told_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[1]))
+    monkeypatch.setattr(worlds, "WORLDS", dict(worlds.WORLDS))  # other tests have no sixth world
+    monkeypatch.delitem(sys.modules, "sixth.maze", raising=False)
+    maze = importlib.import_module("sixth.maze")
+    graph, env = KnowledgeGraph(), maze.MazeVectorEnv(50)
+    graph.add(maze.facts(partition="all"), graph="maze")
+    advice = Advice(graph, env.vocabulary, env.relations, look_ahead=True)
+    env.reset(seed=0)
+    won = env.success.copy()
+    for _ in range(maze.STEPS):
+        env.step(advice(env)[:, :, 0].numpy().argmax(1))
+        won |= env.success
+    assert won.all()
+    one = maze.MazeEnv()
+    one.reset(seed=0, options={"room": "room 00", "goal": "room 01"})
+    advice(one)
+    steps = [fact for fact, _ in advice.why(0, 2)]
+    assert steps[0] == ("room 00", "leadsOn", "room 10", "south")
+    assert [fact[2] for fact in steps] == ["room 10", "room 20", "room 21", "room 11", "room 01"]
+    assert advice.falls_short(0) == ""
+    graph = KnowledgeGraph()
+    graph.add([fact for fact in maze.facts(partition="all") if not fact[0].startswith("room 10")], graph="maze")
+    advice = Advice(graph, env.vocabulary, env.relations, look_ahead=True)
+    advice(one)
+    assert advice.falls_short(0) == "nothing that is known leads to room 01"
 
 
 def test_what_falls_short_is_told() -> None:

@@ -1,0 +1,82 @@
+"""Where options led: facts of an agent's own memory, by which it can plan its way to the goal.
+
+A fact is (place, leadsOn, next place), given an option. A place is what is seen there, its panel, so that places of two
+mazes with equal panels are one place, and an option may lead from it to either. No agent is shown the panel of the
+goal; "the goal" is where an option led that reached it. A choice of the planning problem is a whole option: an action
+is decoded in steps, and a direction alone leads nowhere.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from gumption.data import InputError
+from gumption.envs.action_facts import PlanningProblem
+from gumption.kg import NaryRelation
+
+from .knowledge_base import Triple, option_codes, option_label
+from .maze import panel_items, place_codes
+from .memory import REACHED, Memory
+
+HAS_PLACE, HAS_OPTION, HAS_NEXT = "hasPlace", "hasOption", "hasNext"
+LEADS_ON = NaryRelation("leadsOn", HAS_PLACE, HAS_OPTION, HAS_NEXT)
+GOAL = "the goal"
+
+
+class Routes:
+    """The moves of a memory that were carried out, without those whose end the agent did not see.
+
+    :ivar vocabulary: labels: nothing, the goal, places, options.
+    :ivar options: (A, 1 + T) int64, actions, one for each option that was carried out; the candidates, in this order.
+    :ivar rows: (n, 3) int64 distinct ids (place, option, next place).
+    """
+
+    def __init__(self, memory: Memory) -> None:
+        """:raises InputError: a memory without such a move."""
+        reached = (memory.flags & REACHED) != 0
+        used = memory.valid & (reached | memory.seen_after)
+        if not used.any():
+            raise InputError(f"none of the {len(memory):,} moves of the memory led on: there is no way to plan by")
+        before, after, option = memory.before[used], memory.after[used], memory.option[used].astype(np.int64)
+        came, seen = place_codes(before), ~reached[used]
+        went = place_codes(after)
+        self._codes, first = np.unique(np.concatenate([came, went[seen]]), return_index=True)
+        panels = np.concatenate([before, after[seen]])[first]
+        rules = memory.rules
+        moves = np.stack([option[:, 0], option_codes(option, rules.count)], axis=1)
+        distinct, first, which = np.unique(moves, axis=0, return_index=True, return_inverse=True)
+        self.options = option[first]
+        labels = [option_label(direction, code, rules) for direction, code in distinct.tolist()]
+        places = ["place " + ", ".join(f"{colour} {item}" for item, colour in panel_items(row)) for row in panels]
+        self.vocabulary = ("", GOAL, *places, *labels)
+        self._first = 2 + len(places)  # of the options
+        following = np.where(seen, 2 + self._codes.searchsorted(went), 1)
+        rows = np.stack([2 + self._codes.searchsorted(came), self._first + which.reshape(-1), following], axis=1)
+        self.rows = np.unique(rows, axis=0)
+
+    def facts(self) -> Iterator[Triple]:
+        """The nodes of the facts, in triples."""
+        for place, option, following in self.rows.tolist():
+            node = f"{self.vocabulary[place]}: {self.vocabulary[option]}"
+            yield node, HAS_PLACE, self.vocabulary[place]
+            yield node, HAS_OPTION, self.vocabulary[option]
+            yield node, HAS_NEXT, self.vocabulary[following]
+
+    def problem(self, panels: np.ndarray, left: np.ndarray) -> PlanningProblem:
+        """
+        :param panels: (B, 11) that are shown now; one that the memory does not have is nothing at hand.
+        :param left: (B,) moves that are left of the trial.
+        """
+        codes = place_codes(panels)
+        place = np.minimum(self._codes.searchsorted(codes), len(self._codes) - 1)
+        count = len(panels)
+        return PlanningProblem(
+            LEADS_ON.name,
+            np.where(self._codes[place] == codes, 2 + place, 0)[:, None],
+            np.ones(count, dtype=np.int64),
+            np.tile(self._first + np.arange(len(self.options)), (count, 1)),
+            np.zeros((count, 0), dtype=np.int64),
+            np.zeros((count, 0, 3), dtype=np.int64),
+            left,
+            keeps=False,
+        )
