@@ -26,7 +26,7 @@ def modules():
         yield importlib.import_module("kitchen"), importlib.import_module("learn")
     finally:
         sys.path.remove(str(FOLDER))
-        del sys.modules["kitchen"], sys.modules["learn"]
+        del sys.modules["kitchen"], sys.modules["learn"], sys.modules["dish"]
 
 
 def test_the_rows_of_the_table_that_nothing_is_learned_for(modules):
@@ -94,3 +94,28 @@ def test_success_is_cleaned_and_put_away(modules):
     world.reset(options={"object": 0, "clean": 0})
     _, reward, over, _, info = world.step(place)
     assert (reward, over, info["success"]) == (0.0, True, False)
+
+
+def test_a_dish_of_two_steps_is_planned(modules):
+    _, learn = modules
+    dish, rng = sys.modules["dish"], np.random.default_rng(0)
+
+    def first_of_the_best(seen):
+        return int(np.where(seen["counter"], seen["kg_scores"][:, 0], -1.0).argmax())
+
+    assert learn.dishes(first_of_the_best, True, 4) == 1.0
+    assert learn.dishes(first_of_the_best, False, 4) == 0.0  # the last step alone
+    assert learn.dishes(lambda seen: int(rng.integers(len(dish.Dish().things))), False) < 0.2
+    saved = json.loads((SAVED / "results.json").read_text(encoding="utf-8"))["success"]
+    assert saved["dish of two steps: looking ahead"] == [1.0] * 5
+    world = dish.Dish()
+    for first, second, made in (("water", "kettle", "boiling water"), ("boiling water", "tea leaves", "tea")):
+        if made == "boiling water":
+            world.reset(options={"dish": "tea"})
+        for thing in (first, second):
+            _, reward, over, _, info = world.step(world.things.index(thing))
+        assert (reward, over, info["success"]) == ((1.0, True, True) if made == "tea" else (0.0, False, False))
+    world.reset(options={"dish": "tea"})
+    for _ in range(4):
+        _, reward, over, _, info = world.step(world.things.index("tea"))  # not there
+    assert (reward, over, info["success"]) == (0.0, False, False)
