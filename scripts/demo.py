@@ -20,7 +20,9 @@ app = App(add_completion=False)
 
 TRAIN_GRAPH, TEST_GRAPH, RECIPE_GRAPH = "wordcraft/train", "wordcraft/test", "wordcraft/recipes"
 STEPS, QUICK_STEPS = 400_000, 8_192
-PANEL = "8 distractors"
+PANEL, DEEP = "8 distractors", "8 distractors, depth 2"
+LAST, AHEAD = "training-facts KG, the last step, depth 2", "training-facts KG, looking ahead, depth 2"
+RANDOM = "random policy, depth 2"
 GUIDED = {"training-facts KG": "train", "full KG": "full"}
 EPISODES = 20  # looked through for one that the agent solves; the last one is told if it solves none
 
@@ -52,6 +54,7 @@ def demo(
     train_agents(console, experiment, common, seeds, workers, out)
     show_results(console, experiment, out)
     show_episode(console, out, common)
+    show_plan(console, experiment, common)
     console.print(
         f"\nDone in {perf_counter() - started:.0f} s. Play the worlds yourself in a browser: `gumption serve`. "
         "`gumption --help` lists what else there is."
@@ -70,6 +73,11 @@ def settings(recipe_book: str, quick: bool) -> tuple[Any, dict[str, Any]]:
         conditions |= {label: guided, **knowledge_alone(label, guided), **what_was_learned(label, guided)}
     conditions["random policy"] = Condition(base, "random", panels)
     conditions["oracle"] = Condition(base, "oracle", panels)
+    deep = {**base, "depth": 2}
+    for label, look_ahead in ((LAST, "off"), (AHEAD, "on")):
+        alone = {**deep, "kg": "train", "kg_scores": RECIPE_SCORE, "look_ahead": look_ahead}
+        conditions[label] = Condition(alone, "kg_only", (DEEP,))
+    conditions[RANDOM] = Condition(deep, "random", (DEEP,))
     experiment = Experiment(
         "demo",
         "Demo",
@@ -226,7 +234,8 @@ def train_agents(
     console.print(
         f"Three agents learn {experiment.base['total_steps']:,} steps each, with {seeds} seeds: one without a "
         "graph, one with a graph of the training facts, one with a graph of all facts. Beside them are played: each "
-        "graph alone, each guided agent before training and with its graph taken away, a random policy, an oracle."
+        "graph alone, each guided agent before training and with its graph taken away, a random policy, an oracle; and, "
+        "where a goal takes two mixes, the graph of the training facts alone, by the last step and looking ahead."
     )
     jobs = make_jobs(experiment, common, range(seeds), out)
     if done := sum(job.complete for job in jobs):
@@ -257,6 +266,10 @@ def show_results(console: Console, experiment: Any, out: Path) -> None:
     console.print(
         f"On {tested}, the agent without a graph solves {means['no KG']}, with the graph of the training facts "
         f"{means['training-facts KG']}, and with a graph of all facts {means['full KG']}."
+    )
+    console.print(
+        f"Where a goal takes two mixes, the graph of the training facts solves {means[AHEAD]} looking ahead, with nothing "
+        f"learned, {means[LAST]} by what makes the goal alone, and random choices {means[RANDOM]}."
     )
     for label in GUIDED:
         console.print(f"What learning adds to the {label}: {what_learning_adds(rows[label], results['rows'])}")
@@ -300,6 +313,34 @@ def show_episode(console: Console, out: Path, common: dict[str, Any]) -> None:
     console.print(f"The mixed logit is their sum with weights (lambda) that begin at 1 and are learned: {weights}.")
     told = f"makes {goal}: solved." if end.success else f"does not make {goal}: not solved."
     console.print(f"[bold]{chosen[-2]} + {chosen[-1]}[/bold] {told}")
+
+
+def show_plan(console: Console, experiment: Any, common: dict[str, Any]) -> None:
+    """Stage 7: a test episode of two mixes, by the graph of the training facts alone, and the derivation it follows."""
+    from gumption.agents import setup
+    from gumption.agents.advice import PLAN
+    from gumption.agents.watch import SHOWN, PolicyPlayer, play_steps
+    from gumption.agents.wordcraft.config import TrainConfig
+    from gumption.envs.wordcraft import WordCraftVectorEnv
+
+    _heading(console, 7, "Looking ahead")
+    settings = {**experiment.base, **experiment.conditions[AHEAD].settings, **common}
+    with console.status("planning"):
+        config = TrainConfig(**settings, kg_only=True)
+        env = WordCraftVectorEnv(1, **SHOWN, **config.env_settings("test"))
+        player = PolicyPlayer(setup.untrained(config, None).policy, env, outcome=lambda env: env.last_mix(0))
+        for seed in range(EPISODES):
+            *steps, end = play_steps(player, seed=seed, pictures=False)
+            if end.success:
+                break
+    first = steps[0].choices[0]
+    chosen = first.candidates[first.chosen]
+    plan = [fact.rstrip("?") for score in chosen.scores if score.relation == PLAN for fact in score.facts]
+    table = ", ".join(one.label for one in first.candidates)
+    console.print(f"The goal is [bold]{env.describe(0)['goal']}[/bold], in two mixes. On the table: {table}.")
+    console.print(f"The derivation that the graph finds: {'; then '.join(plan) or 'none'}.")
+    mixed = [step.outcome for step in steps if step.outcome]
+    console.print(f"What is mixed: {'; then '.join(mixed)}: [bold]{'solved' if end.success else 'not solved'}[/bold].")
 
 
 def _heading(console: Console, number: int, title: str) -> None:

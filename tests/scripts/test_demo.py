@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from gumption.data import InputError
 from gumption.scripts import demo as command
-from gumption.scripts.demo import QUICK_STEPS, STEPS, in_processes, product_ranks, settings
+from gumption.scripts.demo import AHEAD, LAST, QUICK_STEPS, STEPS, in_processes, product_ranks, settings
 
 
 @pytest.fixture
@@ -31,12 +31,12 @@ def run(monkeypatch, tmp_path, small_book):
 def test_every_stage_then_again_from_its_runs(run, tmp_path):
     first = run("--seeds", "2", "--out", str(tmp_path / "out"))
     for number, title in enumerate(
-        ("Recipes", "Knowledge graph", "Link prediction", "Agents", "Result", "One episode"), start=1
+        ("Recipes", "Knowledge graph", "Link prediction", "Agents", "Result", "One episode", "Looking ahead"), start=1
     ):
         assert f"{number}. {title}" in first
     assert "The answer:" in first
     assert len(re.findall(r"MRR \d\.\d{3}", first)) == 4
-    assert "22/22" in first
+    assert "28/28" in first
     assert re.search(r"(\w+) \+ (\w+) (makes|does not make)", first)
     assert f"Plot of success over steps: {tmp_path / 'out' / 'curves.png'}" in first
     assert (tmp_path / "out" / "curves.png").stat().st_size < 150_000
@@ -46,8 +46,11 @@ def test_every_stage_then_again_from_its_runs(run, tmp_path):
     assert rows["oracle"] == 1.0
     assert rows["random policy"] < 0.2
     assert rows["full KG"] > rows["random policy"]
-    assert len(results["rows"]) == 11
+    assert len(results["rows"]) == 14
     assert str(tmp_path) not in json.dumps(results)
+    assert rows[AHEAD] > rows[LAST]
+    assert f"two mixes, the graph of the training facts solves {rows[AHEAD]:.0%} looking ahead" in first
+    assert re.search(r"The derivation that the graph finds: .+ makes .+; then .+ makes .+\.", first)
     for label in ("training-facts KG", "full KG"):
         alone, whole = f"{rows[f'{label}, KG only']:.1%}", f"{rows[label]:.1%}"
         said = f"What learning adds to the {label}: its knowledge alone, with nothing learned, solves {alone}, the "
@@ -56,9 +59,9 @@ def test_every_stage_then_again_from_its_runs(run, tmp_path):
         assert f"{label} {rows[label]:.0%}" in svg, "the plot tells the figure of the table"
 
     again = run("--seeds", "2", "--out", str(tmp_path / "out"))
-    assert "22 of 22 runs are complete" in again
+    assert "28 of 28 runs are complete" in again
     assert "remove that folder to start again" in again
-    assert " 1/22" not in again
+    assert " 1/28" not in again
     assert (
         first[first.index("5. Result") : first.index("Done in")]
         == again[again.index("5. Result") : again.index("Done in")]
