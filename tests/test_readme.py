@@ -199,6 +199,7 @@ def test_every_headline_is_shown_once() -> None:
         [
             *benches,
             *(("age", name) for name in ("halma-options", "halma-volume")),
+            ("brief", "wordcraft-depth"),
             ("times", "halma-table1"),
             *headlines,
             ("link prediction", "link-prediction"),

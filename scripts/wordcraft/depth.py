@@ -17,8 +17,10 @@ from gumption.scripts.results import (
     Job,
     Kind,
     Row,
+    by_panel,
     spread,
     summary,
+    with_interval,
 )
 from gumption.scripts.results import figure as figure_of
 from gumption.scripts.results import seeds as seeds_of
@@ -45,6 +47,15 @@ BY_RULES: dict[str, dict[str, Any]] = {
 }
 KNOWN = {"training facts": "train", "all facts": "full"}
 LAST, AHEAD = "the last step", "looking ahead"
+#: The rows of the README: label -> words.
+BRIEF = {
+    "random policy": "random choices",
+    "no KG, trained": "trained, no graph",
+    f"training facts, {LAST}, KG only": "graph of the training recipes, the last step",
+    f"training facts, {AHEAD}, KG only": "graph of the training recipes, looking ahead",
+    f"training facts, {AHEAD}, trained": "trained, looking ahead",
+    "oracle": "oracle",
+}
 
 
 class DepthRuns(OutsideRuns):
@@ -91,6 +102,17 @@ class DepthRuns(OutsideRuns):
 
     def more(self, rows: Sequence[Row], directory: Path | None, saved: Mapping[str, Any]) -> dict[str, Any]:
         return {}
+
+    def brief(self, results: Mapping[str, Any]) -> str:
+        """The rows of the README that are saved at every depth; other ways are not allowed."""
+        saved = {row["condition"]: with_interval(row["success"]) for row in results["rows"]}
+        depths = [panel for panel, chosen in PANELS.items() if chosen.keys() == {"depth"}]
+        cells = {
+            words: {panel: saved[f"{label}, {panel}"] for panel in depths}
+            for label, words in BRIEF.items()
+            if all(f"{label}, {panel}" in saved for panel in depths)
+        }
+        return by_panel("agent", cells, depths)
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
         """A table for each panel."""

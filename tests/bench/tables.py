@@ -26,7 +26,7 @@ PAGES = [
     *sorted(str(page.relative_to(REPOSITORY)) for room in ROOMS for page in (REPOSITORY / room).rglob("README.md")),
 ]
 # The kind of a table, the folder of its results, and the table, between its markers on a page.
-KINDS = "results|age|times|bench|link prediction|scale|table"
+KINDS = "results|brief|age|times|bench|link prediction|scale|table"
 TABLE = re.compile(rf"(<!-- ({KINDS}): ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 #: What makes the table of each folder of results. `gumption bench kg` became `python -m tests.bench recipes kg`.
 BENCHES = {
@@ -54,6 +54,8 @@ def saved_table(kind: str, name: str) -> str:
         return (RESULTS / name / "table.md").read_text(encoding="utf-8")
     results = json.loads((RESULTS / name / "results.json").read_text(encoding="utf-8"))
     of = find_experiment(results["experiment"]).kind
+    if kind == "brief":
+        return of.brief(results)  # pyright: ignore[reportAttributeAccessIssue]
     if kind == "age":
         return "".join(f"{name}: {line}\n" for line in of.age(results))
     if kind == "times":
