@@ -96,7 +96,7 @@ class Products:
         :param probability: (n,) float32.
         :raises InputError: probabilities that are NaN or outside of 0 to 1.
         """
-        if (wrong := int((~((probability >= 0) & (probability <= 1 + ROUNDING))).sum())):
+        if wrong := int((~((probability >= 0) & (probability <= 1 + ROUNDING))).sum()):
             raise InputError(
                 f"{wrong:,} of {len(probability):,} probabilities of products are NaN or not between 0 and 1"
             )

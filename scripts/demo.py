@@ -234,8 +234,8 @@ def train_agents(
     console.print(
         f"Three agents learn {experiment.base['total_steps']:,} steps each, with {seeds} seeds: one without a "
         "graph, one with a graph of the training facts, one with a graph of all facts. Beside them are played: each "
-        "graph alone, each guided agent before training and with its graph taken away, a random policy, an oracle; and, "
-        "where a goal takes two mixes, the graph of the training facts alone, by the last step and looking ahead."
+        "graph alone, each guided agent before training and with its graph taken away, a random policy, an oracle. "
+        "Where a goal takes two mixes, the graph of the training facts plays alone: by the last step, and looking ahead."
     )
     jobs = make_jobs(experiment, common, range(seeds), out)
     if done := sum(job.complete for job in jobs):
@@ -268,8 +268,8 @@ def show_results(console: Console, experiment: Any, out: Path) -> None:
         f"{means['training-facts KG']}, and with a graph of all facts {means['full KG']}."
     )
     console.print(
-        f"Where a goal takes two mixes, the graph of the training facts solves {means[AHEAD]} looking ahead, with nothing "
-        f"learned, {means[LAST]} by what makes the goal alone, and random choices {means[RANDOM]}."
+        f"Where a goal takes two mixes, the graph of the training facts solves {means[AHEAD]} looking ahead, with "
+        f"nothing learned, {means[LAST]} by what makes the goal alone, and random choices {means[RANDOM]}."
     )
     for label in GUIDED:
         console.print(f"What learning adds to the {label}: {what_learning_adds(rows[label], results['rows'])}")

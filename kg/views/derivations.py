@@ -80,9 +80,7 @@ class Hypergraph:
                 return values
             values = after
 
-    def read_off(
-        self, target: int, start: np.ndarray, values: np.ndarray, how: Callable[..., np.ndarray]
-    ) -> list[int]:
+    def read_off(self, target: int, start: np.ndarray, values: np.ndarray, how: Callable[..., np.ndarray]) -> list[int]:
         """The rows that make the target if each thing is made by its recipe of least cost, the first of several."""
         order = np.lexsort((self.cost(values, how), self.products))
         made, first = np.unique(self.products[order], return_index=True)

@@ -39,7 +39,11 @@ class Dish(gym.Env):
         count = len(self.things)
         self.action_space = spaces.Discrete(count)
         self.observation_space = spaces.Dict(
-            {"dish": spaces.Discrete(count + 1), "counter": spaces.MultiBinary(count), "held": spaces.Discrete(count + 1)}
+            {
+                "dish": spaces.Discrete(count + 1),
+                "counter": spaces.MultiBinary(count),
+                "held": spaces.Discrete(count + 1),
+            }
         )
 
     def reset(self, *, seed=None, options=None):

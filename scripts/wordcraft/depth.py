@@ -36,8 +36,8 @@ PANELS: dict[str, dict[str, Any]] = {
     "depth 2, other ways allowed": {"depth": 2, "alternatives": True},
     "depth 3": {"depth": 3},
 }
-# As a language model was measured on the 2020 book (Sarukkai et al., 2025, arXiv 2505.00234): gpt-4o-mini solves 0.55 of
-# the tasks, and 0.64 and 0.72 with its own successes as examples.
+# As a language model was measured on the 2020 book (Sarukkai et al., 2025, arXiv 2505.00234): gpt-4o-mini solves 0.55
+# of the tasks, and 0.64 and 0.72 with its own successes as examples.
 AS_LANGUAGE_MODEL: dict[str, Any] = {
     "depth": 2, "num_distractors": 0, "max_mix_steps": 4, "split": "by_task", "train_ratio": 0.9, "alternatives": True,
 }  # fmt: skip

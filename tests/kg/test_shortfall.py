@@ -41,7 +41,8 @@ def test_a_derivation_that_takes_too_many_uses_is_begun() -> None:
     assert short.uses == (((2, 3), 4, 1.0), ((2, 4), 5, 1.0))
     assert (short.needed, short.missing) == (3, ())
     name = list("_abcdefgh")
-    assert short.told(name, "a", 2, "makes") == "a takes 3 uses, and 2 are left; first: b with c makes d; b with d makes e"
+    told = "a takes 3 uses, and 2 are left; first: b with c makes d; b with d makes e"
+    assert short.told(name, "a", 2, "makes") == told
     assert planner.shortfall(problem([2, 3], 1, 3), 0) is None
 
 
@@ -91,7 +92,10 @@ def test_advice_says_what_falls_short_and_why_gives_it() -> None:
         "for wall there is no stone, and nothing at hand leads there; the rest is: earth with water makes mud; fire "
         "with mud makes brick"
     )
-    assert [fact for fact, _ in advice.why(0, 0)] == [("earth", "makes", "mud", "water"), ("fire", "makes", "brick", "mud")]
+    assert [fact for fact, _ in advice.why(0, 0)] == [
+        ("earth", "makes", "mud", "water"),
+        ("fire", "makes", "brick", "mud"),
+    ]
     env.reset(seed=0, options={"goal": "brick", "table": ["earth", "water", "fire"]})
     advice(env)
     assert advice.falls_short(0) == ""

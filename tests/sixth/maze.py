@@ -41,7 +41,11 @@ def facts(*, partition):
         for door, following in zip(DOORS, row, strict=True):
             if following != room:
                 node = f"{ROOMS[room]}, {door}"
-                yield from ((node, "hasRoom", ROOMS[room]), (node, "hasDoor", door), (node, "hasNext", ROOMS[following]))
+                yield from (
+                    (node, "hasRoom", ROOMS[room]),
+                    (node, "hasDoor", door),
+                    (node, "hasNext", ROOMS[following]),
+                )
 
 
 class MazeVectorEnv(NativeVectorEnv):
