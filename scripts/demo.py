@@ -235,7 +235,7 @@ def train_agents(
         f"Three agents learn {experiment.base['total_steps']:,} steps each, with {seeds} seeds: one without a "
         "graph, one with a graph of the training facts, one with a graph of all facts. Beside them are played: each "
         "graph alone, each guided agent before training and with its graph taken away, a random policy, an oracle. "
-        "Where a goal takes two mixes, the graph of the training facts plays alone: by the last step, and looking ahead."
+        "Where a goal takes two mixes, the graph of the training facts plays alone, by the last step and looking ahead."
     )
     jobs = make_jobs(experiment, common, range(seeds), out)
     if done := sum(job.complete for job in jobs):

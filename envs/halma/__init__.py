@@ -18,7 +18,6 @@ from .maze import (
     panel_row,
 )
 from .memory import Memory, MemoryWriter
-from .routes import Routes
 from .rules import Primitive, Rules
 from .splits import Experience, Splits, check_splits, load_splits, make_splits, read_memory, read_run
 
@@ -35,7 +34,6 @@ __all__ = [
     "Move",
     "OracleTrials",
     "Primitive",
-    "Routes",
     "Rules",
     "Splits",
     "check_splits",
