@@ -111,6 +111,7 @@ class Advice:
         self.asked = self.scores.relations
         self.relations = tuple(PLAN if name == planned else name for name in self.scores.relations)
         self._problem: PlanningProblem | None = None
+        self._shortfalls: dict[int, Shortfall | None] = {}  # of the latest scores
         self._of_three = {relation.name for relation in relations if isinstance(relation, NaryRelation)}
         self._asked: ActionFacts | None = None
         self.said = torch.empty(0)
@@ -153,6 +154,7 @@ class Advice:
             k = self.relations.index(PLAN)
             said[:, :, k] = self._planned(self.planner, problem, said[:, :, k])
         self._asked, self.said, self._problem = facts, said, problem
+        self._shortfalls.clear()
         return said
 
     def _planned(self, planner: "Planner", problem: PlanningProblem, last_step: torch.Tensor) -> torch.Tensor:
@@ -188,7 +190,7 @@ class Advice:
         for k, relation in enumerate(self.relations):
             if relation == PLAN and self.planner is not None and self._problem is not None:
                 uses = self.planner.derivation(self._problem, b, a, held_out=self.scores.training)
-                if not uses and (short := self._shortfall(b)):
+                if not uses and self._problem.candidates[b, a] and (short := self._shortfall(b)):
                     uses = list(short.uses)
                 for (one, other), product, _ in uses:
                     fact = self.vocabulary[one], self.produces, self.vocabulary[product], self.vocabulary[other]
@@ -207,13 +209,14 @@ class Advice:
         short = self._shortfall(b)
         if short is None or self._problem is None:
             return ""
-        goal, left = self.vocabulary[int(self._problem.goal[b])], int(self._problem.horizon[b])
-        return short.told(self.vocabulary, goal, left, self.produces)
+        return short.told(self.vocabulary, self.vocabulary[int(self._problem.goal[b])], self.produces)
 
     def _shortfall(self, b: int) -> "Shortfall | None":
         if self.planner is None or self._problem is None or not self._problem.goal[b]:
             return None
-        return self.planner.shortfall(self._problem, b, held_out=self.scores.training)
+        if b not in self._shortfalls:
+            self._shortfalls[b] = self.planner.shortfall(self._problem, b, held_out=self.scores.training)
+        return self._shortfalls[b]
 
 
 def produced_by(relations: Sequence[Relation]) -> str:

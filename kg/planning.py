@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -63,6 +64,7 @@ class Problem(Protocol):
     def keeps(self) -> bool: ...
     @property
     def arrays(self) -> tuple[np.ndarray, ...]: ...
+    def with_arrays(self, arrays: Iterable[np.ndarray]) -> Problem: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -379,8 +381,11 @@ class Planner:
         return uses
 
     def shortfall(self, problem: Problem, b: int, *, held_out: bool = False) -> Shortfall | None:
-        """What is missing in environment b where no derivation of the goal is known within the uses that are left; None
-        where one is."""
+        """What is missing in environment b where no choice leaves a derivation of the goal possible; None where one
+        does. A use that is begun is then wasted."""
+        one = problem.with_arrays(part[b : b + 1] for part in problem.arrays)
+        if self.values(one, held_out=held_out).any():
+            return None
         known = self._products(problem, held_out) if problem.keeps else self.transitions
         return shortfall(
             known.size,
@@ -388,7 +393,7 @@ class Planner:
             known.probability,
             np.asarray(problem.at_hand[b], dtype=np.int64),
             int(problem.goal[b]),
-            int(problem.horizon[b]),
+            int(problem.horizon[b]) - bool(problem.chosen[b].any()),
             np.asarray(problem.tried[b], dtype=np.int64),
             problem.keeps,
         )

@@ -28,27 +28,28 @@ class Shortfall(NamedTuple):
 
     :ivar uses: in their order. Of a derivation that takes more uses than are left, as many as are left; where
         something is missing, those that make the other party of the goal.
-    :ivar needed: how many uses that derivation takes; 0 where something is missing.
+    :ivar needed: how many uses that derivation takes; 0 where something is missing. `left`, how many are left.
     :ivar missing: ids of the parties of the goal that nothing at hand leads to; the goal itself, where nothing makes
         it, or no way leads there.
     """
 
     uses: tuple[Use, ...]
     needed: int
+    left: int
     missing: tuple[int, ...]
 
-    def told(self, name: Sequence[str], goal: str, left: int, relation: str) -> str:
+    def told(self, name: Sequence[str], goal: str, relation: str) -> str:
         """In a sentence.
 
         :param name: of each id; `goal` is the goal's.
-        :param left: uses that are left.
         :param relation: in words, such as "makes".
         """
         first = "; ".join(
             f"{name[one]} with {name[other]} {relation} {name[product]}" for (one, other), product, _ in self.uses
         )
         if not self.missing:
-            return f"{goal} takes {self.needed} uses, and {left} {'is' if left == 1 else 'are'} left; first: {first}"
+            left = f"{self.left or 'none'} {'is' if self.left < 2 else 'are'} left"
+            return f"{goal} takes {self.needed} uses, and {left}{f'; first: {first}' if first else ''}"
         lacks = [name[thing] for thing in self.missing]
         if goal in lacks:
             return f"nothing that is known leads to {goal}"
@@ -95,12 +96,12 @@ def shortfall(
 
     if np.isfinite(work[goal]):
         uses = uses_of([goal])
-        return None if len(uses) <= horizon else Shortfall(uses[:horizon], len(uses), ())
+        return None if len(uses) <= horizon else Shortfall(uses[:horizon], len(uses), horizon, ())
     makers = np.flatnonzero(rows[:, 2] == goal)
     if not len(makers) or not keeps:
-        return Shortfall((), 0, (goal,))
+        return Shortfall((), 0, horizon, (goal,))
     reached = np.isfinite(work[rows[makers, :2]])
     spent = np.where(reached, work[rows[makers, :2]], 0.0).sum(axis=1)
     parties = dict.fromkeys(rows[makers[np.lexsort((spent, -reached.sum(axis=1)))[0]], :2].tolist())
     made = [thing for thing in parties if np.isfinite(work[thing])]
-    return Shortfall(uses_of(made), 0, tuple(thing for thing in parties if thing not in made))
+    return Shortfall(uses_of(made), 0, horizon, tuple(thing for thing in parties if thing not in made))

@@ -39,10 +39,10 @@ def test_a_derivation_that_takes_too_many_uses_is_begun() -> None:
     short = planner.shortfall(problem([2, 3], 1, 2), 0)
     assert short is not None
     assert short.uses == (((2, 3), 4, 1.0), ((2, 4), 5, 1.0))
-    assert (short.needed, short.missing) == (3, ())
+    assert (short.needed, short.left, short.missing) == (3, 2, ())
     name = list("_abcdefgh")
     told = "a takes 3 uses, and 2 are left; first: b with c makes d; b with d makes e"
-    assert short.told(name, "a", 2, "makes") == told
+    assert short.told(name, "a", "makes") == told
     assert planner.shortfall(problem([2, 3], 1, 3), 0) is None
 
 
@@ -50,7 +50,7 @@ def test_the_missing_party_is_named_and_the_other_one_derived() -> None:
     short = of_facts((2, 3, 4), (4, 6, 1), (6, 7, 8)).shortfall(problem([2, 3], 1, 2), 0)
     assert short is not None
     assert (short.uses, short.missing) == ((((2, 3), 4, 1.0),), (6,))
-    told = short.told(list("_abcdefgh"), "a", 2, "makes")
+    told = short.told(list("_abcdefgh"), "a", "makes")
     assert told == "for a there is no f, and nothing at hand leads there; the rest is: b with c makes d"
 
 
@@ -58,7 +58,7 @@ def test_a_goal_that_nothing_makes_is_told() -> None:
     short = of_facts((2, 3, 4)).shortfall(problem([2, 3], 1, 2), 0)
     assert short is not None
     assert short.missing == (1,)
-    assert short.told(list("_abcdefgh"), "a", 2, "makes") == "nothing that is known leads to a"
+    assert short.told(list("_abcdefgh"), "a", "makes") == "nothing that is known leads to a"
 
 
 def test_what_was_tried_is_no_derivation_any_more() -> None:
@@ -99,6 +99,13 @@ def test_advice_says_what_falls_short_and_why_gives_it() -> None:
     env.reset(seed=0, options={"goal": "brick", "table": ["earth", "water", "fire"]})
     advice(env)
     assert advice.falls_short(0) == ""
+    env.step(np.array([2]))  # fire, which wastes one of two mixes
+    assert advice(env)[0, :, 0].max() == 0.0
+    assert advice.falls_short(0) == "brick takes 2 uses, and 1 is left; first: earth with water makes mud"
+    env.step(np.array([2]))
+    env.step(np.array([2]))
+    advice(env)
+    assert advice.falls_short(0) == "brick takes 2 uses, and none is left"
     assert Advice(graph, env.vocabulary, RELATIONS[2:]).falls_short(0) == ""
 
 
