@@ -37,7 +37,7 @@ def demo(
     ] = None,
     quick: Annotated[bool, typer.Option(help="Train for a moment only: to see every stage, not good agents.")] = False,
 ) -> None:
-    """Show the main job, stage by stage: recipes, knowledge graph, link prediction, agents, result, one episode."""
+    """Show the main job, stage by stage: recipes, knowledge graph, link prediction, agents, result, one episode, a plan."""
     from time import perf_counter
 
     from rich.console import Console
@@ -283,7 +283,7 @@ def show_results(console: Console, experiment: Any, out: Path) -> None:
 def show_episode(console: Console, out: Path, common: dict[str, Any]) -> None:
     """Stage 6: a test episode of an agent with the graph of the training facts, and the scores behind each choice."""
     from gumption.agents.run_folder import load_policy
-    from gumption.agents.watch import SHOWN, PolicyPlayer, choice_table, play_steps
+    from gumption.agents.watch import SHOWN, PolicyPlayer, choice_table
     from gumption.envs.wordcraft import WordCraftVectorEnv
 
     from .results import slug
@@ -293,11 +293,7 @@ def show_episode(console: Console, out: Path, common: dict[str, Any]) -> None:
     with console.status("reading the agent and its knowledge"):
         config, policy = load_policy(run, recipe_book=common["recipe_book"], device="cpu")
         env = WordCraftVectorEnv(1, **SHOWN, **config.env_settings("test"))
-        player = PolicyPlayer(policy, env)
-        played = [list(play_steps(player, pictures=False))]
-        while not played[-1][-1].success and len(played) < EPISODES:
-            played.append(list(play_steps(player, seed=len(played), pictures=False)))
-    *steps, end = played[-1]
+        *steps, end = first_solved(PolicyPlayer(policy, env))
     choices = [choice for step in steps for choice in step.choices]
     goal, table = env.describe(0)["goal"], [one.label for one in choices[0].candidates]
     console.print(
@@ -315,11 +311,21 @@ def show_episode(console: Console, out: Path, common: dict[str, Any]) -> None:
     console.print(f"[bold]{chosen[-2]} + {chosen[-1]}[/bold] {told}")
 
 
+def first_solved(player: Any) -> list[Any]:
+    """The steps of the first of `EPISODES` episodes that the player solves, else of the last one."""
+    from gumption.agents.watch import play_steps
+
+    played = [list(play_steps(player, pictures=False))]
+    while not played[-1][-1].success and len(played) < EPISODES:
+        played.append(list(play_steps(player, seed=len(played), pictures=False)))
+    return played[-1]
+
+
 def show_plan(console: Console, experiment: Any, common: dict[str, Any]) -> None:
     """Stage 7: a test episode of two mixes, by the graph of the training facts alone, and the derivation it follows."""
     from gumption.agents import setup
     from gumption.agents.advice import PLAN
-    from gumption.agents.watch import SHOWN, PolicyPlayer, play_steps
+    from gumption.agents.watch import SHOWN, PolicyPlayer
     from gumption.agents.wordcraft.config import TrainConfig
     from gumption.envs.wordcraft import WordCraftVectorEnv
 
@@ -329,10 +335,7 @@ def show_plan(console: Console, experiment: Any, common: dict[str, Any]) -> None
         config = TrainConfig(**settings, kg_only=True)
         env = WordCraftVectorEnv(1, **SHOWN, **config.env_settings("test"))
         player = PolicyPlayer(setup.untrained(config, None).policy, env, outcome=lambda env: env.last_mix(0))
-        for seed in range(EPISODES):
-            *steps, end = play_steps(player, seed=seed, pictures=False)
-            if end.success:
-                break
+        *steps, end = first_solved(player)
     first = steps[0].choices[0]
     chosen = first.candidates[first.chosen]
     plan = [fact.rstrip("?") for score in chosen.scores if score.relation == PLAN for fact in score.facts]
