@@ -27,6 +27,12 @@ def run(monkeypatch, tmp_path, small_book):
     return call
 
 
+def end_of(told: str) -> list[str]:
+    """What the demo tells from its result on, without the progress that a busy machine shows."""
+    lines = told[told.index("5. Result") : told.index("Done in")].splitlines()
+    return [line for line in lines if not re.search(r"scores of pairs: \d+ of|compiling the planner", line)]
+
+
 @pytest.mark.slow
 def test_every_stage_then_again_from_its_runs(run, tmp_path):
     first = run("--seeds", "2", "--out", str(tmp_path / "out"))
@@ -62,10 +68,7 @@ def test_every_stage_then_again_from_its_runs(run, tmp_path):
     assert "28 of 28 runs are complete" in again
     assert "remove that folder to start again" in again
     assert " 1/28" not in again
-    assert (
-        first[first.index("5. Result") : first.index("Done in")]
-        == again[again.index("5. Result") : again.index("Done in")]
-    )
+    assert end_of(first) == end_of(again)
 
 
 def test_a_folder_of_other_runs_is_refused(run, tmp_path):
