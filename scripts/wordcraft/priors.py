@@ -1,7 +1,7 @@
 """What part of a success is commonsense (`gumption experiment wordcraft-priors`): the same book under other names and
 other laws (`gumption.envs.priors`).
 
-Seed s plays split s, with predictors and tables of seed s. A book has the same split under every name, and by the
+Seed s plays split s, with predictors of its facts and tables of seed s. A book has the same split under every name, and by the
 counterfactual laws the same pairs are set aside.
 """
 
