@@ -5,7 +5,7 @@ pairs that make nothing are drawn from the things that the others are made of, e
 the other facts' objects, as often as these have them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,7 +41,7 @@ def draw_questions(asked: np.ndarray, known: np.ndarray, seed: Seed = 0) -> Pair
     :param asked: (n, 3) int64 rows (party, party, object), the facts that are asked about, in a test part.
     :param known: (m, 3) int64, all facts that are true, so that no wrong answer is a right one. The order of the two
         parties says nothing.
-    :raises InputError: no facts, or too few to draw four options of.
+    :raises InputError: facts of fewer than four objects, or of almost all pairs.
     """
     asked, known = (_ordered(name, rows) for name, rows in (("asked", asked), ("known", known)))
     everything = np.concatenate([asked, known])
@@ -62,6 +62,9 @@ def draw_questions(asked: np.ndarray, known: np.ndarray, seed: Seed = 0) -> Pair
         if len(wrong) < 2:
             break
     nothing = np.unique(np.sort(np.delete(nothing, wrong, axis=0), axis=1), axis=0)
+
+    if not len(nothing):
+        raise InputError("asked has facts of almost every pair of its parties: there are no pairs that make nothing")
 
     options = np.repeat(asked[:, 2:], OPTIONS, axis=1)
     of_pair = (asked[:, 0] * size + asked[:, 1])[:, None] * size
@@ -92,20 +95,22 @@ def pair_answers(score: PairScore, questions: PairQuestions) -> dict[str, float]
     :raises InputError: scores of another shape, or that are not finite.
     """
     from scipy.special import logsumexp
-    from sklearn.metrics import roc_auc_score
+    from scipy.stats import rankdata
 
     anything = np.concatenate([logsumexp(part, axis=1) for _, part in _scored(score, questions.pairs)])
     of_options = np.concatenate(
         [np.take_along_axis(part, questions.options[rows], axis=1) for rows, part in _scored(score, questions.facts)]
     )
     best = of_options == of_options.max(axis=1, keepdims=True)
+    makes = questions.makes
+    below = rankdata(anything)[makes] - rankdata(anything[makes])  # of those that make nothing, for each that makes
     return {
-        "makes_anything": float(roc_auc_score(questions.makes, anything)),
+        "makes_anything": float(below.mean() / (len(makes) - makes.sum())),
         "which_of_four": float((best[:, 0] / best.sum(axis=1)).mean()),
     }
 
 
-def _scored(score: PairScore, pairs: np.ndarray):
+def _scored(score: PairScore, pairs: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
     for start in range(0, len(pairs), PAIRS_AT_ONCE):
         rows = slice(start, start + PAIRS_AT_ONCE)
         first, second = pairs[rows].T
