@@ -43,7 +43,6 @@ RUNGS: dict[str, dict[str, str]] = {
     for laws in ("real", "counterfactual")
     for names in ("real", "anonymous", "shuffled")
 }
-NO_WORDS = "random"  # in place of a file of word vectors
 #: 103 people's answers: "will this pair make anything" (AUC) and "what does it make" (of four), from the data of the
 #: validation in Brändle et al. (2023), on the book of Little Alchemy 2 and with questions of their own.
 PEOPLE = {"makes_anything": 0.589, "which_of_four": 0.614}
@@ -73,14 +72,9 @@ class PriorsRuns(DepthRuns):
     )
 
     def run(self, job: Job, progress: bool) -> None:
-        """As of other experiments. The outside graph knows none of the codes, so that choices by it are random ones; a
-        run without word vectors has random ones in their place."""
-        settings = dict(job.settings)
-        if settings["names"] == "anonymous" and settings.get("kg") == GRAPH:
-            job = replace(job, method="random")
-        if settings.get("word_vectors") == NO_WORDS:
-            settings["word_vectors"] = str(random_vectors(settings, job.seed, job.directory / "random.bin"))
-        super().run(replace(job, settings=settings), progress)
+        """As of other experiments. The outside graph knows none of the codes, so that choices by it are random."""
+        blind = job.settings["names"] == "anonymous" and job.settings.get("kg") == GRAPH
+        super().run(replace(job, method="random") if blind else job, progress)
 
     def played(self, player: Any, config: Any, seed: int) -> dict[str, Any]:
         """The success on the test tasks, and the answers of the player's knowledge, if it has any and nothing else."""
@@ -154,30 +148,12 @@ class PriorsRuns(DepthRuns):
         return list(plot_final_success(drawn, directory / "priors", results["title"], scale=Scale("success")))
 
 
-def random_vectors(settings: Mapping[str, Any], seed: int, file: Path) -> Path:
-    """Write a random vector for each word of the book, in the form of a file of word vectors."""
-    from gensim.models import KeyedVectors
-
-    from gumption.envs.wordcraft import RecipeBook
-
-    book = RecipeBook.load(settings["recipe_book"]).under(settings["names"], settings["laws"])
-    vectors = KeyedVectors(vector_size=100)
-    rng = np.random.Generator(np.random.PCG64(seed))
-    vectors.add_vectors(list(book.entities), rng.normal(size=(len(book.entities), 100)).astype(np.float32))
-    file.parent.mkdir(parents=True, exist_ok=True)
-    vectors.save_word2vec_format(str(file), binary=True)
-    return file
-
-
 def _conditions() -> dict[str, Condition]:
     found: dict[str, Condition] = {}
     for rung, dials in RUNGS.items():
         base = {"num_distractors": 8, "features": "glove", "look_ahead": "off", **dials}
         known = {**base, "kg": "train"}
         found[f"training facts{ALONE}, {rung}"] = Condition(known, "kg_only", (rung,))
-        if dials["names"] == "real":  # of anonymous names the word vectors are random ones in any case
-            without = Condition({**known, "word_vectors": NO_WORDS}, "kg_only", (rung,))
-            found[f"training facts without word vectors{ALONE}, {rung}"] = without
         outside = {**base, "kg": GRAPH, "kg_rules": RULES}
         found[f"outside{ALONE}, {rung}"] = Condition(outside, "kg_only", (rung,))
         found[f"no KG, trained, {rung}"] = Condition({**base, "kg": "none"}, panels=(rung,), on_demand=True)
@@ -196,7 +172,7 @@ EXPERIMENTS = {
         PriorsRuns(),
         _conditions(),
         "the same book under other names and laws was not measured before.",
-        "Anonymous names: a code for each thing, and with it a random vector. Shuffled names: each thing has the name, "
+        "Anonymous names: a code for each thing, and with it a random vector, so that word vectors tell nothing. Shuffled names: each thing has the name, "
         "and so the word vector, of another one. Counterfactual laws: recipes make each other's products, among things "
         "of one generation. The outside graph knows none of the codes: by it choices are random.",
         base=BASE,
