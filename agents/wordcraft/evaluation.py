@@ -18,7 +18,7 @@ from gumption.agents.policy import Policy
 from gumption.agents.run import RunResult
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, Size, Whole, checked
-from gumption.envs.priors import Laws, Names
+from gumption.envs.priors import Laws, Names, other_than_real
 from gumption.envs.wordcraft import WordCraftVectorEnv
 from gumption.envs.wordcraft.splits import FEW, Split, TrainRatio, what_is_tested
 from gumption.envs.wordcraft.tasks import Depth
@@ -167,7 +167,8 @@ def evaluate_policy(
     :param progress: tell on stderr how many have ended.
     :param settings: others of the environment, see `WordCraftSettings`.
     :returns: "success", with "low" and "high" the 95 % bootstrap interval over the tasks (None for one task),
-        "same_slot_twice", "tasks", "episodes", the settings, and the split's parameters and sha256.
+        "same_slot_twice", "tasks", "episodes", the settings (of names and laws those that are not real), and the
+        split's parameters and sha256.
     :raises InputError: bad settings, or a policy that returns no slots.
     """
     settings |= {
@@ -193,6 +194,7 @@ def evaluate_policy(
         "alternatives": alternatives,
         "num_distractors": num_distractors,
         "depth": depth,
+        **other_than_real(names=names, laws=laws),
         "split": {**made.parameters, "sha256": made.hash},
         "players": {player.name: figures},
         "about": what_was_played(len(tasks), draws, partition, made.parameters["mode"], num_distractors, depth),
@@ -328,6 +330,7 @@ def evaluate(
         "partition": partition,
         "num_distractors": changed.num_distractors,
         "depth": changed.depth,
+        **other_than_real(names=config.names, laws=config.laws),
         "alternatives": alternatives,
         "seed": seed,
         "players": found,

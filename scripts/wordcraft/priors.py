@@ -1,8 +1,8 @@
 """What part of a success is commonsense (`gumption experiment wordcraft-priors`): the same book under other names and
 other laws (`gumption.envs.priors`).
 
-Seed s plays split s, with predictors of its facts and tables of seed s. A book has the same split under every name, and by the
-counterfactual laws the same pairs are set aside.
+Seed s plays split s, with predictors of its facts and tables of seed s. A book has the same split under every name, and
+by the counterfactual laws the same pairs are set aside.
 """
 
 from __future__ import annotations
@@ -172,9 +172,10 @@ EXPERIMENTS = {
         PriorsRuns(),
         _conditions(),
         "the same book under other names and laws was not measured before.",
-        "Anonymous names: a code for each thing, and with it a random vector, so that word vectors tell nothing. Shuffled names: each thing has the name, "
-        "and so the word vector, of another one. Counterfactual laws: recipes make each other's products, among things "
-        "of one generation. The outside graph knows none of the codes: by it choices are random.",
+        "Anonymous names: a code for each thing, and with it a random vector, so that word vectors tell nothing. "
+        "Shuffled names: each thing has the name, and so the word vector, of another one. Counterfactual laws: recipes "
+        "make each other's products, among things of one generation. The outside graph knows none of the codes: by it "
+        "choices are random.",
         base=BASE,
     ),
 }
