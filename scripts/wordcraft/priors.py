@@ -37,7 +37,7 @@ from .experiments import BASE, WordCraftRuns
 from .outside import ALONE, GRAPH, RULES
 
 NAME = "wordcraft-priors"
-REAL = "real names, real laws"
+REAL, RANDOM = "real names, real laws", "random policy"
 RUNGS: dict[str, dict[str, str]] = {
     f"{names} names, {laws} laws": {"names": names, "laws": laws}
     for laws in ("real", "counterfactual")
@@ -133,8 +133,14 @@ class PriorsRuns(DepthRuns):
         for rung, rows in panels(results).items():
             for row in rows:
                 by_agent.setdefault(short(row, rung), {})[rung] = row["success"]["per_seed"]
+        across = {RANDOM: np.mean([one for each in by_agent.pop(RANDOM, {}).values() for one in each])}
+        by_agent.pop("oracle", None)
         drawn = [
-            FinalPanel(agent, {rung: estimate(summary(each, "mean")) for rung, each in rungs.items()})
+            FinalPanel(
+                agent,
+                {rung: estimate(summary(each, "mean")) for rung, each in rungs.items()},
+                across if np.isfinite(across[RANDOM]) else {},
+            )
             for agent, rungs in by_agent.items()
         ]
         for agent, rungs in by_agent.items():
@@ -143,7 +149,7 @@ class PriorsRuns(DepthRuns):
                 for rung, each in rungs.items()
                 if rung != REAL and len(each) == len(rungs.get(REAL, ()))
             }
-            if len(lost) > 1 and agent not in ("random policy", "oracle"):
+            if lost:
                 drawn.append(FinalPanel(f"lost of it: {agent}", lost))
         return list(plot_final_success(drawn, directory / "priors", results["title"], scale=Scale("success")))
 
@@ -158,7 +164,7 @@ def _conditions() -> dict[str, Condition]:
         found[f"outside{ALONE}, {rung}"] = Condition(outside, "kg_only", (rung,))
         found[f"no KG, trained, {rung}"] = Condition({**base, "kg": "none"}, panels=(rung,), on_demand=True)
         found[f"training facts, trained, {rung}"] = Condition(known, panels=(rung,), on_demand=True)
-        found[f"random policy, {rung}"] = Condition(base, "random", (rung,))
+        found[f"{RANDOM}, {rung}"] = Condition(base, "random", (rung,))
         found[f"oracle, {rung}"] = Condition(base, "oracle", (rung,))
     return found
 
