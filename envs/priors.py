@@ -89,5 +89,6 @@ def relabelled(
     if names == "anonymous":
         return codes(len(labels), labels, seed)
     if names == "shuffled":
-        return tuple(labels[place] for place in deranged([None] * len(labels) if groups is None else groups, seed))
+        others = deranged([None] * len(labels) if groups is None else groups, seed).tolist()
+        return tuple(str(labels[place]) for place in others)
     return tuple(labels)

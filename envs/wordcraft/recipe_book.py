@@ -180,7 +180,7 @@ class RecipeBook:
         return other
 
     def _changed(
-        self, name: str, rows: np.ndarray, labels: Sequence[str], products: np.ndarray, names: Names, laws: Laws
+        self, name: str, rows: np.ndarray, labels: tuple[str, ...], products: np.ndarray, names: Names, laws: Laws
     ) -> "RecipeBook":
         """A book of the same ids and order, with these rows, labels (N,) and products of all rows (R,)."""
         rows = rows[np.argsort(self.book_order[rows], kind="stable")]

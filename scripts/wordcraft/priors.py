@@ -133,13 +133,14 @@ class PriorsRuns(DepthRuns):
         for rung, rows in panels(results).items():
             for row in rows:
                 by_agent.setdefault(short(row, rung), {})[rung] = row["success"]["per_seed"]
-        across = {RANDOM: np.mean([one for each in by_agent.pop(RANDOM, {}).values() for one in each])}
+        by_chance = [one for each in by_agent.pop(RANDOM, {}).values() for one in each]
+        across = {RANDOM: sum(by_chance) / len(by_chance)} if by_chance else {}
         by_agent.pop("oracle", None)
         drawn = [
             FinalPanel(
                 agent,
                 {rung: estimate(summary(each, "mean")) for rung, each in rungs.items()},
-                across if np.isfinite(across[RANDOM]) else {},
+                across,
             )
             for agent, rungs in by_agent.items()
         ]
