@@ -189,6 +189,7 @@ def test_every_headline_is_shown_once() -> None:
                 "wordcraft-fig3",
                 "wordcraft-fig3-2020",
                 "wordcraft-depth",
+                "wordcraft-priors",
                 "wordcraft-outside",
                 "wordcraft-outside-2020",
             ),

@@ -11,6 +11,7 @@ from gumption.agents.settings import MANIFEST, OWN, GuidedConfig, Optimiser, Ove
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed
 from gumption.data.settings import Count, NonNegative, Seed, Share, Size, SmallShare, Whole, checked, settings
+from gumption.envs.priors import Laws, Names
 from gumption.envs.wordcraft.env import Features, Mixes, Reward, Rules
 from gumption.envs.wordcraft.facts import MAKES, RELATION_NAMES
 from gumption.envs.wordcraft.recipe_book import FORMER, SHIPPED
@@ -97,6 +98,8 @@ class TrainConfig(GuidedConfig):
     :ivar fit_validation: learn from the validation part, too: for the last fit, once settings are chosen.
     :ivar train_ratio: the share outside the test part; a fifth of it is the validation part.
     :ivar split_seed: another seed splits the book in another way; it also draws the features "random".
+    :ivar names: what things are called: "real", "anonymous" (codes) or "shuffled" (each other's names).
+    :ivar laws: "real", or "counterfactual": recipes make each other's products.
     :ivar features: "glove", "random" or "onehot", what the network knows an entity by.
     :ivar agent: "attention" or "mlp".
     :ivar cross_fit: while learning, score facts by predictors that have not seen them (kg="train").
@@ -125,6 +128,8 @@ class TrainConfig(GuidedConfig):
     fit_validation: bool = False
     train_ratio: TrainRatio = 0.8
     split_seed: Seed = 0
+    names: Names = "real"
+    laws: Laws = "real"
     features: Features = "glove"
     agent: Literal["attention", "mlp"] = "attention"
     cross_fit: bool = False
@@ -216,5 +221,7 @@ class TrainConfig(GuidedConfig):
             "train_ratio": self.train_ratio,
             "fit_validation": self.fit_validation,
             "split_seed": self.split_seed,
+            "names": self.names,
+            "laws": self.laws,
             "partition": partition,
         }

@@ -18,6 +18,7 @@ from gumption.agents.policy import Policy
 from gumption.agents.run import RunResult
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, Size, Whole, checked
+from gumption.envs.priors import Laws, Names, other_than_real
 from gumption.envs.wordcraft import WordCraftVectorEnv
 from gumption.envs.wordcraft.splits import FEW, Split, TrainRatio, what_is_tested
 from gumption.envs.wordcraft.tasks import Depth
@@ -133,6 +134,8 @@ def evaluate_policy(
     depth: Depth = 1,
     alternatives: bool = False,
     recipe_book: Any = "commonsense",
+    names: Names = "real",
+    laws: Laws = "real",
     features: str | None = None,
     seed: Seed = 0,
     single: bool = False,
@@ -155,6 +158,8 @@ def evaluate_policy(
     :param depth: mixes that a task needs, 1 to 6.
     :param alternatives: tables may offer other ways.
     :param recipe_book: name of a shipped recipe book, or a file.
+    :param names: what things are called: real, anonymous (codes) or shuffled (each other's names).
+    :param laws: real, or counterfactual: recipes make each other's products.
     :param features: also in the observation: glove, random or onehot.
     :param seed: of the tables.
     :param single: the policy is for one environment: its observation, info and slot have no leading axis.
@@ -162,12 +167,14 @@ def evaluate_policy(
     :param progress: tell on stderr how many have ended.
     :param settings: others of the environment, see `WordCraftSettings`.
     :returns: "success", with "low" and "high" the 95 % bootstrap interval over the tasks (None for one task),
-        "same_slot_twice", "tasks", "episodes", the settings, and the split's parameters and sha256.
+        "same_slot_twice", "tasks", "episodes", the settings (of names and laws those that are not real), and the
+        split's parameters and sha256.
     :raises InputError: bad settings, or a policy that returns no slots.
     """
     settings |= {
         "split": split, "train_ratio": train_ratio, "split_seed": split_seed, "partition": partition,
         "num_distractors": num_distractors, "depth": depth, "recipe_book": recipe_book, "features": features,
+        "names": names, "laws": laws,
     }  # fmt: skip
     made = WordCraftVectorEnv(1, **settings).split
     tasks = some_tasks(made.tasks(partition), num_tasks)
@@ -187,6 +194,7 @@ def evaluate_policy(
         "alternatives": alternatives,
         "num_distractors": num_distractors,
         "depth": depth,
+        **other_than_real(names=names, laws=laws),
         "split": {**made.parameters, "sha256": made.hash},
         "players": {player.name: figures},
         "about": what_was_played(len(tasks), draws, partition, made.parameters["mode"], num_distractors, depth),
@@ -322,6 +330,7 @@ def evaluate(
         "partition": partition,
         "num_distractors": changed.num_distractors,
         "depth": changed.depth,
+        **other_than_real(names=config.names, laws=config.laws),
         "alternatives": alternatives,
         "seed": seed,
         "players": found,

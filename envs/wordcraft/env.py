@@ -16,6 +16,7 @@ from gumption.data.settings import Seed, Whole, checked, settings, unknown, whol
 from gumption.envs.action_facts import ActionFacts, PlanningProblem, action_facts
 from gumption.envs.memory import Layout
 from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Numbers, check_batch
+from gumption.envs.priors import Laws, Names
 from gumption.kg import NaryRelation
 
 from .engine import EpisodeSampler, WordCraftEngine
@@ -57,6 +58,8 @@ class WordCraftSettings:
         product in the file, distractors may repeat, empty slots select the last entity of the file, and tasks and
         tables are not filtered (shortcuts and alternatives are implied; a split leaves no task out, has no validation
         part, and hides no recipe from training).
+    :ivar names: "real"; "anonymous", codes without meaning; "shuffled", each thing has the name of another one.
+    :ivar laws: "real", or "counterfactual": recipes make each other's products; see `RecipeBook.under`.
     """
 
     # Of which a memory has the content.
@@ -79,6 +82,8 @@ class WordCraftSettings:
     shortcuts: bool = False
     alternatives: bool = False
     rules: Rules = "correct"
+    names: Names = "real"
+    laws: Laws = "real"
 
     def __post_init__(self) -> None:
         if self.max_mix_steps is not None and self.max_mix_steps < self.depth:
@@ -112,7 +117,7 @@ class WordCraftVectorEnv(NativeVectorEnv):
         self.settings = given = WordCraftSettings(**settings)
         as_2020 = given.rules == "2020"
         shortcuts = given.shortcuts or as_2020
-        self.book = book = RecipeBook.load(given.recipe_book)
+        self.book = book = RecipeBook.load(given.recipe_book).under(given.names, given.laws)
         self.tasks = enumerate_tasks(book, given.depth, shortcuts)
         self.split = resolve_split(
             book,

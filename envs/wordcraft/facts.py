@@ -8,6 +8,7 @@ import numpy as np
 
 from gumption.data.settings import Seed, checked
 from gumption.envs.memory import Triple
+from gumption.envs.priors import Laws, Names
 from gumption.kg import KnowledgeGraph, NaryRelation
 
 from .recipe_book import RecipeBook
@@ -47,6 +48,8 @@ def facts(
     train_ratio: TrainRatio = 0.8,
     split_seed: Seed = 0,
     fit_validation: bool = False,
+    names: Names = "real",
+    laws: Laws = "real",
 ) -> Iterator[Triple]:
     """The four binary facts of each recipe {a, b} -> c, distinct and sorted: a combinesWith b, b combinesWith a,
     a componentOf c, b componentOf c.
@@ -57,9 +60,11 @@ def facts(
     :param partition: "train", "validation", on which settings are chosen, "test" or "all".
     :param split: a mode of `make_split` (at depth 1), or a Split: then ratio, seed and fit_validation are its own.
     :param fit_validation: "train" has the facts of validation, too; see `make_split`.
+    :param names, laws: of the book, see `RecipeBook.under`.
     :raises InputError: unknown part, mode or book; a part that does not exist.
     """
-    return _of_part(binary_facts, recipe_book, partition, split, train_ratio, split_seed, fit_validation)
+    book = RecipeBook.load(recipe_book).under(names, laws)
+    return _of_part(binary_facts, book, partition, split, train_ratio, split_seed, fit_validation)
 
 
 @checked
@@ -71,13 +76,15 @@ def recipe_facts(
     train_ratio: TrainRatio = 0.8,
     split_seed: Seed = 0,
     fit_validation: bool = False,
+    names: Names = "real",
+    laws: Laws = "real",
 ) -> Iterator[Triple]:
     """Recipes as nodes, one per unordered pair: (recipe:fire+water, hasIngredient, fire), (.., hasProduct, steam).
 
     Arguments and order are those of `facts`; so is what "test" means, but a node has its ingredients in each part that
     has a product of it, since without them the part would not say which recipe it is.
     """
-    book = RecipeBook.load(recipe_book)
+    book = RecipeBook.load(recipe_book).under(names, laws)
     found = set(_of_part(node_facts, book, partition, split, train_ratio, split_seed, fit_validation))
     nodes = {node for node, relation, _ in found if relation == HAS_PRODUCT}
     every = node_facts(book, book.recipes)
@@ -128,8 +135,7 @@ def both_linked(book: RecipeBook, links: np.ndarray) -> np.ndarray:
     return links[a, product] & links[b, product]
 
 
-def _of_part(make, recipe_book, partition, split, train_ratio, split_seed, fit_validation) -> Iterator[Triple]:
-    book = RecipeBook.load(recipe_book)
+def _of_part(make, book, partition, split, train_ratio, split_seed, fit_validation) -> Iterator[Triple]:
     if partition == "all":
         return iter(sorted(make(book, book.recipes)))
     if isinstance(split, Split):

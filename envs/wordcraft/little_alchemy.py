@@ -14,11 +14,10 @@ from gumption.data import InputError
 from gumption.data.settings import LARGEST, settings, shown, unknown
 from gumption.envs.action_facts import ActionFacts, action_facts
 from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, check_batch
+from gumption.envs.priors import Laws, Names
 
 from .facts import COMBINES_WITH
 from .recipe_book import PAD, RecipeBook
-
-CLASSICAL = ("air", "earth", "fire", "water")  # Little Alchemy starts from these; some books also make them
 
 
 @settings
@@ -28,11 +27,14 @@ class LittleAlchemySettings:
     :ivar basic: names to start from; by default the entities that nothing makes, and air, earth, fire and water where
         the book has them.
     :ivar max_steps: of a game; a mix takes two.
+    :ivar names, laws: as for WordCraft.
     """
 
     recipe_book: str | PathLike[str] | RecipeBook = "commonsense"
     basic: Collection[str] | None = None
     max_steps: Annotated[int, Ge(2), Le(LARGEST)] = 2_000
+    names: Names = "real"
+    laws: Laws = "real"
 
 
 class LittleAlchemyVectorEnv(NativeVectorEnv):
@@ -54,15 +56,13 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         """:raises InputError: bad settings, see `LittleAlchemySettings`; an unknown entity, or no basic one."""
         check_batch(num_envs, render_mode)
         given = LittleAlchemySettings(**settings)
-        self.book = book = RecipeBook.load(given.recipe_book)
+        self.book = book = RecipeBook.load(given.recipe_book).under(given.names, given.laws)
         self._names = ("", *book.entities)
         size = len(book.entities)
-        self.basic = np.zeros(size, dtype=bool)
-        basic = given.basic
-        if basic is None:
-            self.basic[book.roots] = True
-            basic = set(CLASSICAL) & set(book.entities)
-        self.basic[[book.entity_id(label) for label in basic]] = True
+        self.basic = book.basic.copy()
+        if given.basic is not None:
+            self.basic[:] = False
+            self.basic[[book.entity_id(label) for label in given.basic]] = True
         if not self.basic.any():
             raise InputError(f"recipe book {book.name}: no basic entity to start from; name some in `basic`")
         self._all = _closure(book, self.basic)

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -14,6 +14,7 @@ from gumption.data import InputError
 from gumption.data.errors import nearest
 from gumption.data.recipe_files import entities_of, read_recipe_table, read_recipes_json, read_recipes_tsv
 from gumption.data.settings import Count, check, checked
+from gumption.envs.priors import SEED, Laws, Names, other_than_real, relabelled
 
 PAD = 0  # "nothing" in every array of env ids; entity i of a book has the env id i + 1
 MAX_ENTITIES = 32_000  # env ids are int16
@@ -22,13 +23,16 @@ NAMES = (*SHIPPED, "alchemy2")  # that of the 2020 release, which is fetched
 #: `RecipeBook.hash` of a former edition of the shipped book -> what it is called today.
 FORMER = {"14a07ed6cd5033dba15ca2b85ec9cf56e1ab4476257c2fa7ada07974311a714f": "commonsense-1"}
 Row = tuple[str, str, str]  # (product, ingredient, ingredient)
+CLASSICAL = ("air", "earth", "fire", "water")  # Little Alchemy starts from these; some books also make them
 
 
 class RecipeBook:
     """Entities and recipes. An unordered pair of ingredients, possibly twice the same, has a set of products.
 
-    :ivar name: what it was loaded as, or the stem of its file.
-    :ivar entities: labels in sorted order; the index is the entity id (0..N-1).
+    :ivar name: what it was loaded as, or the stem of its file; of a book under other names or laws with these behind.
+    :ivar entities: labels in the sorted order of their real names; the index is the entity id (0..N-1).
+    :ivar real_names: the real names of the entities, sorted; `entities` themselves, unless `names` is not "real".
+    :ivar names, laws: what `under` made of it; both "real" of a book that was read.
     :ivar recipes: (R, 3) int64, distinct rows (a, b, product) with a <= b, entity ids, rows sorted.
     :ivar book_order: (R,) int64, the position of each row of `recipes` in the file.
     :ivar file_order: (N,) int64, entity ids in the order of the file.
@@ -40,16 +44,28 @@ class RecipeBook:
 
     @checked
     def __init__(
-        self, name: str, entities: Sequence[str], rows: Iterable[Row], origins: Sequence[str] | None = None
+        self,
+        name: str,
+        entities: Sequence[str],
+        rows: Iterable[Row],
+        origins: Sequence[str] | None = None,
+        real_names: Mapping[str, str] | None = None,
     ) -> None:
         """`rows` are (product, a, b) in book order; one that needs its own product is dropped, repeats count once.
 
         :param origins: of each row.
+        :param real_names: of each entity, where its label is another.
         :raises InputError: a row of something else than entities, no recipe is left, there are more entities than env
             ids, or another number of origins than of rows.
         """
         self.name = name
-        self.entities: tuple[str, ...] = tuple(sorted(entities))
+        self.names: Names = "real"
+        self.laws: Laws = "real"
+        real = dict(zip(entities, entities, strict=True)) if real_names is None else real_names
+        if real.keys() != set(entities):
+            raise InputError(f"recipe book {name}: real_names gives one for each entity, and for nothing else")
+        self.entities: tuple[str, ...] = tuple(sorted(entities, key=real.__getitem__))
+        self.real_names = tuple(real[label] for label in self.entities)
         if len(self.entities) > MAX_ENTITIES:
             raise InputError(f"recipe book {name}: {len(self.entities)} entities, at most {MAX_ENTITIES} are supported")
         self._ids = {label: index for index, label in enumerate(self.entities)}
@@ -116,11 +132,65 @@ class RecipeBook:
             raise InputError(f"these are no recipes of the book {self.name}: give rows of its `recipes`")
         if len(rows) == len(self):
             return self
+        return self._changed(self.name, rows, self.entities, self.recipes[:, 2], self.names, self.laws)
+
+    @checked
+    def under(self, names: Names = "real", laws: Laws = "real") -> "RecipeBook":
+        """The book under other names or other laws; see `gumption.envs.priors`. Its ids are those of the real book, and
+        so are its splits and, by the real laws, its tasks; its hash is another one.
+
+        - names="anonymous": each thing is called by a code, of which no word vector and no graph knows anything.
+        - names="shuffled": each thing has the name of another one.
+        - laws="counterfactual": recipes make each other's products. What made steam now makes another thing of the same
+          generation, everywhere the same one, and never an ingredient of its own. Each thing can be made in as many
+          mixes as before, and there are as many recipes of it as there were of the thing in whose place it is; two
+          pairs that made the same still do. Only what words say of it is no longer so.
+
+        :raises InputError: a book that is under others already, or in which no products can change places.
+        """
+        if (names, laws) in (("real", "real"), (self.names, self.laws)):
+            return self
+        if (self.names, self.laws) != ("real", "real"):
+            raise InputError(f"the recipe book {self.name} is not the real one: give that, and names and laws with it")
+        products = self.recipes[:, 2] if laws == "real" else self._exchanged()[self.recipes[:, 2]]
+        told = ", ".join(f"{dial} {value}" for dial, value in other_than_real(names=names, laws=laws).items())
+        rows = np.arange(len(self))
+        return self._changed(f"{self.name}, {told}", rows, relabelled(self.entities, names), products, names, laws)
+
+    def _exchanged(self) -> np.ndarray:
+        """(N,) int64: the thing that is made in place of each one that a recipe makes; see `under`."""
+        from scipy.optimize import linear_sum_assignment
+
+        rng = np.random.Generator(np.random.PCG64(SEED))
+        made, component = np.unique(self.recipes[:, 2]), self.component.reshape(len(self.entities) + 1, -1)
+        other = np.arange(len(self.entities))
+        for generation in np.unique(self.generations[made]).tolist():
+            among = made[self.generations[made] == generation]
+            # Of all exchanges that leave no thing in its place and make no ingredient each is as likely; where there is
+            # none, as few things as can be stay where they are.
+            cost = rng.random((len(among), len(among)))
+            cost[component[np.ix_(among + 1, among + 1)]] += len(self.entities) ** 2
+            cost[np.diag_indices(len(among))] = len(self.entities)
+            other[among] = among[linear_sum_assignment(cost)[1]]
+        if np.array_equal(other, np.arange(len(other))):
+            raise InputError(
+                f"the recipe book {self.name} has no two products of one generation that could change places, so there "
+                "are no counterfactual laws of it; take a larger book, or laws='real'"
+            )
+        return other
+
+    def _changed(
+        self, name: str, rows: np.ndarray, labels: tuple[str, ...], products: np.ndarray, names: Names, laws: Laws
+    ) -> "RecipeBook":
+        """A book of the same ids and order, with these rows, labels (N,) and products of all rows (R,)."""
         rows = rows[np.argsort(self.book_order[rows], kind="stable")]
-        names = [self.entities[i] for i in self.file_order.tolist()]
-        kept = [(self.entities[c], self.entities[a], self.entities[b]) for a, b, c in self.recipes[rows].tolist()]
+        pairs = self.recipes[rows, :2].tolist()
+        kept = [(labels[c], labels[a], labels[b]) for (a, b), c in zip(pairs, products[rows].tolist(), strict=True)]
         origins = None if self.origins is None else [self.origins[row] for row in rows.tolist()]
-        return RecipeBook(self.name, names, kept, origins)
+        listed = [labels[i] for i in self.file_order.tolist()]
+        changed = RecipeBook(name, listed, kept, origins, dict(zip(labels, self.real_names, strict=True)))
+        changed.names, changed.laws = names, laws
+        return changed
 
     def __len__(self) -> int:
         return len(self.recipes)
@@ -203,6 +273,27 @@ class RecipeBook:
     def terminals(self) -> np.ndarray:
         """(n,) int64 ids of the entities that are no ingredient."""
         return np.setdiff1d(np.arange(len(self.entities)), self.recipes[:, :2])
+
+    @cached_property
+    def basic(self) -> np.ndarray:
+        """(N,) bool: what Little Alchemy starts from: what nothing makes, and air, earth, fire and water, if they are
+        among the real names."""
+        basic = np.array([real in CLASSICAL for real in self.real_names], dtype=bool)
+        basic[self.roots] = True
+        return basic
+
+    @cached_property
+    def generations(self) -> np.ndarray:
+        """(N,) int64: 0 of what is basic; of anything else 1 more than the latest of what it is made of, by the recipe
+        by which it comes first; -1 of what the basic things do not lead to."""
+        generations = np.where(self.basic, 0, -1)
+        a, b, product = self.recipes.T
+        while True:
+            there = generations >= 0
+            new = product[there[a] & there[b] & ~there[product]]
+            if not len(new):
+                return generations
+            generations[new] = generations.max() + 1
 
     @cached_property
     def ingredient_counts(self) -> np.ndarray:

@@ -13,6 +13,7 @@ import typer
 from gumption.agents.wordcraft.config import TrainConfig
 from gumption.data import InputError
 from gumption.data.settings import Seed
+from gumption.envs.priors import Laws, Names
 from gumption.envs.wordcraft.splits import FEW, PARTS, Mode, TrainRatio
 from gumption.envs.wordcraft.tasks import Depth
 from gumption.scripts.apps import App, from_config, refuse_foreign
@@ -36,7 +37,7 @@ FLAGS = {
     "num_distractors": "distractors",
     "subgoal_rewards": "!no-subgoal-rewards",
 }
-OF_A_BOOK = ("recipe_book", "partition", "split", "train_ratio", "split_seed", "fit_validation")
+OF_A_BOOK = ("recipe_book", "partition", "split", "train_ratio", "split_seed", "fit_validation", "names", "laws")
 NODES = "/recipes"  # ends the name of a graph that holds recipes as nodes
 
 
@@ -69,6 +70,8 @@ def build(
     train_ratio: TrainRatio = 0.8,
     split_seed: Seed = 0,
     fit_validation: bool = False,
+    names: Names = "real",
+    laws: Laws = "real",
     memory: MemoryFolder = None,
     as_json: Json = False,
 ) -> None:
@@ -87,6 +90,8 @@ def build(
     :param train_ratio: Share outside the test; a fifth of it is for validation.
     :param split_seed: Seed of the draw.
     :param fit_validation: The facts for validation are for training, too: for the last fit.
+    :param names: What things are called: real, anonymous (codes) or shuffled (each other's names).
+    :param laws: real, or counterfactual: recipes make each other's products.
     """
     from gumption.envs import worlds
 
@@ -102,7 +107,7 @@ def build(
     from gumption.envs.wordcraft import facts, recipe_facts
 
     how: dict[str, Any] = {"split": split, "train_ratio": train_ratio, "split_seed": split_seed}
-    how["fit_validation"] = fit_validation
+    how |= {"fit_validation": fit_validation, "names": names, "laws": laws}
     stated = {}
     for part in cast("list[FactPart]", parts):
         stated[f"wordcraft/{part}"] = list(facts(recipe_book, partition=part, **how))
@@ -126,6 +131,8 @@ def splits(
     seed: Seed = 0,
     depth: Depth = 1,
     shortcuts: bool = False,
+    names: Names = "real",
+    laws: Laws = "real",
     force: bool = False,
 ) -> None:
     """Divide a recipe book into parts for training, validation and test, as a file that every command and environment
@@ -144,6 +151,8 @@ def splits(
     :param seed: Fixes the draw.
     :param depth: Mixes that a task needs, 1 to 6.
     :param shortcuts: Keep tasks that can be done in fewer mixes than --depth.
+    :param names: What things are called: real, anonymous (codes) or shuffled (each other's names).
+    :param laws: real, or counterfactual: recipes make each other's products.
     :param force: Replace another split in the file.
     """
     from gumption.envs.split_files import write_file
@@ -158,11 +167,11 @@ def splits(
         refuse_foreign(context, dict.fromkeys(of_making, "--out"), "", "--check")
     if out is not None and out.suffix != ".json":
         raise InputError(f"{out}: a split file ends in .json")
-    book = RecipeBook.load(recipe_book)
+    book = RecipeBook.load(recipe_book).under(names, laws)
     if check is not None:
         made, place = Split.load(check), check
-        if recipe_book in SHIPPED:
-            book = RecipeBook.load(FORMER.get(made.book_hash, recipe_book))
+        if recipe_book in SHIPPED and made.book_hash in FORMER:
+            book = RecipeBook.load(FORMER[made.book_hash])
         made.check_book(book, str(check))
         with working("checking the split"):
             faults = check_split(made, book)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, Whole, checked
+from gumption.envs.priors import Laws, Names
 from gumption.scripts.apps import App
 from gumption.scripts.play import Numbers, Record, Session, ask
 
@@ -33,6 +34,8 @@ def play(
     split_seed: Seed = 0,
     train_tasks: Whole = 40,
     test_tasks: Count = 40,
+    names: Names = "real",
+    laws: Laws = "real",
     out: Path = Path("play.json"),
 ) -> None:
     """Play training tasks with feedback, then test tasks without (Jiang et al., 2020, Appendix C.5).
@@ -45,6 +48,8 @@ def play(
     :param split_seed: Of the split by recipe: 20 % for testing, as in the experiments.
     :param train_tasks: Tasks with feedback, to learn the game.
     :param test_tasks: Tasks without feedback, which count.
+    :param names: What things are called: real, anonymous (codes) or shuffled (each other's names).
+    :param laws: real, or counterfactual: recipes make each other's products.
     :param out: Result file; the same command goes on with it.
     """
     from gumption.envs.wordcraft import RecipeBook
@@ -56,7 +61,9 @@ def play(
         "train_ratio": 0.8,
         "split_seed": split_seed,
     }
-    game = Game(RecipeBook.load(recipe_book), settings, seed, {"train": train_tasks, "test": test_tasks})
+    game = Game(
+        RecipeBook.load(recipe_book).under(names, laws), settings, seed, {"train": train_tasks, "test": test_tasks}
+    )
     session = Session(out, game.description, train_tasks + test_tasks, "task", summary)
     if session.play(INTRODUCTION, game.play_task):
         print(f"Done: {session.result['success']:.0%} of {test_tasks} test tasks solved. Result: {out}")
@@ -167,6 +174,8 @@ def begin(
     number: Whole = 0,
     seed: Seed = 0,
     split_seed: Seed = 0,
+    names: Names = "real",
+    laws: Laws = "real",
 ) -> tuple[Any, Feedback]:
     """A task of `gumption play wordcraft`, for studies: the same tasks and tables for the same seed.
 
@@ -177,30 +186,32 @@ def begin(
     :param number: Which of these it is, from 0.
     :param seed: Draws the tasks and their tables.
     :param split_seed: Of the split by recipe: 20 % for testing.
+    :param names: What things are called: real, anonymous (codes) or shuffled (each other's names).
+    :param laws: real, or counterfactual: recipes make each other's products.
     """
     if number >= tasks:
         raise InputError(f"number is {number}; {tasks} tasks are drawn, from 0 on")
-    env = _copy(_first(recipe_book, split_seed, distractors, part))
+    env = _copy(_first(recipe_book, split_seed, distractors, part, names, laws))
     index = drawn_tasks(env.batch.split, part, tasks, seed, "tasks")[number]
     lay_table(env.batch, index, part, number, seed)
     return env, Feedback(env, index)
 
 
 @cache
-def _book_and_split(recipe_book: str, split_seed: int) -> tuple[Any, Split]:
+def _book_and_split(recipe_book: str, split_seed: int, names: Names, laws: Laws) -> tuple[Any, Split]:
     """What all tasks of a study share."""
     from gumption.envs.wordcraft import RecipeBook, make_split
 
-    book = RecipeBook.load(recipe_book)
+    book = RecipeBook.load(recipe_book).under(names, laws)
     return book, make_split(book, "by_recipe", 0.8, split_seed, 1, fit_validation=True)
 
 
 @cache
-def _first(recipe_book: str, split_seed: int, distractors: int, part: str) -> WordCraftEnv:
+def _first(recipe_book: str, split_seed: int, distractors: int, part: str, names: Names, laws: Laws) -> WordCraftEnv:
     """An environment of these settings, of which all tasks of a study are copies."""
     from gumption.envs.wordcraft import WordCraftEnv
 
-    book, split = _book_and_split(recipe_book, split_seed)
+    book, split = _book_and_split(recipe_book, split_seed, names, laws)
     env = WordCraftEnv(recipe_book=book, num_distractors=distractors, split=split, partition=part, render_mode="ansi")
     env.reset(seed=0)  # Gymnasium asks for one before the first step; the table is laid anew
     return env

@@ -208,7 +208,7 @@ CHANGES: dict[str, Any] = {
     "agent": "mlp", "kg": "full", "weights": "logits", "total_steps": 1024, "eval_interval": 128, "final_draws": 5,
     "fit_validation": True, "test_curve": True,
     "seed": 1, "alternatives": True, "uniform_distractors": True, "max_mix_steps": 2, "reward": "sparse",
-    "rules": "2020",
+    "rules": "2020", "laws": "counterfactual",
 }  # fmt: skip
 KG_CHANGES: dict[str, Any] = {
     "kg": "full", "kg_scores": ("combinesWith",), "kg_calibrated": False, "kg_fit": False, "kg_only": True,
@@ -249,6 +249,13 @@ def test_every_setting_of_knowledge_has_an_effect(configure, guided: dict[str, A
     assert figures(train(configure(**{**base, name: KG_CHANGES[name]}))) != guided
 
 
+def test_names_have_an_effect_by_what_words_mean_alone(configure, plain: dict[str, Any], words_file: Path) -> None:
+    assert figures(train(configure(**SMALL, names="shuffled"))) == plain
+    words = {**SMALL, "features": "glove", "word_vectors": str(words_file)}
+    real, shuffled = (figures(train(configure(**words, names=names))) for names in ("real", "shuffled"))
+    assert real != shuffled
+
+
 def test_the_hidden_size_of_the_mlp_has_an_effect(configure) -> None:
     small, large = (train(configure({"hidden_size": size}, agent="mlp", **SMALL)) for size in (16, 32))
     assert small.final.keys() == large.final.keys()
@@ -267,7 +274,7 @@ def test_no_option_is_left_out_above() -> None:
     learner = {*LEARNER_CHANGES, "hidden_size"}
     assert learner == {field.name for field in fields(Learner)}
     elsewhere = {"recipe_book", "word_vectors", "preset", "overrides", "device", "world", "subgoal_rewards"}
-    elsewhere |= {"kg_rules", "kg_beside", "kg_shuffled"}
+    elsewhere |= {"kg_rules", "kg_beside", "kg_shuffled", "names"}
     assert {*CHANGES, *KG_CHANGES} | elsewhere == {field.name for field in fields(TrainConfig)}
 
 

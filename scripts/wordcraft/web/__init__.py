@@ -11,6 +11,7 @@ from typing import Any, Literal
 from gumption.data import InputError
 from gumption.data.errors import did_you_mean
 from gumption.data.settings import Seed, Whole, shown
+from gumption.envs.priors import Laws, Names
 from gumption.envs.wordcraft import LittleAlchemyEnv, RecipeBook, WordCraftEnv
 from gumption.envs.wordcraft.tasks import Depth
 from gumption.scripts.web.views import LISTED, View, hashed
@@ -59,6 +60,8 @@ def begin(
     depth: Depth = 1,
     distractors: Whole = 8,
     seed: Seed = 0,
+    names: Names = "real",
+    laws: Laws = "real",
 ) -> tuple[WordCraftEnv | LittleAlchemyEnv, Face]:
     """Make the goal from words on a table, or in Little Alchemy as many words as you can.
 
@@ -67,8 +70,10 @@ def begin(
     :param depth: Mixes that the goal needs; not for Little Alchemy.
     :param distractors: Words on the table that the goal does not need; not for Little Alchemy.
     :param seed: Draws the task and its table.
+    :param names: What words are called: real, anonymous (codes) or shuffled (each other's names).
+    :param laws: real, or counterfactual: recipes make each other's products.
     """
-    book = _book(recipe_book)
+    book = _book(recipe_book, names, laws)
     if env == OPEN:
         made = LittleAlchemyEnv(render_mode="ansi", recipe_book=book)
         made.reset(seed=seed)
@@ -85,9 +90,9 @@ def begin(
 
 
 @cache
-def _book(name: str) -> RecipeBook:
+def _book(name: str, names: Names, laws: Laws) -> RecipeBook:
     """The book that all episodes share."""
-    return RecipeBook.load(name)
+    return RecipeBook.load(name).under(names, laws)
 
 
 def drawing(env: Any) -> dict[str, Any]:

@@ -1,0 +1,188 @@
+"""What part of a success is commonsense (`gumption experiment wordcraft-priors`): the same book under other names and
+other laws (`gumption.envs.priors`).
+
+Seed s plays split s, with predictors of its facts and tables of seed s. A book has the same split under every name, and
+by the counterfactual laws the same pairs are set aside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gumption.data.sealed import read_sealed
+from gumption.scripts.results import (
+    Condition,
+    Experiment,
+    Job,
+    Kind,
+    by_panel,
+    estimate,
+    panels,
+    short,
+    spread,
+    summary,
+    with_interval,
+)
+from gumption.scripts.results import figure as figure_of
+from gumption.scripts.results import seeds as seeds_of
+
+from .depth import EXPERIMENTS as BEFORE
+from .depth import DepthRuns
+from .experiments import BASE, WordCraftRuns
+from .outside import ALONE, GRAPH, RULES
+
+NAME = "wordcraft-priors"
+REAL, RANDOM = "real names, real laws", "random policy"
+RUNGS: dict[str, dict[str, str]] = {
+    f"{names} names, {laws} laws": {"names": names, "laws": laws}
+    for laws in ("real", "counterfactual")
+    for names in ("real", "anonymous", "shuffled")
+}
+#: 103 people's answers: "will this pair make anything" (AUC) and "what does it make" (of four), from the data of the
+#: validation in Brändle et al. (2023), on the book of Little Alchemy 2 and with questions of their own.
+PEOPLE = {"makes_anything": 0.589, "which_of_four": 0.614}
+
+
+class PriorsRuns(DepthRuns):
+    """Success on the test tasks under each names and laws, and what knowledge alone answers to two questions."""
+
+    last = "priors.json"
+    columns: ClassVar = {
+        "splits": seeds_of,
+        "success (95 % interval)": spread("success", ".3f"),
+        "makes anything (AUC)": spread("makes_anything", ".3f"),
+        "which of four": spread("which_of_four", ".3f"),
+        "test tasks": figure_of("tasks", ",.0f"),
+        "wall s": figure_of("wall_s", ".0f"),
+    }
+    shown = ("splits", "success (95 % interval)", "makes anything (AUC)", "which of four")
+    code = (
+        *WordCraftRuns.code,
+        "agents/knowledge.py",
+        "agents/wordcraft/measures.py",
+        "envs/priors.py",
+        "kg/pair_questions.py",
+        "kg/rules",
+        "data/graphs/commonsense-facts.tsv",
+    )
+
+    def run(self, job: Job, progress: bool) -> None:
+        """As of other experiments. The outside graph knows none of the codes, so that choices by it are random."""
+        blind = job.settings["names"] == "anonymous" and job.settings.get("kg") == GRAPH
+        super().run(replace(job, method="random") if blind else job, progress)
+
+    def played(self, player: Any, config: Any, seed: int) -> dict[str, Any]:
+        """The success on the test tasks, and the answers of the player's knowledge, if it has any and nothing else."""
+        from gumption.agents.wordcraft.measures import recipe_questions
+        from gumption.envs.wordcraft import WordCraftVectorEnv
+
+        found = super().played(player, config, seed)
+        advice = getattr(getattr(player, "policy", None), "advice", None)
+        if advice is None:
+            return found
+        env = WordCraftVectorEnv(1, **config.env_settings("test"))
+        return found | recipe_questions(advice.scores, env.book, env.split, seed=seed)
+
+    def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
+        """The figures with their intervals over the splits."""
+        finals = [read_sealed(run / self.last) for run in runs.values()]
+        answers = {name: summary([final.get(name) for final in finals], "mean") for name in PEOPLE}
+        return {**super().row(condition, runs), **answers}
+
+    def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
+        """A table for each rung."""
+        return [
+            *Kind.body(self, experiment, results),
+            "Success is greedy, on test tasks, one table each; the mean over splits with its 95 % bootstrap interval. "
+            "KG only: the choice with the highest score, nothing is learned beside the fit of the facts. The two "
+            "questions are about the recipes of the test: which pairs make anything, against as many that make "
+            "nothing, of the same things (AUC); which of four products a pair makes. Chance is 0.5 and 0.25. 103 "
+            f"people came to {PEOPLE['makes_anything']:.3f} and {PEOPLE['which_of_four']:.3f}: computed from the data "
+            "of the validation in Brändle et al. (2023), of another book and with questions drawn in another way, so "
+            "that they are no bar.",
+            "",
+            f"Recipe book {results['recipe_book']} (sha256 {results['recipe_book_hash'][:12]}).",
+            "",
+        ]
+
+    def headline(self, results: Mapping[str, Any]) -> str:
+        """The success of each agent on each rung, then its answers with real names under the real laws."""
+        rungs, cells = list(panels(results)), dict[str, dict[str, str]]()
+        for rung, rows in panels(results).items():
+            for row in rows:
+                cells.setdefault(short(row, rung), {})[rung] = with_interval(row["success"])
+        told = by_panel("agent: success", cells, rungs)
+        answers: dict[str, dict[str, str]] = {}
+        for rung, rows in panels(results).items():
+            for row in rows:
+                if row["makes_anything"].get("mean") is not None:
+                    both = (f"{row[name]['mean']:.3f}" for name in PEOPLE)
+                    answers.setdefault(short(row, rung), {})[rung] = " / ".join(both)
+        return f"{told}\n{by_panel('knowledge: makes anything / which of four', answers, rungs)}"
+
+    def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
+        """One figure: the success on each rung, and what is lost of that with real names under the real laws."""
+        from gumption.agents.plots import FinalPanel, Scale, plot_final_success
+
+        by_agent: dict[str, dict[str, list[float]]] = {}
+        for rung, rows in panels(results).items():
+            for row in rows:
+                by_agent.setdefault(short(row, rung), {})[rung] = row["success"]["per_seed"]
+        by_chance = [one for each in by_agent.pop(RANDOM, {}).values() for one in each]
+        across = {RANDOM: sum(by_chance) / len(by_chance)} if by_chance else {}
+        by_agent.pop("oracle", None)
+        drawn = [
+            FinalPanel(
+                agent,
+                {rung: estimate(summary(each, "mean")) for rung, each in rungs.items()},
+                across,
+            )
+            for agent, rungs in by_agent.items()
+        ]
+        for agent, rungs in by_agent.items():
+            lost = {
+                rung: estimate(summary(np.subtract(rungs[REAL], each).tolist(), "mean"))
+                for rung, each in rungs.items()
+                if rung != REAL and len(each) == len(rungs.get(REAL, ()))
+            }
+            if lost:
+                drawn.append(FinalPanel(f"lost of it: {agent}", lost))
+        return list(plot_final_success(drawn, directory / "priors", results["title"], scale=Scale("success")))
+
+
+def _conditions() -> dict[str, Condition]:
+    found: dict[str, Condition] = {}
+    for rung, dials in RUNGS.items():
+        base = {"num_distractors": 8, "features": "glove", "look_ahead": "off", **dials}
+        known = {**base, "kg": "train"}
+        found[f"training facts{ALONE}, {rung}"] = Condition(known, "kg_only", (rung,))
+        outside = {**base, "kg": GRAPH, "kg_rules": RULES}
+        found[f"outside{ALONE}, {rung}"] = Condition(outside, "kg_only", (rung,))
+        found[f"no KG, trained, {rung}"] = Condition({**base, "kg": "none"}, panels=(rung,), on_demand=True)
+        found[f"training facts, trained, {rung}"] = Condition(known, panels=(rung,), on_demand=True)
+        found[f"{RANDOM}, {rung}"] = Condition(base, "random", (rung,))
+        found[f"oracle, {rung}"] = Condition(base, "oracle", (rung,))
+    return found
+
+
+EXPERIMENTS = {
+    **BEFORE,
+    NAME: Experiment(
+        NAME,
+        "-",
+        "What part of success is commonsense",
+        PriorsRuns(),
+        _conditions(),
+        "the same book under other names and laws was not measured before.",
+        "Anonymous names: a code for each thing, and with it a random vector, so that word vectors tell nothing. "
+        "Shuffled names: each thing has the name, and so the word vector, of another one. Counterfactual laws: recipes "
+        "make each other's products, among things of one generation. The outside graph knows none of the codes: by it "
+        "choices are random.",
+        base=BASE,
+    ),
+}
