@@ -10,14 +10,13 @@ and in memories, are the truth (see `panel_row`). `Signs.panels` says how they l
 Primitives and directions are an agent's own actions. They keep their names.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 
-from gumption.envs.priors import SEED, codes, deranged
+from gumption.envs.priors import codes, deranged, deranged_unlike
 
 from .maze import ALL_COLOURS, DIRECTIONS, SHAPES, Digit, goal_distances, row_digits
 from .rules import Rules
@@ -142,21 +141,13 @@ def signs(rules: Rules) -> Signs:
     real = (*ALL_COLOURS, *SHAPES, *map(str, range(1, rules.side)))
     sign, other, labels = np.arange(len(groups)), deranged(groups), real
     if rules.laws == "counterfactual":
-        sign[:12] = _other_laws(groups[:12], other)
+        sign[_GOAL] = 4 + _TURNED
+        back = np.argsort(np.concatenate([other[_WALL], other[_SHAPE] - 4]))  # colours, then shapes
+        drawn = deranged_unlike(["colour"] * 4 + ["shape"] * 4, back)
+        sign[_WALL], sign[_SHAPE] = drawn[:4], drawn[4:] + 4
     if rules.names != "real":
         sign = other[sign]
     if rules.names == "anonymous":
         labels = codes(len(real), real)
     values = np.append(0, sign[_VALUE] - 11)
     return Signs(sign[_WALL], sign[_GOAL] - 4, sign[_SHAPE] - 8, values, labels, rules.names == "anonymous")
-
-
-def _other_laws(groups: Sequence[str], other: np.ndarray) -> np.ndarray:
-    """(12,) colours and shapes in place of those that indicate each direction in the real world; together with `other`,
-    the exchange of names, they leave none in its place either."""
-    seed, found = SEED, np.arange(len(groups))
-    while (found == np.arange(len(groups))).any() or (other[found] == np.arange(len(groups))).any():
-        seed += 1
-        found = deranged(groups, seed)
-        found[_GOAL] = 4 + _TURNED
-    return found

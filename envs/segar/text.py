@@ -48,8 +48,8 @@ class TextFace:
 
     def rules(self, env: Any) -> str:
         batch = env.unwrapped.batch
-        slot = int(batch.state.first(batch.task.actor)[0])
-        told = {"actor": batch.state.name(slot, 0).strip("'"), "level": batch.describe(0)["level"] or self.level}
+        actor = next(one for one in batch.state.scene(0).entities if issubclass(one.type, batch.task.actor))
+        told = {"actor": batch.dials.id(actor), "level": batch.describe(0)["level"] or self.level}
         if batch.task.action_space is None:
             return RULES.format(bound=batch.settings.action_max, **told)
         return OWN.format(task=batch.task.name, action=asked(batch.task.action_space), **told)
