@@ -72,7 +72,7 @@ class Affordances:
     """
 
     def __init__(self, rules: Iterable[Rule], dials: Dials | None = None) -> None:
-        """:param rules: of the levels; see `effects`. :param dials: what kinds are called; None: by their real names."""
+        """:param rules: of the levels; see `effects`. :param dials: what kinds are called; None: real names."""
         called = (dials or Dials()).called
         self.types: Sequence[str] = ("", *(kind.__name__ for kind in kinds()))
         self.vocabulary: Sequence[str] = ("", *(called[name] for name in (*self.types[1:], BALL)))
