@@ -134,10 +134,10 @@ def test_a_batch_still_judges_dealt_questions_itself() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dials", DIALS[1:])
+@pytest.mark.parametrize("dials", [DIALS[1], DIALS[-1]])
 def test_what_is_right_is_learned_from_feedback_by_all_dials(dials) -> None:
     rules = Rules(**dials)
-    result = Session(of_names(["micro7.1", "micro14"], rules).tasks, GradualLearner(), success_threshold=2, seed=0,
+    result = Session(of_names(["micro7.1"], rules).tasks, GradualLearner(), success_threshold=2, seed=0,
                      max_steps=30_000).run()  # fmt: skip
     assert result.solved
 
