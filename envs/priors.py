@@ -92,3 +92,21 @@ def relabelled(
         others = deranged([None] * len(labels) if groups is None else groups, seed).tolist()
         return tuple(str(labels[place]) for place in others)
     return tuple(labels)
+
+
+@checked
+def deranged_unlike(groups: Sequence[Hashable], unlike: Sequence[int]) -> np.ndarray:
+    """(n,) int64 as `deranged`, and no place gets what `unlike` gives it: another exchange, so that two dials together
+    leave nothing as it was.
+
+    :param unlike: (n,) an exchange as of `deranged`.
+    :raises InputError: a group of two, which have one exchange alone.
+    """
+    if lone := next((group for group in groups if list(groups).count(group) == 2), None):
+        raise InputError(f"the group {lone!r} has two members, which change places in one way alone")
+    seed, found = SEED + 1, deranged(groups, SEED + 1)
+    alone = np.array([list(groups).count(group) == 1 for group in groups], dtype=bool)
+    while ((found == np.asarray(unlike)) & ~alone).any():
+        seed += 1
+        found = deranged(groups, seed)
+    return found

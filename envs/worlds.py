@@ -254,7 +254,10 @@ WORLDS: dict[str, World] = {
                     "gumption.envs.halma.env:HALMAEnv",
                     "gumption.envs.halma.env:HALMAVectorEnv",
                     small={"num_mazes": 5},
-                    variants=({"observation": "visual"}, {"max_opt_len": 1}),
+                    variants=(
+                        {"observation": "visual", "names": "anonymous"},
+                        {"max_opt_len": 1, "names": "shuffled", "laws": "counterfactual"},
+                    ),
                     held_out={"maze_seed": 1},
                     margin=5.0,
                 ),
@@ -289,7 +292,10 @@ WORLDS: dict[str, World] = {
                     "gumption.envs.gradual.env:GradualEnv",
                     "gumption.envs.gradual.env:GradualVectorEnv",
                     small={"max_steps": 200},
-                    variants=({"tasks": ["micro7.1", "micro14"]}, {"upstream_quirks": True}),
+                    variants=(
+                        {"tasks": ["micro7.1", "micro14"], "names": "shuffled", "laws": "counterfactual"},
+                        {"upstream_quirks": True, "names": "anonymous"},
+                    ),
                 ),
             ),
             offers={
@@ -314,7 +320,7 @@ WORLDS: dict[str, World] = {
                     f"gumption.envs.segar.env:{kind}Env",
                     f"gumption.envs.segar.env:{kind}VectorEnv",
                     small={"num_levels": 5, "resolution": 32, "directions": 16, **small},
-                    variants=({"directions": 0, "observation": "state"},),
+                    variants=({"directions": 0, "observation": "state", "names": "shuffled"},),
                     held_out={"partition": "test"},
                     margin=margin,
                 )
@@ -356,7 +362,10 @@ WORLDS: dict[str, World] = {
                     "gumption.envs.probsol.env:ProbSolEnv",
                     "gumption.envs.probsol.env:ProbSolVectorEnv",
                     small={"task": "fishing/0", "max_actions": 20},
-                    variants=({"observation": "paper"}, {"actions": "objects", "laws": "shuffled"}),
+                    variants=(
+                        {"observation": "paper", "names": "anonymous"},
+                        {"actions": "objects", "laws": "shuffled"},
+                    ),
                     # As `gumption evaluate RUN`: each test task in turn; steps cannot answer a quiz.
                     held_out={
                         "partition": "test",

@@ -13,6 +13,7 @@ from gumption.data.settings import Count, InnerShare, NonNegative, Positive, See
 from gumption.envs.halma.maze import Images, MeanBranches, MeanDepth, NumMazes, Panels
 from gumption.envs.halma.rules import RULES, OptLen, PanelsEqual, Rules, Side
 from gumption.envs.halma.visual import DIGITS
+from gumption.envs.priors import Laws, Names
 
 Symbolic = Literal["mlp", "lstm", "tran", "tran+lstm"]
 Visual = Literal["cnn+mlp", "cnn+tran", "space"]
@@ -84,6 +85,8 @@ class HALMAConfig(MazeConfig, KnowledgeConfig):
     :ivar panels: visual panels are "redrawn" at each look, or "fixed": one picture for each cell of a maze.
     :ivar images: handwriting of visual panels, see `HALMASettings`.
     :ivar painter: of visual panels: "digits", or MODULE:NAME of your own.
+    :ivar names: what digits, colours and shapes look like: "real", "anonymous", or "shuffled" among their kind.
+    :ivar laws: "counterfactual": colours and shapes indicate other directions.
     :ivar space_model: folder of a pretrained SPACE model, for agent="space".
     :ivar episodes: so many are played, and more where several end in the last step.
     :ivar steps: environment steps after which the training ends in any case.
@@ -106,6 +109,8 @@ class HALMAConfig(MazeConfig, KnowledgeConfig):
     panels: Panels = "redrawn"
     images: Images = "train"
     painter: str = DIGITS
+    names: Names = "real"
+    laws: Laws = "real"
     space_model: str | None = None
     episodes: Count = 2000
     steps: Count | None = None
@@ -127,6 +132,11 @@ class HALMAConfig(MazeConfig, KnowledgeConfig):
         if self.guided and (self.side > 10 or self.primitives != RULES.primitives):
             raise InputError(
                 f"a guided agent's strategy is written for digits up to 9 and the primitives {RULES.primitives}: leave "
+                "guided out, or give a graph with kg"
+            )
+        if self.guided and self.names != "real":
+            raise InputError(
+                f"names is {self.names!r}, and a guided agent's strategy counts with the digits that it sees: leave "
                 "guided out, or give a graph with kg"
             )
         if self.painter != DIGITS and (self.agent not in VISUAL or self.agent == "space"):
@@ -159,7 +169,7 @@ class HALMAConfig(MazeConfig, KnowledgeConfig):
     @property
     def rules(self) -> Rules:
         """Of the world."""
-        return Rules(self.side, self.panels_equal, self.primitives)
+        return Rules(self.side, self.panels_equal, self.primitives, self.names, self.laws)
 
     @property
     def parameters(self) -> ReplayParameters:

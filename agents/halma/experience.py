@@ -13,6 +13,8 @@ They are in the graph halma/RUN/knowledge:
     lesser digit shows           hint        a move that used up the lesser of two digits of a colour ended at a hint
     dice 3+3+3+3 endsAs          stopped     it was never carried out, in whatever direction
 
+Panels count as they look (see envs/halma/signs.py).
+
 Only what the agent observed counts. It does not observe the panel on which a trial's last move ended, the goal's
 included; it knows from its reward that it reached the goal, and whether a move was carried out. KB_C and KB_A count
 such panels, and add up the primitives of options to find the digit that an option used up; the tests are made from
@@ -31,6 +33,7 @@ The evidence that each fact takes was chosen on memories of random moves in trai
     the others         all of at least `LAW` cases
 """
 
+from dataclasses import replace
 from itertools import combinations_with_replacement
 from typing import NamedTuple
 
@@ -50,6 +53,7 @@ from gumption.envs.halma.knowledge_base import (
 )
 from gumption.envs.halma.maze import ALL_COLOURS, DIRECTIONS, SHAPES, goal_distances, place_codes
 from gumption.envs.halma.memory import REACHED, Memory
+from gumption.envs.halma.signs import signs
 
 LAW = 30  # cases that a generalisation takes
 GOALS = 10  # different panels from which a goal was reached in one direction
@@ -122,8 +126,10 @@ def experience_facts(memory: Memory, options: OptionBags, threshold: Count = 3) 
 
     :param threshold: cases that a pair, a change or a use takes.
     """
-    moves = _Moves.of(memory, options)
+    rules = memory.rules
     pairs = np.argwhere(KnowledgeBases.of(memory, threshold).s).tolist()  # KB_S needs s alone
+    memory = _as_seen(memory)
+    moves = _Moves.of(memory, options)
     left = moves.seen[:, None] & (moves.most > 0) & (moves.most_after > 0)
     falls = moves.fell.all_of(LAW) & (_by_direction(left, moves.direction) >= threshold)
     ways = falls & moves.stopped_without
@@ -132,7 +138,7 @@ def experience_facts(memory: Memory, options: OptionBags, threshold: Count = 3) 
     reaches = _reaches_goal(memory, moves, falls, measured) & ~ways.any(0)
     return sorted(
         [
-            *((digit_label(d1, d), GREATER_THAN, digit_label(d2, d)) for d1, d2, d in pairs),
+            *((digit_label(d1, d, rules), GREATER_THAN, digit_label(d2, d, rules)) for d1, d2, d in pairs),
             *_changes(moves, left & falls[moves.direction], options, threshold),
             *_affordances(uses, options),
             *_related(LOWERS, DIRECTIONS, ALL_COLOURS, falls),
@@ -144,6 +150,15 @@ def experience_facts(memory: Memory, options: OptionBags, threshold: Count = 3) 
             *((options.names[o], ENDS_AS, STOPPED) for o in np.flatnonzero(moves.option_stopped.all_of(LAW))),
         ]
     )
+
+
+def _as_seen(memory: Memory) -> Memory:
+    """The memory with panels as they look in place of panel rows."""
+    if memory.rules.plain_signs:
+        return memory
+    looks, records = signs(memory.rules), memory.records.copy()
+    records["before"], records["after"] = looks.panels(memory.before), looks.panels(memory.after)
+    return replace(memory, records=records)
 
 
 class _Law(NamedTuple):

@@ -58,7 +58,7 @@ def grammar(max_opt_len: OptLen = 5, rules: Rules = RULES) -> DiGraph:
     add(options, "or", "all options", scenarios)
     for colour in (*ALL_COLOURS, "hint"):
         add(("colour", colour), "or", colour, panel)
-    for primitive, name in enumerate(rules.names):
+    for primitive, name in enumerate(rules.primitive_names):
         add(("primitive", primitive), "terminal", name)
     lengths = range(1, rules.side)
     for value in lengths:
@@ -70,7 +70,7 @@ def grammar(max_opt_len: OptLen = 5, rules: Rules = RULES) -> DiGraph:
     for count in range(1, min(max_opt_len, len(lengths)) + 1):
         for bag in combinations_with_replacement(range(1, rules.count), count):
             if (length := int(rules.digits[list(bag)].sum())) in lengths:
-                add(("option", bag), "and", "+".join(rules.names[part] for part in bag), ("length", length))
+                add(("option", bag), "and", "+".join(rules.primitive_names[part] for part in bag), ("length", length))
                 parts = {*bag, *([0] if count < max_opt_len else [])}  # zeros fill up an option
                 for part in sorted(parts):
                     graph.add_edge(("option", bag), ("primitive", part), relation="part")

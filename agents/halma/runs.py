@@ -87,7 +87,7 @@ def train_halma(
         def make() -> Training:
             names = (
                 "adjusted", "side", "panels_equal", "primitives", "observation", "panels", "images", "painter",
-                "max_opt_len",
+                "names", "laws", "max_opt_len",
             )  # fmt: skip
             same = {name: getattr(config, name) for name in names}
             env = HALMAVectorEnv(config.parameters.num_envs, **config.mazes, **same)

@@ -28,6 +28,7 @@ import numpy as np
 from gumption.data import InputError
 from gumption.envs.halma.facts import HALMAFacts
 from gumption.envs.halma.rules import RULES, Rules
+from gumption.envs.halma.signs import signs
 
 from .acting import Percept, panel_rows
 from .episodic import NONE, EpisodicMemory
@@ -191,12 +192,13 @@ class GraphGuide:
 
     def __init__(self, knowledge: "Advice", num_envs: int, max_opt_len: int, rules: Rules) -> None:
         self.knowledge, self.num_envs = knowledge, num_envs
-        self._facts = HALMAFacts(max_opt_len, rules)
+        self._facts, self._signs = HALMAFacts(max_opt_len, rules), None if rules.plain_signs else signs(rules)
         self._rows = np.zeros((num_envs, 11), dtype=np.int64)
 
     def observe(self, percept: Percept) -> None:
         """Read the panels of the agents; InputError for visual ones."""
-        self._rows = panel_rows(percept.observation)
+        panels = panel_rows(percept.observation)
+        self._rows = panels if self._signs is None else self._signs.truth(panels)
 
     def bias(self, chosen: np.ndarray) -> np.ndarray:
         """(B, 4) float32: of each direction, or of each primitive after those chosen. A graph that is looked up gives

@@ -141,17 +141,17 @@ class HALMAPlayer:
         bias = float(guide.bias(NOTHING)[0, way])
         if isinstance(guide, GraphGuide):
             return tuple(Score(fact[1], score, (in_words(fact),)) for fact, score in guide.knowledge.why(0, way))
-        return (Score(RELATION, bias, tuple(known_of_direction(guide.knowledge, self.env.rows[0], way))),)
+        return (Score(RELATION, bias, tuple(known_of_direction(guide.knowledge, self.env.seen[0], way))),)
 
     def _about_length(self, guide: Guide, direction: int, length: int) -> tuple[Score, ...]:
         if isinstance(guide, GraphGuide) or not 1 <= length <= MOST or not guide.attainable[length]:
             return ()
-        facts = tuple(known_of_length(guide.knowledge, self.env.rows[0], direction, length))
+        facts = tuple(known_of_length(guide.knowledge, self.env.seen[0], direction, length))
         return (Score(RELATION, float(guide.scores[0, direction, length]), facts),)
 
 
 def known_of_direction(knowledge: HALMAKnowledge, row: np.ndarray, way: int) -> Iterator[str]:
-    """The knowledge about a direction that applies to a panel row (11,), in words."""
+    """The knowledge about a direction that applies to a panel (11,) as it looks, in words."""
     shown = {digit.colour for digit in row_digits(row)}
     direction = DIRECTIONS[way]
     if row[10] and knowledge.leads_to[row[10] - 1, way]:

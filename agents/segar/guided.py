@@ -24,6 +24,7 @@ from gumption.envs.kg_wrapper import KG_SCORES, KGScores
 from gumption.envs.physics.conditions import Contains, IsOn
 from gumption.envs.physics.factors import Consumes, Done, Heat, Mass, Mobile, Visible
 from gumption.envs.physics.rules import Rule, SetFactor, read_rule
+from gumption.envs.priors import Laws, Names, other_than_real
 from gumption.envs.record_memory import RecordMemory
 from gumption.envs.segar.configurations import Split, draw_levels
 from gumption.envs.segar.env import SegarVectorEnv
@@ -51,7 +52,14 @@ BOUND = 1.0
 
 
 @checked
-def env_settings(levels: str, level_seed: Seed, num_levels: Size = 100, partition: Split = "train") -> dict[str, Any]:
+def env_settings(
+    levels: str,
+    level_seed: Seed,
+    num_levels: Size = 100,
+    partition: Split = "train",
+    names: Names = "real",
+    laws: Laws = "real",
+) -> dict[str, Any]:
     """Settings of an environment in which these agents play."""
     return {
         "levels": levels,
@@ -60,6 +68,7 @@ def env_settings(levels: str, level_seed: Seed, num_levels: Size = 100, partitio
         "partition": partition,
         "directions": DIRECTIONS,
         "observation": OBSERVATION,
+        **other_than_real(names=names, laws=laws),
     }
 
 

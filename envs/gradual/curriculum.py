@@ -35,7 +35,18 @@ from gumption.data.modules import of_module
 from gumption.data.reading import read_json
 from gumption.data.settings import Count, check, checked, checked_methods, shown, unknown
 
-from .micro_tasks import LETTERS, each_key_once, filtered, load_words, logic_tasks, mapping_tasks, text_tasks
+from .dials import Shuffled, named, unlawful
+from .micro_tasks import (
+    LETTERS,
+    SEQUENCES,
+    SYNONYMS,
+    each_key_once,
+    filtered,
+    load_words,
+    logic_tasks,
+    mapping_tasks,
+    text_tasks,
+)
 from .mini_tasks import mini_tasks, production_tasks
 from .other_tasks import hexadecimal_tasks, small_world_tasks, suggested_tasks
 from .task import DIGITS, STOP, Hidden, Rules, Solution, Task, about_keys, drawn, repeated, stateless, told
@@ -63,9 +74,28 @@ class Curriculum:
 def all_tasks(rules: Rules = Rules()) -> Mapping[str, Task]:  # noqa: B008  (frozen)
     """The tasks of the challenge by name, in the order of its curriculum: micro1 to micro20, mini0 to mini5."""
     words = load_words()
-    logic = logic_tasks(words, filtered(words), rules)
-    tasks = [*mapping_tasks(words, rules), *text_tasks(words, rules), *logic, *mini_tasks(rules)]
+    few, shuffled = filtered(words), shuffled_words()
+    if rules.names == "shuffled":
+        free = shuffled.free(words)
+        words, few = tuple(map(free.__getitem__, words)), tuple(map(free.__getitem__, few))
+    tasks = [
+        *mapping_tasks(words, rules),
+        *text_tasks(words, rules),
+        *logic_tasks(words, few, rules),
+        *mini_tasks(rules),
+    ]
+    if rules.laws == "counterfactual":
+        tasks = [unlawful(task, frozenset(shuffled.there)) for task in tasks]
+    if rules.names != "real":
+        tasks = named(tasks, rules.names, shuffled)
     return {task.name: task for task in tasks}
+
+
+@cache
+def shuffled_words() -> Shuffled:
+    """The words that mean something to the tasks, and what each is exchanged for."""
+    synonyms = [synonym for row in SYNONYMS.values() for synonym in row]
+    return Shuffled(synonyms, list(dict.fromkeys(word for sequence in SEQUENCES for word in sequence)))
 
 
 @checked

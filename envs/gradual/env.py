@@ -19,7 +19,7 @@ from .engine import Life, TaskRecord
 from .facts import FOLLOWED_BY, HAS_ANSWER, answered_facts, symbol
 from .render import History
 from .settings import GradualSettings, read_options
-from .task import STOP
+from .task import STOP, Rules
 
 BYTES = 256
 
@@ -44,6 +44,7 @@ class GradualVectorEnv(NativeVectorEnv):
         check_batch(num_envs, render_mode)
         self.settings = GradualSettings(**settings)
         self.curriculum = self.settings.curriculum()
+        self._dials = Rules(names=self.settings.names, laws=self.settings.laws)  # what labels depend on
         super().__init__(num_envs, render_mode, autoreset_mode, spaces.Discrete(BYTES), spaces.Discrete(BYTES))
         self.batch = Batch(num_envs)
         self.steps = np.zeros(num_envs, dtype=np.int64)
@@ -117,17 +118,17 @@ class GradualVectorEnv(NativeVectorEnv):
 
     @property
     def vocabulary(self) -> Sequence[str]:
-        return _vocabulary()
+        return _vocabulary(self._dials)
 
     @property
     def relations(self) -> Sequence[str]:
         return RELATIONS
 
     def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
-        ids, questions = _ids(), self.batch.questions()
+        ids, questions = _ids(self._dials), self.batch.questions()
         asked = np.array([ids.get(question, 0) for question in questions])[:, None]
         answered = np.array([
-            _completed(answer) if question in ids else [0] * BYTES
+            _completed(answer, ids) if question in ids else [0] * BYTES
             for question, answer in zip(questions, self.batch.answers(), strict=True)
         ])  # fmt: skip
         stated = (np.where(answered > 0, asked, 0), answered, 0)
@@ -229,19 +230,19 @@ RELATIONS = (HAS_ANSWER, FOLLOWED_BY)
 
 
 @cache
-def _vocabulary() -> tuple[str, ...]:
+def _vocabulary(dials: Rules) -> tuple[str, ...]:
     """ "" for nothing, the 256 symbols, and the questions and answers of the tasks that hide nothing."""
-    labels = {label for question, _, answer in answered_facts() for label in (question, answer)}
+    labels = {label for question, _, answer in answered_facts(dials) for label in (question, answer)}
     symbols = [symbol(byte) for byte in range(BYTES)]
     return ("", *symbols, *sorted(labels.difference(symbols)))
 
 
 @cache
-def _ids() -> dict[str, int]:
-    return {label: place for place, label in enumerate(_vocabulary())}
+def _ids(dials: Rules) -> dict[str, int]:
+    return {label: place for place, label in enumerate(_vocabulary(dials))}
 
 
-def _completed(said: str) -> list[int]:
+def _completed(said: str, ids: Mapping[str, int]) -> list[int]:
     """Per byte the id of the answer that it completes, 0 for none."""
-    ids, texts = _ids(), [said + chr(byte) for byte in range(BYTES)]
+    texts = [said + chr(byte) for byte in range(BYTES)]
     return [ids.get(text, 0) if text.endswith(STOP) else ids.get(text + STOP, 0) for text in texts]

@@ -1,15 +1,18 @@
 """The world's facts: its curriculum, and the questions and answers of tasks that hide nothing."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import islice, pairwise
 from random import Random
 from typing import Literal
 
 from gumption.data.settings import InnerShare, Seed, checked
+from gumption.envs.priors import Laws, Names
 
-from .curriculum import all_tasks
+from .curriculum import all_tasks, shuffled_words
+from .dials import anonymous
 from .micro_tasks import LETTERS, SEQUENCES, SYNONYMS
+from .task import Rules
 
 HAS_ANSWER, FOLLOWED_BY = "hasAnswer", "followedBy"
 PREREQUISITE_OF, TEACHES, SYNONYM_OF, COMMAND_OF = "prerequisiteOf", "teaches", "synonymOf", "commandOf"
@@ -26,15 +29,23 @@ _COMMANDS = {
 
 @checked
 def facts(
-    *, partition: Literal["train", "test", "all"], train_ratio: InnerShare = 0.8, split_seed: Seed = 0
+    *,
+    partition: Literal["train", "test", "all"],
+    train_ratio: InnerShare = 0.8,
+    split_seed: Seed = 0,
+    names: Names = "real",
+    laws: Laws = "real",
 ) -> Iterator[Triple]:
     """The facts of the world, distinct and sorted: (task prerequisiteOf task), (task teaches what), (word commandOf
     task), (word synonymOf command), (symbol followedBy symbol) of letters and number words, and (question hasAnswer
     answer).
 
     "train" has a share, drawn by the seed, of the last two relations, and all of the others; "test" has the rest.
+
+    :param names, laws: what words are called, and which answers questions have; see `Rules`.
     """
-    known, asked = sorted(_curriculum()), sorted({*_sequences(), *answered_facts()})
+    rules = Rules(names=names, laws=laws)
+    known, asked = sorted(_curriculum(rules)), sorted({*_sequences(rules), *answered_facts(rules)})
     chosen = set(Random(split_seed).sample(asked, round(train_ratio * len(asked))))
     if partition == "test":
         return iter([fact for fact in asked if fact not in chosen])
@@ -42,31 +53,38 @@ def facts(
 
 
 @cache
-def answered_facts() -> tuple[Triple, ...]:
+def answered_facts(rules: Rules = Rules()) -> tuple[Triple, ...]:  # noqa: B008  (frozen)
     """(question hasAnswer answer) of the tasks that hide nothing and ask finitely many questions."""
     answered: list[Triple] = []
-    for task in (all_tasks()[name] for name in _ANSWERED):
+    for task in (all_tasks(rules)[name] for name in _ANSWERED):
         # 4,000 draws find all of at most 108 questions: they miss one once in 10^13 times.
         questions = {*islice(task.questions({}, Random(0)), 4_000)}
         answered += [(question, HAS_ANSWER, task.solve(question, {}).answer) for question in sorted(questions)]
     return tuple(answered)
 
 
-def _curriculum() -> Iterator[Triple]:
-    for task in all_tasks().values():
+def _curriculum(rules: Rules) -> Iterator[Triple]:
+    called = _called(rules)
+    for task in all_tasks(rules).values():
         yield task.name, TEACHES, task.about
         for earlier in task.requires:
             yield earlier, PREREQUISITE_OF, task.name
     for name, words in _COMMANDS.items():
-        yield from ((word, COMMAND_OF, name) for word in words)
+        yield from ((called(word), COMMAND_OF, name) for word in words)
     for word, others in SYNONYMS.items():
-        yield from ((other, SYNONYM_OF, word) for other in others if other != word)
+        yield from ((called(other), SYNONYM_OF, called(word)) for other in others if other != word)
 
 
-def _sequences() -> Iterator[Triple]:
+def _sequences(rules: Rules) -> Iterator[Triple]:
+    called = _called(rules)
     for sequence in (LETTERS, *SEQUENCES):
         for first, second in pairwise(sequence):
-            yield first, FOLLOWED_BY, second
+            yield called(first), FOLLOWED_BY, called(second)
+
+
+def _called(rules: Rules) -> Callable[[str], str]:
+    """What a word of the tasks is called."""
+    return {"real": str, "anonymous": anonymous, "shuffled": shuffled_words().reword}[rules.names]
 
 
 def symbol(byte: int) -> str:

@@ -8,8 +8,9 @@ from typing import Any
 
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, settings, shown, unknown
+from gumption.envs.priors import other_than_real
 
-from .curriculum import Curriculum, at_place, find_task, load_curriculum, of_names, shipped_curricula
+from .curriculum import Curriculum, all_tasks, at_place, find_task, load_curriculum, of_names, shipped_curricula
 from .task import Hidden, Rules, Task
 
 
@@ -39,9 +40,20 @@ class GradualSettings(Rules):
             chosen = at_place(chosen)
         elif not isinstance(chosen, Curriculum):
             chosen = of_names([chosen] if isinstance(chosen, str) else chosen, self.rules)
+        self._check_dials(chosen)
         if self.success_threshold is not None:
             chosen = replace(chosen, success_threshold=self.success_threshold)
         return chosen
+
+    def _check_dials(self, chosen: Curriculum) -> None:
+        """:raises InputError: with other names or laws, tasks that are none of the challenge's."""
+        for name, value in other_than_real(names=self.names, laws=self.laws).items():
+            known = all_tasks(self.rules)
+            if other := next((task.name for task in chosen.tasks if known.get(task.name) is not task), None):
+                raise InputError(
+                    f"{name} is {value!r}, and {other} is no task of the challenge: it has its own words and answers; "
+                    "leave it out"
+                )
 
 
 def read_options(options: Mapping[str, Any], tasks: Sequence[Task]) -> tuple[list[Task], Hidden, list[str]]:

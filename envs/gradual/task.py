@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 from gumption.data import InputError
 from gumption.data.settings import checked_methods, settings
+from gumption.envs.priors import Laws, Names
 
 #: What an instance hides, by name: "mapping", "alphabet", "answer", "names", ...
 Hidden: TypeAlias = Mapping[str, Any]
@@ -283,6 +284,9 @@ class Rules:
         (A.2.19).
     :ivar strict_descriptions: strings of the mini tasks are whole n-grams one behind the other, as in CommAI-mini;
         else n-grams may overlap.
+    :ivar names: "real" words, "anonymous" ones of other letters, or "shuffled": words that give orders, praise or count
+        change their meanings.
+    :ivar laws: "counterfactual": a question has the answer of another one. Both are of the challenge's tasks.
     """
 
     upstream_quirks: bool = False
@@ -294,6 +298,8 @@ class Rules:
     joined_or: bool = False
     and_or_synonyms: bool = False
     strict_descriptions: bool = False
+    names: Names = "real"
+    laws: Laws = "real"
 
     @property
     def rules(self) -> "Rules":

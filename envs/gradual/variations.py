@@ -17,11 +17,9 @@ A variation is data, and a file of variations (TOML or JSON) is a list of them:
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
-from random import Random
 from typing import Annotated, Any
 
 from annotated_types import Len
@@ -30,8 +28,9 @@ from gumption.data import InputError
 from gumption.data.settings import checked, settings
 
 from .curriculum import Table, check_template, names_of, read_table
+from .dials import reworded
 from .session import Agent
-from .task import Hidden, Solution, Task
+from .task import Task
 
 _WORD = re.compile("[A-Za-z_]+")
 SHIPPED = Path(__file__).parent / "variations.toml"
@@ -75,14 +74,7 @@ class Variation:
             return task
         other = _exchange(dict(self.words))
 
-        def questions(hidden: Hidden, draw: Random) -> Iterator[str]:
-            return map(other, task.questions(hidden, draw))
-
-        def solve(question: str, hidden: Hidden) -> Solution:
-            asked = other(question)
-            return self._solution(task.solve(asked, hidden), asked, other)
-
-        return replace(task, questions=questions, solve=solve)
+        return reworded(task, other, other, self.right, self.wrong)
 
     def agent(self, agent: Agent) -> Agent:
         """The agent, for which characters are exchanged."""
@@ -95,20 +87,6 @@ class Variation:
             return table.get(said, said)
 
         return hear
-
-    def _solution(self, found: Solution, question: str, other: Callable[[str], str]) -> Solution:
-        accepts, opens, answer = found.accepts, found.opens, other(found.answer)
-
-        def told(texts: tuple[str, ...], template: str | None) -> tuple[str, ...]:
-            return tuple(map(other, texts)) if template is None else (template.format(answer=answer),)
-
-        return replace(
-            found, answer=answer,
-            right=told(found.right, self.right) if found.right or found.wrong else (),
-            wrong=told(found.wrong, self.wrong) if found.right or found.wrong else (),
-            accepts=None if accepts is None else lambda said: accepts(other(said)),
-            opens=None if opens is None else len(other(question[:opens])),
-        )  # fmt: skip
 
 
 def _exchange(words: Mapping[str, str]) -> Callable[[str], str]:

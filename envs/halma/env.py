@@ -16,12 +16,12 @@ from gumption.data.settings import Count, Seed, settings, shown, unknown, whole_
 from gumption.envs.action_facts import ActionFacts, PlanningProblem
 from gumption.envs.memory import Layout
 from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Numbers, as_integers, check_batch
+from gumption.envs.priors import Laws, Names
 
 from .facts import RELATIONS, HALMAFacts
 from .generator import sample_mazes
 from .maze import (
     DIRECTIONS,
-    SHAPES,
     Images,
     Maze,
     Mazes,
@@ -32,12 +32,11 @@ from .maze import (
     Order,
     Panels,
     one_hot,
-    panel_items,
-    row_digits,
 )
 from .memory import Memory, flags, layout
 from .routes import Routes
 from .rules import PAPERS_PRIMITIVES, RULES, OptLen, PanelsEqual, Rules, Side
+from .signs import Signs, signs
 from .visual import DIGITS, PICTURE, FixedPanels, PanelPainter, make_painter
 
 PAPERS = "the paper's"
@@ -80,6 +79,9 @@ class HALMASettings:
         "test-full", of all of MNIST.
     :ivar painter: of visual panels: "digits", handwritten ones, or "module:name" of a function of one's own, see
         `make_painter`.
+    :ivar names: "real" digits, colours and shapes; "shuffled", each shown and called as another of its kind; or
+        "anonymous", so that they look and are called like nothing that is known.
+    :ivar laws: "counterfactual": colours and shapes indicate other directions than in the "real" world.
     :ivar max_opt_len: T, primitives of an option.
     :ivar trials, max_steps: an episode ends after so many trials (N) or steps (L).
     :ivar max_trial_steps: a trial ends after so many steps (H).
@@ -90,7 +92,7 @@ class HALMASettings:
     # A memory keeps the mazes themselves and the rules instead of these, and no pictures.
     CONTENT: ClassVar = (
         "mazes", "num_mazes", "maze_seed", "mean_depth", "mean_branches", "adjusted", "side", "panels_equal",
-        "primitives", "painter",
+        "primitives", "painter", "names", "laws",
     )  # fmt: skip
 
     mazes: Mazes | Sequence[Maze] | str | PathLike[str] | None = None
@@ -107,6 +109,8 @@ class HALMASettings:
     panels: Panels = "redrawn"
     images: Images = "train"
     painter: str = DIGITS
+    names: Names = "real"
+    laws: Laws = "real"
     max_opt_len: OptLen = 5
     trials: Count = 10
     max_steps: Count = 500
@@ -123,7 +127,7 @@ class HALMASettings:
 
     def load_mazes(self) -> Mazes:
         """:raises InputError: no mazes, or a file without any; mazes of other rules."""
-        rules = Rules(self.side, self.panels_equal, self.primitives)
+        rules = Rules(self.side, self.panels_equal, self.primitives, self.names, self.laws)
         if isinstance(self.mazes, Mazes):
             if rules not in (RULES, self.mazes.rules):
                 theirs = self.mazes.rules.changes or "the paper's rules"
@@ -145,6 +149,7 @@ class HALMAVectorEnv(NativeVectorEnv):
     :ivar mazes: the `Mazes` that are played; `max_opt_len` as set; `rules` of the world, which the mazes bring.
     :ivar maze_index, cell: (B,) int64: the maze, and the index of the cell in it; `rows` (B, 11) int8 the panel row of
         that cell. They are the state itself: copy what you keep.
+    :ivar signs: how panels look in this world, and what is seen on them is called.
     :ivar landed: (B, 11) int8, the row of the cell where the latest move ended, before a new trial put the agent back;
         `landed_at` (B,) int64 the index of that cell.
     :ivar valid, reached, trial_over: (B,) bool, of the latest move: it was carried out; it ended on the goal; it ended
@@ -171,11 +176,12 @@ class HALMAVectorEnv(NativeVectorEnv):
         self.mazes = self.settings.load_mazes()
         self._drawn_from = len(self.mazes)  # episodes do not draw the mazes that reset options add later
         self.max_opt_len, self.rules = self.settings.max_opt_len, self.mazes.rules
+        self.signs: Signs = signs(self.rules)
         _ = self.rules.parts  # a primitive that is none is told here
         self.painter = None
         if self.settings.observation == "visual":
             self.painter = make_painter(self.settings.painter, self.settings.images, self.rules)
-        self._fixed = self._fix_panels()
+        self._show_mazes()
         space = (
             spaces.Box(0, 1, (11, self.rules.columns), np.uint8)
             if self.painter is None
@@ -202,10 +208,13 @@ class HALMAVectorEnv(NativeVectorEnv):
         self._trail: list[list[int]] = [[] for _ in range(num_envs)]  # of the trial, for `render`
         self._routes: Routes | None = None
 
-    def _fix_panels(self) -> FixedPanels | None:
-        if self.painter is None or self.settings.panels != "fixed":
-            return None
-        return FixedPanels(self.mazes, self.painter)
+    def _show_mazes(self) -> None:
+        """Make what panels of the mazes look like."""
+        rows = self.mazes.rows
+        panels = rows if self.rules.plain_signs else self.signs.panels(rows)
+        self._looks = panels.reshape(-1, 11)
+        fixed = self.painter is not None and self.settings.panels == "fixed"
+        self._fixed = FixedPanels(self.mazes, self.painter, panels) if fixed else None
 
     # ---- the state
 
@@ -213,6 +222,11 @@ class HALMAVectorEnv(NativeVectorEnv):
     def rows(self) -> np.ndarray:
         mazes = self.mazes
         return mazes.places.take(self.maze_index * mazes.cells + self.cell, axis=0)  # faster than an index an axis
+
+    @property
+    def seen(self) -> np.ndarray:
+        """(B, 11) int8: the panels as they look, see `Signs.panels`; `rows` where names and laws are real."""
+        return self._looks.take(self.places(), axis=0)
 
     @property
     def success(self) -> np.ndarray:
@@ -389,7 +403,7 @@ class HALMAVectorEnv(NativeVectorEnv):
             maze = maze if isinstance(maze, Maze) else Maze.from_json(maze)
             if maze not in self.mazes.mazes:
                 self.mazes = Mazes([*self.mazes, maze], self.rules)
-                self._fixed = self._fix_panels()
+                self._show_mazes()
             index = self.mazes.mazes.index(maze)
         self._prepare_painting(rng)
         self._begin(columns, np.full(len(columns), index))
@@ -415,12 +429,12 @@ class HALMAVectorEnv(NativeVectorEnv):
 
     def observe(self) -> np.ndarray:
         if self.painter is None:
-            return one_hot(self.rows, self.rules.side)
+            return one_hot(self.seen, self.rules.side)
         if self._fixed is not None:
             self._pictures, self._boxes = self._fixed.draw(self.maze_index, self.cell)
             return self._pictures.copy()
         assert self._painting is not None
-        self._pictures, self._boxes = self.painter.draw(self.rows, self._painting)
+        self._pictures, self._boxes = self.painter.draw(self.seen, self._painting)
         return self._pictures.copy()
 
     def info_arrays(self) -> Arrays:
@@ -449,8 +463,8 @@ class HALMAVectorEnv(NativeVectorEnv):
         info: dict[str, Any] = {
             "maze": maze,
             "cell": cell,
-            "digits": [digit._asdict() for digit in row_digits(row)],
-            "hint": SHAPES[row[10] - 1] if row[10] else None,
+            "digits": [digit._asdict() for digit in self.signs.digits(row)],
+            "hint": self.signs.hint(row),
             "panel": row.copy(),
             "landed_cell": landed,
             "landed_panel": self.landed[i].copy(),
@@ -462,9 +476,10 @@ class HALMAVectorEnv(NativeVectorEnv):
             "action_mask": np.ones(self._mask, dtype=np.int8),
         }
         if isinstance(self.painter, PanelPainter):
+            seen = self.seen[i]
             info["boxes"] = [
                 {"class": item, "colour": colour, "box": tuple(int(v) for v in box)}
-                for (item, colour), box in zip(panel_items(row), self._boxes[i][row != 0], strict=True)
+                for (item, colour), box in zip(self.signs.items(seen), self._boxes[i][seen != 0], strict=True)
             ]
         return info
 
@@ -596,7 +611,7 @@ class HALMAEnv(NativeEnv):
     Termination: an episode is one maze. A trial ends on the goal or after 200 steps and puts the agent back at the
     start, which is no termination. The episode is terminated after 10 trials and truncated after 500 steps.
 
-    Info: maze, cell, digits and hint that the panel shows, panel (the row, see `panel_row`), landed_cell and
+    Info: maze, cell, digits and hint that the panel shows, panel (the row, see `panel_row`: the truth), landed_cell and
     landed_panel (where the latest move ended, before a trial's end put the agent back), trial, trial_steps, success
     (the latest move ended on the goal), valid_move, trial_over, action_mask (all of the choices are open: what a wall
     stops is for the agent to find out), and for panels of handwritten digits the boxes of all items.

@@ -10,6 +10,7 @@ import numpy as np
 from gumption.data import InputError
 from gumption.data.settings import Count, checked
 from gumption.envs.action_facts import ActionFacts, action_facts
+from gumption.envs.priors import Laws, Names
 
 from .knowledge_base import (
     AFFORDS,
@@ -30,9 +31,10 @@ from .knowledge_base import (
     option_length,
     perceived,
 )
-from .maze import DIRECTIONS, SHAPES, goal_distances
+from .maze import DIRECTIONS, goal_distances
 from .memory import FOLDER, Memory
 from .rules import RULES, Rules, spans
+from .signs import signs
 
 
 @checked
@@ -43,6 +45,8 @@ def facts(
     threshold: Count = THRESHOLD,
     knowledge_base: Reading = "strict",
     last_panel: LastPanel = "counted",
+    names: Names = "real",
+    laws: Laws = "real",
 ) -> Iterator[Triple]:
     """The world's binary facts, distinct and sorted.
 
@@ -54,14 +58,19 @@ def facts(
     :param run: a run directory with a memory.
     :param partition: "train", "test" or "all".
     :param threshold, knowledge_base, last_panel: from what on something counts as understood, see `KnowledgeBases.of`.
-    :raises InputError: an unknown part, a run without a memory.
+    :param names, laws: the dials of the world, see `Rules`. A run brings its own.
+    :raises InputError: an unknown part, a run without a memory, or one of other names or laws.
     """
     if partition not in PARTS:
         raise InputError(f"partition is {partition!r}; name the part whose facts you want: train, test or all")
-    known, max_opt_len, rules = perceived(np.ones((RULES.side, 4), dtype=bool)), 5, RULES
+    max_opt_len, rules = 5, Rules(names=names, laws=laws)
+    known = perceived(np.ones((RULES.side, 4), dtype=bool), rules)
     if run is not None:
         memory = Memory.load(Path(run) / FOLDER)
         bases = KnowledgeBases.of(memory, threshold, knowledge_base=knowledge_base, last_panel=last_panel)
+        for dial, asked, own in (("names", names, bases.rules.names), ("laws", laws, bases.rules.laws)):
+            if asked not in ("real", own):
+                raise InputError(f"{dial} is {asked!r}, and the run {run} has {own!r}: leave it out, a run has its own")
         known, max_opt_len, rules = set(bases.facts()), bases.max_opt_len, bases.rules
     if partition == "train":
         return iter(sorted(known))
@@ -71,16 +80,17 @@ def facts(
 
 def _truth(max_opt_len: int, rules: Rules) -> set[Triple]:
     """The binary facts of an agent that has understood everything."""
-    triples = perceived(np.ones((rules.side, 4), dtype=bool))
+    triples = perceived(np.ones((rules.side, 4), dtype=bool), rules)
     digits = [(value, d) for value in range(1, rules.side) for d in range(4)]
-    for d1, type1 in digits:
-        triples.add((digit_label(d1, type1), INDICATES, DIRECTIONS[type1]))
-        triples |= {(digit_label(d1, type1), GREATER_THAN, digit_label(d2, type2)) for d2, type2 in digits if d1 > d2}
+    labels = {digit: digit_label(*digit, rules) for digit in digits}
+    for digit, label in labels.items():
+        triples.add((label, INDICATES, DIRECTIONS[digit[1]]))
+        triples |= {(label, GREATER_THAN, labels[other]) for other in digits if digit[0] > other[0]}
     for d, code, _ in option_labels(max_opt_len, rules):
         triples |= affordance_facts(option_length(code, rules), d, code, rules)
     for d, direction in enumerate(DIRECTIONS):
-        triples.add((SHAPES[d], LEADS_TO, direction))
-        triples |= {(goal_digit_label(value, d), POINTS_TO, direction) for value in range(1, rules.side)}
+        triples.add((signs(rules).shape(d), LEADS_TO, direction))
+        triples |= {(goal_digit_label(value, d, rules), POINTS_TO, direction) for value in range(1, rules.side)}
     return triples
 
 
@@ -113,14 +123,15 @@ class HALMAFacts:
                 "to have facts each: take a lesser max_opt_len"
             )
         labels = (digit_label, goal_digit_label)
-        digits = [label(v, d) for label in labels for d in range(4) for v in range(1, rules.side)]
+        digits = [label(v, d, rules) for label in labels for d in range(4) for v in range(1, rules.side)]
+        shapes = [signs(rules).shape(d) for d in range(4)]
         options = option_labels(max_opt_len, rules)
         # The id of a digit of value v in direction d is _digit + longest * d + v, and _goal + ... of the goal's.
-        self._digit = len(DIRECTIONS) + len(SHAPES)
+        self._digit = len(DIRECTIONS) + len(shapes)
         self._goal = self._digit + 4 * longest
         self._options = self._goal + 4 * longest + 1
         self._option_labels = options
-        self.vocabulary: tuple[str, ...] = ("", *DIRECTIONS, *SHAPES, *digits, *(label for _, _, label in options))
+        self.vocabulary: tuple[str, ...] = ("", *DIRECTIONS, *shapes, *digits, *(label for _, _, label in options))
 
     @cached_property
     def _option(self) -> np.ndarray:

@@ -79,9 +79,10 @@ from gumption.data import InputError
 from gumption.data.settings import Count, checked_methods
 from gumption.envs.memory import EVIDENCE, OF_RUN, Triple, integer, state_facts
 
-from .maze import COLOURS, DIRECTIONS, GOAL_COLOURS
+from .maze import DIRECTIONS
 from .memory import Memory
 from .rules import RULES, Rules
+from .signs import signs
 
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph
@@ -118,14 +119,16 @@ Reading = Literal["strict", "literal"]  # of Appendix D
 LastPanel = Literal["counted", "dropped"]  # s' of a trial's last move
 
 
-def digit_label(value: int, direction: int) -> str:
+def digit_label(value: int, direction: int, rules: Rules = RULES) -> str:
     """The label of a wall's or crossing's digit, "red 5"."""
-    return f"{COLOURS[direction]} {value}"
+    called = signs(rules)
+    return f"{called.colour(direction)} {called.value(value)}"
 
 
-def goal_digit_label(value: int, direction: int) -> str:
+def goal_digit_label(value: int, direction: int, rules: Rules = RULES) -> str:
     """The label of a digit of the goal, "purple 3"."""
-    return f"{GOAL_COLOURS[direction]} {value}"
+    called = signs(rules)
+    return f"{called.goal_colour(direction)} {called.value(value)}"
 
 
 def option_labels(max_opt_len: int, rules: Rules = RULES) -> list[tuple[int, int, str]]:
@@ -149,10 +152,14 @@ def graph_name(run: str) -> str:
     return f"halma/{run}"
 
 
-def perceived(shown: np.ndarray) -> set[Triple]:
+def perceived(shown: np.ndarray, rules: Rules = RULES) -> set[Triple]:
     """The value and the colour of each digit of a (10, 4) table, as facts."""
-    digits = [(digit_label(value, d), str(value), COLOURS[d]) for value, d in np.argwhere(shown).tolist() if value]
-    return {(digit, HAS_VALUE, value) for digit, value, _ in digits} | {(d, HAS_COLOUR, c) for d, _, c in digits}
+    called, facts = signs(rules), set[Triple]()
+    for value, d in np.argwhere(shown).tolist():
+        if value:
+            digit = digit_label(value, d, rules)
+            facts |= {(digit, HAS_VALUE, called.value(value)), (digit, HAS_COLOUR, called.colour(d))}
+    return facts
 
 
 def affordance_facts(
@@ -165,7 +172,7 @@ def affordance_facts(
     moved = direction if moved is None else moved
     option = option_label(moved, code, rules)
     return {
-        (digit_label(digit, direction), AFFORDS, option),
+        (digit_label(digit, direction, rules), AFFORDS, option),
         (option, HAS_DIRECTION, DIRECTIONS[moved]),
         (option, HAS_PRIMITIVES, f"dice {_sum(code, rules)}"),
     }
@@ -179,9 +186,10 @@ def _inequality(
     lesser: tuple[int, int],
     visits: int,
     understood: bool,
+    rules: Rules,
 ) -> str:
     """Append the roles that all inequalities have; returns the node."""
-    names = digit_label(*greater), digit_label(*lesser)
+    names = digit_label(*greater, rules), digit_label(*lesser, rules)
     node = f"inequality:{run}:{evidence}:{names[0]}>{names[1]}"
     triples += [
         (node, OF_RUN, run),
@@ -216,7 +224,7 @@ def option_length(code: int, rules: Rules = RULES) -> int:
 
 def _sum(code: int, rules: Rules) -> str:
     """The primitives of a code in their order, "2+3"."""
-    return "+".join(rules.names[primitive] for primitive in primitives_of(code, rules))
+    return "+".join(rules.primitive_names[primitive] for primitive in primitives_of(code, rules))
 
 
 def primitives_of(code: int, rules: Rules = RULES) -> list[int]:
@@ -228,18 +236,12 @@ def primitives_of(code: int, rules: Rules = RULES) -> list[int]:
     return primitives[::-1]
 
 
-def _digit(label: str) -> tuple[int, int]:
-    """Value and direction."""
-    colour, _, value = label.partition(" ")
-    return int(value), COLOURS.index(colour)
-
-
 def _option(label: str, rules: Rules) -> tuple[int, int]:
     """Direction and code."""
     direction, _, primitives = label.partition(" ")
     code = 0
     for primitive in primitives.split("+"):
-        code = code * rules.count + rules.names.index(primitive)
+        code = code * rules.count + rules.primitive_names.index(primitive)
     return DIRECTIONS.index(direction), code
 
 
@@ -382,13 +384,14 @@ class KnowledgeBases:
 
     def facts(self) -> list[Triple]:
         """The binary facts, sorted."""
-        triples = perceived(self.shown)
+        triples = perceived(self.shown, self.rules)
         for d1, d2, d in np.argwhere(self.s | self.c).tolist():
-            triples.add((digit_label(d1, d), GREATER_THAN, digit_label(d2, d)))
+            triples.add((digit_label(d1, d, self.rules), GREATER_THAN, digit_label(d2, d, self.rules)))
         for d1, type1, d2, type2 in np.argwhere(self.a).tolist():
-            triples.add((digit_label(d1, type1), GREATER_THAN, digit_label(d2, type2)))
+            greater, lesser = digit_label(d1, type1, self.rules), digit_label(d2, type2, self.rules)
+            triples.add((greater, GREATER_THAN, lesser))
         for digit, d in np.argwhere(self.understood).tolist():
-            triples.add((digit_label(digit, d), INDICATES, DIRECTIONS[d]))
+            triples.add((digit_label(digit, d, self.rules), INDICATES, DIRECTIONS[d]))
         for digit, d, moved, code, _ in self.affordance_options.tolist():
             if self.understood[digit, d]:
                 triples |= affordance_facts(digit, d, code, self.rules, moved)
@@ -399,17 +402,17 @@ class KnowledgeBases:
         triples: list[Triple] = []
         for d1, d2, d in np.argwhere(self.sightings).tolist():
             visits, in_base = self.semantics[d1, d2, d], self.s[d1, d2, d]
-            node = _inequality(triples, run, SEMANTICS, (d1, d), (d2, d), visits, in_base)
+            node = _inequality(triples, run, SEMANTICS, (d1, d), (d2, d), visits, in_base, self.rules)
             triples.append((node, HAS_SIGHTINGS, integer(self.sightings[d1, d2, d])))
         for d1, d2, d in np.argwhere(self.causality).tolist():
             visits, in_base = self.causality[d1, d2, d], self.c[d1, d2, d]
-            node = _inequality(triples, run, CAUSALITY, (d1, d), (d2, d), visits, in_base)
+            node = _inequality(triples, run, CAUSALITY, (d1, d), (d2, d), visits, in_base, self.rules)
             triples.append((node, HAS_DIFFERENCE, integer(d1 - d2)))
         for d1, type1, d2, type2 in np.argwhere(self.a).tolist():
             visits = min(self.affordance[d1, type1], self.affordance[d2, type2])
-            _inequality(triples, run, AFFORDANCE, (d1, type1), (d2, type2), visits, True)
+            _inequality(triples, run, AFFORDANCE, (d1, type1), (d2, type2), visits, True, self.rules)
         for value, d, moved, code, visits in self.affordance_options.tolist():
-            digit, option = digit_label(value, d), option_label(moved, code, self.rules)
+            digit, option = digit_label(value, d, self.rules), option_label(moved, code, self.rules)
             node = f"use:{run}:{digit}:{option}"
             roles = {OF_RUN: run, HAS_DIGIT: digit, HAS_OPTION: option, HAS_VISITS: integer(visits)}
             triples += [(node, role, value) for role, value in roles.items()]
@@ -440,6 +443,7 @@ class KnowledgeBases:
                 f"there is no graph {evidence!r} of knowledge bases; make it with `gumption kg build halma`"
             )
         rules = Rules(**json.loads(about.get("rules", "{}")))
+        read = signs(rules).read
         tables: dict[str, Any] = {
             part: np.zeros((rules.side, rules.side, 4), dtype=np.int64) for part in (SEMANTICS, "sightings", CAUSALITY)
         }
@@ -448,16 +452,16 @@ class KnowledgeBases:
         place = ""
         try:
             for place, _, _ in graph.triples(relation=HAS_VALUE, graph=name):
-                shown[_digit(place)] = True
+                shown[read(place)] = True
             for node, roles in _nodes(graph, evidence):
                 place = node
                 visits = _integer(roles[HAS_VISITS])
                 if HAS_OPTION in roles:
-                    value, d = _digit(roles[HAS_DIGIT])
+                    value, d = read(roles[HAS_DIGIT])
                     uses.append((value, d, *_option(roles[HAS_OPTION], rules), visits))
                     affordance[value, d] += visits
                 elif roles[HAS_EVIDENCE] != AFFORDANCE:  # those follow from the uses
-                    (d1, d), (d2, _) = _digit(roles[HAS_GREATER]), _digit(roles[HAS_LESSER])
+                    (d1, d), (d2, _) = read(roles[HAS_GREATER]), read(roles[HAS_LESSER])
                     tables[roles[HAS_EVIDENCE]][d1, d2, d] = visits
                     if HAS_SIGHTINGS in roles:
                         tables["sightings"][d1, d2, d] = _integer(roles[HAS_SIGHTINGS])

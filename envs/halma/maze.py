@@ -311,12 +311,6 @@ def _edge(pair: Iterable[Iterable[int]]) -> Edge:
     return a, b
 
 
-def panel_items(row: np.ndarray) -> list[tuple[str, str]]:
-    """Class and colour of the items of a panel row (11,), in the order of its places that are not 0."""
-    items = [(str(digit.value), digit.colour) for digit in row_digits(row)]
-    return [*items, (SHAPES[row[10] - 1], "grey")] if row[10] else items
-
-
 # ---- The oracle: the moves of an agent that understands every panel (paper, 3.3 and A.3).
 
 

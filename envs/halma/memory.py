@@ -10,6 +10,7 @@ import numpy as np
 
 from gumption.data.settings import Whole, checked, checked_methods
 from gumption.envs.memory import FOLDER, HEADER, RECORDS, Field, Layout, TransitionMemory, TransitionWriter
+from gumption.envs.priors import Laws, Names
 
 from .rules import RULES, OptLen, PanelsEqual, Rules, Side
 
@@ -26,8 +27,11 @@ def layout(
     side: Side = RULES.side,
     panels_equal: PanelsEqual = RULES.panels_equal,
     primitives: str = RULES.primitives,
+    names: Names = RULES.names,
+    laws: Laws = RULES.laws,
 ) -> Layout:
     """The record of a transition: 38 + max_opt_len bytes. Rules other than the paper's are in its settings."""
+    rules = Rules(side, panels_equal, primitives, names, laws)
     fields = [
         ("before", "i1", (11,)),
         ("option", "i1", (1 + max_opt_len,)),
@@ -37,7 +41,7 @@ def layout(
         ("episode", "<i4"),
         ("flags", "u1"),
     ]
-    return Layout(SCHEMA, fields, {"max_opt_len": max_opt_len, **Rules(side, panels_equal, primitives).changes})
+    return Layout(SCHEMA, fields, {"max_opt_len": max_opt_len, **rules.changes})
 
 
 def flags(valid: np.ndarray, reached: np.ndarray, trial_over: np.ndarray) -> np.ndarray:

@@ -13,9 +13,10 @@ from gumption.data import InputError
 from gumption.data.settings import Seed, checked
 from gumption.envs.gif import save_gif
 
-from .maze import COLOURS, DIRECTIONS, GOAL_COLOURS, SHAPES, STEPS, Cell, Edge, Maze, Move, panel_row, row_digits
+from .maze import DIRECTIONS, SHAPES, STEPS, Cell, Edge, Maze, Move, panel_row
 from .rules import LARGEST_SIDE, RULES, PanelsEqual, Rules
-from .visual import RGB, PanelPainter
+from .signs import signs
+from .visual import PanelPainter
 
 Colour = tuple[int, int, int]
 
@@ -53,23 +54,24 @@ def draw(
     """
     row = panel_row(maze, cell, rules.panels_equal)
     if mode == "ansi":
-        return side_by_side(panel_lines(row), maze_lines(maze, cell, trail))
+        return side_by_side(panel_lines(row, rules), maze_lines(maze, cell, trail))
     if mode != "rgb_array":
         raise InputError(f"mode is {mode!r}; it can be ansi or rgb_array")
     if size < 100:
         raise InputError(f"size is {size}; below 100 pixels the legend cannot be read")
-    left = panel_picture(row) if picture is None else picture
-    return np.asarray(_joined(left, maze, cell, trail, size))
+    left = panel_picture(row, rules=rules) if picture is None else picture
+    return np.asarray(_joined(left, maze, cell, trail, size, rules=rules))
 
 
 # ---- text
 
 
-def panel_lines(row: np.ndarray) -> list[str]:
+def panel_lines(row: np.ndarray, rules: Rules = RULES) -> list[str]:
     """A panel row (11,) in words: a line for each direction, the goal and the hint, where they are shown."""
-    digits = row_digits(row)
+    called = signs(rules)
+    digits = called.digits(row)
     lines = []
-    for direction, colour in zip(DIRECTIONS, COLOURS, strict=True):
+    for direction, colour in zip(DIRECTIONS, map(called.colour, range(4)), strict=True):
         shown = [f"{d.kind} {d.value}" for d in digits if d.kind != "goal" and d.direction == direction]
         if shown:
             lines.append(f"{direction:<6}{colour:<8}{', '.join(shown)}")
@@ -77,7 +79,7 @@ def panel_lines(row: np.ndarray) -> list[str]:
     if goal:
         lines.append(f"goal  {', '.join(goal)}")
     if row[10]:
-        lines.append(f"hint  {SHAPES[row[10] - 1]}: {DIRECTIONS[row[10] - 1]}")
+        lines.append(f"hint  {called.hint(row)}: {DIRECTIONS[row[10] - 1]}")
     return lines
 
 
@@ -113,16 +115,20 @@ def side_by_side(left: Sequence[str], right: Sequence[str]) -> str:
 
 
 @checked
-def panel_picture(row: np.ndarray, seed: Seed = 0) -> np.ndarray:
+def panel_picture(row: np.ndarray, seed: Seed = 0, rules: Rules = RULES) -> np.ndarray:
     """(128, 128, 3) uint8: a visual panel of a row (11,); the same row and seed give the same one.
 
     Decision: a distance above 9, which no handwritten digit shows, is left out.
     """
     rng = np.random.default_rng([seed, *(row.astype(np.int64) + RULES.side + (abs(row) > 9) * LARGEST_SIDE)])
-    return PanelPainter("train").draw(np.where(abs(row) > 9, 0, row)[None], rng)[0][0]
+    panel = signs(rules).panels(row)
+    painter = PanelPainter("train", anonymous=rules.names == "anonymous")
+    return painter.draw(np.where(abs(panel) > 9, 0, panel)[None], rng)[0][0]
 
 
-def maze_picture(maze: Maze, cell: Cell, trail: Sequence[Cell] = (), size: int = VIEW) -> np.ndarray:
+def maze_picture(
+    maze: Maze, cell: Cell, trail: Sequence[Cell] = (), size: int = VIEW, rules: Rules = RULES
+) -> np.ndarray:
     """(size, size, 3) uint8: the maze with hints, start (red dot), goal (green ring), agent (blue) and its trail."""
     from PIL import Image, ImageDraw
 
@@ -145,7 +151,7 @@ def maze_picture(maze: Maze, cell: Cell, trail: Sequence[Cell] = (), size: int =
     for place in maze.cells:
         hint = maze.hint(place)
         if hint is not None:
-            draw_shape(canvas, *at(place), 0.34 * unit, SHAPES[hint], HINT)
+            draw_shape(canvas, *at(place), 0.34 * unit, SHAPES[signs(rules).shapes[hint]], HINT)
     for a, b in _edges_of(trail):
         canvas.line((*at(a), *at(b)), fill=TRAIL, width=round(0.16 * unit))
     for place in trail:
@@ -159,7 +165,13 @@ def maze_picture(maze: Maze, cell: Cell, trail: Sequence[Cell] = (), size: int =
 
 
 def _joined(
-    panel: np.ndarray, maze: Maze, cell: Cell, trail: Sequence[Cell], size: int, caption: str | None = None
+    panel: np.ndarray,
+    maze: Maze,
+    cell: Cell,
+    trail: Sequence[Cell],
+    size: int,
+    caption: str | None = None,
+    rules: Rules = RULES,
 ) -> Image:
     """The panel left and the maze right, with headings and the legend; a caption replaces the maze's heading."""
     from PIL import Image, ImageDraw, ImageFont
@@ -168,13 +180,13 @@ def _joined(
     right = size + gap
     image = Image.new("RGB", (right + size, title + size + round(BELOW * size)), PAPER)
     image.paste(Image.fromarray(panel).resize((size, size), Image.Resampling.BILINEAR), (0, title))
-    image.paste(Image.fromarray(maze_picture(maze, cell, trail, size)), (right, title))
+    image.paste(Image.fromarray(maze_picture(maze, cell, trail, size, rules)), (right, title))
     canvas, font = ImageDraw.Draw(image), ImageFont.load_default(size=round(0.6 * title))
     margin = round(0.02 * size)
     canvas.text((margin, title / 2), "what the agent sees", fill=TEXT, font=font, anchor="lm")
     text = "the maze, which it does not see" if caption is None else caption
     canvas.text((right + margin, title / 2), text, fill=TEXT if caption is None else FAINT, font=font, anchor="lm")
-    draw_legend(canvas, margin, right + margin, title + 1.035 * size, size - 2 * margin)
+    draw_legend(canvas, margin, right + margin, title + 1.035 * size, size - 2 * margin, rules)
     return image
 
 
@@ -259,26 +271,28 @@ START, GOAL, FLOOR = (208, 60, 52), (46, 148, 84), (244, 244, 240)
 MARKS = ("agent", "its way in this trial", "start", "goal", "hint: its shape tells where to go")
 
 
-def draw_legend(canvas: ImageDraw, left: float, right: float, top: float, width: float) -> None:
+def draw_legend(canvas: ImageDraw, left: float, right: float, top: float, width: float, rules: Rules = RULES) -> None:
     """Two columns of four lines: of the panel from `left`, of the maze from `right`; both are `width` pixels wide."""
     line, size = 0.052 * width, round(0.03 * width)
+    called = signs(rules)
     rows = (
-        ("cells to a wall or crossing", [RGB[colour] for colour in COLOURS]),
-        ("cells to the goal", [RGB[colour] for colour in GOAL_COLOURS]),
-        ("hint at a crossing: go", None),
+        ("cells to a wall or crossing", called.colours, called.colour),
+        ("cells to the goal", 4 + called.goal_colours, called.goal_colour),
+        ("hint at a crossing: go", None, called.shape),
     )
     columns = [left + (0.37 + 0.165 * i) * width for i in range(4)]
     for x, direction in zip(columns, DIRECTIONS, strict=True):
         _write(canvas, x, top, direction, size, FAINT)
-    for number, (text, colours) in enumerate(rows, 1):
+    for number, (text, colours, name) in enumerate(rows, 1):
         y = top + number * line
         _write(canvas, left, y, text, size, TEXT)
         for i, x in enumerate(columns):
             if colours is None:
-                draw_shape(canvas, x + 0.4 * line, y, 0.36 * line, SHAPES[i], HINT)
+                draw_shape(canvas, x + 0.4 * line, y, 0.36 * line, SHAPES[called.shapes[i]], HINT)
             else:
-                _arrow(canvas, x + 0.4 * line, y, 0.36 * line, STEPS[i], colours[i])
-                _write(canvas, x + 1.0 * line, y, (COLOURS, GOAL_COLOURS)[number - 1][i], size, colours[i])
+                rgb = called.rgb[colours[i]]
+                _arrow(canvas, x + 0.4 * line, y, 0.36 * line, STEPS[i], rgb)
+                _write(canvas, x + 1.0 * line, y, name(i), size, rgb)
     for i, text in enumerate(MARKS):
         x, y = right + (i % 2) * 0.5 * width, top + (i // 2) * line
         _mark(canvas, x + 0.4 * line, y, 0.4 * line, i)

@@ -1,4 +1,5 @@
-"""The rules of a HALMA world that a user may change: the size of its mazes, what its panels show, and its primitives.
+"""The rules of a HALMA world that a user may change: the size of its mazes, what its panels show, and its primitives;
+what signs are called and what they say.
 
 They travel in one piece, a `Rules`: the environment makes one of its settings, `Mazes` carry it into panels and the
 oracle, and a memory, the knowledge bases and the tests made of it keep it. What differs from the paper is written into
@@ -18,6 +19,7 @@ from annotated_types import Ge, Le
 from gumption.data import InputError
 from gumption.data.modules import of_module
 from gumption.data.settings import checked, settings, shown
+from gumption.envs.priors import Laws, Names
 
 LARGEST_SIDE = 26  # so that a panel row is one number of 64 bits, see `place_codes`
 Side = Annotated[int, Ge(4), Le(LARGEST_SIDE)]
@@ -57,11 +59,15 @@ class Rules:
         or, as in the paper's example (A.3, f and g), "one", the wall's.
     :ivar primitives: names with commas between: first 0, which moves nothing and fills up short options, then numbers
         of cells that are walked, 1 among them, and "module:name" of a `Primitive` of one's own.
+    :ivar names: what digits, colours and shapes look like and are called; `laws`: which directions colours and shapes
+        indicate. See signs.py.
     """
 
     side: Side = 10
     panels_equal: PanelsEqual = "both"
     primitives: str = PAPERS_PRIMITIVES
+    names: Names = "real"
+    laws: Laws = "real"
 
     def __post_init__(self) -> None:
         """:raises InputError: primitives that are none, or without 0 at the begin or without 1."""
@@ -84,7 +90,7 @@ class Rules:
         """What differs from the paper's rules, by name; such is written into files."""
         return {
             name: getattr(self, name)
-            for name in ("side", "panels_equal", "primitives")
+            for name in ("side", "panels_equal", "primitives", "names", "laws")
             if getattr(self, name) != getattr(RULES, name)
         }
 
@@ -106,8 +112,13 @@ class Rules:
         return np.array([part.digit for part in self.parts], dtype=np.int64)
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def primitive_names(self) -> tuple[str, ...]:
         return tuple(part.name for part in self.parts)
+
+    @property
+    def plain_signs(self) -> bool:
+        """Whether panels look as panel rows are: both dials are "real"."""
+        return self.names == self.laws == "real"
 
     @property
     def walks_only(self) -> bool:

@@ -9,7 +9,7 @@ gets 4 x 3 slots of 32 x 42 px, and therefore items of at most 32 px.
 `make_painter` takes a function of one's own instead.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from gumption.data import InputError
 from gumption.data.mnist import SIDE as DIGIT_SIDE
 from gumption.data.mnist import Part, load_digits
 from gumption.data.modules import of_module
+from gumption.envs.priors import deranged
 
 from .maze import ALL_COLOURS, Mazes
 from .rules import Rules
@@ -50,8 +51,17 @@ IMAGES: Mapping[str, tuple[Part, bool]] = {
 }
 
 _COLOUR_NAMES = (*ALL_COLOURS, "grey")
-_TINTS = np.array([RGB[name] for name in _COLOUR_NAMES], dtype=np.float64)
-_TINTS = np.rint(_TINTS * 256 / 255).astype(np.uint16)  # in 256ths, so that full ink becomes the colour, within 1 level
+#: Of anonymous signs, in the order of ALL_COLOURS: none of the colours above.
+OTHER_RGB = ((255, 96, 160), (150, 75, 30), (0, 140, 120), (150, 150, 255), (220, 190, 150), (120, 130, 0),
+             (255, 0, 255), (90, 200, 140))  # fmt: skip
+
+
+def _tints(colours: Sequence[tuple[int, int, int]]) -> np.ndarray:
+    """(n, 3) uint16 in 256ths, so that full ink becomes the colour, within 1 level."""
+    return np.rint(np.array(colours, dtype=np.float64) * 256 / 255).astype(np.uint16)
+
+
+_TINTS, _OTHER_TINTS = _tints([RGB[name] for name in _COLOUR_NAMES]), _tints([*OTHER_RGB, RGB["grey"]])
 _GREY = len(_COLOUR_NAMES) - 1
 _SHAPE_KIND = 9  # kinds of image: 0 to 8 are the digits 1 to 9, then the shapes in the order of SHAPES
 
@@ -85,7 +95,7 @@ def make_painter(place: str, images: str, rules: Rules) -> "PanelPainter | OwnPa
             f"side is {rules.side}, and handwritten digits show distances up to 9: take observation='symbolic', or a "
             "painter of your own"
         )
-    return PanelPainter(images)
+    return PanelPainter(images, anonymous=rules.names == "anonymous")
 
 
 class OwnPainter:
@@ -118,13 +128,16 @@ def _check_images(images: str) -> None:
 
 
 class PanelPainter:
-    def __init__(self, images: str = "train") -> None:
+    def __init__(self, images: str = "train", anonymous: bool = False) -> None:
         """:param images: the handwriting, see `HALMASettings`.
+        :param anonymous: digits and shapes are cut into squares that change places, the same way in each image, and
+            have other colours: they can be told apart, and are nothing that is known.
         :raises InputError: another name; missing or damaged digits.
         """
         _check_images(images)
         self.images = images
-        self._stock = _stock(images)
+        self._stock = _stock(images, anonymous)
+        self._tints = _OTHER_TINTS if anonymous else _TINTS
 
     def draw(self, rows: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Pictures and boxes of rows (n, 11), see `render`, in an arrangement that is drawn anew."""
@@ -148,7 +161,7 @@ class PanelPainter:
             is shown.
         """
         panel, slot = np.nonzero(arrangement.size)
-        tint = _TINTS[_colours(slot, rows[panel, slot].astype(np.int64))]
+        tint = self._tints[_colours(slot, rows[panel, slot].astype(np.int64))]
         size, left, top, image = (part[panel, slot] for part in arrangement)
         pictures = np.zeros((len(rows), PANEL, PANEL, 3), dtype=np.uint8)
         found = np.zeros((len(rows), 11, 4), dtype=np.int16)
@@ -272,15 +285,27 @@ class _Stock:
         return tiles[chosen], inked[chosen]
 
 
+_SQUARE = 7  # pixels, of a digit's 28
+
+
+def _scrambled(images: np.ndarray) -> np.ndarray:
+    """Images (n, 28, 28) cut into 4 x 4 squares, each in another one's place."""
+    count = DIGIT_SIDE // _SQUARE
+    squares = images.reshape(-1, count, _SQUARE, count, _SQUARE).swapaxes(2, 3).reshape(-1, count**2, _SQUARE, _SQUARE)
+    squares = squares[:, deranged([None] * count**2)].reshape(-1, count, count, _SQUARE, _SQUARE)
+    return squares.swapaxes(2, 3).reshape(images.shape)
+
+
 @cache
-def _stock(images: str) -> _Stock:
+def _stock(images: str, anonymous: bool = False) -> _Stock:
     part, full = IMAGES[images]
     digits, labels = load_digits(part, full=full)
     digits, labels = digits[labels > 0], labels[labels > 0]
     order = np.argsort(labels, kind="stable")
     shapes = _shapes()
     kinds = np.concatenate([labels[order].astype(np.int64) - 1, _SHAPE_KIND + np.arange(len(shapes))])
-    return _Stock(np.concatenate([digits[order], shapes]), kinds)
+    all_images = np.concatenate([digits[order], shapes])
+    return _Stock(_scrambled(all_images) if anonymous else all_images, kinds)
 
 
 def _scale(images: np.ndarray, side: int) -> tuple[np.ndarray, np.ndarray]:
@@ -346,8 +371,9 @@ def _shapes() -> np.ndarray:
 class FixedPanels:
     """The pictures of a set of mazes in one handwriting."""
 
-    def __init__(self, mazes: Mazes, painter: PanelPainter | OwnPainter) -> None:
-        self._mazes, self._painter = mazes, painter
+    def __init__(self, mazes: Mazes, painter: PanelPainter | OwnPainter, panels: np.ndarray) -> None:
+        """:param panels: (M, side * side, 11) int8, how the panels of the mazes look; see `Signs.panels`."""
+        self._mazes, self._painter, self._looks = mazes, painter, panels
         self._pictures: dict[int, np.ndarray] = {}  # of a painter of one's own, by maze: those of its cells in order
         places = (len(mazes), mazes.cells, 11)
         size, left, top = np.zeros((3, *places), dtype=np.int16)
@@ -361,13 +387,13 @@ class FixedPanels:
             rng = np.random.default_rng(int(self._mazes[new].fingerprint, 16))
             self._known[new] = True
             if isinstance(self._painter, OwnPainter):
-                self._pictures[new], _ = self._painter.draw(self._mazes.rows[new, cells], rng)
+                self._pictures[new], _ = self._painter.draw(self._looks[new, cells], rng)
                 continue
-            for kept, part in zip(self._kept, self._painter.arrange(self._mazes.rows[new, cells], rng), strict=True):
+            for kept, part in zip(self._kept, self._painter.arrange(self._looks[new, cells], rng), strict=True):
                 kept[new, cells] = part
         if isinstance(self._painter, OwnPainter):
             place = self._mazes.inside[maze].cumsum(1)[np.arange(len(maze)), cell] - 1
             pictures = [self._pictures[m][at] for m, at in zip(maze.tolist(), place.tolist(), strict=True)]
             return np.stack(pictures), np.zeros((0, 11, 4), dtype=np.int16)
         kept = Arrangement(*(part[maze, cell] for part in self._kept))
-        return self._painter.render(self._mazes.rows[maze, cell], kept)
+        return self._painter.render(self._looks[maze, cell], kept)

@@ -9,11 +9,11 @@ from annotated_types import Ge, Le
 
 from gumption.data import InputError
 from gumption.data.settings import Count, NonNegative, Size, settings
+from gumption.envs.priors import Names
 
 from .tasks import Laws, Task
 
 ActionForm = Literal["paper", "objects"]
-Names = Literal["real", "anonymous", "shuffled"]
 Partition = Literal["train", "validation", "test", "all"]
 Fold = Annotated[int, Ge(0), Le(9)]
 

@@ -24,9 +24,11 @@ from gumption.envs.physics.initialization import Initialization, fix_overlaps
 from gumption.envs.physics.scene import Scene
 from gumption.envs.physics.simulator import Preset, Simulator
 from gumption.envs.physics.state import Layout, State
+from gumption.envs.priors import Laws, Names
 
 from .configurations import Levels, Split, find_levels, level
 from .facts import Affordances
+from .kinds import Dials
 from .memory import (
     CONSUMED,
     DESTROYED,
@@ -68,6 +70,8 @@ class SegarSettings:
     :ivar friction, wall_damping: of the scenes, in place of those of the levels.
     :ivar preset: "fixed" or "compat"; see `Simulator`. With "compat" textures are drawn anew in each episode, and
         overlapping things of a level are moved as in the code of 2022.
+    :ivar names: "real" names of types, "anonymous" ones, or "shuffled" among tiles and among objects.
+    :ivar laws: "counterfactual": tiles do what other tiles do, and objects what other objects do. See `Dials`.
     """
 
     # A memory keeps the content of these, not their names.
@@ -86,6 +90,8 @@ class SegarSettings:
     friction: NonNegative | None = None
     wall_damping: NonNegative | None = None
     preset: Preset = "fixed"
+    names: Names = "real"
+    laws: Laws = "real"
 
     def __post_init__(self) -> None:
         if self.directions in (1, 2):
@@ -148,6 +154,7 @@ class SegarVectorEnv(NativeVectorEnv):
             self.settings, self.task = SegarSettings(**settings), TASKS[self.task_name]
         self._compat = self.settings.preset == "compat"
         self.levels = self.settings.load_levels(self.task.levels)
+        self.dials = Dials(self.settings.names, self.settings.laws)
         self._observation = self.settings.observer(self.task.only_visible)
         self._fresh = False
         count = self.settings.directions or DIRECTIONS
@@ -168,7 +175,9 @@ class SegarVectorEnv(NativeVectorEnv):
         self._choices = int(action_space.n) if isinstance(action_space, spaces.Discrete) else len(self._directions)
         super().__init__(num_envs, render_mode, autoreset_mode, self._observation.space, action_space)
         seeds = [crc32(name.encode()) for name in self.levels.names]
-        scenes = [self._adapted(scene, seed) for scene, seed in zip(self.levels.scenes, seeds, strict=True)]
+        scenes = [
+            self._adapted(scene, seed) for scene, seed in zip(self._by_laws(self.levels.scenes), seeds, strict=True)
+        ]
         self._seeds = seeds
         self._things = max(count_things(scene) for scene in scenes)
         self.level = np.zeros(num_envs, dtype=np.int64)
@@ -176,8 +185,9 @@ class SegarVectorEnv(NativeVectorEnv):
         self._idle = np.zeros(num_envs, dtype=bool)
         self._look = np.zeros(num_envs, dtype=np.int64)
         self._all = State(scenes)
+        self._check_laws()
         self._play(self._all.select(np.zeros(num_envs, dtype=np.int64)))
-        self._affordances = Affordances(self.simulator.rules)
+        self._affordances = Affordances(self.simulator.rules, self.dials)
 
     # ---- episodes
 
@@ -240,10 +250,12 @@ class SegarVectorEnv(NativeVectorEnv):
             self._put(columns, self._all, rows, rows, looks)
             return
         seed = 0 if scene is not None else crc32(str(chosen).encode())
-        read = self._adapted(level(chosen) if scene is None else Scene.read(scene, "scene"), seed)  # pyright: ignore[reportArgumentType]
+        # A scene says what is in it; a level is played by the laws of this world.
+        given = self._by_laws([level(chosen)])[0] if scene is None else Scene.read(scene, "scene")  # pyright: ignore[reportArgumentType]
+        read = self._adapted(given, seed)
         self.task.check(State([read]))
         if self.recorder is not None:
-            check_room(read, self._things, self.vocabulary)
+            check_room(read, self._things, self._affordances.types)
         try:
             one = State([read], self.state.layout)
         except InputError:
@@ -312,7 +324,7 @@ class SegarVectorEnv(NativeVectorEnv):
         return before[:, None] + forces * self.task.push(self.state)[:, None, None]
 
     def draw_frame(self, i: int, mode: str) -> Any:
-        return draw_frame(self.state, i, mode)
+        return draw_frame(self.state, i, mode, self.dials)
 
     # ---- memory
 
@@ -324,9 +336,7 @@ class SegarVectorEnv(NativeVectorEnv):
         return self.steps == 0
 
     def memory_before(self) -> tuple[np.ndarray, ...]:
-        names = [kind.__name__ for kind in self.state.type_list]
-        numbers = np.array([self.vocabulary.index(name) if name in self.vocabulary else 0 for name in names])
-        return seen(self.state, self._actors, self._things, numbers)
+        return seen(self.state, self._actors, self._things, self._affordances.numbers(self.state))
 
     def memory_fields(
         self, before: tuple[np.ndarray, ...], actions: np.ndarray, episode: np.ndarray
@@ -432,6 +442,21 @@ class SegarVectorEnv(NativeVectorEnv):
     def _looks(self, seeds: list[int], rng: np.random.Generator) -> list[int]:
         """The seeds of textures: those of the levels; in the code of 2022 new ones in each episode."""
         return rng.integers(2**32, size=len(seeds)).tolist() if self._compat else seeds
+
+    def _by_laws(self, scenes: Sequence[Scene]) -> list[Scene]:
+        return self.dials.exchanged(scenes, self.levels.scenes)
+
+    def _check_laws(self) -> None:
+        """:raises InputError: by other laws the levels lack what the task needs."""
+        try:
+            self.task.check(self._all)
+        except InputError as error:
+            if not self.dials.does:
+                raise
+            raise InputError(
+                f"laws='counterfactual' exchanges what tiles do, and what objects do, and the task is about one of "
+                f"them: {error}"
+            ) from None
 
     def _adapted(self, scene: Scene, seed: int) -> Scene:
         if self._compat:

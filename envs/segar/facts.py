@@ -17,7 +17,7 @@ from numba import njit
 
 from gumption.data.settings import NonNegative, Seed, Size, checked
 from gumption.envs.action_facts import ActionFacts
-from gumption.envs.physics.entities import TYPES, Entity, Object, Thing, Tile
+from gumption.envs.physics.entities import TYPES, Entity
 from gumption.envs.physics.factors import (
     FACTORS,
     PARAMETERS,
@@ -41,31 +41,16 @@ from gumption.envs.physics.scene import EntityData, Preset, Scene
 from gumption.envs.physics.shapes import circle
 from gumption.envs.physics.simulator import Simulator
 from gumption.envs.physics.state import POLYGON, State
+from gumption.envs.priors import Laws, Names
 from gumption.kg.facts import PLACE
 
 from .configurations import Levels, find_levels
+from .kinds import BALL, Dials, is_ours, kinds
 from .tasks import TASKS, Task, of_task, read_task
 
 #: Raised when `action_facts` asks other questions, or the facts of the same levels become others.
 VERSION = 2
 Triple = tuple[str, str, str]
-BALL = "ball"  # the thing that the agent pushes
-#: Where the worlds lie, and of these modules the ones whose types and factors are SEGAR's.
-_WORLDS, _OURS = "gumption.envs.", ("gumption.envs.segar.", "gumption.envs.physics.")
-
-
-def is_ours(kind: type[Entity] | type[Factor]) -> bool:
-    """Whether an entity type or factor is SEGAR's or a person's own, and not of another world on the same physics: the
-    facts must not depend on which worlds were imported.
-    """
-    return not kind.__module__.startswith(_WORLDS) or kind.__module__.startswith(_OURS)
-
-
-def kinds() -> list[type[Thing]]:
-    """The entity types that can be met, by name."""
-    met = (kind for kind in TYPES.values() if issubclass(kind, Thing) and kind not in (Thing, Object, Tile))
-    found = [kind for kind in met if is_ours(kind)]
-    return sorted(found, key=lambda kind: kind.__name__)
 
 
 # ---- What a ball meets
@@ -81,25 +66,32 @@ class Affordances:
     The ball is assumed to roll straight on. The relation `affordsBurning@1` is asked of the first thing on its way,
     `affordsBurning@2` of the second one, and so on; a graph states `affordsBurning`. The goal is a thing like others.
 
-    :ivar vocabulary: "" for nothing, entity types and the ball.
+    :ivar vocabulary: "" for nothing, entity types and the ball, as they are called.
+    :ivar types: the names of the entity types in the physics, each at the place of its label in the vocabulary.
     :ivar relations: each effect at each of `PLACES` places.
     """
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
-        """:param rules: of the levels; see `effects`."""
-        self.vocabulary: Sequence[str] = ("", *(kind.__name__ for kind in kinds()), BALL)
+    def __init__(self, rules: Iterable[Rule], dials: Dials | None = None) -> None:
+        """:param rules: of the levels; see `effects`. :param dials: what kinds are called; None: real names."""
+        called = (dials or Dials()).called
+        self.types: Sequence[str] = ("", *(kind.__name__ for kind in kinds()))
+        self.vocabulary: Sequence[str] = ("", *(called[name] for name in (*self.types[1:], BALL)))
         asked = effects(rules)
         self.relations = tuple(f"{effect}{PLACE}{place + 1}" for place in range(PLACES) for effect in asked)
 
     def __call__(self, state: State, actors: np.ndarray, velocities: np.ndarray) -> ActionFacts:
         """:param actors: (B,) slots of what the agent pushes. :param velocities: (B, A, 2) that it has after a push."""
-        ids = {name: place for place, name in enumerate(self.vocabulary)}
-        by_type = np.array([ids.get(kind.__name__, 0) for kind in state.type_list])
+        by_type, ball = self.numbers(state), len(self.types)
         slots = things_met(state, actors, velocities)
         there = slots < state.slots
         kinds_met = state.types[np.where(there, slots, 0), np.arange(state.num_envs)[:, None, None]]
         subject = np.repeat(np.where(there, by_type[kinds_met], 0), len(self.relations) // PLACES, axis=2)
-        return ActionFacts(self.relations, subject, np.full_like(subject, ids[BALL]), np.zeros_like(subject))
+        return ActionFacts(self.relations, subject, np.full_like(subject, ball), np.zeros_like(subject))
+
+    def numbers(self, state: State) -> np.ndarray:
+        """Of each type of a state the number of its label in the vocabulary, 0 where it has none."""
+        ids = {name: place for place, name in enumerate(self.types)}
+        return np.array([ids.get(kind.__name__, 0) for kind in state.type_list])
 
 
 def things_met(state: State, actors: np.ndarray, velocities: np.ndarray, places: int = PLACES) -> np.ndarray:
@@ -406,6 +398,8 @@ def facts(
     preset: Preset = "fixed",
     task: str | Task | None = None,
     split_seed: Seed = 0,
+    names: Names = "real",
+    laws: Laws = "real",
 ) -> Iterator[Triple]:
     """The facts of the world where these levels are played, distinct and sorted.
 
@@ -419,9 +413,12 @@ def facts(
         it is by default, under the built-in rules, and for all rules that are defined.
     :param num_levels, level_seed, friction, preset: as of the environments.
     :param task: as of `gumption/SEGAR-v0`; None for the first one that moves a thing of the levels.
+    :param names, laws: what kinds of things are called and what they do, as of the environments; see `Dials`.
     :raises InputError: no such levels or task.
     """
+    dials = Dials(names, laws)
     scenes = _scenes(levels, num_levels, level_seed, preset)
+    scenes = dials.exchanged(scenes, scenes)
     if friction is not None:
         scenes = [replace(scene, sim=replace(scene.sim, friction=friction)) for scene in scenes]
     actors = {entity.type for entity in scenes[0].entities}
@@ -435,9 +432,9 @@ def facts(
         part: {*there, *((fact[0], ACTS_BY, rule) for fact in there for rule in found[fact])}
         for part, there in (("train", chosen), ("test", set(afford) - chosen), ("all", set(afford)))
     }
-    if partition == "test":
-        return iter(sorted(parts["test"] - parts["train"]))
-    return iter(sorted({*_types(), *causal_facts(rules), *parts[partition]}))
+    stated = parts["test"] - parts["train"] if partition == "test" else {*_types(), *parts[partition]}
+    called = {(dials.called.get(s, s), relation, dials.called.get(o, o)) for s, relation, o in stated}
+    return iter(sorted(called if partition == "test" else {*called, *causal_facts(rules)}))
 
 
 def _scenes(levels: Any, num_levels: int, level_seed: int, preset: Preset) -> Sequence[Scene]:

@@ -32,6 +32,7 @@ from gumption.envs.physics.noise import transport
 from gumption.envs.physics.scene import Preset
 from gumption.envs.physics.state import State
 
+from .kinds import Dials
 from .textures import (
     LENGTH,
     RANDOM,
@@ -184,13 +185,22 @@ class Coloured:
 class SolidColours(Coloured):
     """For people: a colour for each entity type, and their names if wanted."""
 
-    def __init__(self, resolution: int = 256, annotations: Annotations = "none", centred: bool = False) -> None:
-        """:param annotations: "ids" or "labels" (names of types) are written on what is visible."""
+    def __init__(
+        self,
+        resolution: int = 256,
+        annotations: Annotations = "none",
+        centred: bool = False,
+        dials: Dials = Dials(),  # noqa: B008
+    ) -> None:
+        """:param annotations: "ids" or "labels" (names of types) are written on what is visible.
+        :param dials: what types are called.
+        """
         super().__init__(resolution, centred)
-        self._annotations = annotations
+        self._annotations, self._dials = annotations, dials
 
     def colours(self, state: State) -> np.ndarray:
-        kinds = [next(COLOURS[each] for each in kind.__mro__ if each in COLOURS) for kind in state.type_list]
+        looks = map(self._dials.look, state.type_list)
+        kinds = [next(COLOURS[each] for each in kind.__mro__ if each in COLOURS) for kind in looks]
         return _with_background(np.array(kinds)[state.types.T], FLOOR)
 
     def draw(self, state: State) -> np.ndarray:
@@ -267,12 +277,12 @@ def _positive(state: State, factor: type[Factor]) -> np.ndarray:
 PIXELS = 256
 
 
-def draw_frame(state: State, i: int, mode: str) -> Any:
+def draw_frame(state: State, i: int, mode: str, dials: Dials = Dials()) -> Any:  # noqa: B008  (frozen)
     """Scene i as text ("ansi"), or as (256, 256, 3) uint8 ("rgb_array")."""
     if mode == "ansi":
-        return ansi(state, i)
+        return ansi(state, i, dials)
     one = state.select(np.array([i]))
-    colours = SolidColours(PIXELS)
+    colours = SolidColours(PIXELS, dials=dials)
     colours.begin(one, np.array([0]), [0])
     return colours.draw(one)[0]
 
@@ -281,7 +291,7 @@ ROWS = 20
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
-def ansi(state: State, i: int = 0) -> str:
+def ansi(state: State, i: int = 0, dials: Dials = Dials()) -> str:  # noqa: B008
     """Scene i as text: a map of 20 rows, with capital letters for objects and small ones for tiles, and a line for each
     thing that is visible."""
     one = state.select(np.array([i]))
@@ -300,7 +310,8 @@ def ansi(state: State, i: int = 0) -> str:
         signs[slot + 1] = letter * 2
         moves = entity.factors.get(Velocity, (0.0, 0.0))
         speed = f", velocity {moves[0]:.2f} {moves[1]:.2f}" if any(moves) else ""
-        lines.append(f"{letter} {entity.id} ({entity.type.__name__}){speed}")
+        called = dials.called.get(entity.type.__name__, entity.type.__name__)
+        lines.append(f"{letter} {dials.id(entity)} ({called}){speed}")
     wall = "+" + "-" * (2 * ROWS) + "+"
     rows = [f"|{''.join(signs[row])}|" for row in slots]
     return "\n".join([wall, *rows, wall, *lines]) + "\n"

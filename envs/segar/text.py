@@ -13,6 +13,7 @@ from gymnasium import spaces
 
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed
+from gumption.envs.priors import Laws, Names
 
 from . import env as environments
 
@@ -48,8 +49,8 @@ class TextFace:
 
     def rules(self, env: Any) -> str:
         batch = env.unwrapped.batch
-        slot = int(batch.state.first(batch.task.actor)[0])
-        told = {"actor": batch.state.name(slot, 0).strip("'"), "level": batch.describe(0)["level"] or self.level}
+        actor = next(one for one in batch.state.scene(0).entities if issubclass(one.type, batch.task.actor))
+        told = {"actor": batch.dials.id(actor), "level": batch.describe(0)["level"] or self.level}
         if batch.task.action_space is None:
             return RULES.format(bound=batch.settings.action_max, **told)
         return OWN.format(task=batch.task.name, action=asked(batch.task.action_space), **told)
@@ -79,17 +80,25 @@ FACE = TextFace()
 
 
 def begin(
-    *, level: str | None = None, task: str = "PuttPutt", seed: Seed = 0, steps: Count = 50
+    *,
+    level: str | None = None,
+    task: str = "PuttPutt",
+    names: Names = "real",
+    laws: Laws = "real",
+    seed: Seed = 0,
+    steps: Count = 50,
 ) -> tuple[environments.SegarEnv, TextFace]:
     """Play an episode of SEGAR: bring the ball to the goal, or balls into holes, push by push.
 
     :param level: Its name, CONFIGURATION/train|test/SEED/NUMBER.  [default: drawn by the seed]
     :param task: PuttPutt, PuttPuttNegDist, Invisiball, Billiards, or MODULE:NAME of your own.
+    :param names: Of kinds of things: real, anonymous or shuffled.
+    :param laws: Counterfactual: tiles do what other tiles do, and objects what other objects do.
     :param seed: Draws the level, where none is given.
     :param steps: The longest that the episode may be.
     """
     levels = {"levels": "objectsx2-medium"} if task.startswith("PuttPutt") else {}
-    settings = {"observation": "state", "partition": "test", "max_steps": steps, **levels}
+    settings = {"observation": "state", "partition": "test", "max_steps": steps, "names": names, "laws": laws, **levels}
     env = environments.SegarEnv(render_mode="ansi", task=task, **settings)
     env.reset(seed=seed, options={} if level is None else {"level": level})
     return env, TextFace(level or "")

@@ -12,6 +12,7 @@ from gumption.data import InputError
 from gumption.data.settings import Count, Seed
 from gumption.envs.halma.maze import MeanBranches, MeanDepth, NumMazes
 from gumption.envs.halma.rules import RULES, OptLen, PanelsEqual, Rules, Side
+from gumption.envs.priors import Laws, Names
 from gumption.scripts.apps import App
 from gumption.scripts.play import Record, Session, ask
 
@@ -19,15 +20,16 @@ if TYPE_CHECKING:
     import numpy as np
 
     from gumption.envs.halma.env import Measures, Outcome
+    from gumption.envs.halma.signs import Signs
 
 app = App(add_completion=False)
 
 SCHEMA = "gumption/play-halma/1"
 INTRODUCTION = """You stand in a maze that you do not see. What you see are coloured digits, none of them zero:
-  red, orange, yellow, green          how far it is to the left, up, right, down: to a wall, and where a colour has
+  {walls:<34}  how far it is to the left, up, right, down: to a wall, and where a colour has
                                       two digits, the lesser one to the nearest crossing
-  cyan, blue, purple, white           how far the goal lies to the left, up, right, down
-  circle, triangle, square, pentagon  a hint: go left, up, right, down
+  {goals:<34}  how far the goal lies to the left, up, right, down
+  {hints:<34}  a hint: go left, up, right, down
 Type a direction and up to {most} of {parts}, which add up to a move, such as: right 1+{last}
 It is made as a whole, or not at all where a wall is in the way. You have {trials} trials in each maze; the first one
 explores, the others can take what you know by then. q stops; the same command goes on later."""
@@ -44,6 +46,8 @@ def play(
     side: Side = RULES.side,
     panels_equal: PanelsEqual = RULES.panels_equal,
     primitives: str = RULES.primitives,
+    names: Names = RULES.names,
+    laws: Laws = RULES.laws,
     seed: Seed = 0,
     show_maze: bool = False,
     out: Path = Path("play.json"),
@@ -60,6 +64,8 @@ def play(
     :param side: Mazes fit into a box of so many cells both ways.
     :param panels_equal: Where a crossing is as far as the wall: both digits, or one, the wall's.
     :param primitives: With commas between: numbers of cells, and MODULE:NAME of your own.
+    :param names: Real digits, colours and shapes; anonymous ones; or shuffled among their kind.
+    :param laws: Counterfactual: colours and shapes indicate other directions.
     :param seed: Draws the mazes.
     :param show_maze: Show the maze too, which agents never see.
     :param out: Result file; the same command goes on with it.
@@ -71,13 +77,13 @@ def play(
         "mean_depth": mean_depth,
         "mean_branches": mean_branches,
         "show_maze": show_maze,
-        **Rules(side, panels_equal, primitives).changes,
+        **Rules(side, panels_equal, primitives, names, laws).changes,
     }
     game = Game(settings, seed)
     session = Session(out, game.description, mazes * trials, "trial", game.summary)
     game.replay(session.records, out)
-    last = game.env.rules.names[-1]
-    told = INTRODUCTION.format(most=max_opt_len, trials=trials, parts=game.parts, last=last)
+    last = game.env.rules.primitive_names[-1]
+    told = INTRODUCTION.format(most=max_opt_len, trials=trials, parts=game.parts, last=last, **game.env.signs.told)
     if session.play(told, game.play_trial):
         won, valid, efficiency = (session.result[name] for name in ("rho_g", "rho_a", "rho_p"))
         print(
@@ -101,7 +107,7 @@ class Game:
             maze_seed=seed,
             **{name: value for name, value in settings.items() if name not in ("mazes", "show_maze")},
         )
-        names = self.env.rules.names
+        names = self.env.rules.primitive_names
         self.parts = f"{', '.join(names[:-1])} and {names[-1]}"
         self.description = {
             "schema": SCHEMA,
@@ -169,7 +175,7 @@ class Game:
         trail = [self._cell()]
         while not over:
             self._show(trail)
-            option = ask(partial(parse_option, max_opt_len=self.env.max_opt_len, names=self.env.rules.names))
+            option = ask(partial(parse_option, max_opt_len=self.env.max_opt_len, names=self.env.rules.primitive_names))
             if option is None:
                 return None
             outcome = self._move(option)
@@ -198,22 +204,21 @@ class Game:
         if self.settings["show_maze"]:
             print("\n".join(maze_lines(self.env.mazes[int(self.env.maze_index[0])], self._cell(), trail)) + "\n")
         console = Console(highlight=False)
-        for colour, rgb, shown in panel_by_colour(self.env.rows[0]):
+        for colour, rgb, shown in panel_by_colour(self.env.seen[0], self.env.signs):
             console.print(f"  {colour:<8}{shown}", style=f"rgb({rgb[0]},{rgb[1]},{rgb[2]})")
 
 
-def panel_by_colour(row: np.ndarray) -> list[tuple[str, tuple[int, int, int], str]]:
-    """A panel row (11,) without its meaning: colour, RGB, digits or the shape of the hint."""
-    from gumption.envs.halma.maze import ALL_COLOURS, SHAPES, row_digits
+def panel_by_colour(panel: np.ndarray, signs: Signs) -> list[tuple[str, tuple[int, int, int], str]]:
+    """A panel (11,), as it looks, without its meaning: colour, RGB, digits or the shape of the hint."""
     from gumption.envs.halma.visual import RGB
 
-    digits = row_digits(row)
+    items = signs.items(panel)
     lines = [
-        (colour, RGB[colour], "  ".join(str(digit.value) for digit in digits if digit.colour == colour))
-        for colour in ALL_COLOURS
-        if any(digit.colour == colour for digit in digits)
+        (colour, rgb, "  ".join(shown for shown, of in items if of == colour))
+        for colour, rgb in zip(signs.labels, signs.rgb, strict=False)
+        if any(of == colour for _, of in items)
     ]
-    return [*lines, ("hint", RGB["grey"], SHAPES[row[10] - 1])] if row[10] else lines
+    return [*lines, ("hint", RGB["grey"], items[-1][0])] if panel[10] else lines
 
 
 def parse_option(typed: str, max_opt_len: int, names: Sequence[str] = ("0", "1", "2", "3")) -> list[int]:

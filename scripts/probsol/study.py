@@ -14,6 +14,7 @@ from typing import Any, Literal
 from gumption.agents.probsol.goals import FIRST, TIGHTNESS, Episode, design, foretold, hypotheses, strategy, tendencies
 from gumption.data import InputError
 from gumption.data.settings import Seed, checked
+from gumption.envs.priors import Names
 from gumption.envs.probsol.library import designed, family_of, find_tasks
 from gumption.envs.probsol.tasks import Task
 from gumption.envs.probsol.text import goal_text
@@ -37,7 +38,7 @@ def begin(
     *,
     task: str,
     constraint: Literal["none", "relaxed", "critical"] = "none",
-    names: Literal["real", "anonymous", "shuffled"] = "real",
+    names: Names = "real",
     seed: Seed = 0,
 ) -> tuple[RealTimeEnv, StudyFace]:
     """A task of the study, with one trial; a limit that is passed is measured, and play goes on.

@@ -13,6 +13,7 @@ import typer
 from gumption.agents.segar.config import SegarConfig
 from gumption.agents.settings import WorldConfig
 from gumption.data.settings import Count, Seed, Size
+from gumption.envs.priors import Laws, Names
 from gumption.scripts.apps import App, NewFile, NewFolder, from_config, refuse_foreign, was_typed
 from gumption.scripts.output import Json, print_json, print_table
 from gumption.scripts.worlds import Resume, Run, train_and_tell
@@ -49,6 +50,8 @@ def train(
     guided: WorldConfig,
     run: Run = Path("runs/segar"),
     resume: Resume = False,
+    names: Names = "real",
+    laws: Laws = "real",
 ) -> None:
     """Train an agent, and tell its return and success on the training levels and on test levels.
 
@@ -58,13 +61,17 @@ def train(
     Example: gumption train segar --levels empty-hard --observation state --run runs/segar
 
     With knowledge: gumption train segar --levels tilesx2-medium --kg full --steps 200000 --run runs/guided
+
+    :param names: With --kg, of kinds of things: real, anonymous or shuffled.
+    :param laws: With --kg, counterfactual: tiles do what other tiles do, and objects what other objects do.
     """
+    dials = {"names": names, "laws": laws}
     if guided.kg != "none":
         foreign = [one.name for one in fields(SegarConfig) if one.name not in (*SHARED, "world")]
         refuse_foreign(context, dict.fromkeys(foreign, "training without --kg"), "", "an agent that a graph guides")
-        train_and_tell(_guided(context, config, guided, resume), run, resume)
+        train_and_tell(_guided(context, config, guided, resume, dials), run, resume)
         return
-    refuse_foreign(context, {"overrides": "training with --kg"}, "", "PPO or SAC")
+    refuse_foreign(context, dict.fromkeys(("overrides", *dials), "training with --kg"), "", "PPO or SAC")
     from gumption.agents.segar.training import train_segar
 
     final = train_segar(config, run, resume=resume).final
@@ -75,18 +82,21 @@ def train(
     )
 
 
-def _guided(context: typer.Context, config: SegarConfig, guided: WorldConfig, resume: bool) -> WorldConfig:
+def _guided(
+    context: typer.Context, config: SegarConfig, guided: WorldConfig, resume: bool, dials: dict[str, Any]
+) -> WorldConfig:
     """The config with the options that it shares; a run that goes on has its own, but for those that were typed."""
     from gumption.agents.segar.guided import env_settings
 
-    given = [name for name in SHARED if not resume or was_typed(context, name)]
+    given = [name for name in (*SHARED, *dials) if not resume or was_typed(context, name)]
     changes = {name: getattr(config, name) for name in ("total_steps", "eval_interval", "seed", "device")}
     changes = {name: value for name, value in changes.items() if name in given}
     if "test_levels" in given:
         changes["eval_episodes"] = config.test_levels
-    if {"levels", "num_levels", "level_seed"}.intersection(given) or (not resume and "seed" in given):
+    if {"levels", "num_levels", "level_seed", *dials}.intersection(given) or (not resume and "seed" in given):
         seed = config.seed if config.level_seed is None else config.level_seed
-        changes["env"] = tuple(env_settings(config.levels, level_seed=seed, num_levels=config.num_levels).items())
+        where = env_settings(config.levels, level_seed=seed, num_levels=config.num_levels, **dials)
+        changes["env"] = tuple(where.items())
     return replace(guided, **changes)
 
 

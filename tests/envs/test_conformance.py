@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -279,6 +280,87 @@ def test_an_agent_that_follows_all_facts_alone_is_better_than_a_random_one(
     guided, random = (mean_reward(envs, given) for given in (advice, None))
     assert environment.margin is not None
     assert guided > random + environment.margin, (guided, random)
+
+
+# ---- the two dials
+
+
+BY_NAMES = [pytest.param(world, one, names, id=f"{one.id} {names}")
+            for world, one in ENVIRONMENTS for names in ("anonymous", "shuffled")]  # fmt: skip
+WITH_MARGIN = [pytest.param(world, one, id=one.id) for world, one in ENVIRONMENTS if one.margin is not None]
+
+
+def lived(environment: Environment, steps: int = 40, **dials: str) -> tuple[Any, list[np.ndarray]]:
+    """An environment of 4, and the masks, rewards and ends of random play in it. Where actions are letters themselves,
+    which names exchange, no letter that is said with this seed is right by any name."""
+    envs = gym.make_vec(environment.id, num_envs=4, **{**environment.small, **dials}).unwrapped
+    envs.reset(seed=1)
+    rng, told = np.random.default_rng(0), []
+    for _ in range(steps):
+        mask = mask_of(envs)
+        actions = np.stack([choose(_Single(envs), row, rng) for row in mask])
+        told += [mask, *envs.step(actions)[1:4]]
+    return envs, told
+
+
+def differ(some: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> bool:
+    return not all(np.array_equal(one, other) for one, other in zip(some, others, strict=True))
+
+
+@pytest.mark.parametrize(("world", "environment", "names"), BY_NAMES)
+def test_names_change_what_things_are_called_and_nothing_else(
+    world: World, environment: Environment, names: str
+) -> None:
+    (real, before), (other, after) = lived(environment), lived(environment, names=names)
+    assert not differ(before, after)
+    assert (real.single_action_space, real.relations) == (other.single_action_space, other.relations)
+    assert len(real.vocabulary) == len(other.vocabulary)
+    one, same = real.action_facts(), other.action_facts()
+    assert one.subject.shape == same.subject.shape
+    assert np.array_equal(one.subject > 0, same.subject > 0)
+    called = {name: world.played({"names": name}) for name in ("real", names)}
+    stated = [Counter(relation for _, relation, _ in world.facts("all", **given)) for given in called.values()]
+    assert stated[0] == stated[1]
+
+
+@pytest.mark.parametrize(("world", "environment"), [pytest.param(*each, id=each[1].id) for each in ENVIRONMENTS])
+def test_laws_change_what_happens_or_what_is_true_or_are_refused(world: World, environment: Environment) -> None:
+    try:
+        after = lived(environment, laws="counterfactual")[1]
+    except InputError as error:
+        assert str(error).startswith("laws='counterfactual' ")  # noqa: PT017  (a world may refuse it, and say why)
+        return
+    asked = world.played({"laws": "counterfactual"})
+    true, other = (set(world.facts("all", **given)) for given in ({}, asked))
+    assert true != other or differ(lived(environment)[1], after)
+
+
+@pytest.mark.parametrize(("world", "environment"), [pytest.param(*each, id=each[1].id) for each in ENVIRONMENTS])
+def test_a_dial_has_no_other_settings(world: World, environment: Environment) -> None:
+    for dial in ("names", "laws"):
+        with pytest.raises(InputError, match=f"{dial} is 'surreal'"):
+            gym.make(environment.id, **{**environment.small, dial: "surreal"})
+
+
+@pytest.mark.parametrize(("world", "environment"), WITH_MARGIN)
+def test_facts_of_the_world_itself_are_worth_the_same_by_all_names_and_those_of_the_real_one_less(
+    world: World, environment: Environment
+) -> None:
+    assert environment.margin is not None
+
+    def worth(dials: Mapping[str, str], known: Mapping[str, str]) -> float:
+        envs = gym.make_vec(environment.id, num_envs=32, **{**environment.small, **dials}).unwrapped
+        graph = KnowledgeGraph()
+        graph.add(world.facts("all", **world.played(known)))
+        return mean_reward(envs, Advice(graph, envs.vocabulary, envs.relations), 100)
+
+    real = worth({}, {})
+    for dials in ({"names": "shuffled"}, {"names": "anonymous"}):
+        assert worth(dials, dials) == real
+    for dials in ({"names": "shuffled"}, {"laws": "counterfactual"}):
+        mine, brought = worth(dials, dials), worth(dials, {})
+        # Where facts are worth little, other things may be told to be as good.
+        assert brought < mine if environment.margin > 0.1 else brought <= mine
 
 
 def mean_reward(envs: Any, advice: Advice | None, steps: int = 200) -> float:

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 RULES = """\
 You stand in a maze that you do not see. What you see are coloured digits, none of them zero.
-Red, orange, yellow, green: how far it is to the left, up, right, down to a wall; where a colour has two digits, the \
+{walls}: how far it is to the left, up, right, down to a wall; where a colour has two digits, the \
 lesser one is the way to the nearest crossing.
-Cyan, blue, purple, white: how far the goal lies to the left, up, right, down.
-A circle, triangle, square or pentagon is a hint: go left, up, right, down.
+{goals}: how far the goal lies to the left, up, right, down.
+A {hints} is a hint: go left, up, right, down.
 Choose a direction and up to {most} of {parts}, which add up to a move. It is made as a whole, or not at all where a \
 wall is in the way. {trials}"""
 ONE_TRIAL = "There is one trial in this maze."
@@ -37,17 +37,26 @@ class Face:
 
     def rules(self, env: Any) -> str:
         batch = env.batch
-        *others, last = batch.rules.names
+        *others, last = batch.rules.primitive_names
         parts = f"{', '.join(others)} and {last}"
         count = batch.settings.trials
         trials = ONE_TRIAL if count == 1 else MORE_TRIALS.format(count)
-        return RULES.format(most=batch.max_opt_len, parts=parts, trials=trials)
+        walls, goals, hints = (batch.signs.told[kind] for kind in ("walls", "goals", "hints"))
+        return RULES.format(
+            most=batch.max_opt_len,
+            parts=parts,
+            trials=trials,
+            walls=walls.capitalize(),
+            goals=goals.capitalize(),
+            hints=" or ".join(hints.rsplit(", ", 1)),
+        )
 
     def observe(self, env: Any) -> str:
         """The panel alone: what a player may see of the maze."""
-        lines = [f"{one['colour']}: {', '.join(map(str, one['values']))}" for one in _panel(env.batch.rows[0])]
-        hint = _hint(env.batch.rows[0])
-        return "\n".join([*lines, *([f"hint: {hint}"] if hint else [])]) + "\n"
+        from gumption.scripts.halma.play import panel_by_colour
+
+        shown = panel_by_colour(env.batch.seen[0], env.batch.signs)
+        return "".join(f"{colour}: {', '.join(sorted(values.split()))}\n" for colour, _, values in shown)
 
     def parse(self, typed: str, env: Any) -> Any:
         return parse(typed, env)
@@ -104,7 +113,7 @@ def drawing(env: Any) -> dict[str, Any]:
         "refused": bool(batch.steps[0] and not batch.valid[0]),
         "primitives": [
             {"name": name, "digit": int(digit)}
-            for name, digit in zip(batch.rules.names, batch.rules.digits, strict=True)
+            for name, digit in zip(batch.rules.primitive_names, batch.rules.digits, strict=True)
         ],
         "most": batch.max_opt_len,
     }
@@ -126,7 +135,7 @@ def parse(action: Any, env: Any) -> np.ndarray:
             action = f"{direction} {'+'.join(parts)}"
     if not isinstance(action, str):
         raise InputError(f'the action is {shown(action)}; it is {{"direction": "right", "primitives": ["1", "3"]}}')
-    return np.array(parse_option(action, batch.max_opt_len, batch.rules.names))
+    return np.array(parse_option(action, batch.max_opt_len, batch.rules.primitive_names))
 
 
 def choices(env: Any) -> list[dict[str, Any]]:
@@ -151,7 +160,7 @@ def _hint(row: np.ndarray) -> str | None:
 def name(action: Any, env: Any) -> dict[str, Any]:
     """The option of an agent, as the page puts it together."""
     direction, *parts = action
-    names = env.batch.rules.names
+    names = env.batch.rules.primitive_names
     return {"direction": DIRECTIONS[direction], "primitives": [names[part] for part in parts]}
 
 

@@ -1,0 +1,198 @@
+"""The tasks of the challenge with other names and other laws: the dials `names` and `laws` in Gradual.
+
+- `names="anonymous"`: each letter is another one, the same in all that is sent and said, so that no word is known and
+  the alphabet has no known order. All else stays byte for byte the same.
+- `names="shuffled"`: words that give orders, praise or count change their meanings with others of their kind and
+  length: `not` may mean what `say` means. Where a task is about such a word, it is about a code in its place.
+- `laws="counterfactual"`: a question has the answer of another question of its task, the same one always. Letters of
+  what is asked about stand for others ("say: ab." is answered as "say: cd."); a key of a hidden mapping has the answer
+  of the next key; strings that fit a description are false. What an agent learns from feedback is right, what it brings
+  along is wrong.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+from random import Random
+from string import ascii_letters, ascii_lowercase
+
+from gumption.envs.priors import LETTERS as NO_VOWELS
+from gumption.envs.priors import deranged
+
+from .task import Deal, Hidden, Solution, Task
+
+Reword = Callable[[str], str]
+
+#: Words that say what is to be done, that praise or blame: the tasks' own, beside synonyms and numbers.
+_ORDERS = (
+    "say", "spell", "interleave", "by", "random_map", "reverse", "concatenate", "union", "exclude", "and", "or", "not",
+    "but", "anything", "after", "next", "comes", "what", "description", "verify", "is", "as", "good", "job", "correct",
+    "false", "true", "wrong", "the", "right", "answer", "bravo", "congratulations", "nice", "work",
+)  # fmt: skip
+_WORD = re.compile("[A-Za-z_]+")
+
+
+def reworded(task: Task, there: Reword, back: Reword, right: str | None = None, wrong: str | None = None) -> Task:
+    """The task in other words, in all that is sent and said.
+
+    :param there: a text of the task -> as it is sent. :param back: the reverse.
+    :param right, wrong: feedback in place of the task's, see `Variation`.
+    """
+
+    def questions(hidden: Hidden, draw: Random) -> Iterator[str]:
+        asked = task.questions(hidden, draw)
+        if isinstance(asked, Deal):  # stays one, so that a batch can judge the answers
+            asked.questions = [*map(there, asked.questions)]
+            return asked
+        return map(there, asked)
+
+    def solve(question: str, hidden: Hidden) -> Solution:
+        asked = back(question)
+        found = task.solve(asked, hidden)
+        accepts, opens, answer = found.accepts, found.opens, there(found.answer)
+
+        def told(texts: tuple[str, ...], template: str | None) -> tuple[str, ...]:
+            return tuple(map(there, texts)) if template is None else (template.format(answer=answer),)
+
+        return replace(
+            found, answer=answer,
+            right=told(found.right, right) if found.right or found.wrong else (),
+            wrong=told(found.wrong, wrong) if found.right or found.wrong else (),
+            accepts=None if accepts is None else lambda said: accepts(back(said)),
+            opens=None if opens is None else len(there(asked[:opens])),
+        )  # fmt: skip
+
+    return replace(task, questions=questions, solve=solve)
+
+
+# ---- names
+
+
+@cache
+def _letters() -> tuple[dict[int, str], dict[int, str]]:
+    """Each letter -> another one, for `str.translate`, and back."""
+    other = "".join(ascii_lowercase[place] for place in deranged([None] * len(ascii_lowercase)))
+    there = other + other.upper()
+    return str.maketrans(ascii_letters, there), str.maketrans(there, ascii_letters)
+
+
+def anonymous(text: str) -> str:
+    """A text with other letters."""
+    return text.translate(_letters()[0])
+
+
+def _from_anonymous(text: str) -> str:
+    return text.translate(_letters()[1])
+
+
+class Shuffled:
+    """Words that change their meanings.
+
+    :ivar there: word -> the word that is sent in its place; `back` the reverse.
+    """
+
+    def __init__(self, synonyms: Sequence[str], numbers: Sequence[str]) -> None:
+        """:param synonyms: further words that give orders. :param numbers: words that count."""
+        orders = [*_ORDERS, *(word for text in synonyms for word in _WORD.findall(text))]
+        kinds = {word: kind for kind, words in (("number", numbers), ("order", orders)) for word in words}
+        words = list(kinds)
+        other = deranged([(kinds[word], len(word)) for word in words])
+        self.there = {word: words[place] for word, place in zip(words, other.tolist(), strict=True)}
+        self.back = {new: old for old, new in self.there.items()}
+
+    def reword(self, text: str) -> str:
+        """A text of the tasks as it is sent."""
+        return _exchanged(text, self.there)
+
+    def read(self, text: str) -> str:
+        """What a text that was sent or said is to the tasks."""
+        return _exchanged(text, self.back)
+
+    def free(self, words: Sequence[str]) -> dict[str, str]:
+        """Each of the words -> itself, or a code of its length if it is one that changes its meaning: tasks that take
+        words apart could not be told from what they show."""
+        draw, taken = Random(0), set(words)
+        found = {}
+        for word in words:
+            code = word
+            while code in self.there or (code != word and code in taken):
+                code = "".join(draw.choice(NO_VOWELS) for _ in word)
+            found[word] = code
+            taken.add(code)
+        return found
+
+    def clear(self, question: str) -> bool:
+        """Whether a question of micro13.2, whose words are drawn letter by letter, asks about no word that changes its
+        meaning."""
+        return not self.there.keys() & set(re.split(" and | or ", question.removeprefix("say: ").removesuffix(".")))
+
+
+def _exchanged(text: str, words: Mapping[str, str]) -> str:
+    def other(found: re.Match[str]) -> str:
+        word = found[0]
+        if word[:1].isupper() and word[1:].islower():
+            return words.get(word.lower(), word.lower()).capitalize()
+        return words.get(word, word)
+
+    return _WORD.sub(other, text)
+
+
+def named(tasks: Sequence[Task], names: str, shuffled: Shuffled) -> list[Task]:
+    """The tasks by other names."""
+    if names == "anonymous":
+        return [reworded(task, anonymous, _from_anonymous) for task in tasks]
+    return [reworded(_clear(task, shuffled), shuffled.reword, shuffled.read) for task in tasks]
+
+
+def _clear(task: Task, shuffled: Shuffled) -> Task:
+    if task.name != "micro13.2":
+        return task
+    return replace(task, questions=lambda hidden, draw: filter(shuffled.clear, task.questions(hidden, draw)))
+
+
+# ---- laws
+
+
+def unlawful(task: Task, words: frozenset[str]) -> Task:
+    """The task by other laws.
+
+    :param words: those that mean something to the task; all others are what it asks about.
+    """
+
+    def solve(question: str, hidden: Hidden) -> Solution:
+        if task.cycle == "mini":
+            return _denied(task.solve(question, hidden))
+        if "mapping" in hidden:
+            return task.solve(question, {**hidden, "mapping": _turned(hidden["mapping"])})
+        return task.solve(_WORD.sub(lambda found: _stands_for(found[0], words), question), hidden)
+
+    return replace(task, solve=solve)
+
+
+def _turned(mapping: Mapping[str, str]) -> dict[str, str]:
+    """Each key has the answer of the next one, the last that of the first."""
+    keys = [*mapping]
+    return {key: mapping[other] for key, other in pairwise([*keys, keys[0]])}
+
+
+def _denied(found: Solution) -> Solution:
+    """True for false and false for true."""
+
+    def other(text: str) -> str:
+        return re.sub("true|false", lambda word: "false" if word[0] == "true" else "true", text)
+
+    return replace(found, answer=other(found.answer), wrong=tuple(map(other, found.wrong)))
+
+
+@cache
+def _standing_for() -> dict[int, str]:
+    # The first five are all that some tasks know, and z has no next letter.
+    groups = ["few" if letter < "f" else letter if letter == "z" else "others" for letter in ascii_lowercase]
+    return str.maketrans(ascii_lowercase, "".join(ascii_lowercase[place] for place in deranged(groups)))
+
+
+def _stands_for(word: str, words: frozenset[str]) -> str:
+    """What a word of a question stands for."""
+    return word if word in words else word.translate(_standing_for())

@@ -1,0 +1,162 @@
+"""What kinds of things are called, and what they do: the dials `names` and `laws` in SEGAR.
+
+- `names="shuffled"`: each type of tile is called as another type of tile, each type of object as another type of
+  object. `names="anonymous"`: each is called by a code.
+- `laws="counterfactual"`: tiles do what other tiles do, and objects what other objects do: what is called sand may
+  burn, or swallow the ball. In the physics a thing gets another type, and the factors by which things of that type
+  act. It keeps its place, shape, size, id and name.
+
+Names are labels: those of facts, memories and texts, and the colours of pictures for people. The observations of
+learners draw and tell factors, which have no names: they show what things truly are.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from zlib import crc32
+
+from gumption.data import InputError
+from gumption.envs.physics import entities as built_in
+from gumption.envs.physics.entities import (
+    TYPES,
+    Bumper,
+    Charger,
+    Damper,
+    Entity,
+    FireTile,
+    Hole,
+    MagmaTile,
+    Magnet,
+    Object,
+    SandTile,
+    Thing,
+    Tile,
+)
+from gumption.envs.physics.factors import (
+    Charge,
+    Consumes,
+    Factor,
+    Friction,
+    Heat,
+    Label,
+    Magnetism,
+    Position,
+    StoredEnergy,
+)
+from gumption.envs.physics.scene import EntityData, Scene
+from gumption.envs.priors import Laws, Names, deranged_unlike, relabelled
+
+BALL = "ball"  # the thing that the agent pushes
+#: What changes what it does with others of its row, and the factors by which these act.
+EXCHANGED: tuple[tuple[tuple[type[Entity], ...], tuple[type[Factor], ...]], ...] = (
+    ((FireTile, Hole, MagmaTile, SandTile), (Friction, Heat, Consumes)),
+    ((Bumper, Charger, Damper, Magnet), (Charge, Magnetism, StoredEnergy)),
+)
+#: Where the worlds lie, and of these modules the ones whose types and factors are SEGAR's.
+_WORLDS, _OURS = "gumption.envs.", ("gumption.envs.segar.", "gumption.envs.physics.")
+
+
+def is_ours(kind: type[Entity] | type[Factor]) -> bool:
+    """Whether an entity type or factor is SEGAR's or a person's own, and not of another world on the same physics: the
+    facts must not depend on which worlds were imported.
+    """
+    return not kind.__module__.startswith(_WORLDS) or kind.__module__.startswith(_OURS)
+
+
+def kinds() -> list[type[Thing]]:
+    """The entity types that can be met, by name."""
+    met = (kind for kind in TYPES.values() if issubclass(kind, Thing) and kind not in (Thing, Object, Tile))
+    found = [kind for kind in met if is_ours(kind)]
+    return sorted(found, key=lambda kind: kind.__name__)
+
+
+@dataclass(frozen=True)
+class Dials:
+    """What kinds are called and what they do, by the two dials."""
+
+    names: Names = "real"
+    laws: Laws = "real"
+
+    @cached_property
+    def called(self) -> dict[str, str]:
+        """What each type of the physics is called, and `BALL`, by its name."""
+        labels = self._labels(self.names)
+        acts = {other.__name__: kind.__name__ for kind, other in self.does.items()}  # what acts as a type -> that type
+        return {name: labels[acts.get(name, name)] for name in labels}
+
+    @cached_property
+    def does(self) -> dict[type[Entity], type[Entity]]:
+        """A type -> the one that it acts as; none with the real laws."""
+        if self.laws == "real":
+            return {}
+        row_of = {kind: row for row, _ in EXCHANGED for kind in row}
+        found, labels = list(row_of), self._labels("shuffled")
+        names = [kind.__name__ for kind in found]
+        named = [names.index(labels[name]) if labels[name] in names else -1 for name in names]
+        other = deranged_unlike(list(row_of.values()), named)
+        return {kind: found[place] for kind, place in zip(found, other.tolist(), strict=True)}
+
+    def exchanged(self, scenes: Sequence[Scene], levels: Sequence[Scene]) -> list[Scene]:
+        """The scenes by these laws. A thing acts as some thing of the other type in the levels does, always the same
+        one; where they have none, as one by default.
+
+        :raises InputError: the levels have nothing that could act as another type.
+        """
+        if not self.does:
+            return list(scenes)
+        present = [entity for scene in levels for entity in scene.entities]
+        models = {kind: [entity for entity in present if entity.type is kind] for kind in self.does}
+        if not any(models.values()):
+            raise InputError(
+                "laws='counterfactual' exchanges what tiles do, and what objects do, and these levels have neither: "
+                "take others, such as tilesx2-medium or objectsx2-medium"
+            )
+
+        def acting(entity: EntityData) -> EntityData:
+            if (other := self.does.get(entity.type)) is None:
+                return entity
+            there = models[other] or [_default(other)]
+            return _acting_as(entity, there[crc32(repr(entity.factors[Position]).encode()) % len(there)])
+
+        return [replace(scene, entities=tuple(map(acting, scene.entities))) for scene in scenes]
+
+    def look(self, kind: type[Entity]) -> type[Entity]:
+        """The type whose colour a type of the physics has in pictures for people: the one that it is called as, and of
+        anonymous ones none in particular."""
+        label = self.called.get(kind.__name__, kind.__name__)
+        return kind if label == kind.__name__ else TYPES.get(label, Entity)
+
+    def id(self, entity: EntityData) -> str:
+        """What texts call a thing: its id, without the name of its type where names are not real."""
+        if self.names == "real" or entity.type.__name__ not in self.called:
+            return entity.id
+        place = entity.id.rpartition("_")[2]
+        return self.called[entity.type.__name__].lower() + (f"_{place}" if place.isdecimal() else "")
+
+    @staticmethod
+    def _labels(names: Names) -> dict[str, str]:
+        """What each type and `BALL` are called under real laws."""
+        # A person's own types come last, so that what the others are called does not depend on them.
+        found = sorted(kinds(), key=lambda kind: kind.__module__ != built_in.__name__)
+        groups = [_group(kind) for kind in found]
+        real = [*(kind.__name__ for kind in found), BALL]
+        return dict(zip(real, relabelled(real, names, [*groups, BALL]), strict=True))
+
+
+def _group(kind: type[Entity]) -> str:
+    """Types of one group may be called as each other."""
+    if kind.__module__ != built_in.__name__:
+        return "own"
+    return next((each.__name__ for each in (Tile, Object) if issubclass(kind, each)), kind.__name__)
+
+
+def _acting_as(entity: EntityData, model: EntityData) -> EntityData:
+    """An entity of the type of another one, which acts as that one does."""
+    acts = next(factors for row, factors in EXCHANGED if model.type in row)
+    factors = {factor: value for factor, value in entity.factors.items() if factor not in acts}
+    factors |= {factor: model.factors[factor] for factor in acts if factor in model.factors}
+    return EntityData(entity.id, model.type, factors | {Label: model.type.__name__})
+
+
+def _default(kind: type[Entity]) -> EntityData:
+    return Scene.read({"entities": [{"type": kind.__name__}]}).entities[0]
