@@ -15,6 +15,8 @@ from scipy import sparse
 
 from gumption.kg import KnowledgeGraph, Vocabulary, mine_rules
 from gumption.kg.facts import distinct
+from gumption.kg.rules.horn import Rule
+from gumption.kg.rules.mining import MinedRule
 from gumption.kg.rules.prediction import rule_scores
 from gumption.kg.sources.outside import beside_rows, entity_features, entity_links
 
@@ -75,5 +77,16 @@ class Outside:
             stated = np.concatenate([np.stack([rows[:, party], kind, rows[:, 2]], axis=1) for party in (0, 1)])
             facts = beside_rows(self.graph, self.name, of_party, distinct(of_party, stated))
             mined = [each for each in mine_rules(facts, **MINING) if each.rule.head.relation == PARTY]
-            found[RULES] = [rule_scores(mined, facts, PARTY, len(entities))]
+            found[RULES] = [rule_scores(kind, facts, PARTY, len(entities)) for kind in _kinds(mined)]
         return found
+
+
+def _kinds(mined: Sequence[MinedRule]) -> tuple[list[MinedRule], ...]:
+    """The rules by their body: facts between the two, a chain with a known fact, a chain of the graph alone."""
+
+    def kind(rule: Rule) -> int:
+        if len({variable for atom in rule.body for variable in atom.variables}) == 2:
+            return 0
+        return 1 if any(atom.relation == PARTY for atom in rule.body) else 2
+
+    return tuple([each for each in mined if kind(each.rule) == number] for number in range(3))

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import svds
+from scipy.linalg import eigh
 
 from gumption.data import InputError
 from gumption.data.settings import Count, Size, checked
@@ -26,8 +26,8 @@ OTHERS = "*"  # their name
 def entity_features(
     graph: KnowledgeGraph, entities: Sequence[str], *, name: str | None = None, columns: Size = COLUMNS
 ) -> np.ndarray:
-    """(N, columns + 1) float32: the neighbours of each entity, by a truncated singular value decomposition, and whether
-    the graph knows none.
+    """(N, columns + 1) float32: the neighbours of each entity, by a truncated singular value decomposition; and 1 where
+    it shares none with another, whose other features are 0.
 
     The matrix is entity x (relation, direction, neighbour). A column counts the log of how rare it is (inverse document
     frequency), and those of one entity alone are left out; rows have length 1.
@@ -41,13 +41,13 @@ def entity_features(
     matrix = sparse.csr_array(sparse.diags_array(1 / np.where(length > 0, length, 1.0)) @ matrix)
     found = np.zeros((size, columns + 1), dtype=np.float32)
     found[:, -1] = length == 0
-    kept = min(columns, size - 1, len(count) - 1)
-    if kept > 0 and matrix.nnz:
-        left, values, _ = svds(matrix, kept, v0=np.ones(min(matrix.shape)))
-        left, values = left[:, ::-1], values[::-1]
-        # A singular vector's sign is not defined: here its largest entry is positive.
-        left = left * np.sign(left[np.abs(left).argmax(0), np.arange(kept)])
-        found[:, :kept] = (left * values)[:, :kept]
+    kept = min(columns, size)
+    # The left singular vectors are the eigenvectors of the product with the transpose; found densely, they are the same
+    # at each call, as those of an iterative method are not.
+    squares, left = eigh((matrix @ matrix.T).toarray(), subset_by_index=(size - kept, size - 1))
+    left = left[:, ::-1] * np.sqrt(np.maximum(squares[::-1], 0.0))
+    # A singular vector's sign is not defined: here its largest entry is positive.
+    found[:, :kept] = left * np.sign(left[np.abs(left).argmax(0), np.arange(kept)])
     return found
 
 
