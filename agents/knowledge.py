@@ -580,8 +580,9 @@ def _outside(config: KnowledgeConfig, world: World, words: Sequence[str], given:
     graph, name = open_graph(config.kg_beside)
     with graph:
         about: dict[str, Any] = {"source": place_name(config.kg_beside), "graph": graph.content_hash(name)}
-        if world.get("facts") is not None:
-            leaks = count_leaks(graph, name, _asked(world, given), world.get("nary") or ())
+        asked = _asked(world, given) if world.get("facts") is not None else None
+        if asked is not None:
+            leaks = count_leaks(graph, name, asked, world.get("nary") or ())
             about["test_facts"] = leaks._asdict()
             warn_of_leaks(config.kg_beside, leaks)
         kept = _copied(graph, name)
@@ -590,9 +591,21 @@ def _outside(config: KnowledgeConfig, world: World, words: Sequence[str], given:
     if config.kg_shuffled is not None:
         about["shuffled"] = config.kg_shuffled
         kept = _shuffled(kept, None, words, config.kg_shuffled)
-    if not any(set(words).intersection(fact[::2]) for fact in kept.triples()):
+    ends = {fact[::2] for fact in kept.triples()}
+    if not any(set(words).intersection(pair) for pair in ends):
         raise InputError(f"{config.kg_beside}: none of its facts is about one of the world's {len(words)} entities")
+    if asked is not None:
+        about["linked_test_facts"] = Leaks(_linked(asked, ends), len(asked))._asdict()
     return Outside(config.kg_sources or SOURCES, kept, None, about)
+
+
+def _linked(asked: Collection[Fact], ends: Collection[tuple[str, ...]]) -> int:
+    """How many of the asked facts have their object linked, by any fact in any direction, to each other party."""
+    links = {frozenset(pair) for pair in ends}
+    return sum(
+        all(frozenset((party, fact[-1])) in links for party in ((fact[0],) if len(fact) == 3 else fact[1:-1]))
+        for fact in asked
+    )
 
 
 def _check_names(pairs: Sequence[tuple[str, str]], ours: Collection[str], theirs: Collection[str], whose: str) -> None:

@@ -225,7 +225,7 @@ def played(player: Any, config: Any, seed: int) -> dict[str, Any]:
     rows = play_tasks(noted, env, tasks, DRAWS, seed)
     recipes = env.tasks.recipes[tasks][:, 0]
     entails = both_linked(env.book, linked(KnowledgeGraph.load(GRAPH), env.book.entities))[recipes]
-    siblings = np.isin(env.book.recipes[recipes, 2], env.book.recipes[env.split.of("recipes", "train"), 2])
+    siblings = np.isin(env.book.recipes[recipes, 2], env.split.of("recipes", "train")[:, 2])
     success = rows["success"].reshape(len(tasks), DRAWS)
     sizes = [min(env.num_envs, len(tasks) * DRAWS - start) for start in range(0, len(tasks) * DRAWS, env.num_envs)]
     picks = [
