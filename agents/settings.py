@@ -129,10 +129,10 @@ class KnowledgeConfig(RunConfig):
     :ivar kg_beside: a graph beside the facts of `kg`. Where it states a relation of the world, by itself or by the
         relations and rules that are named, it is looked up beside the scores that are fitted. A graph of other
         relations, such as isA and partOf, feeds the sources of what a pair makes.
-    :ivar kg_sources: the sources of what a pair makes, a product of experts that held-out facts of `kg` weigh: words
-        (the predictor by word vectors), outside (it knows each thing by the graph beside, too), links (facts of that
-        graph between a party and the product) and rules (mined from that graph and the facts of `kg`). Without any,
-        words alone, or all with a graph beside that feeds them.
+    :ivar kg_sources: the sources of what a pair makes, with commas between, a product of experts that held-out facts of
+        `kg` weigh: words (the predictor by word vectors), outside (it knows each thing by the graph beside, too), links
+        (facts of that graph between a party and the product) and rules (mined from that graph and the facts of `kg`).
+        Without any, words alone, or all with a graph beside that feeds them.
     :ivar kg_shuffled: a seed; the world's entities then have each other's names in the graph, in the one beside where
         there is one, so that what is left of a success is not the graph's (a control).
     :ivar kg_scores: the relations whose scores are used, with commas between; without any, those of three parties where
