@@ -51,11 +51,12 @@ from .advice import (
     scored_relations,
 )
 from .fits import Fits, FitSettings
-from .outside import Outside
 from .settings import OWN, SOURCES, KnowledgeConfig, place_name
 
 if TYPE_CHECKING:
     from gumption.kg.planning import Planner
+
+    from .outside import Outside
 
 GRAPH, SCORES = "graph.nq", "scores.json"
 #: The count of leaks where a predictor or rules do not say what they were trained on.
@@ -112,7 +113,7 @@ class Knowledge:
         word_vectors: str | None = None,
         fit_settings: "FitSettings | None" = None,
         device: str = "cpu",
-        outside: Outside | None = None,
+        outside: "Outside | None" = None,
     ) -> "Knowledge":
         """The knowledge that a run's config names.
 
@@ -200,7 +201,8 @@ class Knowledge:
                 weights = dict.fromkeys(map(relation_name, chosen), 1.0)
                 return cls(Advice(kept, vocabulary, chosen, device=device).scores, kept, weights, about=about)
         _refuse_unread(config, fit and any(isinstance(relation, str) for relation in chosen))
-        fits = Fits(stated, fit_settings or FitSettings(**config.fit_settings()), word_vectors, device, outside)
+        given_to = stated, fit_settings or FitSettings(**config.fit_settings()), word_vectors, device
+        fits = Fits(*given_to) if outside is None else outside.fits(*given_to)
         return cls._fitted(fits, chosen, vocabulary[1:], config.kg_calibrated, about)
 
     @classmethod
@@ -225,7 +227,7 @@ class Knowledge:
                 predictors[BINARY] = fits.complex()
         of_no_vector: tuple[str, ...] = ()
         if set(predictors) - {BINARY}:
-            vectors, of_no_vector = fits.vectors
+            vectors, of_no_vector = fits.words
             mine = np.ascontiguousarray(vectors[: len(entities)], dtype=np.float32)
             about["word_vectors"] = hashlib.sha256(mine.tobytes()).hexdigest()
         unknown = {
@@ -573,8 +575,10 @@ def _feeds(config: KnowledgeConfig, relations: Sequence[Relation]) -> bool:
         return not any(True for label in relation_labels(relations) for _ in graph.triples(relation=label, graph=name))
 
 
-def _outside(config: KnowledgeConfig, world: World, words: Sequence[str], given: Mapping[str, Any]) -> Outside:
+def _outside(config: KnowledgeConfig, world: World, words: Sequence[str], given: Mapping[str, Any]) -> "Outside":
     """What the config says that feeds predictors; the graph is read, and its leaks are counted."""
+    from .outside import Outside
+
     if config.kg_beside is None:
         return Outside(config.kg_sources)
     graph, name = open_graph(config.kg_beside)
@@ -596,7 +600,7 @@ def _outside(config: KnowledgeConfig, world: World, words: Sequence[str], given:
         raise InputError(f"{config.kg_beside}: none of its facts is about one of the world's {len(words)} entities")
     if asked is not None:
         about["linked_test_facts"] = Leaks(_linked(asked, ends), len(asked))._asdict()
-    return Outside(config.kg_sources or SOURCES, kept, None, about)
+    return Outside(config.kg_sources or SOURCES, kept, about)
 
 
 def _linked(asked: Collection[Fact], ends: Collection[tuple[str, ...]]) -> int:

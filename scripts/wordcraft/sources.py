@@ -1,7 +1,7 @@
 """What each source of knowledge adds (`gumption experiment wordcraft-sources`): words, a graph from outside, and rules
 mined from it and the training facts, alone, all together, and all but each.
 
-Seed s plays split s, with predictors and tables of seed s. Nothing is learned but the sources and their weights, all on
+Seed s plays split s, with tables of seed s. Nothing is learned but the sources and their weights, all on
 training facts. A goal has a *sibling* where another recipe of training makes it.
 """
 
