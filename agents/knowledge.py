@@ -4,7 +4,8 @@
         -> RelationScores -> Advice -> logits
 
 A predictor of `gumption kg fit` or of PyKEEN needs no facts. A graph beside fitted scores is looked up; a fact of it
-counts what a fitted score counts, the log of how much likelier a training fact is there than by chance.
+counts what a fitted score counts, the log of how much likelier a training fact is there than by chance. One that states
+none of the world's relations feeds the fits instead (see outside.py).
 """
 
 import hashlib

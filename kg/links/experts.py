@@ -36,6 +36,7 @@ UNSEEN, SEEN = 0, 1  # objects without a known fact, and with one
 AT_ONCE = 1 << 21  # scores of held-out pairs and objects from which weights are learned, at most
 DECAY = 1e-2  # of squared weights, beside the mean log-likelihood; chosen on validation recipes
 STEPS = 50  # of the optimiser (L-BFGS)
+TABLE = 1 << 27  # entries of a table of a source, at most: 11,585 entities
 SELF_PAIRS = 0.2  # of the pairs that make nothing; as in `NarySettings`
 
 Parts = Mapping[str, Sequence[sparse.csr_array]]  # source -> its features, (N, N) with the party in the row
@@ -126,6 +127,10 @@ class Experts(PairPredictor):
         :param rows: (n, 3) the facts that the sources were made of.
         """
         size = len(vocabulary.entities)
+        if sources.parts and size**2 > TABLE:
+            raise InputError(
+                f"a source has a table of {size:,} x {size:,} entities, which is too large: keep the predictor alone"
+            )
         seen = torch.full((size,), UNSEEN)
         seen[torch.from_numpy(np.unique(rows[:, 2]))] = SEEN
         value = torch.zeros(len(sources.parts), size, size)
@@ -163,23 +168,21 @@ class Experts(PairPredictor):
     def log_probability(
         self, first: torch.Tensor, second: torch.Tensor, product: torch.Tensor, normalisers: torch.Tensor
     ) -> torch.Tensor:
-        scores = self.tensors["bias"][product]
-        if self.predictor is not None:
-            log_p = self.predictor.log_probability(first, second, product, normalisers[:, :-1])
-            scores = scores + self.tensors["predictor"][product] * log_p
-        for value, said, both in zip(*(self.tensors[name] for name in ("value", "said", "both")), strict=True):
-            scores = scores + value[first, product] + value[second, product]
-            scores = scores + both[product] * (said[first, product] & said[second, product])
-        return scores - normalisers[:, -1]
+        added = self._added(first, second, product, normalisers)
+        return sum(added.values(), self.tensors["bias"][product]) - normalisers[:, -1]
 
     @torch.no_grad()
     def shares(self, first: torch.Tensor, second: torch.Tensor, product: torch.Tensor) -> dict[str, torch.Tensor]:
         """(B,) ids -> for each source (B,) float32, what it adds to the score of the product of a pair: 0 where it
         abstains."""
+        return self._added(first, second, product, self.normalisers(first, second))
+
+    def _added(
+        self, first: torch.Tensor, second: torch.Tensor, product: torch.Tensor, normalisers: torch.Tensor
+    ) -> dict[str, torch.Tensor]:
         found: dict[str, torch.Tensor] = {}
         if self.predictor is not None:
-            normalisers = self.predictor.normalisers(first, second)
-            log_p = self.predictor.log_probability(first, second, product, normalisers)
+            log_p = self.predictor.log_probability(first, second, product, normalisers[:, :-1])
             found[PREDICTOR] = self.tensors["predictor"][product] * log_p
         parts = zip(*(self.tensors[name] for name in ("value", "said", "both")), strict=True)
         for name, (value, said, both) in zip([n for n in self.sources if n != PREDICTOR], parts, strict=True):

@@ -202,5 +202,14 @@ def test_what_is_no_source_is_told(predictors: list[NaryPredictor]) -> None:
     two = np.array([[0, 1, 21], [1, 0, 22], [2, 3, 21]])
     with pytest.raises(InputError, match="facts of one pair lie in different folds"):
         Experts.fit(two, VOCABULARY, np.array([0, 1, 2]), Sources(whole, {}), sources, device="cpu")
+    many = Vocabulary([str(number) for number in range(12_000)], ("pair", "part"))
+    huge = sparse.csr_array((12_000, 12_000), dtype=np.float32)
+    weights = {
+        "bias": [0.0, 0.0],
+        "nothing": [0.0, 1.0],
+        "sources": {"links": {"features": [[0.0], [0.0]], "both": [0, 0]}},
+    }
+    with pytest.raises(InputError, match="a table of 12,000 x 12,000 entities, which is too large"):
+        Experts.of(ROWS, many, Sources(None, {"links": [huge]}), weights, "cpu")
     with pytest.raises(InputError, match="of one pair alone"):
         mixed_folds(two[:2], 3)
