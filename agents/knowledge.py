@@ -52,7 +52,7 @@ from .advice import (
     scored_relations,
 )
 from .fits import Fits, FitSettings
-from .settings import OWN, SOURCES, KnowledgeConfig, place_name
+from .settings import FED, OWN, KnowledgeConfig, place_name
 
 if TYPE_CHECKING:
     from gumption.kg.planning import Planner
@@ -601,7 +601,7 @@ def _outside(config: KnowledgeConfig, world: World, words: Sequence[str], given:
         raise InputError(f"{config.kg_beside}: none of its facts is about one of the world's {len(words)} entities")
     if asked is not None:
         about["linked_test_facts"] = Leaks(_linked(asked, ends), len(asked))._asdict()
-    return Outside(config.kg_sources or SOURCES, kept, about)
+    return Outside(config.kg_sources or FED, kept, about)
 
 
 def _linked(asked: Collection[Fact], ends: Collection[tuple[str, ...]]) -> int:

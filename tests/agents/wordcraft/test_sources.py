@@ -59,9 +59,9 @@ def test_a_graph_of_other_relations_beside_feeds_the_predictor(configure, graph:
     alone, fed = knowledge_of(configure(kg="train")), knowledge_of(configure(kg="train", kg_beside=graph))
     experts = fed.predictors["makes"]
     assert isinstance(experts, Experts)
-    assert experts.sources == (PREDICTOR, "links", "rules")
+    assert experts.sources == (PREDICTOR, "rules")
     assert fed.scores.relations == ("makes",)
-    assert fed.about["sources"] == ("words", "outside", "links", "rules")
+    assert fed.about["sources"] == ("words", "outside", "rules")
     assert not torch.equal(table_of(fed), table_of(alone))
     # The predictor has the same facts, and none of the outside graph.
     (first, _), (second, _) = seen.recipe

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from gumption.agents.settings import SOURCES
+from gumption.agents.settings import FED, SOURCES
 from gumption.agents.wordcraft.config import TrainConfig
 from gumption.data.sealed import write_sealed
 from gumption.scripts.experiment import find_experiment
 from gumption.scripts.results import slug
-from gumption.scripts.wordcraft.sources import EXPERIMENTS, NAME, TODAY, TOGETHER, WITHIN
+from gumption.scripts.wordcraft.sources import BEST, EXPERIMENTS, NAME, TODAY, TOGETHER, WITHIN
 
 ALONE = ", KG only"
 
@@ -25,9 +25,10 @@ def test_the_rows_of_each_split() -> None:
         for source in SOURCES:
             but = here[f"{TOGETHER} but {WITHIN[source]}{ALONE}"].settings["kg_sources"]
             assert set(but) == set(SOURCES) - {source}
+        assert here[f"{BEST}{ALONE}"].settings["kg_sources"] == FED
             alone = here[f"{WITHIN[source]} alone{ALONE}" if source != "words" else f"{TODAY}{ALONE}"].settings
             assert tuple(alone.get("kg_sources", ("words",))) == (source,)
-        assert here[f"{TOGETHER}, random names{ALONE}"].settings["kg_shuffled"] == 0
+        assert here[f"{BEST}, random names{ALONE}"].settings["kg_shuffled"] == 0
         for one in here.values():  # each is a config that a run may have
             given = {**one.settings, "kg_only": one.method == "kg_only"}
             assert TrainConfig(**given).num_distractors == 8
@@ -39,7 +40,7 @@ def test_the_rows_of_each_split() -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_a_small_one_tells_of_goals_with_and_without_a_sibling(experiment, book: Path, words_file: Path) -> None:
     panel = "recipe unseen"
-    labels = ["random policy", f"{TODAY}{ALONE}", f"{TOGETHER}{ALONE}", "oracle"]
+    labels = ["random policy", f"{TODAY}{ALONE}", f"{BEST}{ALONE}", "oracle"]
     given = [part for label in labels for part in ("--setting", f"{label}, {panel}")]
     given += ["--recipe-book", str(book), "--word-vectors", str(words_file), "--seeds", "2"]
     experiment(NAME, *given, "--save", "saved")
@@ -51,14 +52,14 @@ def test_a_small_one_tells_of_goals_with_and_without_a_sibling(experiment, book:
         assert 0 <= row["share_sibling"] <= 1
     assert "another recipe of training makes the goal" in Path("saved/table.md").read_text()
     headline = EXPERIMENTS[NAME].kind.headline(saved)
-    assert f"| {TOGETHER} |" in headline
+    assert f"| {BEST} |" in headline
     assert "8 runs, 8 complete" in experiment(NAME, *given)
 
 
 def test_examples_are_of_tasks_that_words_alone_solve(tmp_path: Path) -> None:
     first = {
         TODAY: [["wall", "brick", "stone", "brick", "stone", True]],
-        TOGETHER: [["wall", "brick", "stone", "brick", "house", False]],
+        BEST: [["wall", "brick", "stone", "brick", "house", False]],
     }
     for label, rows in first.items():
         folder = tmp_path / slug(f"{label}{ALONE}, recipe unseen") / "seed-0"
