@@ -98,7 +98,7 @@ class SourcesRuns(OutsideRuns):
         return [*lines, f"Recipe book {results['recipe_book']} (sha256 {results['recipe_book_hash'][:12]}).", ""]
 
     def headline(self, results: Mapping[str, Any]) -> str:
-        """The success of each condition, a column for each panel; a row for each stratum of words and of all but links."""
+        """The success of each condition, a column for each panel; rows for the strata of words and of all but links."""
         cells: dict[str, dict[str, str]] = {}
         for panel, rows in panels(results).items():
             for row in rows:
