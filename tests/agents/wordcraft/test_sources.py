@@ -175,7 +175,6 @@ def test_looking_ahead_and_watching_need_no_change(configure, graph: str) -> Non
     said = advice(env)
     assert advice.relations == ("plan",)
     assert np.isfinite(said.numpy()).all()
-    assert known.produces("makes")
 
 
 # ---- bad input
