@@ -191,7 +191,7 @@ class Knowledge:
             if outside is not None:
                 if not fit or not any(isinstance(relation, NaryRelation) for relation in chosen):
                     raise InputError(f"{source}: {_FEEDS}: add kg_fit=True (--kg-fit), and a graph of such facts")
-                about |= {"sources": outside.sources, "beside": outside.about}
+                about |= {"sources": outside.sources} | ({"beside": outside.about} if outside.about else {})
             if not fit:
                 if not config.kg_calibrated:
                     raise InputError(
@@ -498,8 +498,8 @@ def _copied(graph: KnowledgeGraph, name: str | None, relations: Sequence[str | N
 
 
 def _under_words(graph: KnowledgeGraph, name: str | None, words: Sequence[str]) -> KnowledgeGraph:
-    """A copy in memory of the facts about the world's words, in a graph that links them to entities of its own
-    (`gumption kg link`): what is said of an entity is said of each word that it is linked to."""
+    """A copy in memory of the facts about the world's words. Where the graph links them to entities of its own
+    (`gumption kg link`), what is said of an entity is said of each word that it is linked to."""
     called: defaultdict[str, set[str]] = defaultdict(set)
     mine, copy = set(words), KnowledgeGraph()
     for link in LINKS.values():
@@ -590,17 +590,15 @@ def _outside(config: KnowledgeConfig, world: World, words: Sequence[str], given:
             leaks = count_leaks(graph, name, asked, world.get("nary") or ())
             about["test_facts"] = leaks._asdict()
             warn_of_leaks(config.kg_beside, leaks)
-        kept = _copied(graph, name)
-    if any(True for link in LINKS.values() for _ in kept.triples(relation=link)):
-        kept = _under_words(kept, None, words)
+        kept = _under_words(graph, name, words)
     if config.kg_shuffled is not None:
         about["shuffled"] = config.kg_shuffled
         kept = _shuffled(kept, None, words, config.kg_shuffled)
-    ends = {fact[::2] for fact in kept.triples()}
-    if not any(set(words).intersection(pair) for pair in ends):
+    if not len(kept):
         raise InputError(f"{config.kg_beside}: none of its facts is about one of the world's {len(words)} entities")
     if asked is not None:
-        about["linked_test_facts"] = Leaks(_linked(asked, ends), len(asked))._asdict()
+        linked = _linked(asked, {fact[::2] for fact in kept.triples()})
+        about["linked_test_facts"] = Leaks(linked, len(asked))._asdict()
     return Outside(config.kg_sources or FED, kept, about)
 
 
