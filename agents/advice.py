@@ -20,9 +20,10 @@ from torch import nn
 from gumption.data import InputError
 from gumption.data.settings import checked_methods, shown
 from gumption.envs.action_facts import ActionFacts, Fact, PlanningProblem, check_size
-from gumption.kg import KnowledgeGraph, NaryPredictor, NaryRelation, Vocabulary
+from gumption.kg import KnowledgeGraph, NaryRelation, Vocabulary
 from gumption.kg.checkpoint import pick_device
 from gumption.kg.facts import distinct, nary_rows, relation_labels, relation_name, stated_name
+from gumption.kg.links.nary_predictor import PairPredictor
 from gumption.kg.links.predictor import LinkPredictor
 from gumption.kg.scores import (
     FLOOR,
@@ -95,7 +96,7 @@ class Advice:
             if not scored:
                 asked, has = ", ".join(map(relation_name, relations)), ", ".join(source.vocabulary.relations[:5])
                 raise InputError(f"the predictor has none of the relations {asked}; it has {has}")
-            key = scored[0] if isinstance(source, NaryPredictor) else BINARY
+            key = scored[0] if isinstance(source, PairPredictor) else BINARY
             self.scores = predictor_scores({key: source}, vocabulary[1:], scored, device=device)
             self.report = lacking(source, vocabulary[1:])
         else:
@@ -247,11 +248,11 @@ def lacking(predictor: LinkPredictor, entities: Sequence[str]) -> str:
 
 
 def scored_relations(predictor: LinkPredictor, relations: Sequence[Relation], names: Mapping[str, str]) -> list[str]:
-    """The relations that a predictor scores: the one of three parties of a NaryPredictor, those of two of any other.
+    """The relations that a predictor scores: the one of three parties of a PairPredictor, those of two of any other.
 
     :param names: relation -> what the predictor calls it, where that differs; see `INVERSE`.
     """
-    if isinstance(predictor, NaryPredictor):
+    if isinstance(predictor, PairPredictor):
         return [relation.name for relation in relations if isinstance(relation, NaryRelation)][:1]
     known = predictor.vocabulary.relations
     called = {r: _called(r, names).removeprefix(INVERSE) for r in relations if isinstance(r, str)}
@@ -285,7 +286,7 @@ def predictor_scores(
     unknown = unknown or {}
     for relation in relations:
         predictor, called = predictors.get(relation), _called(relation, names or {})
-        if isinstance(predictor, NaryPredictor):
+        if isinstance(predictor, PairPredictor):
             scorers[relation] = pair_scorer(predictor, entities, unknown=unknown.get(relation, ()), device=device)
             continue
         scorer = binary_scorer(

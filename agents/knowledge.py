@@ -4,45 +4,37 @@
         -> RelationScores -> Advice -> logits
 
 A predictor of `gumption kg fit` or of PyKEEN needs no facts. A graph beside fitted scores is looked up; a fact of it
-counts what a fitted score counts, the log of how much likelier a training fact is there than by chance.
+counts what a fitted score counts, the log of how much likelier a training fact is there than by chance. One that states
+none of the world's relations feeds the fits instead (see outside.py).
 """
 
 import hashlib
 import json
 import math
-import os
 import warnings
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pooch
 import torch
 
 from gumption.data import InputError, Note
-from gumption.data.provenance import versions
 from gumption.data.sealed import damaged, read_sealed, write_sealed
-from gumption.data.settings import Count, NonNegative, Seed, Size, settings
 from gumption.envs.worlds import World
 from gumption.kg import (
     KnowledgeGraph,
-    NaryPredictor,
     NaryRelation,
-    Vocabulary,
-    WordVectors,
     load_predictor,
 )
 from gumption.kg.checkpoint import checkpoint_hash, has_checkpoint
 from gumption.kg.facts import relation_labels, relation_name, stated_name
 from gumption.kg.graph import open_graph, shipped_graph
 from gumption.kg.leaks import Fact, Leaks, count_leaks, count_marked
-from gumption.kg.links.nary_predictor import NarySettings
+from gumption.kg.links.nary_predictor import PairPredictor
 from gumption.kg.links.predictor import LinkPredictor
-from gumption.kg.links.training_settings import TrainingSettings
 from gumption.kg.scores import VERSION, HeldOut, KnownFacts, PairProducts, PairTable, RelationScores
 from gumption.kg.sources.weights import WEIGHTS
 from gumption.kg.vocabulary import LINKS, PROVENANCE, unknown_label
@@ -59,11 +51,13 @@ from .advice import (
     produced_by,
     scored_relations,
 )
-from .settings import OWN, KnowledgeConfig, place_name
+from .fits import Fits, FitSettings
+from .settings import FED, OWN, KnowledgeConfig, place_name
 
 if TYPE_CHECKING:
-    from gumption.kg import ComplEx
     from gumption.kg.planning import Planner
+
+    from .outside import Outside
 
 GRAPH, SCORES = "graph.nq", "scores.json"
 #: The count of leaks where a predictor or rules do not say what they were trained on.
@@ -120,23 +114,29 @@ class Knowledge:
         word_vectors: str | None = None,
         fit_settings: "FitSettings | None" = None,
         device: str = "cpu",
+        outside: "Outside | None" = None,
     ) -> "Knowledge":
         """The knowledge that a run's config names.
 
         :param vocabulary: of the world's environment; `relations` too.
         :param played: settings of the environment, on which the world's facts may depend.
         :param word_vectors: a file, for fits of relations of three parties; None for the vectors that ship.
+        :param outside: what feeds these fits beside facts and word vectors; else the config says that.
         :raises InputError: a source that is not there or does not fit the world; relations that it does not have.
         """
-        if config.kg_beside is not None:
+        if config.kg_beside is not None or config.kg_sources:
             fitted = KnowledgeConfig(
-                kg=config.kg, kg_fit=config.kg_fit, kg_scores=config.kg_scores, kg_calibrated=config.kg_calibrated
+                kg=config.kg, kg_fit=config.kg_fit, kg_scores=config.kg_scores, kg_calibrated=config.kg_calibrated,
+                **{f"kg_{name}": value for name, value in config.fit_settings().items()},
             )  # fmt: skip
+            more = {"word_vectors": word_vectors, "fit_settings": fit_settings, "device": device}
+            if config.kg_sources or _feeds(config, relations):
+                outside = _outside(config, world, vocabulary[1:], world.played(played or {}))
+                return cls.of(fitted, world, vocabulary, relations, played, outside=outside, **more)
             beside = KnowledgeConfig(
                 kg=config.kg_beside, kg_fit=False, kg_rules=config.kg_rules, kg_relations=config.kg_relations,
                 kg_shuffled=config.kg_shuffled,
             )  # fmt: skip
-            more = {"word_vectors": word_vectors, "fit_settings": fit_settings, "device": device}
             one, other = (cls.of(each, world, vocabulary, relations, played, **more) for each in (fitted, beside))
             return one._with(other, world, world.played(played or {}))
         wanted = [relation for name in config.kg_scores for relation in _of_name(name, relations)]
@@ -144,6 +144,8 @@ class Knowledge:
         if not source:
             raise InputError("kg is empty; name a graph, a model or a file of rules, or take train, full or none")
         if source not in OWN and has_checkpoint(Path(source)):
+            if outside is not None:
+                raise InputError(f"{source} is a predictor that is fitted already: {_FEEDS}")
             return cls._of_predictor(config, world, vocabulary[1:], relations, wanted, given, device)
         is_rules = source.endswith(".json") and Path(source).is_file()
         rules_file = source if is_rules else config.kg_rules and _rules_file(config.kg_rules, world)
@@ -186,6 +188,10 @@ class Knowledge:
             about["facts"] = len(stated.ids) + sum(map(len, stated.rows.values()))
             fit = config.kg_fit if config.kg_fit is not None else own and world.fitted
             about["by"] = "fit" if fit else "look-up"
+            if outside is not None:
+                if not fit or not any(isinstance(relation, NaryRelation) for relation in chosen):
+                    raise InputError(f"{source}: {_FEEDS}: add kg_fit=True (--kg-fit), and a graph of such facts")
+                about |= {"sources": outside.sources} | ({"beside": outside.about} if outside.about else {})
             if not fit:
                 if not config.kg_calibrated:
                     raise InputError(
@@ -196,7 +202,8 @@ class Knowledge:
                 weights = dict.fromkeys(map(relation_name, chosen), 1.0)
                 return cls(Advice(kept, vocabulary, chosen, device=device).scores, kept, weights, about=about)
         _refuse_unread(config, fit and any(isinstance(relation, str) for relation in chosen))
-        fits = Fits(stated, fit_settings or FitSettings(**config.fit_settings()), word_vectors, device)
+        given_to = stated, fit_settings or FitSettings(**config.fit_settings()), word_vectors, device
+        fits = Fits(*given_to) if outside is None else outside.fits(*given_to)
         return cls._fitted(fits, chosen, vocabulary[1:], config.kg_calibrated, about)
 
     @classmethod
@@ -269,7 +276,7 @@ class Knowledge:
             raise InputError(f"{source} is a link predictor: kg_fit and kg_rules are for graphs")
         _refuse_unread(config, False)
         predictor = load_predictor(source, device)
-        nary = isinstance(predictor, NaryPredictor)
+        nary = isinstance(predictor, PairPredictor)
         if nary and config.kg_relations:
             raise InputError(
                 f"{source} predicts facts of three parties, which have no other names: leave out kg_relations"
@@ -494,8 +501,8 @@ def _copied(graph: KnowledgeGraph, name: str | None, relations: Sequence[str | N
 
 
 def _under_words(graph: KnowledgeGraph, name: str | None, words: Sequence[str]) -> KnowledgeGraph:
-    """A copy in memory of the facts about the world's words, in a graph that links them to entities of its own
-    (`gumption kg link`): what is said of an entity is said of each word that it is linked to."""
+    """A copy in memory of the facts about the world's words. Where the graph links them to entities of its own
+    (`gumption kg link`), what is said of an entity is said of each word that it is linked to."""
     called: defaultdict[str, set[str]] = defaultdict(set)
     mine, copy = set(words), KnowledgeGraph()
     for link in LINKS.values():
@@ -557,6 +564,56 @@ def _weighted(scores: RelationScores, weights: Mapping[str, float]) -> RelationS
     return scores
 
 
+_FEEDS = "kg_sources and a graph beside of other relations than the world's feed predictors of facts of three parties"
+
+
+def _feeds(config: KnowledgeConfig, relations: Sequence[Relation]) -> bool:
+    """Whether the graph beside states none of the world's relations, so that there is nothing to look up."""
+    place = config.kg_beside
+    if place is None or config.kg_rules or config.kg_relations or place in OWN or has_checkpoint(Path(place)):
+        return False
+    if place.endswith(".json"):
+        return False
+    graph, name = open_graph(place)
+    with graph:
+        return not any(True for label in relation_labels(relations) for _ in graph.triples(relation=label, graph=name))
+
+
+def _outside(config: KnowledgeConfig, world: World, words: Sequence[str], given: Mapping[str, Any]) -> "Outside":
+    """What the config says that feeds predictors; the graph is read, and its leaks are counted."""
+    from .outside import Outside
+
+    if config.kg_beside is None:
+        return Outside(config.kg_sources)
+    graph, name = open_graph(config.kg_beside)
+    with graph:
+        about: dict[str, Any] = {"source": place_name(config.kg_beside), "graph": graph.content_hash(name)}
+        asked = _asked(world, given) if world.get("facts") is not None else None
+        if asked is not None:
+            leaks = count_leaks(graph, name, asked, world.get("nary") or ())
+            about["test_facts"] = leaks._asdict()
+            warn_of_leaks(config.kg_beside, leaks)
+        kept = _under_words(graph, name, words)
+    if config.kg_shuffled is not None:
+        about["shuffled"] = config.kg_shuffled
+        kept = _shuffled(kept, None, words, config.kg_shuffled)
+    if not len(kept):
+        raise InputError(f"{config.kg_beside}: none of its facts is about one of the world's {len(words)} entities")
+    if asked is not None:
+        linked = _linked(asked, {fact[::2] for fact in kept.triples()})
+        about["linked_test_facts"] = Leaks(linked, len(asked))._asdict()
+    return Outside(config.kg_sources or FED, kept, about)
+
+
+def _linked(asked: Collection[Fact], ends: Collection[tuple[str, ...]]) -> int:
+    """How many of the asked facts have their object linked, by any fact in any direction, to each other party."""
+    links = {frozenset(pair) for pair in ends}
+    return sum(
+        all(frozenset((party, fact[-1])) in links for party in ((fact[0],) if len(fact) == 3 else fact[1:-1]))
+        for fact in asked
+    )
+
+
 def _check_names(pairs: Sequence[tuple[str, str]], ours: Collection[str], theirs: Collection[str], whose: str) -> None:
     """:raises InputError: a name of a relation that the world, or the graph or predictor, does not have."""
     for mine, called in pairs:
@@ -597,111 +654,3 @@ def _relation(name: str, relations: Sequence[Relation]) -> Relation:
         if relation_name(relation) == name:
             return relation
     raise InputError(unknown_label("relation", name, map(relation_name, relations)))
-
-
-# ---- Fits: predictors of a graph's facts, in a cache folder under the hash of all their inputs
-
-
-# Raised when the code fits other predictors to the same facts: fits of an older version are not read.
-FIT_VERSION = 3
-
-
-@settings
-class FitSettings:
-    """
-    :ivar rank, epochs, n3, reciprocal: of ComplEx, on the facts of two parties.
-    :ivar members: networks of the predictor of facts of three parties.
-    """
-
-    seed: Seed = TrainingSettings.seed
-    rank: Size = TrainingSettings.rank
-    epochs: Count = TrainingSettings.epochs
-    n3: NonNegative = TrainingSettings.n3
-    reciprocal: bool = TrainingSettings.reciprocal
-    members: Size = 3
-
-
-class Fits:
-    """The predictors of one graph's facts: read from the cache, or fitted and put there, so that the next seed of an
-    experiment finds them. The cache is GUMPTION_CACHE_DIR, or the user's."""
-
-    def __init__(
-        self, stated: StatedFacts, settings: FitSettings, word_vectors: str | None = None, device: str = "cpu"
-    ) -> None:
-        """:param word_vectors: a file of vectors, for relations of three parties; None for those that ship."""
-        self.stated, self.settings, self.device = stated, settings, device
-        self._word_vectors = word_vectors
-
-    @cached_property
-    def words(self) -> tuple[np.ndarray, tuple[str, ...]]:
-        """(N, F) a word vector of each entity of the facts, and the entities whose vectors are drawn at random, since
-        none is known of them."""
-        vectors, report = WordVectors.load(self._word_vectors).guessed_vectors(self.stated.vocabulary.entities)
-        report.warn()
-        return vectors, report.drawn
-
-    def complex(self, ids: np.ndarray | None = None) -> "ComplEx":
-        """ComplEx on the facts of two parties, or on some of them."""
-        from gumption.kg import ComplEx
-
-        settings, vocabulary = self.settings, self.stated.vocabulary
-        facts = self.stated.ids if ids is None else ids
-        parameters = {name: getattr(settings, name) for name in KnowledgeConfig.COMPLEX}
-        where = self._place("complex", facts, vocabulary, parameters)
-        if not has_checkpoint(where):
-            fitted = ComplEx.fit((vocabulary, facts), **parameters, seed=settings.seed, device=self.device)
-            _keep(fitted, where)
-        return ComplEx.load(where, self.device)
-
-    def nary(self, relation: str) -> NaryPredictor:
-        """The predictor of a relation of three parties."""
-        rows, vocabulary = self.stated.rows[relation], self._pairs(relation)
-        where = self._place(relation, rows, vocabulary, self._nary_parameters(self.settings.members))
-        if not has_checkpoint(where):
-            members, seed = self.settings.members, self.settings.seed
-            fitted = NaryPredictor.fit(rows, self.words[0], vocabulary, members=members, seed=seed, device=self.device)
-            _keep(fitted, where)
-        return NaryPredictor.load(where, self.device)
-
-    def nary_folds(self, relation: str, folds: np.ndarray, members: int) -> list[NaryPredictor]:
-        """For each fold a predictor that has not seen its rows; `folds` (n,) is the fold of each row."""
-        rows, vocabulary = self.stated.rows[relation], self._pairs(relation)
-        parameters = {**self._nary_parameters(members), "folds": hashlib.sha256(folds.tobytes()).hexdigest()}
-        places = [
-            self._place(f"{relation}-without-{fold}", rows, vocabulary, parameters) for fold in range(folds.max() + 1)
-        ]
-        if not all(map(has_checkpoint, places)):
-            fitted = NaryPredictor.fit_folds(
-                rows, self.words[0], vocabulary, folds, members=members, seed=self.settings.seed, device=self.device
-            )
-            for part, where in zip(fitted, places, strict=True):
-                _keep(part, where)
-        return [NaryPredictor.load(where, self.device) for where in places]
-
-    def _pairs(self, relation: str) -> Vocabulary:
-        return Vocabulary(self.stated.vocabulary.entities, (f"{relation}: pair", f"{relation}: part"))
-
-    def _nary_parameters(self, members: int) -> dict[str, Any]:
-        vectors = hashlib.sha256(self.words[0].tobytes()).hexdigest()
-        return {"members": members, "vectors": vectors, **asdict(NarySettings())}
-
-    def _place(self, name: str, facts: np.ndarray, vocabulary: Vocabulary, parameters: dict[str, Any]) -> Path:
-        """The cache folder of a fit: its name holds the hash of all inputs."""
-        of = {
-            "facts": hashlib.sha256(facts.astype("<i8").tobytes()).hexdigest(),
-            "vocabulary": vocabulary.hash,
-            "seed": self.settings.seed,
-            "device": torch.device(self.device).type,
-            "version": FIT_VERSION,
-            "versions": versions(),
-            **parameters,
-        }
-        key = hashlib.sha256(json.dumps(of, sort_keys=True).encode()).hexdigest()[:16]
-        cache = Path(os.environ.get("GUMPTION_CACHE_DIR") or pooch.os_cache("gumption"))
-        return cache / "knowledge" / f"{name}-{key}"
-
-
-def _keep(fitted: "ComplEx | NaryPredictor", where: Path) -> None:
-    """Put a fit in the cache, unless another process that needed the same one was faster."""
-    if not has_checkpoint(where):
-        fitted.save(where)

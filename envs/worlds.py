@@ -235,7 +235,7 @@ WORLDS: dict[str, World] = {
                 "read_splits": "gumption.envs.wordcraft.splits:Split.load",
                 "evaluate_policy": "gumption.agents.wordcraft.evaluation:evaluate_policy",
                 "watch": "gumption.agents.wordcraft.watch:watch",
-                "experiments": "gumption.scripts.wordcraft.priors:EXPERIMENTS",
+                "experiments": "gumption.scripts.wordcraft.sources:EXPERIMENTS",
                 "bench": "gumption.scripts.wordcraft.bench:CASES",
                 "web": "gumption.scripts.wordcraft.web:VIEW",
             },

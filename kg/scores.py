@@ -15,7 +15,7 @@ from gumption.data.progress import Bar
 from gumption.data.settings import checked_methods
 
 from .facts import NaryRelation, relation_name
-from .links.nary_predictor import NaryPredictor
+from .links.nary_predictor import PairPredictor
 from .links.predictor import LinkPredictor
 from .vocabulary import unknown_label
 
@@ -90,7 +90,7 @@ class PairProducts(nn.Module):
     _ids: torch.Tensor
     _known: torch.Tensor
 
-    def __init__(self, predictor: NaryPredictor, ids: torch.Tensor, known: torch.Tensor) -> None:
+    def __init__(self, predictor: PairPredictor, ids: torch.Tensor, known: torch.Tensor) -> None:
         """
         :param ids: (N,) int64, the predictor's id of each entity.
         :param known: (N,) bool, the entities that it knows.
@@ -473,7 +473,7 @@ def binary_scorer(
 
 @torch.no_grad()
 def pair_scorer(
-    predictor: NaryPredictor,
+    predictor: PairPredictor,
     entities: Sequence[str],
     *,
     wanted: torch.Tensor | None = None,

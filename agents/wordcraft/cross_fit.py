@@ -15,7 +15,7 @@ from gumption.agents.advice import BINARY, StatedFacts
 from gumption.agents.knowledge import Knowledge
 from gumption.data import InputError
 from gumption.envs.wordcraft.facts import COMBINES_WITH, COMPONENT_OF, MAKES
-from gumption.kg.links.nary_predictor import NaryPredictor
+from gumption.kg.links.nary_predictor import PairPredictor
 from gumption.kg.scores import BinaryTable, HeldOut, PairTable, RelationScores, binary_scorer, pair_scorer
 
 FOLDS = 5
@@ -49,7 +49,7 @@ def cross_fitted(knowledge: Knowledge) -> Knowledge:
         table: torch.Tensor | None = None
         for fold, part in enumerate(nary if relation == MAKES.name else binary):
             mine = torch.from_numpy(entry_folds[relation] == fold)
-            if isinstance(part, NaryPredictor):
+            if isinstance(part, PairPredictor):
                 made = pair_scorer(part, entities, wanted=mine, unknown=knowledge.unknown[relation], device=device)
                 mine = mine[*torch.triu_indices(len(entities), len(entities))]
             else:

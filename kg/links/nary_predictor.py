@@ -14,7 +14,9 @@ an entity without training facts is predicted from its word.
 """
 
 import os
+from abc import abstractmethod
 from math import ceil
+from typing import Self
 
 import numpy as np
 import torch
@@ -68,9 +70,8 @@ class NarySettings:
     self_pairs: Share = 0.2
 
 
-@checked_methods
-class NaryPredictor(LinkPredictor):
-    """An ensemble of M networks over N entities; its probability of a product is the mean over the networks.
+class PairPredictor(LinkPredictor):
+    """Says p(object | unordered pair) over N entities.
 
     As a link predictor it has two relations. The first (of recipes: combinesWith) is between the parties of a pair: the
     log-probability that they make anything. The second (componentOf) is between one of them and a product: the log of
@@ -79,11 +80,66 @@ class NaryPredictor(LinkPredictor):
     :ivar vocabulary: the entities, and these two relations.
     """
 
+    _binary: tuple[torch.Tensor, torch.Tensor] | None = None
+
+    @property
+    @abstractmethod
+    def members(self) -> int:
+        """Numbers that `normalisers` gives for a pair."""
+
+    @abstractmethod
+    def log_probabilities(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+        """(B,) and (B,) int64 ids -> (B, N + 1) float32 log p(product | pair); the last column is "nothing"."""
+
+    @abstractmethod
+    def normalisers(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+        """(B,) and (B,) int64 ids -> (B, M): the logs of a pair's normalisers, which `log_probability` takes."""
+
+    @abstractmethod
+    def log_probability(
+        self, first: torch.Tensor, second: torch.Tensor, product: torch.Tensor, normalisers: torch.Tensor
+    ) -> torch.Tensor:
+        """(B,) log p(product | pair) of single products, given the `normalisers` (B, M) of the pairs."""
+
+    @abstractmethod
+    def to(self, device: torch.device | str) -> Self:
+        """The predictor on another device."""
+
+    def object_scores(self, subjects: torch.Tensor, relations: torch.Tensor) -> torch.Tensor:
+        return self._table(relations, lambda table: table[subjects])
+
+    def subject_scores(self, relations: torch.Tensor, objects: torch.Tensor) -> torch.Tensor:
+        return self._table(relations, lambda table: table[:, objects].T)
+
+    def _table(self, relations: torch.Tensor, rows) -> torch.Tensor:
+        pair, part = self._tables()
+        return torch.where((relations == 0)[:, None], rows(pair), rows(part))
+
+    @torch.no_grad()
+    def _tables(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """The (N, N) table of each relation, made at the first call in one pass over all pairs."""
+        if self._binary is not None:
+            return self._binary
+        size = len(self.vocabulary.entities)
+        combines = torch.empty(size, size, device=self.device)
+        component = torch.empty(size, size, device=self.device)
+        everything = torch.arange(size, device=self.device)
+        for entity in range(size):
+            log_p = self.log_probabilities(torch.full_like(everything, entity), everything)
+            combines[entity] = log_p[:, :size].logsumexp(1)
+            component[entity] = log_p[:, :size].logsumexp(0)
+        self._binary = combines, component
+        return self._binary
+
+
+@checked_methods
+class NaryPredictor(PairPredictor):
+    """An ensemble of M networks over N entities; its probability of a product is the mean over the networks."""
+
     def __init__(self, vocabulary: Vocabulary, networks: "_Networks", device: torch.device) -> None:
         self.vocabulary = vocabulary
         self.networks = networks.to(device).eval().requires_grad_(False)
         self.device = device
-        self._binary: tuple[torch.Tensor, torch.Tensor] | None = None
 
     @property
     def members(self) -> int:
@@ -183,32 +239,6 @@ class NaryPredictor(LinkPredictor):
         scores = self.networks.of_products(first.expand(members, -1), second.expand(members, -1), product)
         return (scores - normalisers.T).logsumexp(0) - np.log(members)
 
-    def object_scores(self, subjects: torch.Tensor, relations: torch.Tensor) -> torch.Tensor:
-        return self._table(relations, lambda table: table[subjects])
-
-    def subject_scores(self, relations: torch.Tensor, objects: torch.Tensor) -> torch.Tensor:
-        return self._table(relations, lambda table: table[:, objects].T)
-
-    def _table(self, relations: torch.Tensor, rows) -> torch.Tensor:
-        pair, part = self._tables()
-        return torch.where((relations == 0)[:, None], rows(pair), rows(part))
-
-    @torch.no_grad()
-    def _tables(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """The (N, N) table of each relation, made at the first call in one pass over all pairs."""
-        if self._binary is not None:
-            return self._binary
-        size = len(self.vocabulary.entities)
-        combines = torch.empty(size, size, device=self.device)
-        component = torch.empty(size, size, device=self.device)
-        everything = torch.arange(size, device=self.device)
-        for entity in range(size):
-            log_p = self.log_probabilities(torch.full_like(everything, entity), everything)
-            combines[entity] = log_p[:, :size].logsumexp(1)
-            component[entity] = log_p[:, :size].logsumexp(0)
-        self._binary = combines, component
-        return self._binary
-
     def save(self, directory: str | os.PathLike[str]) -> None:
         """Write a checkpoint folder (safetensors and JSON), replacing one that is there."""
         meta = {"kind": KIND, "vocabulary": self.vocabulary.to_json()}
@@ -219,9 +249,16 @@ class NaryPredictor(LinkPredictor):
         """Read what `save` wrote; InputError where it is missing, damaged or of another kind."""
         tensors, meta = load_checkpoint(directory, KIND)
         trained_on = take_marks(tensors)
-        loaded = cls(Vocabulary.from_json(meta["vocabulary"]), _Networks.of(tensors), pick_device(device))
+        loaded = cls.of_tensors(Vocabulary.from_json(meta["vocabulary"]), tensors, pick_device(device))
         loaded.trained_on = trained_on
         return loaded
+
+    @classmethod
+    def of_tensors(
+        cls, vocabulary: Vocabulary, tensors: dict[str, torch.Tensor], device: torch.device
+    ) -> "NaryPredictor":
+        """With the parameters of its networks (a state_dict)."""
+        return cls(vocabulary, _Networks.of(tensors), device)
 
 
 class _Networks(nn.Module):

@@ -164,6 +164,7 @@ KINDS = {
     "gumption/distmult": ("distmult", "DistMult"),
     "gumption/pykeen": ("pykeen_models", "PyKEENPredictor"),
     "gumption/nary-predictor": ("nary_predictor", "NaryPredictor"),
+    "gumption/experts": ("experts", "Experts"),
 }
 
 

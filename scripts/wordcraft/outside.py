@@ -210,9 +210,10 @@ class _Noted:
 
 
 def played(player: Any, config: Any, seed: int) -> dict[str, Any]:
-    """The success of a player on the test tasks, on those whose recipes the outside graph entails, and on the others
-    (None where there are none); and of the first table of each task the goal, its ingredients, what was chosen, and
-    whether the goal was made."""
+    """The success of a player on the test tasks, on those whose recipes the outside graph entails, and on the others;
+    on those whose goal another recipe makes in training, a sibling, and on those without one (None where there are no
+    such tasks); and of the first table of each task the goal, its ingredients, what was chosen, and whether the goal
+    was made."""
     from gumption.agents.wordcraft.evaluation import evaluation_env, play_tasks
     from gumption.envs.wordcraft import WordCraftVectorEnv
     from gumption.envs.wordcraft.facts import both_linked, linked
@@ -224,6 +225,7 @@ def played(player: Any, config: Any, seed: int) -> dict[str, Any]:
     rows = play_tasks(noted, env, tasks, DRAWS, seed)
     recipes = env.tasks.recipes[tasks][:, 0]
     entails = both_linked(env.book, linked(KnowledgeGraph.load(GRAPH), env.book.entities))[recipes]
+    siblings = np.isin(env.book.recipes[recipes, 2], env.split.of("recipes", "train")[:, 2])
     success = rows["success"].reshape(len(tasks), DRAWS)
     sizes = [min(env.num_envs, len(tasks) * DRAWS - start) for start in range(0, len(tasks) * DRAWS, env.num_envs)]
     picks = [
@@ -232,11 +234,12 @@ def played(player: Any, config: Any, seed: int) -> dict[str, Any]:
     told = [[env.book.entities[i] for i in env.book.recipes[recipe][[2, 0, 1]]] for recipe in recipes]
     chosen = zip(told, *picks, success[:, 0], strict=True)
     first = [[*words, *env.book.labels([one, other]), bool(won)] for words, one, other, won in chosen]
+    parts = {"entailed": entails, "others": ~entails, "sibling": siblings, "no_sibling": ~siblings}
     return {
         "success": float(success.mean()),
-        "entailed": float(success[entails].mean()) if entails.any() else None,
-        "others": float(success[~entails].mean()) if not entails.all() else None,
+        **{name: float(success[part].mean()) if part.any() else None for name, part in parts.items()},
         "share_entailed": float(entails.mean()),
+        "share_sibling": float(siblings.mean()),
         "tasks": len(tasks),
         "same_slot_twice": float(rows["same_slot_twice"].mean()),
         "first": first,
@@ -250,12 +253,15 @@ def directory_of(out: Path, source: str) -> Path:
     return out / slug(f"{source}{ALONE}, {MISLED_IN}") / "seed-0"
 
 
-def misled(without: Path, beside: Path) -> list[str]:
+def misled(without: Path, beside: Path, last: str = OutsideRuns.last) -> list[str]:
     """At most ten tasks that are solved without the outside graph and not with it, evenly spread over the goals, with
-    the facts that misled; none where a run is missing."""
+    the facts that misled; none where a run is missing.
+
+    :param last: the file of a run that has its figures.
+    """
     from gumption.kg import KnowledgeGraph
 
-    files = [run / OutsideRuns.last for run in (without, beside)]
+    files = [run / last for run in (without, beside)]
     if not all(file.is_file() for file in files):
         return []
     graph, found = KnowledgeGraph.load(GRAPH), dict[str, str]()

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from gumption.agents import TrainConfig, evaluate, train_impala
-from gumption.agents.knowledge import FitSettings, LeakedFacts, UnknownEntities
+from gumption.agents.fits import FitSettings
+from gumption.agents.knowledge import LeakedFacts, UnknownEntities
 from gumption.agents.run import RunResult
 from gumption.agents.run_folder import RunFolder, load_policy
 from gumption.data import InputError

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gumption.agents.knowledge import FitSettings, Knowledge, LeakedFacts
+from gumption.agents.fits import FitSettings
+from gumption.agents.knowledge import Knowledge, LeakedFacts
 from gumption.agents.settings import KnowledgeConfig
 from gumption.agents.wordcraft.cross_fit import cross_fitted
 from gumption.data import InputError

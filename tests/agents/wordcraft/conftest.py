@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from gumption.agents.knowledge import FitSettings, Knowledge
+from gumption.agents.fits import FitSettings
+from gumption.agents.knowledge import Knowledge
 from gumption.agents.settings import KnowledgeConfig
 from gumption.agents.wordcraft.cross_fit import cross_fitted
 from gumption.envs.action_facts import action_facts

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gumption.agents import TrainConfig
-from gumption.agents.knowledge import FitSettings
+from gumption.agents.fits import FitSettings
 from gumption.agents.wordcraft.config import PRESETS, Learner
 from gumption.data import InputError
 

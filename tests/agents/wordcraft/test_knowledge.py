@@ -169,10 +169,10 @@ def test_code_that_gives_other_predictors_fits_anew(
 ) -> None:
     scores(book)
     assert seen.counts() == (1 + FOLDS, 1, 1)
-    monkeypatch.setattr("gumption.agents.knowledge.FIT_VERSION", 1)
+    monkeypatch.setattr("gumption.agents.fits.FIT_VERSION", 1)
     scores(book)
     assert seen.counts() == (2 + 2 * FOLDS, 2, 2)
-    monkeypatch.setattr("gumption.agents.knowledge.versions", lambda: {"torch": "0"})
+    monkeypatch.setattr("gumption.agents.fits.versions", lambda: {"torch": "0"})
     scores(book)
     assert seen.counts() == (3 + 3 * FOLDS, 3, 3)
 

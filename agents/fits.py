@@ -1,0 +1,131 @@
+"""Predictors of one graph's facts, in a cache folder under the hash of all their inputs, so that the next seed of an
+experiment finds them. The cache is GUMPTION_CACHE_DIR, or the user's."""
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pooch
+import torch
+
+from gumption.data.provenance import versions
+from gumption.data.settings import Count, NonNegative, Seed, Size, settings
+from gumption.kg import NaryPredictor, Vocabulary, WordVectors
+from gumption.kg.checkpoint import has_checkpoint
+from gumption.kg.links.nary_predictor import NarySettings, PairPredictor
+from gumption.kg.links.training_settings import TrainingSettings
+
+from .advice import StatedFacts
+from .settings import KnowledgeConfig
+
+if TYPE_CHECKING:
+    from gumption.kg import ComplEx
+
+# Raised when the code fits other predictors to the same facts: fits of an older version are not read.
+FIT_VERSION = 3
+
+
+@settings
+class FitSettings:
+    """
+    :ivar rank, epochs, n3, reciprocal: of ComplEx, on the facts of two parties.
+    :ivar members: networks of the predictor of facts of three parties.
+    """
+
+    seed: Seed = TrainingSettings.seed
+    rank: Size = TrainingSettings.rank
+    epochs: Count = TrainingSettings.epochs
+    n3: NonNegative = TrainingSettings.n3
+    reciprocal: bool = TrainingSettings.reciprocal
+    members: Size = 3
+
+
+class Fits:
+    """The predictors of one graph's facts: read from the cache, or fitted and put there."""
+
+    def __init__(
+        self, stated: StatedFacts, settings: FitSettings, word_vectors: str | None = None, device: str = "cpu"
+    ) -> None:
+        """:param word_vectors: a file of vectors, for relations of three parties; None for those that ship."""
+        self.stated, self.settings, self.device = stated, settings, device
+        self._word_vectors = word_vectors
+
+    @cached_property
+    def words(self) -> tuple[np.ndarray, tuple[str, ...]]:
+        """(N, F) a word vector of each entity of the facts, and the entities whose vectors are drawn at random, since
+        none is known of them."""
+        vectors, report = WordVectors.load(self._word_vectors).guessed_vectors(self.stated.vocabulary.entities)
+        report.warn()
+        return vectors, report.drawn
+
+    def complex(self, ids: np.ndarray | None = None) -> "ComplEx":
+        """ComplEx on the facts of two parties, or on some of them."""
+        from gumption.kg import ComplEx
+
+        settings, vocabulary = self.settings, self.stated.vocabulary
+        facts = self.stated.ids if ids is None else ids
+        parameters = {name: getattr(settings, name) for name in KnowledgeConfig.COMPLEX}
+        where = self.place("complex", facts, vocabulary, parameters)
+        if not has_checkpoint(where):
+            fitted = ComplEx.fit((vocabulary, facts), **parameters, seed=settings.seed, device=self.device)
+            keep(fitted, where)
+        return ComplEx.load(where, self.device)
+
+    def nary(self, relation: str) -> PairPredictor:
+        """The predictor of a relation of three parties."""
+        rows, vocabulary = self.stated.rows[relation], self.pairs(relation)
+        where = self.place(relation, rows, vocabulary, self.nary_parameters(self.settings.members))
+        if not has_checkpoint(where):
+            members, seed = self.settings.members, self.settings.seed
+            fitted = NaryPredictor.fit(rows, self.words[0], vocabulary, members=members, seed=seed, device=self.device)
+            keep(fitted, where)
+        return NaryPredictor.load(where, self.device)
+
+    def nary_folds(self, relation: str, folds: np.ndarray, members: int) -> Sequence[PairPredictor]:
+        """For each fold a predictor that has not seen its rows; `folds` (n,) is the fold of each row."""
+        rows, vocabulary = self.stated.rows[relation], self.pairs(relation)
+        parameters = {**self.nary_parameters(members), "folds": hashlib.sha256(folds.tobytes()).hexdigest()}
+        places = [
+            self.place(f"{relation}-without-{fold}", rows, vocabulary, parameters) for fold in range(folds.max() + 1)
+        ]
+        if not all(map(has_checkpoint, places)):
+            fitted = NaryPredictor.fit_folds(
+                rows, self.words[0], vocabulary, folds, members=members, seed=self.settings.seed, device=self.device
+            )
+            for part, where in zip(fitted, places, strict=True):
+                keep(part, where)
+        return [NaryPredictor.load(where, self.device) for where in places]
+
+    def pairs(self, relation: str) -> Vocabulary:
+        return Vocabulary(self.stated.vocabulary.entities, (f"{relation}: pair", f"{relation}: part"))
+
+    def nary_parameters(self, members: int) -> dict[str, Any]:
+        vectors = hashlib.sha256(self.words[0].tobytes()).hexdigest()
+        return {"members": members, "vectors": vectors, **asdict(NarySettings())}
+
+    def place(self, name: str, facts: np.ndarray, vocabulary: Vocabulary, parameters: dict[str, Any]) -> Path:
+        """The cache folder of a fit: its name holds the hash of all inputs."""
+        of = {
+            "facts": hashlib.sha256(facts.astype("<i8").tobytes()).hexdigest(),
+            "vocabulary": vocabulary.hash,
+            "seed": self.settings.seed,
+            "device": torch.device(self.device).type,
+            "version": FIT_VERSION,
+            "versions": versions(),
+            **parameters,
+        }
+        key = hashlib.sha256(json.dumps(of, sort_keys=True).encode()).hexdigest()[:16]
+        cache = Path(os.environ.get("GUMPTION_CACHE_DIR") or pooch.os_cache("gumption"))
+        return cache / "knowledge" / f"{name}-{key}"
+
+
+def keep(fitted: Any, where: Path) -> None:
+    """Put a fit in the cache, unless another process that needed the same one was faster."""
+    if not has_checkpoint(where):
+        fitted.save(where)

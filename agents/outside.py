@@ -1,0 +1,152 @@
+"""What feeds the predictors of relations of three parties beside facts: sources of a product of experts.
+
+    --kg train --kg-beside GRAPH  ->  words, outside, links, rules  ->  Experts  ->  PairTable  ->  scores, planner
+
+A source is made of the known facts and of a graph of any relations about the world's things (`gumption.kg.sources`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from gumption.kg import KnowledgeGraph, NaryPredictor, Vocabulary, mine_rules
+from gumption.kg.checkpoint import has_checkpoint
+from gumption.kg.facts import distinct
+from gumption.kg.links.experts import VERSION, Experts, Sources, mixed_folds
+from gumption.kg.links.nary_predictor import PairPredictor
+from gumption.kg.rules.horn import Rule
+from gumption.kg.rules.mining import MinedRule
+from gumption.kg.rules.prediction import rule_scores
+from gumption.kg.sources.outside import beside_rows, entity_features, entity_links
+
+from .fits import Fits, keep
+from .settings import LINKS, OUTSIDE, RULES, WORDS
+
+FOLDS = 5  # of the facts, each of which is held out once while weights are learned
+MEMBERS = 1  # networks of the predictor of each fold
+PARTY = "party"  # the relation of a party of a fact to the fact's object, whose rules are mined
+#: Of the rules: a fact is at least so much likelier than by chance that their weight can tell it.
+MINING = {"min_support": 5, "min_confidence": 0.02, "min_head_coverage": 0.001}
+
+
+@dataclass(frozen=True, eq=False)
+class Outside:
+    """
+    :ivar sources: names; see `KnowledgeConfig.kg_sources`.
+    :ivar graph: of any relations; empty where none is given.
+    :ivar about: of the graph, for a run's manifest.
+    """
+
+    sources: tuple[str, ...]
+    graph: KnowledgeGraph = field(default_factory=KnowledgeGraph)
+    about: dict[str, Any] = field(default_factory=dict)
+
+    def fits(self, *given: Any) -> Fits:
+        """The predictors that it feeds. :param given: as of `Fits`."""
+        fed = FedFits(*given)
+        fed.outside = self
+        return fed
+
+    def parts(self, rows: np.ndarray, vocabulary: Vocabulary) -> dict[str, list[sparse.csr_array]]:
+        """What speaks for one party, by source, with no more facts known than these.
+
+        :param rows: (n, 3) int64 facts (subject, given, object), ids of the vocabulary.
+        """
+        entities, found = vocabulary.entities, dict[str, list[sparse.csr_array]]()
+        if LINKS in self.sources:
+            found[LINKS] = list(entity_links(self.graph, entities).values())
+        if RULES in self.sources:
+            of_party = Vocabulary(entities, (PARTY,))
+            kind = np.zeros(len(rows), dtype=np.int64)
+            stated = np.concatenate([np.stack([rows[:, party], kind, rows[:, 2]], axis=1) for party in (0, 1)])
+            facts = beside_rows(self.graph, None, of_party, distinct(of_party, stated))
+            mined = [each for each in mine_rules(facts, **MINING) if each.rule.head.relation == PARTY]
+            found[RULES] = [rule_scores(kind, facts, PARTY, len(entities)) for kind in _kinds(mined)]
+        return found
+
+
+class FedFits(Fits):
+    """Fits whose predictors of three parties have more sources than the words of their entities."""
+
+    outside: Outside
+
+    @cached_property
+    def words(self) -> tuple[np.ndarray, tuple[str, ...]]:
+        """(N, F) what describes each entity of the facts, a word vector and what the graph says of it, and the entities
+        that neither knows."""
+        entities, sources = self.stated.vocabulary.entities, self.outside.sources
+        if OUTSIDE not in sources:
+            return super().words
+        features = entity_features(self.outside.graph, entities)
+        unknown = [label for label, none in zip(entities, features[:, -1], strict=True) if none]
+        if WORDS not in sources:
+            return features, tuple(unknown)
+        vectors, drawn = super().words
+        return np.concatenate([vectors, features], axis=1), tuple(label for label in drawn if label in unknown)
+
+    def nary(self, relation: str) -> PairPredictor:
+        """The experts of a relation of three parties; its predictor alone, where there is no other source."""
+        if self._only_predictor:
+            return super().nary(relation)
+        rows, vocabulary, seed = self.stated.rows[relation], self.pairs(relation), self.settings.seed
+        where = self.place(f"{relation}-experts", rows, vocabulary, self._parameters())
+        if not has_checkpoint(where):
+            folds = mixed_folds(rows, FOLDS, seed)
+            whole = Sources(self._predictor(relation), self.outside.parts(rows, vocabulary))
+            held_out = self._held_out(relation, folds, MEMBERS)
+            keep(Experts.fit(rows, vocabulary, folds, whole, held_out, seed=seed, device=self.device), where)
+        return Experts.load(where, self.device)
+
+    def nary_folds(self, relation: str, folds: np.ndarray, members: int) -> Sequence[PairPredictor]:
+        """As of `Fits`; experts have the weights of those that have seen all."""
+        if self._only_predictor:
+            return super().nary_folds(relation, folds, members)
+        whole, rows = self.nary(relation), self.stated.rows[relation]
+        assert isinstance(whole, Experts)
+        return [
+            Experts.of(rows[folds != fold], self.pairs(relation), sources, whole.weights, self.device)
+            for fold, sources in enumerate(self._held_out(relation, folds, members))
+        ]
+
+    @property
+    def _only_predictor(self) -> bool:
+        return {LINKS, RULES}.isdisjoint(self.outside.sources)
+
+    @property
+    def _has_predictor(self) -> bool:
+        return not {WORDS, OUTSIDE}.isdisjoint(self.outside.sources)
+
+    def _predictor(self, relation: str) -> NaryPredictor | None:
+        made = super().nary(relation) if self._has_predictor else None
+        assert made is None or isinstance(made, NaryPredictor)
+        return made
+
+    def _held_out(self, relation: str, folds: np.ndarray, members: int) -> list[Sources]:
+        """The sources without the facts of each fold."""
+        rows, vocabulary, made = self.stated.rows[relation], self.pairs(relation), list[Sources]()
+        predictors = super().nary_folds(relation, folds, members) if self._has_predictor else [None] * len(set(folds))
+        for fold, predictor in enumerate(predictors):
+            assert predictor is None or isinstance(predictor, NaryPredictor)
+            made.append(Sources(predictor, self.outside.parts(rows[folds != fold], vocabulary)))
+        return made
+
+    def _parameters(self) -> dict[str, Any]:
+        """Of a fit of experts, for the name of its folder."""
+        predictor = self.nary_parameters(self.settings.members) if self._has_predictor else {}
+        graph, sources = self.outside.graph.content_hash(), self.outside.sources
+        return {**predictor, "sources": sources, "graph": graph, "mining": MINING, "folds": FOLDS, "experts": VERSION}
+
+
+def _kinds(mined: Sequence[MinedRule]) -> tuple[list[MinedRule], ...]:
+    """The rules by their body: facts between the two, a chain with a known fact, a chain of the graph alone."""
+
+    def kind(rule: Rule) -> int:
+        if len({variable for atom in rule.body for variable in atom.variables}) == 2:
+            return 0
+        return 1 if any(atom.relation == PARTY for atom in rule.body) else 2
+
+    return tuple([each for each in mined if kind(each.rule) == number] for number in range(3))
