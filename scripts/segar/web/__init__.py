@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
@@ -12,6 +12,7 @@ import numpy as np
 
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, shown
+from gumption.envs.action_facts import ActionFacts
 from gumption.envs.physics.factors import Position, Visible
 from gumption.envs.physics.scene import EntityData
 from gumption.envs.segar.env import BilliardsEnv, InvisiballEnv, PuttPuttEnv, PuttPuttNegDistEnv, SegarEnv
@@ -128,6 +129,32 @@ def choices(env: Any) -> list[dict[str, Any]]:
     return []
 
 
+SECTORS = ("right", "right and up", "up", "left and up", "left", "left and down", "down", "right and down")
+
+
+def helped(env: Any) -> Iterator[tuple[ActionFacts, dict[int, dict[str, Any]]]]:
+    """Help speaks of what a push meets, of directions that meet the same together; of none where the ball is hidden."""
+    if _actor(env) not in {entity.id for entity in _visible(env)}:
+        return
+    facts = env.batch.action_facts()
+    count = facts.subject.shape[1]
+    alike: dict[tuple[int, ...], list[int]] = {}
+    for a, met in enumerate(facts.subject[0].tolist()):
+        alike.setdefault(tuple(met), []).append(a)
+    told = {}
+    for met in alike.values():
+        middle = met[len(met) // 2]
+        label = f"a push {SECTORS[round(8 * middle / count) % 8]}, {360 * middle // count}°"
+        told[middle] = {"label": label + (f" ({len(met)} of {count} directions)" if len(met) > 1 else "")}
+    yield facts, told
+
+
+def played(env: Any) -> dict[str, Any]:
+    """The levels and the task, from which it follows what things do to the ball."""
+    given = env.batch.settings.levels
+    return {"levels": env.batch.task.levels if given is None else given, "task": env.batch.task}
+
+
 def _visible(env: Any) -> list[EntityData]:
     return [
         entity
@@ -152,6 +179,7 @@ def prepare() -> None:
     env, _ = begin()
     env.step(np.zeros(2))
     drawing(env)
+    list(helped(env))
 
 
 VIEW = View(
@@ -164,4 +192,8 @@ VIEW = View(
     text=True,
     action="own",
     name=lambda action, env: list(action),
+    played=played,
+    helped=helped,
+    ranked=False,
+    word=_in_words,
 )

@@ -1,7 +1,8 @@
 // Help from a knowledge graph, where the server offers it: what it says of each open choice, best first.
 //
 // Help of a session shows `view.help`: {price, at_most, used, said}; said is null until help is asked for, else
-// [{action, label, score, facts: [{relation, fact, score, told}]}].
+// [{action, label, score, facts: [{relation, fact, score, told}]}]. Where choices are not listed, `action` is there for
+// a whole action alone; `score` is null where it ranks nothing.
 
 import { make, plural } from "./elements.js";
 
@@ -23,14 +24,14 @@ export class Help {
     for (const end of this.#ends) end();
   }
 
-  show({ help, over, steps }) {
+  show({ help, over, steps, choices }) {
     const heard = this.element.contains(document.activeElement);
     const passed = steps !== this.#number;
     this.#number = steps;
     this.element.hidden = !help || over;
     if (this.element.hidden) return;
     const heading = make("h2", { tabindex: "-1" }, help.said ? "What the graph says" : "Help from the graph");
-    const told = make("p", { class: "small quiet" }, help.said ? spent(help) : offered(help));
+    const told = make("p", { class: "small quiet" }, help.said ? `${order(help.said, choices)} ${spent(help)}` : offered(help, choices));
     const parts = help.said ? [said(help.said, this.#act)] : left(help) ? [this.#button(help)] : [];
     this.element.replaceChildren(heading, told, ...parts);
     if (heard && !passed) heading.focus(); // the button that asked is gone
@@ -56,32 +57,41 @@ const figure = (number) => number.toLocaleString("en", { maximumFractionDigits: 
 
 const left = ({ at_most: most, used }) => most === null || used < most;
 
-function offered({ price, at_most: most, used }) {
+function offered({ price, at_most: most, used }, choices) {
   if (most !== null && used >= most) return `You have asked ${used} of ${most} times, which is all in this task.`;
-  const what = "See what a knowledge graph says of each choice that is open now.";
+  const which = choices.length ? "each choice that is open now" : "what can be done now";
+  const what = `See what a knowledge graph says of ${which}.`;
   const cost = price ? `Each time costs ${figure(price)} of the reward.` : "It is free.";
   const more = most === null ? "" : ` You can ask ${plural(most - used, "time")}${used ? " more" : ""} in this task.`;
   return `${what} ${cost}${more}`;
 }
 
+const ranks = (said) => said.some(({ score }) => score !== null);
+
+function order(said, choices) {
+  if (!ranks(said)) return "The graph says what things do, not what is best for you.";
+  return choices.length ? "Best first." : "The best that the graph knows of, best first.";
+}
+
 function spent({ price, at_most: most, used }) {
   const times = most === null ? plural(used, "time") : `${used} of ${plural(most, "time")}`;
-  return `Best first. You have asked ${times}${price ? `, for ${figure(price * used)} of the reward` : ""}.`;
+  return `You have asked ${times}${price ? `, for ${figure(price * used)} of the reward` : ""}.`;
 }
 
 // The choices with the facts behind their scores. act: what a choice's button does; without it they are words alone.
 export function said(choices, act = null) {
   const name = ({ action, label }) =>
-    act ? make("button", { type: "button", onclick: () => act(action) }, label) : make("span", {}, label);
+    act && action !== undefined ? make("button", { type: "button", onclick: () => act(action) }, label) : make("span", {}, label);
+  const scored = ranks(choices);
   const row = (choice) =>
     make(
       "tr",
       {},
       make("th", { scope: "row" }, name(choice)),
       make("td", { class: "small" }, ...choice.facts.map((one) => fact(one, choice.facts.length > 1))),
-      make("td", { class: "number" }, choice.facts.every(unknown) ? "-" : choice.score.toFixed(2)),
+      scored ? make("td", { class: "number" }, choice.facts.every(unknown) ? "-" : choice.score.toFixed(2)) : null,
     );
-  const names = ["Choice", "Facts", "Score"].map((one) => make("th", { scope: "col" }, one));
+  const names = ["Choice", "Facts", ...(scored ? ["Score"] : [])].map((one) => make("th", { scope: "col" }, one));
   return make("table", {}, make("thead", {}, make("tr", {}, ...names)), make("tbody", {}, ...choices.map(row)));
 }
 
