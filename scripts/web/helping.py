@@ -119,7 +119,7 @@ class Adviser:
     def said(self, view: View, env: Any) -> dict[str, Any]:
         """What it says of each open choice, best first, in JSON.
 
-        Where a page lists no choices it says what it knows, of `MOST` at most. A choice has a score where that ranks it.
+        Where a page lists no choices it says what it knows, of `MOST` at most. A choice has a score where scores rank.
 
         :raises InputError: no fact speaks for any of the choices, or none that it knows where they are not listed.
         """

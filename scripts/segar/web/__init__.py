@@ -16,6 +16,7 @@ from gumption.envs.action_facts import ActionFacts
 from gumption.envs.physics.factors import Position, Visible
 from gumption.envs.physics.scene import EntityData
 from gumption.envs.segar.env import BilliardsEnv, InvisiballEnv, PuttPuttEnv, PuttPuttNegDistEnv, SegarEnv
+from gumption.envs.segar.facts import Affordances
 from gumption.envs.segar.render import COLOURS, SolidColours
 from gumption.envs.segar.text import TextFace
 from gumption.scripts.web.views import View, as_png
@@ -130,29 +131,37 @@ def choices(env: Any) -> list[dict[str, Any]]:
 
 
 SECTORS = ("right", "right and up", "up", "left and up", "left", "left and down", "down", "right and down")
+LOOKS = 24  # directions in which help looks
 
 
 def helped(env: Any) -> Iterator[tuple[ActionFacts, dict[int, dict[str, Any]]]]:
-    """Help speaks of what a push meets, of directions that meet the same together; of none where the ball is hidden."""
+    """Help speaks of what lies straight ahead of the ball, of directions with the same things together.
+
+    The force of a push and the speed that the ball has follow from its mass, which is hidden: they are left out, and so
+    is all of a ball that cannot be seen.
+    """
     if _actor(env) not in {entity.id for entity in _visible(env)}:
         return
-    facts = env.batch.action_facts()
-    count = facts.subject.shape[1]
+    batch = env.batch
+    turns = 2 * np.pi * np.arange(LOOKS) / LOOKS
+    directions = np.stack([np.cos(turns), np.sin(turns)], axis=1)[None]
+    facts = Affordances(batch.simulator.rules)(batch.state, batch.state.first(batch.task.actor), directions)
     alike: dict[tuple[int, ...], list[int]] = {}
     for a, met in enumerate(facts.subject[0].tolist()):
         alike.setdefault(tuple(met), []).append(a)
     told = {}
     for met in alike.values():
         middle = met[len(met) // 2]
-        label = f"a push {SECTORS[round(8 * middle / count) % 8]}, {360 * middle // count}°"
-        told[middle] = {"label": label + (f" ({len(met)} of {count} directions)" if len(met) > 1 else "")}
+        label = f"{SECTORS[round(8 * middle / LOOKS) % 8]}, {360 * middle // LOOKS}°"
+        told[middle] = {"label": label if len(met) == 1 else f"{len(met)} directions, such as {label}"}
     yield facts, told
 
 
 def played(env: Any) -> dict[str, Any]:
-    """The levels and the task, from which it follows what things do to the ball."""
-    given = env.batch.settings.levels
-    return {"levels": env.batch.task.levels if given is None else given, "task": env.batch.task}
+    """The settings, levels and task, from which it follows what things do to the ball."""
+    settings, task = env.batch.settings, env.batch.task
+    levels = task.levels if settings.levels is None else settings.levels
+    return {**vars(settings), "levels": levels, "task": task}
 
 
 def _visible(env: Any) -> list[EntityData]:
