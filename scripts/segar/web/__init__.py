@@ -12,13 +12,14 @@ import numpy as np
 
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, shown
-from gumption.envs.action_facts import ActionFacts
+from gumption.envs.action_facts import ActionFacts, action_facts
 from gumption.envs.physics.factors import Position, Visible
 from gumption.envs.physics.scene import EntityData
 from gumption.envs.segar.env import BilliardsEnv, InvisiballEnv, PuttPuttEnv, PuttPuttNegDistEnv, SegarEnv
-from gumption.envs.segar.facts import Affordances
+from gumption.envs.segar.facts import BALL, Affordances
 from gumption.envs.segar.render import COLOURS, SolidColours
 from gumption.envs.segar.text import TextFace
+from gumption.kg.facts import PLACE
 from gumption.scripts.web.views import View, as_png
 
 PIXELS = 720  # of a side of the picture
@@ -130,12 +131,11 @@ def choices(env: Any) -> list[dict[str, Any]]:
     return []
 
 
-SECTORS = ("right", "right and up", "up", "left and up", "left", "left and down", "down", "right and down")
-LOOKS = 24  # directions in which help looks
+LOOKS = 72  # directions in which help looks
 
 
 def helped(env: Any) -> Iterator[tuple[ActionFacts, dict[int, dict[str, Any]]]]:
-    """Help speaks of what lies straight ahead of the ball, of directions with the same things together.
+    """Help speaks of each kind of thing on a straight way of the ball, with the directions that lead there.
 
     The force of a push and the speed that the ball has follow from its mass, which is hidden: they are left out, and so
     is all of a ball that cannot be seen.
@@ -145,16 +145,25 @@ def helped(env: Any) -> Iterator[tuple[ActionFacts, dict[int, dict[str, Any]]]]:
     batch = env.batch
     turns = 2 * np.pi * np.arange(LOOKS) / LOOKS
     directions = np.stack([np.cos(turns), np.sin(turns)], axis=1)[None]
-    facts = Affordances(batch.simulator.rules)(batch.state, batch.state.first(batch.task.actor), directions)
-    alike: dict[tuple[int, ...], list[int]] = {}
-    for a, met in enumerate(facts.subject[0].tolist()):
-        alike.setdefault(tuple(met), []).append(a)
-    told = {}
-    for met in alike.values():
-        middle = met[len(met) // 2]
-        label = f"{SECTORS[round(8 * middle / LOOKS) % 8]}, {360 * middle // LOOKS}°"
-        told[middle] = {"label": label if len(met) == 1 else f"{len(met)} directions, such as {label}"}
-    yield facts, told
+    ahead = Affordances(batch.simulator.rules)(batch.state, batch.state.first(batch.task.actor), directions)
+    kinds = np.unique(ahead.subject[ahead.subject > 0])
+    ways = [np.flatnonzero((ahead.subject[0] == kind).any(axis=1)) for kind in kinds]
+    # What a thing does is the same at each place on the way, so it is asked at the first one.
+    ball = batch.vocabulary.index(BALL)
+    asked = [(kinds if relation.endswith(f"{PLACE}1") else 0, ball, 0) for relation in ahead.relations]
+    facts = action_facts(ahead.relations, (1, len(kinds)), asked)
+    yield facts, {k: {"label": f"a push at {_arcs(there)}"} for k, there in enumerate(ways)}
+
+
+def _arcs(there: np.ndarray) -> str:
+    """Directions in degrees, neighbours as one arc: "30° to 75°, 100°"."""
+    gap = (np.roll(there, -1) - there) % LOOKS
+    ends = np.flatnonzero(gap != 1)
+    if not len(ends):
+        return "any angle"
+    starts = there[(np.roll(ends, 1) + 1) % len(there)] * (360 // LOOKS)
+    arcs = zip(starts.tolist(), (there[ends] * (360 // LOOKS)).tolist(), strict=True)
+    return ", ".join(f"{begin}°" if begin == end else f"{begin}° to {end}°" for begin, end in arcs)
 
 
 def played(env: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import { Connection, Kept, Session } from "/pages/session.js";
 import { paragraphs, questionnaire } from "./questions.js";
 
 const STATES = { online: "", offline: "Offline: connecting again. Nothing is lost.", taken: "This study goes on in another window." };
+const TOLD_LEFT = [60, 30, 10]; // seconds of a task that are left, when this is said aloud
 const AGAIN_AFTER = 5_000; // ms until the server is asked again for what it could not do
 const content = document.getElementById("content");
 const connection = new Connection();
@@ -232,7 +233,7 @@ function play(stage) {
   session.on("left", () => connection.send({ type: "study_quit", stage: stage.stage }));
   session.start();
   const parts = [title(`${stage.name} ${stage.at} of ${stage.of}`)];
-  if (stage.left_s !== null && !stage.over) parts.push(clock(stage.left_s));
+  if (stage.left_s !== null && !stage.over) parts.push(...clock(stage.left_s));
   return [...parts, area];
 }
 
@@ -240,16 +241,19 @@ function play(stage) {
 function clock(seconds) {
   const end = performance.now() + 1000 * seconds;
   const element = make("p", { class: "number", id: "clock", role: "timer" });
+  const aloud = make("p", { class: "spoken", role: "status" });
   const tick = () => {
     const left = Math.max(0, Math.ceil((end - performance.now()) / 1000));
-    element.textContent = `Time left: ${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
+    const told = `Time left: ${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
+    if (element.textContent !== told) element.textContent = told;
+    if (TOLD_LEFT.includes(left)) aloud.textContent = `${left} seconds are left`;
     if (left > 0) return;
     clearInterval(task.timer);
     setTimeout(() => connection.send({ type: "study_now" }), 300); // the server's clock decides
   };
   task.timer = setInterval(tick, 250);
   tick();
-  return element;
+  return [element, aloud];
 }
 
 function closeTask() {
@@ -294,14 +298,16 @@ const withdrawn = (stage) => [
 function withdrawal(open) {
   const place = document.getElementById("withdrawal");
   place.hidden = !open;
-  const ask = button("Withdraw from the study", () => place.replaceChildren(sure), { class: "plain", id: "withdraw" });
+  const turn = (to, focused) => (place.replaceChildren(to), focused.focus()); // the button that was pressed is gone
+  const ask = button("Withdraw from the study", () => turn(sure, question), { class: "plain", id: "withdraw" });
+  const question = make("p", { tabindex: "-1" }, "All your data will be deleted at once, and you cannot go on. Do you want that?");
   const sure = make(
     "div",
     { class: "note warn stack", role: "group", "aria-label": "Withdraw" },
-    make("p", {}, "All your data will be deleted at once, and you cannot go on. Do you want that?"),
+    question,
     row(
       button("Withdraw and delete my data", () => connection.send({ type: "study_withdraw" }), { id: "withdraw-now" }),
-      button("Go on with the study", () => place.replaceChildren(ask)),
+      button("Go on with the study", () => turn(ask, ask)),
     ),
   );
   place.replaceChildren(ask);

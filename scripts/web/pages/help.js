@@ -9,14 +9,15 @@ import { make, plural } from "./elements.js";
 export class Help {
   #session;
   #act;
-  #number = 0; // of actions, when it was shown last
   #ends;
 
   // act: makes an action, where one may be made.
   constructor(session, act) {
     this.#session = session;
     this.#act = act;
-    this.element = make("section", { class: "panel stack", id: "help", "aria-label": "Help", hidden: true });
+    this.told = make("p", { class: "spoken", role: "status" });
+    this.parts = make("div", { class: "stack" });
+    this.element = make("section", { class: "panel stack", id: "help", "aria-label": "Help", hidden: true }, this.parts, this.told);
     this.#ends = [session.on("helpless", (reason) => this.#tell(reason))];
   }
 
@@ -24,17 +25,16 @@ export class Help {
     for (const end of this.#ends) end();
   }
 
-  show({ help, over, steps, choices }) {
-    const heard = this.element.contains(document.activeElement);
-    const passed = steps !== this.#number;
-    this.#number = steps;
+  show({ help, over, choices }) {
+    const heard = this.parts.contains(document.activeElement);
     this.element.hidden = !help || over;
     if (this.element.hidden) return;
     const heading = make("h2", { tabindex: "-1" }, help.said ? "What the graph says" : "Help from the graph");
     const told = make("p", { class: "small quiet" }, help.said ? `${order(help.said, choices)} ${spent(help)}` : offered(help, choices));
     const parts = help.said ? [said(help.said, this.#act)] : left(help) ? [this.#button(help)] : [];
-    this.element.replaceChildren(heading, told, ...parts);
-    if (heard && !passed) heading.focus(); // the button that asked is gone
+    this.parts.replaceChildren(heading, told, ...parts);
+    this.#tell("");
+    if (heard) heading.focus(); // the button that was pressed is gone
   }
 
   #button({ price }) {
@@ -48,8 +48,8 @@ export class Help {
   }
 
   #tell(text) {
-    this.element.querySelector("[role=status]")?.remove();
-    this.element.append(make("p", { class: "note reason", role: "status" }, text));
+    this.told.className = text ? "note reason" : "spoken"; // an element that is there already is heard when it changes
+    if (this.told.textContent !== text) this.told.textContent = text;
   }
 }
 
@@ -100,5 +100,6 @@ const unknown = ({ told }) => told === "unknown";
 // A fact, and how likely it is; with its own score where that is one of several.
 function fact({ fact: words, score, told }, scored) {
   if (told === "unknown") return make("p", { class: "quiet" }, `${words}: unknown`);
-  return make("p", {}, `${words}: `, make("strong", {}, told), scored ? ` (${score.toFixed(2)})` : "");
+  const own = scored && told !== "stated" ? ` (${score.toFixed(2)})` : "";
+  return make("p", {}, `${words}: `, make("strong", {}, told), own);
 }

@@ -108,14 +108,19 @@ def test_a_disc_in_hand_is_told_near_which_others_it_can_be_put() -> None:
 
 def test_a_ball_is_told_what_lies_ahead_of_it_in_every_direction() -> None:
     one = begun("segar", seed=3)
-    choices = told(one)
-    goal = [choice for choice in choices if any("goal tile" in fact["fact"] for fact in choice["facts"])]
-    assert any("affords reaching ball" in fact["fact"] for choice in goal for fact in choice["facts"])
     drawing = one.view.drawing(one.env)
-    [at] = [thing["place"] for thing in drawing["things"] if thing["name"] == "goal tile"]
-    away = np.subtract(at, drawing["start"])
-    angle = np.degrees(np.arctan2(away[1], away[0])) % 360
-    assert any(abs(float(choice["label"].rpartition(", ")[2][:-1]) - angle) < 30 for choice in goal)
+    kinds = {thing["name"] for thing in drawing["things"]}
+    choices = told(one)
+    for choice in choices:
+        [kind] = {fact["fact"].partition(" affords ")[0] for fact in choice["facts"]}
+        assert kind in kinds
+        place = next(thing["place"] for thing in drawing["things"] if thing["name"] == kind)
+        away = np.subtract(place, drawing["start"])
+        angle = np.degrees(np.arctan2(away[1], away[0])) % 360
+        arcs = [arc.split(" to ") for arc in choice["label"].removeprefix("a push at ").replace("°", "").split(", ")]
+        assert any((angle - float(arc[0]) + 60) % 360 <= (float(arc[-1]) - float(arc[0])) % 360 + 120 for arc in arcs)
+    assert "goal tile affords reaching ball" in facts_of(choices)
+    assert len(choices) == len({fact.partition(" ")[0] for fact in facts_of(choices)})
 
 
 # ---- What is hidden
