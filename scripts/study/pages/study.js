@@ -66,7 +66,7 @@ async function leave(answers = {}) {
   connection.send(message);
 }
 
-function refuse({ stage, reason, fields }) {
+function refuse({ stage, reason, fields, tries_left: left }) {
   if (stage !== shown?.stage) return;
   kept.drop(shown.scope, stage);
   trouble(sentence(reason));
@@ -75,6 +75,7 @@ function refuse({ stage, reason, fields }) {
     field.toggleAttribute("data-wrong", wrong);
     for (const input of field.querySelectorAll("input, textarea")) input.setAttribute("aria-invalid", String(wrong));
   }
+  if (left !== null) content.querySelector("#tries").textContent = `Tries left: ${left}`;
   const again = content.querySelector("details");
   if (shown.kind === "quiz" && again) again.open = true;
   content.querySelector("[data-wrong] input, [data-wrong] textarea")?.focus();
@@ -201,7 +202,7 @@ function quiz(stage) {
   const told = make("details", { class: "narrow", open: stage.wrong > 0 });
   const again = make("div", { class: "stack" }, ...stage.instructions.flatMap(paragraphs));
   told.append(make("summary", {}, "The instructions again"), again);
-  const left = stage.tries_left === null ? null : make("p", { class: "quiet" }, `Tries left: ${stage.tries_left}`);
+  const left = stage.tries_left === null ? null : make("p", { class: "quiet", id: "tries" }, `Tries left: ${stage.tries_left}`);
   return [title("Did we explain it well?"), told, left, asked(stage)].filter(Boolean);
 }
 

@@ -92,7 +92,8 @@ export function said(choices, act = null) {
       scored ? make("td", { class: "number" }, choice.facts.every(unknown) ? "-" : choice.score.toFixed(2)) : null,
     );
   const names = ["Choice", "Facts", ...(scored ? ["Score"] : [])].map((one) => make("th", { scope: "col" }, one));
-  return make("table", {}, make("thead", {}, make("tr", {}, ...names)), make("tbody", {}, ...choices.map(row)));
+  const caption = make("caption", { class: "spoken" }, "What the graph says of each choice");
+  return make("table", {}, caption, make("thead", {}, make("tr", {}, ...names)), make("tbody", {}, ...choices.map(row)));
 }
 
 const unknown = ({ told }) => told === "unknown";

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gumption.envs.halma import oracle_trials
-from gumption.envs.halma.maze import DIRECTIONS
 from gumption.scripts.gradual.web import VIEW as STREAM
 from gumption.scripts.halma.web import VIEW as MAZE
 from gumption.scripts.web.helping import offer_of
@@ -22,7 +21,10 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.slow
-HELPED = {"wordcraft": "commonsense-facts", "halma": "full", "gradual": "full", "segar": "train", "probsol": "full"}
+HELPED = {
+    "wordcraft": ("commonsense-facts", "linked"), "halma": ("full",), "gradual": ("full",), "segar": ("train",),
+    "probsol": ("full",),
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +37,7 @@ def browser() -> Iterator["Browser"]:
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A home with help in every world."""
     home = Home(Store(tmp_path_factory.mktemp("helping")))
-    home.episodes.offers = {world: offer_of(kg) for world, kg in HELPED.items()}
+    home.episodes.offers = {world: offer_of(*knowledge) for world, knowledge in HELPED.items()}
     with in_thread(make_app(home, played=[])) as address:
         yield Served(None, address.removeprefix("http://"), "/")  # pyright: ignore[reportArgumentType]
 
@@ -48,7 +50,7 @@ def press(page: "Page", *keys: str) -> None:
 
 
 def made(page: "Page", count: int) -> None:
-    page.wait_for_function("count => document.querySelector('#steps').textContent === count", arg=str(count))
+    page.locator(f"#steps:text-is('{count}')").wait_for()
     page.locator("#state[data-state=saved]").wait_for()
 
 
@@ -66,7 +68,7 @@ def maze(page: "Page") -> None:
     batch = env.batch
     [moves, *_] = oracle_trials(batch.mazes[0], batch.max_opt_len, batch.rules)[:1]
     for number, one in enumerate(moves, start=1):
-        way, parts = DIRECTIONS[one.direction], ["3"] * (one.length // 3) + [str(one.length % 3)] * bool(one.length % 3)
+        way, parts = one.direction, ["3"] * (one.length // 3) + [str(one.length % 3)] * bool(one.length % 3)
         if number == 1:
             reach(page, f"[data-way={way}]")
             press(page, "Space", *parts)
@@ -115,8 +117,9 @@ def table(page: "Page") -> None:
     press(page, *["Shift+ArrowRight"] * 4, "Enter")
     reach(page, "#quit")
     press(page, "Enter")
-    if page.locator("#end:visible").count() == 0:
-        press(page, "Enter")  # it asks whether that is meant
+    page.locator("dialog[open]").wait_for()  # it asks whether that is meant
+    reach(page, "dialog .main, dialog [data-sure]")
+    press(page, "Enter")
 
 
 PLAYED: dict[str, tuple[str, Callable[["Page"], None]]] = {
@@ -152,7 +155,7 @@ def test_a_game_is_played_to_its_end_by_keys_alone(browser: "Browser", home: Ser
     walk(page)
     reach(page, "#end button")
     page.keyboard.press("Enter")
-    page.wait_for_function("document.querySelector('#steps').textContent === '0'")
+    made(page, 0)
     visitor.leave()
 
 
@@ -182,6 +185,6 @@ def test_what_help_cannot_say_is_heard(browser: "Browser", home: Served) -> None
     heard = listen(page)
     reach(page, "#ask")
     page.keyboard.press("Enter")
-    page.wait_for_function("document.querySelector('#help').textContent.includes('knows nothing')", timeout=60_000)
+    page.locator("#help:has-text('knows nothing')").wait_for(timeout=60_000)
     assert any("knows nothing of what can be done here" in text for text in heard())
     visitor.leave()
