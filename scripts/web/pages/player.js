@@ -150,6 +150,7 @@ export class Player {
     const told = make("p", {}, "You left this episode.");
     const given = this.#session.given !== null;
     this.#parts.trouble.replaceChildren(make("div", { class: "note stack" }, told, ...(given ? [] : [make("p", {}, anew)])));
+    if (!given) anew.focus(); // the button that left is disabled
   }
 
   #end({ over, success, steps, reward }) {

@@ -13,7 +13,7 @@ from gumption.scripts.web.server import Home, make_app
 from gumption.scripts.web.store import Store
 from gumption.scripts.study.running import in_thread
 
-from .assistive import check_tree, listen, reach, walk
+from .assistive import check_tree, listen, reach, see_focus, walk
 from .browser import Visitor, chromium
 from .homes import Served
 
@@ -110,16 +110,17 @@ def ball(page: "Page") -> None:
 
 
 def table(page: "Page") -> None:
-    """A disc is grabbed and put down by the keys of the table; then the player quits by Tab and Enter."""
+    """A disc is grabbed and put down by the keys of the table; then each trial is handed in by Tab and Enter."""
     reach(page, "#table")
     press(page, "b", "g")
     made(page, 1)
     press(page, *["Shift+ArrowRight"] * 4, "Enter")
-    reach(page, "#quit")
-    press(page, "Enter")
-    page.locator("dialog[open]").wait_for()  # it asks whether that is meant
-    reach(page, "dialog .main, dialog [data-sure]")
-    press(page, "Enter")
+    made(page, 2)
+    for number in (3, 4, 5):
+        page.locator("#check:enabled").wait_for()  # the table is at rest
+        reach(page, "#check")
+        press(page, "Enter")
+        made(page, number)
 
 
 PLAYED: dict[str, tuple[str, Callable[["Page"], None]]] = {
@@ -176,6 +177,23 @@ def test_a_game_is_heard(browser: "Browser", home: Served, world: str) -> None:
     assert len(told) > 0
     end = page.locator("#end").get_attribute("aria-label") or ""
     assert end.split(":")[0] == page.locator("#end h2").text_content()
+    visitor.leave()
+
+
+def test_a_task_is_left_by_keys_and_another_one_begun(browser: "Browser", home: Served) -> None:
+    visitor, page = opened(browser, home, "probsol")
+    reach(page, "#quit")
+    page.keyboard.press("Enter")
+    page.locator("dialog[open]").wait_for()
+    see_focus(page)
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#quit:focus")
+    page.keyboard.press("Enter")
+    reach(page, "dialog .main")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#trouble button:focus")
+    page.keyboard.press("Enter")
+    page.locator("#check:enabled").wait_for()
     visitor.leave()
 
 
