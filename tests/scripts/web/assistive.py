@@ -1,6 +1,7 @@
 """People who use a page by its keys alone, or hear it: what they reach, and what they are told."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -9,7 +10,10 @@ if TYPE_CHECKING:
 MOST_STOPS = 150
 #: Whether the focus can be seen: an outline around the element, or around what stands for it.
 _SEEN = """one => {
-  const outlined = (each) => each && getComputedStyle(each).outlineStyle !== "none" && parseFloat(getComputedStyle(each).outlineWidth) > 0;
+  const outlined = (each) => {
+    const { outlineStyle, outlineWidth } = each ? getComputedStyle(each) : { outlineStyle: "none" };
+    return outlineStyle !== "none" && parseFloat(outlineWidth) > 0;
+  };
   const box = one.getBoundingClientRect();
   return box.width > 0 && box.height > 0 && (outlined(one) || outlined(one.closest("label")));
 }"""
@@ -17,7 +21,8 @@ _SEEN = """one => {
 _USABLE = """() => {
   const usable = "a[href], button, input, select, textarea, summary, [tabindex='0']";
   const names = new Set();
-  const path = (one) => one === document.body ? "" : path(one.parentElement) + " > " + [...one.parentElement.children].indexOf(one);
+  const place = (each) => [...each.parentElement.children].indexOf(each);
+  const path = (each) => each === document.body ? "" : `${path(each.parentElement)} ${place(each)}`;
   return [...document.querySelectorAll(usable)].filter((one) => {
     if (one.disabled || one.tabIndex < 0 || !one.checkVisibility({ visibilityProperty: true })) return false;
     if (one.type !== "radio") return true;
@@ -28,7 +33,8 @@ _USABLE = """() => {
 }"""
 _HERE = """() => {
   const one = document.activeElement;
-  const path = (each) => each === document.body ? "" : path(each.parentElement) + " > " + [...each.parentElement.children].indexOf(each);
+  const place = (each) => [...each.parentElement.children].indexOf(each);
+  const path = (each) => each === document.body ? "" : `${path(each.parentElement)} ${place(each)}`;
   return one === document.body ? null : one.type === "radio" ? `radio ${one.name}` : path(one);
 }"""
 #: Keeps what live regions say: regions that change, and alerts that come with their text.
@@ -107,7 +113,7 @@ def check_tree(page: "Page") -> None:
     )
     assert [level for level, _ in levels].count(1) == 1, levels
     assert levels[0][0] == 1, levels
-    for (before, _), (level, text) in zip(levels, levels[1:], strict=False):
+    for (before, _), (level, text) in pairwise(levels):
         assert text, levels
         assert level <= before + 1, levels
     for node in tree(page):

@@ -8,10 +8,10 @@ import pytest
 from gumption.envs.halma import oracle_trials
 from gumption.scripts.gradual.web import VIEW as STREAM
 from gumption.scripts.halma.web import VIEW as MAZE
+from gumption.scripts.study.running import in_thread
 from gumption.scripts.web.helping import offer_of
 from gumption.scripts.web.server import Home, make_app
 from gumption.scripts.web.store import Store
-from gumption.scripts.study.running import in_thread
 
 from .assistive import check_tree, listen, reach, see_focus, walk
 from .browser import Visitor, chromium
