@@ -29,7 +29,7 @@ MOST = {
     "functions called by `train wordcraft --kg G`": (626, 400),
     "files called by `kg load` of six facts": (23, 25),
     "functions called by `kg load` of six facts": (185, 100),
-    "lines of the product": (82_400, 58_000),
+    "lines of the product": (82_480, 58_000),
     "files of the product": (310, 300),
     "lines of the longest file": (750, 800),
 }
