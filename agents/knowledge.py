@@ -176,7 +176,9 @@ class Knowledge:
                 hash_ = hashlib.sha256(json.dumps(rules_to_json(rules)).encode()).hexdigest()
                 about["rules"] = {"file": Path(rules_file).name, "sha256": hash_, "entailed": entailed}
                 if has_facts:
-                    about["rules"]["test_facts"] = _learned(rules_file, mined_from(rules_file), world, given)
+                    about["rules"]["test_facts"] = _learned(
+                        rules_file, mined_from(rules_file), world, given, config.kg_relations
+                    )
                 if has_facts and not own:
                     asked = _asked(world, given)
                     entails = count_leaks(graph, name, asked, world.get("nary") or ())
@@ -293,7 +295,7 @@ class Knowledge:
         predictors: dict[str, LinkPredictor] = {has[0] if nary else BINARY: predictor}
         about: dict[str, Any] = {"source": place_name(source), "predictor": checkpoint_hash(source), "by": "predictor"}
         if world.get("facts") is not None:
-            about["test_facts"] = _learned(source, predictor.trained_on, world, given)
+            about["test_facts"] = _learned(source, predictor.trained_on, world, given, config.kg_relations)
         if report := lacking(predictor, entities):
             warnings.warn(f"{source}: {report}", UnknownEntities, stacklevel=3)
         calibrated = config.kg_calibrated
@@ -441,14 +443,29 @@ def warn_of_leaks(source: str, leaks: Leaks, verb: str = "states") -> None:
 
 
 def _learned(
-    source: str, trained_on: np.ndarray | None, world: World, given: Mapping[str, Any]
+    source: str,
+    trained_on: np.ndarray | None,
+    world: World,
+    given: Mapping[str, Any],
+    pairs: Sequence[tuple[str, str]],
 ) -> dict[str, int] | str:
-    """The test facts that a predictor or mined rules were trained on, as the manifest has them; warns of any."""
-    leaks = count_marked(trained_on, _asked(world, given))
+    """The test facts that a predictor or mined rules were trained on, as the manifest has them; warns of any.
+
+    :param pairs: see `_renamed`; a fact that was learned under the other name counts, too.
+    """
+    asked, names = _asked(world, given), dict(pairs)
+    called = {fact: _as_called(fact, names[fact[1]]) for fact in asked if len(fact) == 3 and fact[1] in names}
+    leaks = count_marked(trained_on, asked, called)
     if leaks is None:
         return NOT_KNOWN
     warn_of_leaks(source, leaks, "was trained on")
     return leaks._asdict()
+
+
+def _as_called(fact: Fact, name: str) -> Fact:
+    """The fact under another name of its relation, perhaps after `INVERSE`."""
+    subject, _, object_ = fact
+    return (object_, name.removeprefix(INVERSE), subject) if name.startswith(INVERSE) else (subject, name, object_)
 
 
 def _asked(world: World, given: Mapping[str, Any]) -> Collection[Fact]:

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, product
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -109,18 +110,33 @@ def _renamed(fact: Fact, names: Mapping[str, Collection[str]], either: Collectio
         yield fact[0], *pair, object_
 
 
-def count_marked(trained_on: np.ndarray | None, asked: Collection[Fact]) -> Leaks | None:
+def count_marked(
+    trained_on: np.ndarray | None, asked: Collection[Fact], called: Mapping[Fact, Fact] = MappingProxyType({})
+) -> Leaks | None:
     """How many of the asked facts a predictor was trained on, or rules were mined from; None where that is unknown.
 
     :param trained_on: marks of facts, see facts.py.
     :param asked: see `asked_facts`. Facts that they entail of each other are not counted: a predictor was trained on
         facts as they are.
+    :param called: asked fact -> the same one under the names of relations that the source has. Either form counts.
     """
     if trained_on is None:
         return None
-    two, three = (_numbers([fact for fact in asked if len(fact) == size], size) for size in (3, 4))
-    found = np.isin(np.concatenate([marks(*two), pair_marks(*three[1:])]), trained_on)
-    return Leaks(int(found.sum()), len(asked))
+    facts = list(asked)
+    found = _marked(trained_on, facts)
+    if called:
+        found |= _marked(trained_on, [called.get(fact, fact) for fact in facts])
+    return Leaks(int(found.sum()), len(facts))
+
+
+def _marked(trained_on: np.ndarray, facts: Sequence[Fact]) -> np.ndarray:
+    """(n,) bool: whether the mark of each fact is there."""
+    of_two = np.array([len(fact) == 3 for fact in facts], dtype=bool)
+    two, three = (_numbers([fact for fact in facts if len(fact) == size], size) for size in (3, 4))
+    found = np.zeros(len(facts), dtype=bool)
+    found[of_two] = np.isin(marks(*two), trained_on)
+    found[~of_two] = np.isin(pair_marks(*three[1:]), trained_on)
+    return found
 
 
 def _numbers(facts: Sequence[Fact], size: int) -> list[np.ndarray]:

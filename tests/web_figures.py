@@ -187,16 +187,18 @@ def draw_narrow(browser: "Browser", address: str) -> None:
 
 
 def draw_help(browser: "Browser") -> None:
-    """What a graph says of the choices of a task, from a server that offers help."""
-    options = ("--kg", "wordcraft=commonsense-facts", "--kg-rules", "wordcraft=linked")
+    """What a graph says of the choices of a task, and of a maze, from a server that offers help."""
+    options = ("--kg", "wordcraft=commonsense-facts", "--kg-rules", "wordcraft=linked", "--kg", "halma=full")
+    shown = {"web-help": "wordcraft?distractors=4&seed=1", "web-help-halma": "halma?seed=43"}
     with tempfile.TemporaryDirectory() as folder, served(folder, *options) as home:
-        visitor = Visitor(browser, home.address, viewport=WIDE)
-        page = visitor.open("/play/wordcraft?distractors=4&seed=1")
-        page.locator("#ask").click()
-        page.locator("#help table").wait_for(timeout=120_000)
-        page.mouse.move(0, 0)
-        save(page.screenshot(full_page=True), FIGURES / "web-help.png")
-        visitor.leave()
+        for name, address in shown.items():
+            visitor = Visitor(browser, home.address, viewport=WIDE)
+            page = visitor.open(f"/play/{address}")
+            page.locator("#ask").click()
+            page.locator("#help table").wait_for(timeout=120_000)
+            page.mouse.move(0, 0)
+            save(page.screenshot(full_page=True), FIGURES / f"{name}.png")
+            visitor.leave()
 
 
 def main() -> None:

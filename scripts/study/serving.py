@@ -89,11 +89,14 @@ class StudyWithdraw(Message):
 
 
 class Refusal(InputError):
-    """Why a stage cannot be left, and the questions that it is about."""
+    """Why a stage cannot be left, and the questions that it is about.
 
-    def __init__(self, reason: str, fields: Sequence[str] = ()) -> None:
+    :ivar tries_left: at a quiz that was answered wrongly, where tries are limited; else None.
+    """
+
+    def __init__(self, reason: str, fields: Sequence[str] = (), tries_left: int | None = None) -> None:
         super().__init__(reason)
-        self.fields = list(fields)
+        self.fields, self.tries_left = list(fields), tries_left
 
 
 @dataclass(frozen=True)
@@ -264,7 +267,7 @@ class StudyPart:
                 here = await self._take(here, message)
             except Refusal as error:
                 stage = getattr(message, "stage", None)
-                told = {"stage": stage, "reason": str(error), "fields": error.fields}
+                told = {"stage": stage, "reason": str(error), "fields": error.fields, "tries_left": error.tries_left}
                 await socket.send({"type": "study_refused", **told})
                 return
             if type(message) is StudyAnswer:
@@ -302,9 +305,11 @@ class StudyPart:
         then = await self._save(here, stage, values, message.at)
         if leaves and (wrong := values.get(WRONG)):
             names = wrong_answers(stage, then.kept.of(stage))
-            if self.study.quiz is None or self.study.quiz.tries is None or wrong < self.study.quiz.tries:
+            tries = None if self.study.quiz is None else self.study.quiz.tries
+            if tries is None or wrong < tries:
                 told = "one answer is" if len(names) == 1 else f"{len(names)} answers are"
-                raise Refusal(f"{told} not right: read the instructions again", names)
+                left = None if tries is None else tries - wrong
+                raise Refusal(f"{told} not right: read the instructions again", names, left)
         return then
 
     async def _leaving(

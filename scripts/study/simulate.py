@@ -203,6 +203,14 @@ class _Player:
         made = self.made.setdefault(id, [])
         self._acknowledge(id, shown)
         task = self._task(stage)
+        help = shown["view"]["help"]
+        # Help at the first choice of every second task, so that a trial run has tasks with it and without it.
+        if help and stage["stage"] % 2 and not (help["used"] or shown["number"] or shown["view"]["over"]):
+            asks = {"type": "help", "episode": id, "number": 1, "after": 0, "at": self._clock()}
+            helped = await self._ask(asks, "shown", "help_refused", "error", episode=id)
+            if helped["type"] == "error":
+                raise _Cut
+            shown = helped if helped["type"] == "shown" else shown
         agent, seconds = Agent(self.policy, task, self.rng.getrandbits(53)), 0.0
         for action in made[: shown["number"]]:
             agent.choose()

@@ -16,6 +16,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
@@ -420,8 +421,9 @@ class Episodes:
             episode.refuse_help(number, after)
             received = tables.now()
             _refuse_late(episode, received)
-            loop = asyncio.get_running_loop()
-            said = await loop.run_in_executor(self._steppers, adviser.said, episode.view, episode.env)
+            asked = partial(adviser.said, episode.view, episode.env)
+            loop, live = asyncio.get_running_loop(), episode.view.live is not None  # this thread moves what is live
+            said = asked() if live else await loop.run_in_executor(self._steppers, asked)
             assert episode.offer is not None
             given = Helped(number, after, said, episode.offer.price)
             row = sql.insert(tables.helps).values(episode=episode.id, at=at, received=received, **given._asdict())

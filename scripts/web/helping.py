@@ -10,6 +10,7 @@ import asyncio
 import logging
 import math
 import threading
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from gumption.agents.advice import Advice
     from gumption.envs.worlds import World
 
+MOST = 12  # choices of which help speaks, where they are not listed
+ADVISERS = 32  # that are kept, each with its knowledge
 _log = logging.getLogger(__name__)
 
 
@@ -86,9 +89,11 @@ def offer_of(
 def helpless(world: World, view: View, env: Any) -> str | None:
     """Why there is no help in a world; None where there is.
 
-    :param env: an episode of it.
+    :param env: an episode of it; not read where the view says what help speaks of.
     """
     about = f"the world {world.name!r} has no help"
+    if view.helped is not None:
+        return None
     if view.live is not None:
         return f"{about}: it runs in real time, and its choices are not listed"
     listed = view.choices(env)
@@ -114,23 +119,47 @@ class Adviser:
     def said(self, view: View, env: Any) -> dict[str, Any]:
         """What it says of each open choice, best first, in JSON.
 
-        :raises InputError: no fact speaks for any of the choices.
+        Where a page lists no choices it says what it knows, of `MOST` at most. A choice has a score where scores rank.
+
+        :raises InputError: no fact speaks for any of the choices, or none that it knows where they are not listed.
         """
+        if view.helped is None:
+            listed = {view.parse(choice["action"], env): choice for choice in view.choices(env)}
+            with self._lock:  # the advice remembers what it was asked
+                self._advice(env)
+                found = self._rows(listed, view.word)
+            if not any(facts for _, facts in found):
+                raise InputError("no fact speaks for a choice here yet; ask at the next one")
+        else:
+            found = []
+            with self._lock:
+                for facts, choices in view.helped(env):
+                    self._advice.score(facts)
+                    found += self._rows(choices, view.word)
+            known = [(choice, [one for one in facts if one["score"]]) for choice, facts in found]
+            found = [(choice, facts) for choice, facts in known if facts]
+            if not found:
+                raise InputError("the graph knows nothing of what can be done here; ask at the next choice")
+        found = [({**choice, "score": round(sum(one["score"] for one in facts), 4)}, facts) for choice, facts in found]
+        best = sorted(found, key=lambda one: -one[0]["score"])[: MOST if view.helped is not None else None]
+        choices = [{**choice, **({} if view.ranked else {"score": None}), "facts": facts} for choice, facts in best]
+        return {"choices": choices, "knowledge": self.about}
+
+    def _rows(
+        self, choices: Mapping[int, Mapping[str, Any]], word: Callable[[str], str]
+    ) -> list[tuple[Mapping[str, Any], list[dict[str, Any]]]]:
+        """The choices with the facts behind their latest scores, by candidate."""
         from gumption.agents.watch import in_words
+        from gumption.kg.facts import stated_name
 
         found = []
-        with self._lock:  # the advice remembers what it was asked
-            self._advice(env)
-            for choice in view.choices(env):
-                why = self._advice.why(0, view.parse(choice["action"], env))
-                facts = [
-                    {"relation": fact[1], "fact": in_words(fact), "score": round(score, 4), "told": self._told(score)}
-                    for fact, score in why
-                ]
-                found.append({**choice, "score": round(sum(score for _, score in why), 4), "facts": facts})
-        if not any(one["facts"] for one in found):
-            raise InputError("no fact speaks for a choice here yet; ask at the next one")
-        return {"choices": sorted(found, key=lambda one: -one["score"]), "knowledge": self.about}
+        for candidate, choice in choices.items():
+            facts = []
+            for (subject, relation, *others), score in self._advice.why(0, candidate):
+                told = in_words((word(subject), stated_name(relation), *map(word, others)))
+                facts.append({"relation": relation, "fact": told, "score": round(score, 4), "told": self._told(score)})
+            found.append((choice, facts))
+        return found
 
     def _told(self, score: float) -> str:
         """A score in words. What the graph does not know has none, for or against a choice."""
@@ -168,7 +197,7 @@ class Asked:
         return self.offer.knowledge, self.world.name, tuple(env.vocabulary), tuple(env.relations), facts
 
 
-_made: dict[Any, Adviser] = {}
+_made: OrderedDict[Any, Adviser] = OrderedDict()
 _making = Lock()
 
 
@@ -184,6 +213,9 @@ def adviser_of(asked: Asked) -> Adviser:
             names = asked.env.unwrapped.vocabulary, asked.env.unwrapped.relations
             knowledge = Knowledge.of(asked.offer.knowledge, asked.world, *names, dict(asked.given))
             _made[asked.key] = Adviser(knowledge.advice(*names), knowledge.about)
+        _made.move_to_end(asked.key)
+        while len(_made) > ADVISERS:
+            _made.popitem(last=False)
         return _made[asked.key]
 
 
@@ -197,7 +229,7 @@ class Advisers:
         """:param make: runs a function in the one thread that imports modules."""
         self.tell: Callable[[str], None] = lambda _: None
         self._make = make
-        self._coming: dict[Any, asyncio.Task[Adviser]] = {}
+        self._coming: OrderedDict[Any, asyncio.Task[Adviser]] = OrderedDict()
 
     def come(self, asked: Asked) -> asyncio.Task[Adviser]:
         """The adviser of an episode, who may have to be made first; one who could not be made is made anew."""
@@ -205,6 +237,10 @@ class Advisers:
         if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
             task = self._coming[asked.key] = asyncio.create_task(self._made(asked))
             task.add_done_callback(lambda task: task.cancelled() or task.exception())  # perhaps nobody waits for it
+        self._coming.move_to_end(asked.key)
+        for key, other in list(self._coming.items())[: max(0, len(self._coming) - ADVISERS)]:
+            if other.done():
+                del self._coming[key]
         return task
 
     async def _made(self, asked: Asked) -> Adviser:

@@ -8,7 +8,7 @@ import inspect
 import io
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,8 @@ from gumption.data.settings import check, checkable, shown, unknown
 from gumption.scripts.play import Numbers, begin_episode, candidates, open_actions, parse_action
 
 if TYPE_CHECKING:
+    from gumption.envs.action_facts import ActionFacts
+
     from .live import Live
 
 LISTED = 200  # choices that a page lists; where there are more, they are typed
@@ -63,6 +65,11 @@ class View:
     :ivar state: env -> 16 hexadecimal digits, which change with any bit of the state.
     :ivar attempt: env -> the how-manieth attempt at the task this is, from 1; None where there is one alone.
     :ivar played: env -> the settings on which the facts of its world depend; None where those of the episode say it.
+    :ivar helped: env -> parts of what help speaks of, where choices are not listed: facts of a batch of one, and
+        {candidate of them: {"label": text, "action": JSON}}, without "action" where it is no whole action. What these
+        facts are about, the player sees. None where choices are listed, or help says nothing.
+    :ivar ranked: whether a choice is better the more facts speak for it; else they say what it meets.
+    :ivar word: label of a fact's party -> what the page calls it.
     """
 
     begin: Callable[..., tuple[Any, Any]]
@@ -78,6 +85,9 @@ class View:
     state: Callable[[Any], str] = state_of
     attempt: Callable[[Any], int] | None = None
     played: Callable[[Any], Mapping[str, Any]] | None = None
+    helped: Callable[[Any], Iterable[tuple[ActionFacts, Mapping[int, dict[str, Any]]]]] | None = None
+    ranked: bool = True
+    word: Callable[[str], str] = str
 
 
 def view_of(world: Any) -> View:

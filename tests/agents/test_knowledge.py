@@ -142,6 +142,22 @@ def test_a_graph_of_other_names_guides_by_a_mapping(book: RecipeBook, tmp_path: 
     assert turned.about["test_facts"]["stated"] == len(known)  # a leak is seen under other names
 
 
+@pytest.mark.parametrize(("name", "turned"), [("ingredient_of", False), ("^made_of", True)])
+def test_a_leak_of_a_predictor_is_seen_under_its_names(
+    book: RecipeBook, tmp_path: Path, name: str, turned: bool
+) -> None:
+    """Once test facts that it was trained on under another name of their relation were not counted."""
+    called = name.removeprefix("^")
+    theirs = [
+        (o, called, s) if turned else (s, called, o) for s, r, o in facts(book, partition="all") if r == "componentOf"
+    ]
+    ComplEx.fit(theirs, rank=2, epochs=1, device="cpu").save(tmp_path / "model")
+    with pytest.warns(LeakedFacts, match="was trained on"):
+        made = knowledge(book, str(tmp_path / "model"), kg_relations=(("componentOf", name),))
+    known = {fact for fact in facts(book, partition="test") if fact[1] == "componentOf"}
+    assert made.about["test_facts"]["stated"] == len(known) > 0
+
+
 @pytest.mark.parametrize(
     ("pair", "message"),
     [

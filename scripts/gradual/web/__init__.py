@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, shown
+from gumption.envs.action_facts import ActionFacts, action_facts
 from gumption.envs.gradual.engine import SPACE
-from gumption.envs.gradual.env import GradualEnv
+from gumption.envs.gradual.env import BYTES, RELATIONS, GradualEnv
+from gumption.envs.gradual.facts import answered_facts
 from gumption.envs.gradual.render import rows_of_text
 from gumption.scripts.web.views import View
 
@@ -163,4 +166,20 @@ def choices(env: Any) -> list[dict[str, Any]]:
     return []
 
 
-VIEW = View(begin, drawing, parse, choices, folder=Path(__file__).parent, text=True, action="own")
+def helped(env: Any) -> Iterator[tuple[ActionFacts, dict[int, dict[str, Any]]]]:
+    """Help speaks of the answers to the question that was asked, and of what follows the latest symbol."""
+    batch = env.batch
+    labels = batch.vocabulary
+    ids = {label: place for place, label in enumerate(labels)}
+    answers = sorted({ids[answer] for _, _, answer in answered_facts()})
+    asked, none = ids.get(batch.batch.questions()[0], 0), (0, 0, 0)
+    told = {a: {"label": labels[answer], "action": labels[answer]} for a, answer in enumerate(answers)}
+    yield action_facts(RELATIONS, (1, len(answers)), [(asked, np.array(answers), 0), none]), told
+    # A symbol's place in the vocabulary is one more than its byte.
+    symbols = [byte for byte in range(BYTES) if chr(byte).isprintable()]
+    told = {a: {"label": chr(byte), "action": chr(byte)} for a, byte in enumerate(symbols)}
+    follows = 1 + int(env.sent[-1]), 1 + np.array(symbols), 0
+    yield action_facts(RELATIONS, (1, len(symbols)), [none, follows]), told
+
+
+VIEW = View(begin, drawing, parse, choices, folder=Path(__file__).parent, text=True, action="own", helped=helped)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, shown
 from gumption.envs.halma import HALMAEnv
+from gumption.envs.halma.knowledge_base import AFFORDS
 from gumption.envs.halma.maze import COLOURS, DIRECTIONS, GOAL_COLOURS, SHAPES, MeanBranches, MeanDepth, row_digits
 from gumption.envs.halma.rules import OptLen
 from gumption.scripts.web.views import View
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from gumption.envs.action_facts import ActionFacts
 
 RULES = """\
 You stand in a maze that you do not see. What you see are coloured digits, none of them zero.
@@ -143,6 +147,19 @@ def choices(env: Any) -> list[dict[str, Any]]:
     return []
 
 
+def helped(env: Any) -> Iterator[tuple[ActionFacts, dict[int, dict[str, Any]]]]:
+    """Help speaks of the directions, then in each of options that use up the nearest digit: one by each first part."""
+    import numpy as np
+
+    world = env.unwrapped
+    yield world.action_facts(), {d: {"label": name} for d, name in enumerate(DIRECTIONS)}
+    for d in range(len(DIRECTIONS)):
+        facts = world.action_facts(np.array([[d]]))
+        options = [world.vocabulary[each] for each in facts.object[0, :, facts.relations.index(AFFORDS)]]
+        first = {option: p for p, option in reversed([*enumerate(options)]) if option}  # 0 and another part can be one
+        yield facts, {p: {"label": option, "action": option} for option, p in sorted(first.items(), key=itemgetter(1))}
+
+
 def _panel(row: np.ndarray) -> list[dict[str, Any]]:
     digits = row_digits(row)
     return [
@@ -164,4 +181,6 @@ def name(action: Any, env: Any) -> dict[str, Any]:
     return {"direction": DIRECTIONS[direction], "primitives": [names[part] for part in parts]}
 
 
-VIEW = View(begin, drawing, parse, choices, folder=Path(__file__).parent, text=True, action="own", name=name)
+VIEW = View(
+    begin, drawing, parse, choices, folder=Path(__file__).parent, text=True, action="own", name=name, helped=helped
+)

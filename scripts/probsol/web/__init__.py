@@ -4,14 +4,19 @@ Actions are lists by name, as solutions of task files have them: ["grab", "b"], 
 ["b"], ["a", "c"]]. The number of an action will do, too.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import floor, isfinite
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from gumption.data import InputError
 from gumption.data.settings import Seed, shown
+from gumption.envs.action_facts import ActionFacts
+from gumption.envs.probsol.engine import POINTS
 from gumption.envs.probsol.env import ProbSolEnv
+from gumption.envs.probsol.facts import INSIDE
 from gumption.envs.probsol.geometry import GRABBED, HELD, STORED
 from gumption.envs.probsol.library import designed, family_of
 from gumption.envs.probsol.magnets import FRAMERATE, TABLE
@@ -133,6 +138,37 @@ def parse(action: Any, env: RealTimeEnv) -> int | list[list[str]]:
     return arguments
 
 
+#: Verbs, where a player would use other words.
+WORDS = {"grab_placed": "grab", "put_down": "put down", "take_up": "take up"}
+
+
+def helped(env: RealTimeEnv) -> Iterator[tuple[ActionFacts, dict[int, dict[str, Any]]]]:
+    """Help speaks of what can be done with each disc: grab or hold it, or put the one in hand near another.
+
+    Of all points near the same disc one stands for the others. Which area a point lies in, a player sees.
+    """
+    batch = env.batch
+    facts, labels = batch.action_facts(), batch.labels
+    other = facts.object[0, :, 0]
+    mask, first = batch.action_mask()[0], labels.first_point
+    told: dict[int, dict[str, Any]] = {}
+    for a in (*range(first), *range(first + 2 * POINTS, labels.num_actions)):
+        if mask[a] and facts.subject[0, a, 0]:
+            verb, *arguments = batch.label(a)
+            told[a] = {"label": " ".join(map(str, [WORDS.get(verb, verb), *arguments])), "action": [verb, *arguments]}
+    if hand := int(batch.tables.hand[0]):
+        disc = batch.task().ids[hand - 1]
+        for begins, verb in ((first, "put {} down"), (first + POINTS, "hold {}")):
+            points = begins + np.flatnonzero(mask[begins : begins + POINTS])
+            for near in np.unique(other[points]).tolist():
+                mine = points[other[points] == near]
+                place = f"near {batch.vocabulary[near].rpartition(':')[2]}" if near else "far from the others"
+                told[int(mine[len(mine) // 2])] = {"label": f"{verb.format(disc)} {place}"}
+    shown = facts._replace(subject=facts.subject.copy())
+    shown.subject[:, :, facts.relations.index(INSIDE)] = 0
+    yield shown, told
+
+
 class TableTime:
     """How time passes on a table; see `gumption.scripts.web.live.Live`."""
 
@@ -211,6 +247,7 @@ def prepare() -> None:
     env, _ = begin()
     env.batch.pass_time(1)
     LIVE.frame(env)
+    list(helped(env))
     right_answers(env.batch.task(), env.batch.task().quiz[0])
 
 
@@ -227,4 +264,8 @@ VIEW = View(
     name=lambda action, env: list(env.label(action)),
     state=lambda env: env.batch.state_hash(),
     attempt=lambda env: int(env.batch.tables.trials[0]),
+    played=lambda env: {**vars(env.batch.settings), "task": env.batch.task()},
+    helped=helped,
+    ranked=False,
+    word=lambda label: label.rpartition(":")[2],  # "fishing/0:a" is the disc a
 )

@@ -1,7 +1,7 @@
 // ProbSol in the browser: the table, its controls by mouse, touch and keys, limits and time, the quiz, and the table in
 // words. The server runs the physics; this page draws its frames and sends actions by name.
 
-import { loadStyle, make, on, plural } from "/pages/elements.js";
+import { loadStyle, make, on, plural, sentence } from "/pages/elements.js";
 
 import { Motion, read } from "./motion.js";
 import { ask, swatch } from "./quiz.js";
@@ -101,7 +101,7 @@ class Table {
   // ---- what the server tells
 
   show({ drawing, told }) {
-    this.#told = drawing.end ? "" : told;
+    this.#told = drawing.end || !told ? "" : sentence(told);
     const fresh = this.#episode !== this.#session.episode;
     this.#episode = this.#session.episode;
     this.#drawing = drawing;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
@@ -12,11 +12,14 @@ import numpy as np
 
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, shown
+from gumption.envs.action_facts import ActionFacts, action_facts
 from gumption.envs.physics.factors import Position, Visible
 from gumption.envs.physics.scene import EntityData
 from gumption.envs.segar.env import BilliardsEnv, InvisiballEnv, PuttPuttEnv, PuttPuttNegDistEnv, SegarEnv
+from gumption.envs.segar.facts import BALL, Affordances
 from gumption.envs.segar.render import COLOURS, SolidColours
 from gumption.envs.segar.text import TextFace
+from gumption.kg.facts import PLACE
 from gumption.scripts.web.views import View, as_png
 
 PIXELS = 720  # of a side of the picture
@@ -128,6 +131,48 @@ def choices(env: Any) -> list[dict[str, Any]]:
     return []
 
 
+LOOKS = 72  # directions in which help looks
+
+
+def helped(env: Any) -> Iterator[tuple[ActionFacts, dict[int, dict[str, Any]]]]:
+    """Help speaks of each kind of thing on a straight way of the ball, with the directions that lead there.
+
+    The force of a push and the speed that the ball has follow from its mass, which is hidden: they are left out, and so
+    is all of a ball that cannot be seen.
+    """
+    if _actor(env) not in {entity.id for entity in _visible(env)}:
+        return
+    batch = env.batch
+    turns = 2 * np.pi * np.arange(LOOKS) / LOOKS
+    directions = np.stack([np.cos(turns), np.sin(turns)], axis=1)[None]
+    ahead = Affordances(batch.simulator.rules)(batch.state, batch.state.first(batch.task.actor), directions)
+    kinds = np.unique(ahead.subject[ahead.subject > 0])
+    ways = [np.flatnonzero((ahead.subject[0] == kind).any(axis=1)) for kind in kinds]
+    # What a thing does is the same at each place on the way, so it is asked at the first one.
+    ball = batch.vocabulary.index(BALL)
+    asked = [(kinds if relation.endswith(f"{PLACE}1") else 0, ball, 0) for relation in ahead.relations]
+    facts = action_facts(ahead.relations, (1, len(kinds)), asked)
+    yield facts, {k: {"label": f"a push at {_arcs(there)}"} for k, there in enumerate(ways)}
+
+
+def _arcs(there: np.ndarray) -> str:
+    """Directions in degrees, neighbours as one arc: "30° to 75°, 100°"."""
+    gap = (np.roll(there, -1) - there) % LOOKS
+    ends = np.flatnonzero(gap != 1)
+    if not len(ends):
+        return "any angle"
+    starts = there[(np.roll(ends, 1) + 1) % len(there)] * (360 // LOOKS)
+    arcs = zip(starts.tolist(), (there[ends] * (360 // LOOKS)).tolist(), strict=True)
+    return ", ".join(f"{begin}°" if begin == end else f"{begin}° to {end}°" for begin, end in arcs)
+
+
+def played(env: Any) -> dict[str, Any]:
+    """The settings, levels and task, from which it follows what things do to the ball."""
+    settings, task = env.batch.settings, env.batch.task
+    levels = task.levels if settings.levels is None else settings.levels
+    return {**vars(settings), "levels": levels, "task": task}
+
+
 def _visible(env: Any) -> list[EntityData]:
     return [
         entity
@@ -152,6 +197,7 @@ def prepare() -> None:
     env, _ = begin()
     env.step(np.zeros(2))
     drawing(env)
+    list(helped(env))
 
 
 VIEW = View(
@@ -164,4 +210,8 @@ VIEW = View(
     text=True,
     action="own",
     name=lambda action, env: list(action),
+    played=played,
+    helped=helped,
+    ranked=False,
+    word=_in_words,
 )

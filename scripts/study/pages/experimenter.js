@@ -64,26 +64,38 @@ function show(table) {
   byId("links").hidden = table.sign_in !== "link";
   const count = (state) => table.participants.filter((one) => one.state === state).length;
   const told = STATES.filter(count).map((state) => `${count(state)} ${state}`);
-  byId("counts").textContent = table.participants.length
+  const counted = table.participants.length
     ? `${plural(table.participants.length, "participant")}: ${told.join(", ")}`
     : "Nobody has signed in yet.";
-  const focused = document.activeElement?.dataset?.participant;
-  byId("people").replaceChildren(...head(table), make("tbody", {}, ...table.participants.map((one) => line(one, table))));
-  if (focused) byId("people").querySelector(`[data-participant="${focused}"]`)?.focus();
+  if (byId("counts").textContent !== counted) byId("counts").textContent = counted; // what changes is said aloud
+  byId("table").hidden = !table.participants.length;
+  if (!byId("people").tHead) byId("people").replaceChildren(...head(table), make("tbody"));
+  renew(byId("people").tBodies[0], table.participants.map((one) => line(one, table)));
+}
+
+// Put new rows in the place of old ones, cell by cell where a row stays, so that a reader does not lose its place.
+function renew(body, rows) {
+  for (const [k, row] of rows.entries()) {
+    const before = body.rows[k];
+    if (!before) body.append(row);
+    else for (const [c, cell] of [...row.cells].entries()) if (before.cells[c].textContent !== cell.textContent) before.cells[c].textContent = cell.textContent;
+  }
 }
 
 function head({ blocks }) {
   const names = ["Number", "State", "Condition", "Page", "Minutes", "Seen", ...Object.values(blocks).map(({ title }) => title)];
-  return [
-    make("caption", { class: "spoken" }, "Participants, in the order of their coming"),
-    make("thead", {}, make("tr", {}, ...names.map((name) => make("th", { scope: "col" }, name)))),
-  ];
+  return heads(names, "Participants, in the order of their coming");
 }
+
+const heads = (names, caption) => [
+  make("caption", { class: "spoken" }, caption),
+  make("thead", {}, make("tr", {}, ...names.map((name) => make("th", { scope: "col" }, name)))),
+];
 
 function line(one, { blocks }) {
   const open = make(
     "button",
-    { type: "button", class: "plain", "data-participant": one.participant, onclick: () => choose(one.participant) },
+    { type: "button", class: "plain", "data-participant": one.participant, "aria-label": `Participant ${one.participant}`, onclick: () => choose(one.participant) },
     `${one.participant}`,
   );
   const condition = Object.entries(one.condition).map(([name, level]) => `${name} ${level}`).join(", ");
@@ -123,7 +135,7 @@ function episodes({ participant, episodes: all, answers }) {
   const stand = make("div", { class: "stack", id: "replay" });
   const rows = all.map((one) => {
     const told = one.seconds === null ? "goes on" : `${one.success ? "solved" : "not solved"}, ${one.seconds.toFixed(1)} s`;
-    const button = make("button", { type: "button", onclick: () => replay(stand, one) }, "Replay");
+    const button = make("button", { type: "button", "aria-label": `Replay ${one.name}`, onclick: () => replay(stand, one) }, "Replay");
     return make("tr", {}, make("th", { scope: "row" }, one.name), make("td", {}, plural(one.actions, "action") + (one.helps ? `, ${plural(one.helps, "help")}` : "")), make("td", {}, told), make("td", {}, button));
   });
   const said = answers
@@ -132,7 +144,7 @@ function episodes({ participant, episodes: all, answers }) {
   const heading = make("h2", { tabindex: "-1" }, `Participant ${participant}`);
   byId("one").replaceChildren(
     heading,
-    all.length ? make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Episodes" }, make("table", {}, make("tbody", {}, ...rows))) : make("p", { class: "quiet" }, "No task was begun yet."),
+    all.length ? make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Episodes" }, make("table", {}, ...heads(["Task", "Actions", "Result", "Step by step"], "Episodes, in the order of the study"), make("tbody", {}, ...rows))) : make("p", { class: "quiet" }, "No task was begun yet."),
     stand,
     make("details", {}, make("summary", {}, plural(said.length, "answer")), make("ul", {}, ...said)),
   );
@@ -149,6 +161,7 @@ async function replay(stand, { episode, name }) {
     try {
       const found = await (await ask(`/experimenter/replay/${episode}/${slider.value}`)).json();
       slider.max = found.steps;
+      slider.setAttribute("aria-valuetext", `${found.step} of ${found.steps}`);
       const made = found.action === null ? "the beginning" : `${JSON.stringify(found.action)} after ${found.seconds.toFixed(1)} s`;
       const end = found.view.over ? (found.view.success ? "; solved" : "; not solved") : "";
       told.textContent = `Action ${found.step} of ${found.steps}: ${made}${end}`;

@@ -8,6 +8,7 @@ import { Connection, Kept, Session } from "/pages/session.js";
 import { paragraphs, questionnaire } from "./questions.js";
 
 const STATES = { online: "", offline: "Offline: connecting again. Nothing is lost.", taken: "This study goes on in another window." };
+const TOLD_LEFT = [60, 30, 10]; // seconds of a task that are left, when this is said aloud
 const AGAIN_AFTER = 5_000; // ms until the server is asked again for what it could not do
 const content = document.getElementById("content");
 const connection = new Connection();
@@ -65,7 +66,7 @@ async function leave(answers = {}) {
   connection.send(message);
 }
 
-function refuse({ stage, reason, fields }) {
+function refuse({ stage, reason, fields, tries_left: left }) {
   if (stage !== shown?.stage) return;
   kept.drop(shown.scope, stage);
   trouble(sentence(reason));
@@ -74,6 +75,7 @@ function refuse({ stage, reason, fields }) {
     field.toggleAttribute("data-wrong", wrong);
     for (const input of field.querySelectorAll("input, textarea")) input.setAttribute("aria-invalid", String(wrong));
   }
+  if (left !== null) content.querySelector("#tries").textContent = `Tries left: ${left}`;
   const again = content.querySelector("details");
   if (shown.kind === "quiz" && again) again.open = true;
   content.querySelector("[data-wrong] input, [data-wrong] textarea")?.focus();
@@ -200,7 +202,7 @@ function quiz(stage) {
   const told = make("details", { class: "narrow", open: stage.wrong > 0 });
   const again = make("div", { class: "stack" }, ...stage.instructions.flatMap(paragraphs));
   told.append(make("summary", {}, "The instructions again"), again);
-  const left = stage.tries_left === null ? null : make("p", { class: "quiet" }, `Tries left: ${stage.tries_left}`);
+  const left = stage.tries_left === null ? null : make("p", { class: "quiet", id: "tries" }, `Tries left: ${stage.tries_left}`);
   return [title("Did we explain it well?"), told, left, asked(stage)].filter(Boolean);
 }
 
@@ -232,7 +234,7 @@ function play(stage) {
   session.on("left", () => connection.send({ type: "study_quit", stage: stage.stage }));
   session.start();
   const parts = [title(`${stage.name} ${stage.at} of ${stage.of}`)];
-  if (stage.left_s !== null && !stage.over) parts.push(clock(stage.left_s));
+  if (stage.left_s !== null && !stage.over) parts.push(...clock(stage.left_s));
   return [...parts, area];
 }
 
@@ -240,16 +242,19 @@ function play(stage) {
 function clock(seconds) {
   const end = performance.now() + 1000 * seconds;
   const element = make("p", { class: "number", id: "clock", role: "timer" });
+  const aloud = make("p", { class: "spoken", role: "status" });
   const tick = () => {
     const left = Math.max(0, Math.ceil((end - performance.now()) / 1000));
-    element.textContent = `Time left: ${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
+    const told = `Time left: ${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
+    if (element.textContent !== told) element.textContent = told;
+    if (TOLD_LEFT.includes(left)) aloud.textContent = `${left} seconds are left`;
     if (left > 0) return;
     clearInterval(task.timer);
     setTimeout(() => connection.send({ type: "study_now" }), 300); // the server's clock decides
   };
   task.timer = setInterval(tick, 250);
   tick();
-  return element;
+  return [element, aloud];
 }
 
 function closeTask() {
@@ -294,14 +299,16 @@ const withdrawn = (stage) => [
 function withdrawal(open) {
   const place = document.getElementById("withdrawal");
   place.hidden = !open;
-  const ask = button("Withdraw from the study", () => place.replaceChildren(sure), { class: "plain", id: "withdraw" });
+  const turn = (to, focused) => (place.replaceChildren(to), focused.focus()); // the button that was pressed is gone
+  const ask = button("Withdraw from the study", () => turn(sure, question), { class: "plain", id: "withdraw" });
+  const question = make("p", { tabindex: "-1" }, "All your data will be deleted at once, and you cannot go on. Do you want that?");
   const sure = make(
     "div",
     { class: "note warn stack", role: "group", "aria-label": "Withdraw" },
-    make("p", {}, "All your data will be deleted at once, and you cannot go on. Do you want that?"),
+    question,
     row(
       button("Withdraw and delete my data", () => connection.send({ type: "study_withdraw" }), { id: "withdraw-now" }),
-      button("Go on with the study", () => place.replaceChildren(ask)),
+      button("Go on with the study", () => turn(ask, ask)),
     ),
   );
   place.replaceChildren(ask);

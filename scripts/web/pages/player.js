@@ -37,7 +37,7 @@ export class Player {
     this.#after = after;
     this.#parts = parts(this);
     this.#help = new Help(session, (action) => this.act(action));
-    const { drawing, told, end, trouble, choices, typed, figures, state, words, rules, fresh } = this.#parts;
+    const { drawing, told, end, trouble, choices, typed, figures, score, state, words, rules, fresh } = this.#parts;
     this.#element = element;
     element.setAttribute("aria-busy", "true"); // the empty parts are not seen before the episode is
     element.replaceChildren(
@@ -48,7 +48,7 @@ export class Player {
         make(
           "section",
           { class: "stack", "aria-label": "Your part" },
-          make("div", { class: "panel stack" }, figures, state),
+          make("div", { class: "panel stack" }, figures, score, state),
           choices,
           typed,
           rules,
@@ -118,7 +118,9 @@ export class Player {
     else draw(drawing, shown.drawing);
     this.#tell(shown.told);
     figures.steps.textContent = shown.steps.toLocaleString("en");
-    figures.reward.textContent = readable(shown.reward);
+    const reward = readable(shown.reward);
+    if (shown.steps && figures.reward.textContent !== reward) this.#parts.score.textContent = `Reward ${reward}`;
+    figures.reward.textContent = reward;
     const own = shown.action === "own" && this.#view;
     choices.hidden = own || shown.over || !shown.choices.length;
     if (!choices.hidden) this.#choices(shown.choices);
@@ -148,6 +150,7 @@ export class Player {
     const told = make("p", {}, "You left this episode.");
     const given = this.#session.given !== null;
     this.#parts.trouble.replaceChildren(make("div", { class: "note stack" }, told, ...(given ? [] : [make("p", {}, anew)])));
+    if (!given) anew.focus(); // the button that left is disabled
   }
 
   #end({ over, success, steps, reward }) {
@@ -160,14 +163,14 @@ export class Player {
     const again = make("button", { type: "button", class: "main", onclick: () => this.again() }, "Play again");
     const next = this.#session.given ? this.#after : again;
     end.className = `note stack ${success ? "good" : success === false ? "bad" : ""}`;
+    end.setAttribute("aria-label", `${title}: ${told}`); // it is said before the button that gets the focus
     end.replaceChildren(make("h2", {}, title), make("p", {}, told), ...(next ? [make("p", {}, next)] : []));
     next?.focus();
   }
 
   #tell(text, kind = "") {
     const { told } = this.#parts;
-    told.hidden = !text;
-    told.className = this.#view?.tells ? "spoken" : `note reason ${kind}`;
+    told.className = this.#view?.tells || !text ? "spoken" : `note reason ${kind}`; // heard, as it is always there
     if (told.textContent !== text) told.textContent = text;
   }
 
@@ -186,7 +189,8 @@ export class Player {
     const { state, trouble } = this.#parts;
     const say = () => {
       state.dataset.state = now;
-      state.textContent = STATES[now](this.#session.pending);
+      const told = STATES[now](this.#session.pending);
+      if (state.textContent !== told) state.textContent = told;
     };
     clearTimeout(this.#timer);
     if (now === "sending" && state.dataset.state === "saved") this.#timer = setTimeout(say, PATIENCE);
@@ -238,12 +242,13 @@ function parts(player) {
   rules.open = matchMedia("(min-width: 56rem)").matches;
   return {
     drawing: make("div", { class: "panel", id: "drawing" }),
-    told: make("p", { class: "note", id: "told", role: "status", hidden: true }),
+    told: make("p", { class: "spoken", id: "told", role: "status" }),
     end: make("div", { id: "end", role: "group", "aria-label": "The end", hidden: true }),
     trouble: make("div", { id: "trouble" }),
     choices: make("div", { class: "stack play-choices", role: "group", "aria-label": "Choices", hidden: true }),
     typed,
     figures: Object.assign(figures, { steps, reward }),
+    score: make("p", { class: "spoken", id: "score", role: "status" }), // what changes is said aloud
     state: make("p", { class: "state", id: "state", role: "status" }),
     words: folded("In words", "pre", { class: "small", tabindex: "0" }),
     rules,

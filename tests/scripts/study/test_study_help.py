@@ -1,5 +1,6 @@
 """Help in a study: checked, told before it is asked for, priced, refused where there is none, in all that comes out."""
 
+import asyncio
 import csv
 import io
 import json
@@ -19,6 +20,7 @@ from gumption.scripts.study.gathered import gathered
 from gumption.scripts.study.links import Secret
 from gumption.scripts.study.replay import replay
 from gumption.scripts.study.report import make, markdown
+from gumption.scripts.study.simulate import simulate
 from gumption.scripts.study.tasks import check_worlds
 from tests.scripts.study.served import StudyServer, in_process, leave, now, to_kind, write_study
 from tests.scripts.study.studies import study
@@ -118,6 +120,16 @@ def test_a_task_with_help_from_the_first_page_to_the_report(server: StudyServer,
     assert "| 0.50 |" in table
 
 
+@pytest.mark.parametrize("policy", ["random", "oracle"])
+def test_simulated_players_ask_in_every_second_task_that_offers_help(graph: Path, tmp_path: Path, policy: str) -> None:
+    file = write_study(tmp_path, **helped(graph))
+    with in_process(file, tmp_path / "data") as server:
+        asyncio.run(simulate(read(file), f"http://{server.address}", 3, policy, chaos=True))
+    everyone = gathered(read(file), tmp_path / "data")
+    [cell, *_] = make(read(file), everyone)["help"]
+    assert cell["with"]["tasks"] == cell["without"]["tasks"] > 0
+
+
 def test_a_study_without_help_has_no_columns_of_it() -> None:
     content = files(study(), [], None, now=0.0)  # pyright: ignore[reportArgumentType]
     assert "help" not in content["episodes.csv"] + content["codebook.csv"]
@@ -144,10 +156,7 @@ def test_wrong_terms_are_told_by_their_field(changes: dict[str, Any], reason: st
      ({"blocks__0__help__relations": {"partOf": "x"}}, "blocks[0].help: kg_relations: not one of the world's"),
      ({"blocks__1": {"name": "maze", "title": "Maze", "world": "halma", "tasks": 1, "conditions": [],
                      "help": {"kg": "train"}}},
-      "blocks[1].help: the world 'halma' has no help: its choices are not listed one by one"),
-     ({"practice": [{"name": "stream", "title": "Stream", "world": "gradual", "tasks": 1, "conditions": [],
-                     "help": {"kg": "train"}}]},
-      "practice[0].help: the world 'gradual' has no help: its choices are not listed one by one")],
+      "blocks[1].help: the graph has none of the relations that the world asks for: leadsTo")],
 )  # fmt: skip
 def test_help_that_cannot_be_given_is_told_by_the_check(
     changes: dict[str, Any], reason: str, graph: Path, tmp_path: Path

@@ -194,6 +194,7 @@ def test_each_page_can_be_read(browser: "Browser", tmp_path: Path, scheme: Any) 
         page.check("#how_many-0")
         page.click("#next")
         page.wait_for_selector("text=One answer is not right")
+        assert page.inner_text("#tries") == "Tries left: 2"
         page.check("#how_many-1")
         page.click("#next")
         heading(page, "Training task 1 of 2")

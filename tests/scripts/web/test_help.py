@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 import sqlalchemy as sql
@@ -362,6 +362,8 @@ def test_fitted_scores_are_told_as_ratios_to_chance() -> None:
             return [(("fire", "makes", "steam", ""), (4.0, 0.0, -1.0)[a])]
 
     class Three:
+        helped, ranked, word = None, True, str
+
         def choices(self, env: Any) -> list[dict[str, Any]]:
             return [{"action": a, "label": str(a)} for a in range(3)]
 
@@ -387,10 +389,7 @@ def test_fitted_scores_are_told_as_ratios_to_chance() -> None:
      ((["wordcraft=nosuch.nq"], [], []), "--kg wordcraft=nosuch.nq: there is no graph at nosuch.nq"),
      (([], ["wordcraft=linked"], []), "--kg-rules wordcraft=...: that is for help from a graph; add --kg wordcraft="),
      (([], [], ["wordcraft=a=b"]), "--kg-relations wordcraft=...: that is for help from a graph"),
-     ((["wordcraft=train"], [], ["wordcraft=a"]), "--kg wordcraft=train: 'a' is not NAME=VALUE"),
-     ((["halma=train"], [], []), "the world 'halma' has no help: its choices are not listed one by one"),
-     ((["gradual=train"], [], []), "the world 'gradual' has no help: its choices are not listed one by one"),
-     ((["probsol=train"], [], []), "the world 'probsol' has no help: it runs in real time")],
+     ((["wordcraft=train"], [], ["wordcraft=a"]), "--kg wordcraft=train: 'a' is not NAME=VALUE")],
 )  # fmt: skip
 def test_a_wrong_offer_is_refused(options: tuple[list[str], ...], reason: str) -> None:
     with pytest.raises(InputError) as told:
@@ -402,18 +401,25 @@ def test_worlds_that_state_no_facts_for_a_choice_have_no_help() -> None:
     world, view = worlds.find("wordcraft"), view_of(worlds.find("wordcraft"))
 
     class Bare:
+        listed: ClassVar = [{"action": "a", "label": "a"}]
+
         def choices(self, env: Any) -> list[dict[str, Any]]:
-            return [{"action": "a", "label": "a"}]
+            return self.listed
 
         def parse(self, action: str, env: Any) -> Any:
             return [0, 1]
 
-        live = None
+        live = helped = None
 
     env, _ = view.begin(seed=SEED)
     assert "no facts speak for a whole choice of it" in str(helpless(world, Bare(), env))  # pyright: ignore
     env = type("Env", (), {"unwrapped": object()})()
     assert "it does not say which facts speak for a choice" in str(helpless(world, Bare(), env))  # pyright: ignore
+    bare = Bare()
+    bare.listed = []  # pyright: ignore
+    assert "its choices are not listed one by one" in str(helpless(world, bare, env))  # pyright: ignore
+    bare.live = object()  # pyright: ignore
+    assert "it runs in real time, and its choices are not listed" in str(helpless(world, bare, None))  # pyright: ignore
 
 
 @pytest.mark.parametrize(

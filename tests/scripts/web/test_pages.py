@@ -73,6 +73,7 @@ def test_a_task_is_won_by_dragging(visitor: Visitor) -> None:
     assert "that is the goal" in page.locator("#told").inner_text()
 
 
+@pytest.mark.slow
 def test_a_task_is_won_by_number_keys(visitor: Visitor) -> None:
     page = visitor.open(TASK)
     words = page.locator(".words-card").evaluate_all("all => all.map((one) => one.dataset.word)")
@@ -113,6 +114,7 @@ def test_a_card_that_is_dropped_beside_the_others_is_not_chosen(visitor: Visitor
     steps(page, 0)
 
 
+@pytest.mark.slow
 def test_in_the_open_game_a_thing_is_found_and_made(visitor: Visitor) -> None:
     page = visitor.open(PAGES["open game"])
     before = page.locator(".words-card").count()
@@ -143,6 +145,7 @@ def test_a_move_in_the_maze_is_put_together(visitor: Visitor) -> None:
     assert "a wall is in the way" in page.locator("#told").inner_text()
 
 
+@pytest.mark.slow
 def test_the_stream_is_answered(visitor: Visitor) -> None:
     page = visitor.open(PAGES["stream"])
     page.get_by_label("Your answer").fill("x")
@@ -155,6 +158,7 @@ def test_the_stream_is_answered(visitor: Visitor) -> None:
     steps(page, 1)
 
 
+@pytest.mark.slow
 def test_the_ball_is_pushed_by_mouse_and_by_keys(visitor: Visitor) -> None:
     page = visitor.open(PAGES["table"])
     picture = page.locator(".pull-picture")
@@ -213,6 +217,7 @@ def test_a_reload_in_the_middle_goes_on(visitor: Visitor) -> None:
     assert page.locator('.words-card[aria-pressed="true"]').count() == 1
 
 
+@pytest.mark.slow
 def test_the_newer_tab_plays_and_the_older_one_is_told(visitor: Visitor) -> None:
     older, newer = visitor.open(TASK), visitor.open(TASK)
     older.get_by_text("A newer window plays this episode").wait_for()
@@ -235,6 +240,7 @@ def dropping(page: "Page", drops: Callable[[dict[str, Any]], bool]) -> None:
     page.route_web_socket("**/ws", join)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", ["the answer", pytest.param("the action", marks=pytest.mark.slow)])
 def test_an_action_that_was_not_acknowledged_is_sent_again_on_a_later_visit(visitor: Visitor, lost: str) -> None:
     page = visitor.page()
@@ -363,7 +369,7 @@ def check_looks(browser: "Browser", home: Served, name: str, scheme: str) -> Non
 
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
-    "name", [name if name in ("home", "task") else pytest.param(name, marks=pytest.mark.slow) for name in PAGES]
+    "name", [name if name == "home" else pytest.param(name, marks=pytest.mark.slow) for name in PAGES]
 )
 def test_a_page_fits_and_can_be_read(browser: "Browser", home: Served, name: str, scheme: str) -> None:
     check_looks(browser, home, name, scheme)
@@ -429,6 +435,7 @@ def test_a_world_is_found_and_played_by_keys_alone(visitor: Visitor, world: str,
     visitor.leave(cut=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "told"),
     [
