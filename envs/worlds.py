@@ -234,7 +234,7 @@ WORLDS: dict[str, World] = {
                 "read_splits": "gumption.envs.wordcraft.splits:Split.load",
                 "evaluate_policy": "gumption.agents.wordcraft.evaluation:evaluate_policy",
                 "watch": "gumption.agents.wordcraft.watch:watch",
-                "experiments": "gumption.scripts.wordcraft.depth:EXPERIMENTS",
+                "experiments": "gumption.scripts.wordcraft.living:EXPERIMENTS",
                 "bench": "gumption.scripts.wordcraft.bench:CASES",
                 "web": "gumption.scripts.wordcraft.web:VIEW",
             },

@@ -30,13 +30,14 @@ from gumption.envs.wordcraft.env import entity_features
 from gumption.envs.wordcraft.memory import entity_file, stated_sightings
 from gumption.kg import KnowledgeGraph
 from gumption.kg.graph import open_graph
-from gumption.kg.links.pair_regression import Association, PairRegression
+from gumption.kg.links.pair_regression import Association, PairRegression, Source
 
 WORLD, GRAPH = "wordcraft", "graph.nq"
-FIRST_CHAPTER, GROWTH = 10, 0.1  # mixes; a chapter has this share of those before it, and never fewer than the first
+FIRST_CHAPTER, GROWTH = 10, 0.2  # mixes; a chapter has this share of those before it, and never fewer than the first
 CURIOSITY = 0.1  # weight of how little was tried with a thing: sqrt(log t / (n + 1)) as of Brändle et al. (2023)
 DOUBT = 2.0  # mixes of the mean success that a thing has before it was tried
 Agent = Literal["graph", "empowerment", "without-repeats", "random", "oracle"]
+BLIND = ("without-repeats", "random", "oracle")  # agents that read no names
 Names = Literal["real", "shuffled", "anonymous"]
 
 
@@ -52,7 +53,6 @@ class LifeConfig(RunConfig):
         "anonymous", nothing, a random vector.
     :ivar beside: a graph of commonsense (a file, folder, address, or the name of one that ships) whose facts about
         the things count beside their words.
-    :ivar goal: a thing; the life ends once it is made.
     :ivar recipe_book: name of a recipe book, or a file.
     :ivar word_vectors: file with word vectors, for a book whose words the shipped one lacks.
     :ivar seed: decides between equals, and draws shuffled and anonymous names.
@@ -62,7 +62,6 @@ class LifeConfig(RunConfig):
     mixes: Annotated[int, Ge(1), Le(5_000)] = 1_000
     names: Names = "real"
     beside: str | None = None
-    goal: str | None = None
     recipe_book: str = "commonsense"
     word_vectors: str | None = None
     seed: Seed = 0
@@ -76,8 +75,9 @@ class LifeConfig(RunConfig):
         if self.world != WORLD:
             raise InputError(f"a life in the world {self.world!r:.60}, not in {WORLD}")
         given = [name for name in ("beside", "word_vectors") if getattr(self, name) is not None]
-        if self.agent not in ("graph", "empowerment") and (given or self.names != "real"):
-            raise InputError(f"the agent {self.agent!r} reads no names: leave out names, {', '.join(given) or 'beside'}")
+        if self.agent in BLIND and (given or self.names != "real"):
+            told = [*given, *(["names"] if self.names != "real" else [])]
+            raise InputError(f"the agent {self.agent!r} reads no names: leave out {', '.join(told)}")
         if self.names == "anonymous" and given:
             raise InputError(f"anonymous things have no words and no facts: leave out {', '.join(given)}")
 
@@ -100,12 +100,6 @@ class Life:
         """(m,) int64: the things made after each mix, the basic ones not counted."""
         return things_by_mix(self.memory, self.basic)
 
-    @property
-    def things(self) -> set[str]:
-        """The names of the things made."""
-        made = self.memory.mixes[1]
-        return {self.memory.entities[i] for i in np.unique(made[made >= 0]).tolist()}
-
 
 @checked
 def things_by_mix(memory: Memory, basic: np.ndarray) -> np.ndarray:
@@ -125,7 +119,7 @@ class Explorer:
 
     def __init__(self, config: LifeConfig, env: LittleAlchemyVectorEnv) -> None:
         self.config, self.book, self.basic = config, env.book, env.basic
-        self.things = described(config, env) if config.agent in ("graph", "empowerment") else None
+        self.things = None if config.agent in BLIND else described(config, env)
         self.forget()
 
     def forget(self) -> None:
@@ -225,37 +219,36 @@ def _per_thing(pairs: np.ndarray, weight: np.ndarray, size: int) -> np.ndarray:
 def described(config: LifeConfig, env: LittleAlchemyVectorEnv) -> Association:
     """What a life brings along about the things: their words, and the facts of a graph beside."""
     kind = "random" if config.names == "anonymous" else "glove"
-    sources = [entity_features(env.book, kind, seed=config.seed, word_vectors=config.word_vectors)[1:]]
+    vectors = entity_features(env.book, kind, seed=config.seed, word_vectors=config.word_vectors)[1:]
+    sources = [Source.of_vectors(vectors)]
     if config.beside is not None:
-        sources.append(fact_vectors(config.beside, env.book.entities))
+        sources.append(facts_beside(config.beside, env.book.entities))
     if config.names == "shuffled":
         order = np.random.Generator(np.random.PCG64(config.seed)).permutation(len(env.book.entities))
-        sources = [source[order] for source in sources]
+        sources = [source.reordered(order) for source in sources]
     return Association(sources)
 
 
 @checked
-def fact_vectors(source: str, entities: tuple[str, ...]) -> np.ndarray:
-    """(N, F) float64: the facts of a graph about each thing. A column is a name that a fact links to the thing, or the
-    thing's own; the fewer have it, the heavier it is (inverse document frequency).
+def facts_beside(source: str, entities: tuple[str, ...]) -> Source:
+    """What a graph states about the things: two are linked by a fact between them, and alike where facts link them to
+    the same names, of which the rarer count more (inverse document frequency).
 
-    :raises InputError: a graph that says nothing about these things.
+    :raises InputError: a graph that states nothing about these things.
     """
-    place = {label: i for i, label in enumerate(entities)}
-    columns: dict[str, int] = {}
-    cells: set[tuple[int, int]] = set()
     graph, name = open_graph(source)
     with graph:
-        for subject, _, other in sorted(graph.triples(graph=name)):
-            for one, two in ((subject, other), (other, subject)):
-                if one in place:
-                    cells.add((place[one], columns.setdefault(two, len(columns))))
-                    cells.add((place[one], columns.setdefault(one, len(columns))))
-    if not cells:
-        raise InputError(f"{source} states nothing about any of these {len(entities)} things, such as {entities[0]!r}")
-    rows = np.zeros((len(entities), len(columns)))
-    rows[tuple(np.array(sorted(cells)).T)] = 1.0
-    return rows * np.log(len(entities) / rows.sum(axis=0))
+        stated = sorted({(one, other) for one, _, other in graph.triples(graph=name)})
+    place = {label: i for i, label in enumerate(entities)}
+    labels = dict.fromkeys([*entities, *(label for pair in stated for label in pair)])
+    names = {label: i for i, label in enumerate(labels)}
+    linked = np.eye(len(entities), len(names))
+    for one, other in ((one, other) for pair in stated for one, other in (pair, pair[::-1]) if one in place):
+        linked[place[one], names[other]] = 1.0
+    links = linked[:, : len(entities)] * (1 - np.eye(len(entities)))
+    if not links.any():
+        raise InputError(f"{source} has no fact between two of these {len(entities)} things, such as {entities[0]!r}")
+    return Source.of_vectors(linked * np.log(len(entities) / linked.sum(axis=0).clip(1)), links)
 
 
 def chapter_of(mixes: int) -> int:
@@ -289,13 +282,11 @@ def live(
     env = LittleAlchemyVectorEnv(
         1, recipe_book=config.recipe_book, max_steps=2 * config.mixes, autoreset_mode="Disabled"
     )
-    goal = None if config.goal is None else env.book.entity_id(config.goal)
-    if goal is not None and not env.reachable[0, goal]:
-        raise InputError(f"{config.goal} cannot be made of what the book {env.book.name} begins with")
-    explorer, memory = Explorer(config, env), remembered(run_dir, env)
+    explorer = Explorer(config, env)
     try:
         folder.begin({"versions": versions(), "hardware": hardware("cpu"), "recipe_book": {"sha256": env.book.hash}})
-        return Life(config, _lived(explorer, env, memory, run_dir, goal, progress, tell), env.basic, run_dir)
+        memory = _lived(explorer, env, remembered(run_dir, env), run_dir, progress, tell)
+        return Life(config, memory, env.basic, run_dir)
     finally:
         folder.release()
 
@@ -318,7 +309,6 @@ def _lived(
     env: LittleAlchemyVectorEnv,
     memory: Memory,
     run_dir: Path,
-    goal: int | None,
     progress: bool,
     tell: Callable[[str], Any] | None,
 ) -> Memory:
@@ -347,7 +337,7 @@ def _lived(
     ):
         for name, text in entity_file(env.book).items():
             write_text(run_dir / FOLDER / name, text)
-        while number < config.mixes and not env.success[0] and not (goal is not None and env.discovered[0, goal]):
+        while number < config.mixes and not env.success[0]:
             number += 1
             pair = explorer.choose(number)
             for thing in pair:
@@ -369,8 +359,6 @@ def _lived(
     memory = remembered(run_dir, env)
     state(memory)
     final = {**figures(memory, env), "graph": graph.content_hash()}
-    if goal is not None:
-        final["goal_made"] = bool(env.discovered[0, goal])
     write_sealed(run_dir / FINAL, final)
     return memory
 
@@ -381,7 +369,7 @@ def figures(memory: Memory, env: LittleAlchemyVectorEnv) -> dict[str, Any]:
     made, seen = things_by_mix(memory, env.basic), memory.sightings
     return {
         "mixes": len(made),
-        "made": int(made[-1]) if len(made) else 0,
+        "made": int(made[-1]),
         "recipes": int((seen[:, 2] >= 0).sum()),
         "nothing": int((seen[:, 2] < 0).sum()),
         "made_by_mix": made.tolist(),
@@ -390,11 +378,7 @@ def figures(memory: Memory, env: LittleAlchemyVectorEnv) -> dict[str, Any]:
 
 def summary(life: Life) -> str:
     """What a life came to, in a sentence."""
-    made, goal = life.made, life.config.goal
-    came = f"{int(made[-1]) if len(made) else 0} things made in {len(made):,} mixes"
-    if goal is None:
-        return came
-    return f"{goal} was {'' if goal in life.things else 'not '}made; {came}"
+    return f"{int(life.made[-1])} things made in {len(life.made):,} mixes"
 
 
 def told(memory: Memory, env: LittleAlchemyVectorEnv) -> str:

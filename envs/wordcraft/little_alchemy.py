@@ -43,8 +43,8 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
 
     :ivar discovered, reachable: (B, N) bool.
     :ivar selection: (B,) int16 env id or PAD.
-    :ivar found: (B, N) bool, the entities that the latest step newly made; `products` (B, P) int16 env ids of all that it
-        made, also of those that were known.
+    :ivar found: (B, N) bool, the entities that the latest step newly made; `products` (B, P) int16 env ids of all that
+        it made, also of those that were known.
     """
 
     def __init__(

@@ -183,7 +183,9 @@ def stated_sightings(graph: KnowledgeGraph, run: str, entities: Sequence[str]) -
     rows[np.searchsorted(nodes, with_outcome), 2] = id_of[outcome]
     rows[:, 3:] = numbers.reshape(2, -1).T
     if (rows[:, :2] < 0).any() or (id_of[outcome] < 0).any():
-        raise InputError(f"the graph {name} is about other things than these {len(entities)}: a memory of another world")
+        raise InputError(
+            f"the graph {name} is about other things than these {len(entities)}: a memory of another world"
+        )
     rows[:, :2].sort(axis=1)
     return rows[np.lexsort(rows[:, 2::-1].T)]
 

@@ -1,19 +1,20 @@
 """What a pair of things is worth, learned from pairs that were tried: Gaussian process regression on unordered pairs.
 
 A recipe predictor learns from pairs that made something. Whoever chooses what to try next also knows pairs that made
-nothing, and few of both. Things are described by sources, such as word vectors or the facts of a graph about them; the
-association of two things is the cosine of their rows, and their likeness r(x, y) the mean over the sources of
-exp((cos(x, y) - 1) / LENGTH). Two pairs are alike where their things are, whichever way round:
+nothing, and few of both. Sources tell how things go together (`Source`): words, or the facts of a graph. Two pairs are
+alike where their things are, whichever way round; r is the mean likeness of the sources:
 
     k({a, b}, {c, d}) = r(a, c) r(b, d) + r(a, d) r(b, c) + r(a, c) + r(a, d) + r(b, c) + r(b, d) + f(a, b) . f(c, d)
 
 The products say that the whole pair is alike, the sums that a thing is as good with others as it was before. f are
-features of a pair: whether it is a thing with itself, how much its things are associated, and how much both are with
-the thing that is likeliest to come of them; what each is worth is learned, as all else. The expected worth of a pair is
-the posterior mean under noise of variance NOISE (Rasmussen and Williams, 2006, equation 2.25).
+features of a pair: whether it is a thing with itself, and, from each source, how strongly its things are linked, and
+how strongly both are to things that may come of them: sum over x of l(a, x) l(b, x) / degree(x), the index of resource
+allocation (Zhou, Lü and Zhang, 2009). What each feature is worth is learned, as all else. The expected worth of a pair
+is the posterior mean under noise of variance NOISE (Rasmussen and Williams, 2006, equation 2.25).
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -21,25 +22,64 @@ from scipy.linalg import cho_factor, cho_solve
 from gumption.data import InputError
 from gumption.data.settings import whole_numbers
 
-LENGTH = 0.3
+LENGTH, LINK_LENGTH = 0.3, 0.1  # of likeness and of links by vectors: exp((cos - 1) / length)
 NOISE = 0.3
 SAME = 3.0  # the feature of a thing with itself
 
 
-class Association:
-    """How things go together, by what describes them.
+@dataclass(frozen=True, eq=False)
+class Source:
+    """How N things go together, as far as one source tells.
 
-    :ivar cosines: (N, N) float64 of each source.
+    :ivar likeness: (N, N) in [0, 1], how much alike two things are; 1 for a thing with itself.
+    :ivar links: (N, N) at least 0, how strongly two things are linked; 0 for a thing with itself.
+    """
+
+    likeness: np.ndarray
+    links: np.ndarray
+
+    @classmethod
+    def of_vectors(cls, vectors: np.ndarray, links: np.ndarray | None = None) -> "Source":
+        """By vectors of the things.
+
+        :param vectors: (N, F).
+        :param links: those of a graph; without them things are linked where they are alike.
+        :raises InputError: rows that are not finite.
+        """
+        rows = np.asarray(vectors, dtype=np.float64)
+        if rows.ndim != 2 or not np.isfinite(rows).all():
+            raise InputError(f"vectors of shape {rows.shape}: one finite row for each thing")
+        rows = rows - rows.mean(axis=0)
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True).clip(1e-9)
+        cosines = rows @ rows.T
+        if links is None:
+            links = np.exp((cosines - 1) / LINK_LENGTH)
+            np.fill_diagonal(links, 0.0)
+        return cls(np.exp((cosines - 1) / LENGTH), links)
+
+    def reordered(self, order: np.ndarray) -> "Source":
+        """The source in which thing i is what thing order[i] was."""
+        here = np.ix_(order, order)
+        return Source(self.likeness[here], self.links[here])
+
+
+class Association:
+    """How things go together, by all sources.
+
     :ivar likeness: (N, N) float64.
     """
 
-    def __init__(self, sources: Sequence[np.ndarray]) -> None:
-        """:param sources: (N, F) each, a row for each thing. :raises InputError: no source, or rows that are not finite."""
-        self.cosines = [_cosines(np.asarray(source, dtype=np.float64)) for source in sources]
-        if len({len(cosines) for cosines in self.cosines}) != 1:
-            raise InputError(f"sources of {[len(each) for each in sources]} things; give one at least, all of the same")
-        self.likeness = np.mean([np.exp((each - 1) / LENGTH) for each in self.cosines], axis=0)
-        self._scale = [(each.mean(), max(each.std(), 1e-9)) for each in self.cosines]
+    def __init__(self, sources: Sequence[Source]) -> None:
+        """:raises InputError: no source, or sources of different numbers of things."""
+        if len({len(source.likeness) for source in sources}) != 1:
+            raise InputError(f"{len(sources)} sources: give one at least, all of the same things")
+        self.likeness = np.mean([source.likeness for source in sources], axis=0)
+        size = len(self.likeness)
+        self._links, self._through = [], []  # in units of their means over all pairs
+        for source in sources:
+            through = source.links / np.sqrt(source.links.sum(axis=0).clip(1e-9))
+            self._links.append(source.links / max(source.links.mean(), 1e-9))
+            self._through.append(through * size / max(np.linalg.norm(through.sum(axis=0)), 1e-9))
 
     def features(self, first: np.ndarray, second: np.ndarray, possible: np.ndarray) -> np.ndarray:
         """(A, B, F) float64: f of each pair of one of the (A,) ids `first` and one of the (B,) ids `second`.
@@ -47,24 +87,10 @@ class Association:
         :param possible: (M,) ids of what may come of them.
         """
         found = [SAME * (first[:, None] == second)]
-        for cosines, (mean, deviation) in zip(self.cosines, self._scale, strict=True):
-            found.append((cosines[np.ix_(first, second)] - mean) / deviation)
-            third = np.zeros((len(first), len(second)))
-            if len(possible):
-                of_second = cosines[np.ix_(second, possible)]
-                for i, row in enumerate(cosines[np.ix_(first, possible)]):
-                    third[i] = (of_second + row).max(axis=1)
-                third = (third - 2 * mean) / (2 * deviation)
-            found.append(third)
-        return np.stack(found, axis=2) / np.sqrt(len(found))
-
-
-def _cosines(rows: np.ndarray) -> np.ndarray:
-    if rows.ndim != 2 or not np.isfinite(rows).all():
-        raise InputError(f"a source of shape {rows.shape}: one finite row for each thing")
-    rows = rows - rows.mean(axis=0)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True).clip(1e-9)
-    return rows @ rows.T
+        for links, through in zip(self._links, self._through, strict=True):
+            both = through[np.ix_(first, possible)] @ through[np.ix_(second, possible)].T
+            found += [np.log1p(links[np.ix_(first, second)]), np.log1p(both)]
+        return np.stack(found, axis=2)
 
 
 class PairRegression:
@@ -95,7 +121,8 @@ class PairRegression:
         self._of_features = features.T @ weight
 
     def expected(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """(A, B) float64: the expected worth of each pair of one of the (A,) ids `first` and one of the (B,) `second`."""
+        """(A, B) float64: the expected worth of each pair of one of the (A,) ids `first` and one of the (B,) ids
+        `second`."""
         product = (self._first[first] * self._weight) @ self._second[second].T
         product += (self._second[first] * self._weight) @ self._first[second].T
         linear = self._things.features(first, second, self._possible) @ self._of_features
