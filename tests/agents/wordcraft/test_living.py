@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from gumption.agents.watch import play_steps
 from gumption.agents.wordcraft.living import (
     GRAPH,
     Explorer,
@@ -22,13 +23,14 @@ from gumption.agents.wordcraft.living import (
     facts_beside,
     live,
 )
+from gumption.agents.wordcraft.watch import watch
 from gumption.data import InputError
 from gumption.envs.memory import RECORDS
+from gumption.envs.record_memory import RecordMemory
 from gumption.envs.wordcraft import LittleAlchemyVectorEnv, Memory, RecipeBook, WordCraftVectorEnv
 from gumption.envs.wordcraft.memory import stated_sightings
-from gumption.envs.record_memory import RecordMemory
 from gumption.kg import KnowledgeGraph
-from gumption.kg.links.pair_regression import Association, Source
+from gumption.kg.links.pair_regression import Association
 from gumption.scripts import cli
 
 MIXES = 45
@@ -42,7 +44,9 @@ def life(book_file: Path, folder: Path, **settings: Any) -> Any:
 def files(folder: Path) -> dict[str, bytes]:
     """What a life left, without where and when it was lived."""
     apart = ("manifest.json",)
-    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.name not in apart}
+    return {
+        str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.name not in apart
+    }
 
 
 @pytest.fixture
@@ -98,7 +102,9 @@ def test_the_graph_states_what_was_seen_with_evidence(book_file: Path, tmp_path:
         made=entities[product],
     )
     assert [tuple(map(str, row.values())) for row in rows] == [("ada", str(len(at)), str(at[0]))]
-    nothing = graph.query("SELECT (COUNT(?n) AS ?many) { ?n gum:hasVisits ?v FILTER NOT EXISTS { ?n gum:hasOutcome ?x } }")
+    nothing = graph.query(
+        "SELECT (COUNT(?n) AS ?many) { ?n gum:hasVisits ?v FILTER NOT EXISTS { ?n gum:hasOutcome ?x } }"
+    )
     assert str(next(iter(nothing[0].values()))) == str(sum(key[2] < 0 for key in seen))
 
 
@@ -240,7 +246,7 @@ def test_evidence_of_another_book_is_refused(book_file: Path, tmp_path: Path) ->
     with pytest.raises(InputError, match="is about other things than these 2"):
         stated_sightings(graph, "life", ("bread", "toast"))
     name = "wordcraft/life/evidence"
-    graph.remove([fact for fact in graph.triples(relation="hasFirstMix", graph=name)], graph=name)
+    graph.remove(list(graph.triples(relation="hasFirstMix", graph=name)), graph=name)
     with pytest.raises(InputError, match="is not the evidence of a memory"):
         stated_sightings(graph, "life", memory.entities)
 
@@ -253,9 +259,28 @@ def test_the_command_lives_and_its_graph_can_be_asked(book_file: Path, tmp_path:
     assert [line.split(":")[0] for line in lines[:2]] == ["after 10 mixes", "after 20 mixes"]
     made = Memory.load(tmp_path / "life" / "memory").recipes
     assert lines[-1].startswith(f"{len(set(made[:, 2].tolist()))} things made in 25 mixes")
+    valid = CliRunner().invoke(cli.app, ["kg", "validate", str(tmp_path / "life" / GRAPH), "--shapes", "wordcraft"])
+    assert valid.exit_code == 0, valid.output
     query = "SELECT ?a ?c { ?a gum:componentOf ?c }"
     told = CliRunner().invoke(cli.app, ["kg", "query", str(tmp_path / "life" / GRAPH), query])
     assert told.exit_code == 0, told.output
     again = CliRunner().invoke(cli.app, [*asked, "--agent", "without-repeats", "--resume"])
     assert again.exit_code == 0, again.output
     assert again.stdout.splitlines()[-1] == lines[-1]
+
+
+def test_a_life_can_be_watched_as_its_graph_grows(book_file: Path, book: RecipeBook, tmp_path: Path, words) -> None:
+    lived = life(book_file, tmp_path / "life", agent="graph")
+    player = watch(tmp_path / "life")
+    steps = list(play_steps(player, pictures=False))
+    mixes = [step for step in steps if step.choices and step.choices[0].question.startswith("mix ")]
+    ends = [step.outcome for step in steps if step.choices and "it knows" in step.outcome]
+    pairs = [" + ".join(book.entities[i] for i in pair) for pair in lived.memory.mixes[0].tolist()]
+    assert [step.choices[0].candidates[step.choices[0].chosen].label for step in mixes] == pairs
+    assert all(step.choices[0].candidates[step.choices[0].chosen].probability > 0 for step in mixes)
+    assert len(ends) == MIXES
+    recipes, nothing = len(lived.memory.recipes), (lived.memory.sightings[:, 2] < 0).sum()
+    assert ends[-1].endswith(f"it knows {recipes} recipes and {nothing} pairs that make nothing")
+    assert steps[-1].reward == lived.made[-1]
+    with pytest.raises(InputError, match="is a life, which has no goals and no parts"):
+        watch(tmp_path / "life", goal="mud")
