@@ -329,7 +329,7 @@ def _lived(
         state(replace(memory, records=memory.records[: 2 * begun]))
         explorer.learn(stated_sightings(graph, run, env.book.entities))
     for pair, products in zip(pairs[begun:].tolist(), made[begun:], strict=True):
-        explorer.saw(*pair, products[products >= 0])
+        explorer.saw(*pair, products[products >= 0])  # pyright: ignore[reportCallIssue]
     number, ends = len(pairs), chapter_end(begun)
     with (
         TransitionWriter(run_dir / FOLDER, memory.layout, keep=len(memory)) as writer,

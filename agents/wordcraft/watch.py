@@ -77,7 +77,8 @@ class LifePlayer:
         self.mixes += 1
         part = replace(self.memory, records=self.memory.records[: 2 * self.mixes])
         (pairs, made), seen = part.mixes, part.sightings
-        self.explorer.saw(*pairs[-1].tolist(), made[-1][made[-1] >= 0])
+        first, second = pairs[-1].tolist()
+        self.explorer.saw(first, second, made[-1][made[-1] >= 0])
         if self.mixes == self.ends:
             self.explorer.learn(seen)
             self.ends = chapter_end(self.mixes)

@@ -168,7 +168,7 @@ def stated_sightings(graph: KnowledgeGraph, run: str, entities: Sequence[str]) -
     def said(relation: str) -> tuple[np.ndarray, np.ndarray]:
         """Nodes, ascending, and what a relation says of each."""
         here = facts[facts[:, 1] == vocabulary.relations.index(relation)] if relation in vocabulary.relations else none
-        return here[np.lexsort((here[:, 2], here[:, 0]))][:, [0, 2]].T
+        return here[np.lexsort((here[:, 2], here[:, 0]))][:, [0, 2]].T  # pyright: ignore[reportReturnType]
 
     none = np.zeros((0, 3), dtype=np.int64)
     nodes, visits = said(HAS_VISITS)

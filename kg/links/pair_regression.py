@@ -54,8 +54,8 @@ class Source:
         cosines = rows @ rows.T
         if links is None:
             links = np.exp((cosines - 1) / LINK_LENGTH)
-            np.fill_diagonal(links, 0.0)
-        return cls(np.exp((cosines - 1) / LENGTH), links)
+            np.fill_diagonal(links, 0.0)  # pyright: ignore[reportArgumentType]
+        return cls(np.exp((cosines - 1) / LENGTH), links)  # pyright: ignore[reportArgumentType]
 
     def reordered(self, order: np.ndarray) -> "Source":
         """The source in which thing i is what thing order[i] was."""
