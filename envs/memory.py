@@ -193,11 +193,12 @@ def state_facts(
     """
     more = {name + ending: triples for ending, triples in (others or {}).items()}
     stated = {name: facts, **more, name + EVIDENCE: evidence}
-    old = {each: list(graph.triples(graph=each)) for each in stated}
+    old = {each: dict.fromkeys(graph.triples(graph=each)) for each in stated}
     with graph.transaction():
-        for each, triples in stated.items():
-            graph.remove(old[each], graph=each)
-            graph.add(triples, graph=each)
+        for each, triples in stated.items():  # only what changes is written: a memory that grows is stated often
+            now = set(triples)
+            graph.remove([fact for fact in old[each] if fact not in now], graph=each)
+            graph.add([fact for fact in triples if fact not in old[each]], graph=each)
             graph.annotate(each, dict(about))
     return {each: len(triples) for each, triples in stated.items()}
 

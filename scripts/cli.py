@@ -27,6 +27,7 @@ COMMANDS = {
     "data": ("data", "List the data that ships and fetch the full sets by name."),
     "kg": ("kg.commands", "Build, query, link and draw graphs; fit link predictors and ask them."),
     "train": ("worlds:train", "Train an agent on a world."),
+    "live": ("worlds:live", "Let an agent live in a world: it remembers, and its graph grows by what it sees."),
     "splits": ("worlds:splits", "Make the tests that fit what a trained agent has seen, or check them."),
     "evaluate": ("evaluate", "Evaluate a trained run on its world."),
     "watch": ("watch", "Watch a trained agent play, and what its knowledge said to each choice."),

@@ -136,3 +136,8 @@ splits = world_group(
     "Make the tests that fit what an agent has seen, or split files, or check them.",
     epilog="Example: gumption splits halma --run runs/halma --out runs/halma/splits",
 )
+live = world_group(
+    "live",
+    "Let an agent live in a world: it remembers, and its graph grows by what it sees.",
+    epilog="Example: gumption live wordcraft --mixes 300 --run runs/life",
+)

@@ -66,6 +66,7 @@ kg import-pykeen pykeen --out imported
 WORDCRAFT = """
 train wordcraft --recipe-book small.tsv --features onehot --distractors 1 --preset paper --steps 64 --eval-interval 32\
  --final-draws 1 --kg train --scores componentOf --device cpu --run run [--resume]
+live wordcraft --recipe-book small.tsv --agent without-repeats --mixes 25 --run life [--resume]
 experiment wordcraft-fig2 --recipe-book small.tsv --setting 'oracle, 1 distractor' --seeds 1 --out played --save saved
 """
 HALMA = """

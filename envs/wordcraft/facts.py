@@ -28,7 +28,8 @@ NARY = (MAKES,)
 RELATIONS = (COMBINES_WITH, COMPONENT_OF, MAKES)
 RELATION_NAMES = (COMBINES_WITH, COMPONENT_OF, MAKES.name)
 FactPart = Literal["train", "validation", "test", "all"]
-# What an agent saw of a recipe: see memory.py.
+# What an agent saw of a pair: see memory.py.
+HAS_MIXED, HAS_FIRST_MIX = "hasMixed", "hasFirstMix"
 HAS_RECIPE, HAS_OUTCOME, HAS_VISITS = "hasRecipe", "hasOutcome", "hasVisits"
 
 

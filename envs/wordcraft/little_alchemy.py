@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
 from os import PathLike
 from typing import Annotated, Any
 
@@ -13,10 +14,12 @@ from gymnasium.vector import AutoresetMode
 from gumption.data import InputError
 from gumption.data.settings import LARGEST, settings, shown, unknown
 from gumption.envs.action_facts import ActionFacts, action_facts
+from gumption.envs.memory import Layout
 from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, check_batch
 from gumption.envs.priors import Laws, Names
 
 from .facts import COMBINES_WITH
+from .memory import DONE, REFUSED, SUCCESS, entity_file, layout
 from .recipe_book import PAD, RecipeBook
 
 
@@ -42,7 +45,8 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
 
     :ivar discovered, reachable: (B, N) bool.
     :ivar selection: (B,) int16 env id or PAD.
-    :ivar found: (B, N) bool, the entities that the latest step newly made.
+    :ivar found: (B, N) bool, the entities that the latest step newly made; `products` (B, P) int16 env ids of all that
+        it made, also of those that were known.
     """
 
     def __init__(
@@ -74,6 +78,7 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         self.refusals = np.zeros(num_envs, dtype=np.int64)
         self.refused = np.zeros(num_envs, dtype=bool)
         self.found = np.zeros((num_envs, size), dtype=bool)
+        self.products = np.zeros((num_envs, book.several.shape[1]), dtype=np.int16)
         self._mixed = np.zeros((num_envs, 2), dtype=np.int64)  # the pair of the latest mix, for `render`
         self._new = np.zeros((num_envs, size), dtype=bool)  # and what it newly made
         self._rows = np.arange(num_envs)
@@ -101,10 +106,12 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         self.steps += playing
         mixing = accepted & (self.selection > PAD)
         self.found[:] = False
+        self.products[:] = PAD
         rows = np.flatnonzero(mixing)
         code = book.single[self.selection[rows].astype(np.int64) * (len(book.entities) + 1) + actions[rows] + 1]
         products = np.where(code[:, None] < 0, book.several[np.maximum(-code.astype(np.int64), 0)], 0)
         products[:, 0] = np.where(code > 0, code, products[:, 0])
+        self.products[rows] = products
         for product in products.T:
             made = product > PAD
             self.found[rows[made], product[made] - 1] = True
@@ -210,6 +217,38 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         """The names that the latest mix newly made."""
         self._check_place(i)
         return self.book.labels(np.flatnonzero(self._new[i]) + 1)
+
+    # ---- its memory
+
+    @property
+    def memory_layout(self) -> Layout:
+        return layout(0, self.book.hash, self.products.shape[1])
+
+    def episode_begins(self) -> np.ndarray:
+        return self.steps == 0
+
+    def memory_before(self) -> tuple[np.ndarray, ...]:
+        return (self.selection.copy(),)
+
+    def memory_fields(
+        self, before: tuple[np.ndarray, ...], actions: np.ndarray, episode: np.ndarray
+    ) -> tuple[np.ndarray, ...]:
+        over = self._terminated | self._truncated
+        flags = SUCCESS * self._terminated + DONE * over + REFUSED * self.refused
+        nothing = np.zeros((self.num_envs, 0), dtype=np.int16)
+        picked = np.where(self.refused, PAD, actions + 1)
+        action = np.clip(actions, -1, 2**31 - 1)
+        task = np.full(self.num_envs, -1)
+        return (self._rows * 0, nothing, *before, action, picked, self.products, self._reward, task, episode, flags)
+
+    def memory_files(self) -> Mapping[str, str]:
+        return self._entity_file
+
+    @cached_property
+    def _entity_file(self) -> dict[str, str]:
+        return entity_file(self.book)
+
+    # ---- its state
 
     _STATE = ("discovered", "reachable", "selection", "steps", "refusals", "refused")
 

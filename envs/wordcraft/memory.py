@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,9 +17,9 @@ import numpy as np
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed, sealed
 from gumption.data.settings import checked, checked_methods
-from gumption.envs.memory import OF_RUN, Layout, TransitionMemory, Triple, integer, state_facts
+from gumption.envs.memory import EVIDENCE, OF_RUN, Layout, TransitionMemory, Triple, integer, state_facts
 
-from .facts import HAS_OUTCOME, HAS_RECIPE, HAS_VISITS, binary_facts, node_facts
+from .facts import HAS_FIRST_MIX, HAS_MIXED, HAS_OUTCOME, HAS_RECIPE, HAS_VISITS, binary_facts, node_facts
 
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph
@@ -30,31 +31,34 @@ ENTITIES = "entities.json"
 SUCCESS, DONE, REFUSED = 1, 2, 4  # bits of `flags`: the goal was made; the episode ended; nothing could be selected
 
 
-def layout(slots: int, book: str) -> Layout:
+def layout(slots: int, book: str, products: int | None = None) -> Layout:
     """The record of a step: env ids (0 is nothing) before it, and its outcome.
 
     :param slots: of the table; :param book: hash of the recipe book of the ids.
+    :param products: things that a mix can make at once; None where it makes one.
     """
+    several: dict[str, int] = {} if products is None else {"products": products}
     fields = [
         ("goal", "<i2"),
         ("table", "<i2", (slots,)),
         ("selection", "<i2"),
         ("action", "<i4"),
         ("picked", "<i2"),
-        ("product", "<i2"),
+        ("product", "<i2", *((products,) for products in several.values())),
         ("reward", "<f4"),
         ("task", "<i4"),
         ("episode", "<i4"),
         ("flags", "u1"),
     ]
-    return Layout(SCHEMA, fields, {"slots": slots, "book": book})
+    return Layout(SCHEMA, fields, {"slots": slots, "book": book, **several})
 
 
 @checked_methods
 @dataclass(frozen=True, eq=False)
 class Memory(TransitionMemory):
     """The steps of an agent; `records` has the fields of `layout`: `table` and `selection` before the step, `action`
-    the slot and `picked` what lay in it, `product` what the mix made, `task` an index into the tasks, or -1.
+    the slot and `picked` what lay in it, `product` what the mix made, `task` an index into the tasks, or -1. Little
+    Alchemy has no goal and no slots, its action is the thing, and `product` (n, P) are all that the mix made.
 
     :ivar entities: labels; those of the env ids 1, 2, ...
     """
@@ -83,13 +87,32 @@ class Memory(TransitionMemory):
         return replace(memory, entities=entities)
 
     @property
+    def mixes(self) -> tuple[np.ndarray, np.ndarray]:
+        """(m, 2) int64 ids into `entities` of the pairs that were mixed, in order, the lesser first; and (m, P) what
+        each made, -1 where it is nothing more."""
+        steps = self.records[(self.records["selection"] > 0) & (self.records["picked"] > 0)]
+        pairs = np.sort(np.stack([steps["selection"], steps["picked"]], axis=1).astype(np.int64), axis=1)
+        made = steps["product"].astype(np.int64)
+        return pairs - 1, (made if made.ndim > 1 else made[:, None]) - 1
+
+    @property
+    def sightings(self) -> np.ndarray:
+        """(k, 5) int64 distinct rows a, b, product, how often, first at, sorted: ids into `entities` with a <= b, -1 as
+        the product of a pair that made nothing; mixes are numbered from 1."""
+        pairs, made = self.mixes
+        count, width = made.shape
+        told = made >= 0
+        told[:, :1] |= ~told.any(axis=1, keepdims=True)  # nothing is told once
+        rows = np.column_stack([np.repeat(pairs, width, axis=0), made.ravel()])[told.ravel()]
+        number = np.repeat(np.arange(1, count + 1), width)[told.ravel()]
+        distinct, first, times = np.unique(rows.reshape(-1, 3), axis=0, return_index=True, return_counts=True)
+        return np.column_stack([distinct, times, number[first]]).reshape(-1, 5)
+
+    @property
     def recipes(self) -> np.ndarray:
         """(k, 4) int64 distinct rows a, b, product, how often: ids into `entities` with a <= b, sorted."""
-        made = self.records[self.records["product"] > 0]
-        pair = np.sort(np.stack([made["selection"], made["picked"]], axis=1), axis=1)
-        rows = np.column_stack([pair, made["product"]]).astype(np.int64) - 1
-        distinct, times = np.unique(rows, axis=0, return_counts=True)
-        return np.column_stack([distinct, times]).reshape(-1, 4)
+        seen = self.sightings
+        return seen[seen[:, 2] >= 0, :4]
 
 
 def entity_file(book: RecipeBook) -> dict[str, str]:
@@ -106,22 +129,69 @@ def memory_facts(memory: Memory) -> list[Triple]:
 
 @checked
 def memory_evidence(memory: Memory, run: str) -> list[Triple]:
-    """Who saw a recipe, and how often, sorted. Each is a node with the run in its name, so that one query can read the
-    graphs of several agents:
+    """Who saw what a pair makes, how often, and at which of its mixes first, sorted. Each is a node with the run in its
+    name, so that one query can read the graphs of several agents:
 
-        sighting:RUN:fire+water>steam    ofRun RUN, hasRecipe recipe:fire+water, hasOutcome steam, hasVisits 7
+        sighting:RUN:fire+water>steam    ofRun RUN, hasMixed fire, hasMixed water, hasRecipe recipe:fire+water,
+                                         hasOutcome steam, hasVisits 7, hasFirstMix 12
+
+    A pair that made nothing has neither recipe nor outcome.
     """
     triples: list[Triple] = []
-    for *row, times in memory.recipes.tolist():
-        a, b, product = (memory.entities[i] for i in row)
-        node = f"sighting:{run}:{a}+{b}>{product}"
+    for a, b, made, times, first in memory.sightings.tolist():
+        pair = f"{memory.entities[a]}+{memory.entities[b]}"
+        product = memory.entities[made] if made >= 0 else ""
+        node = f"sighting:{run}:{pair}>{product}"
         triples += [
             (node, OF_RUN, run),
-            (node, HAS_RECIPE, f"recipe:{a}+{b}"),
-            (node, HAS_OUTCOME, product),
+            *((node, HAS_MIXED, memory.entities[party]) for party in sorted({a, b})),
             (node, HAS_VISITS, integer(times)),
+            (node, HAS_FIRST_MIX, integer(first)),
         ]
+        if product:
+            triples += [(node, HAS_RECIPE, f"recipe:{pair}"), (node, HAS_OUTCOME, product)]
     return sorted(triples)
+
+
+@checked
+def stated_sightings(graph: KnowledgeGraph, run: str, entities: Sequence[str]) -> np.ndarray:
+    """The `sightings` of a memory, (k, 5) int64, read from the evidence in a graph.
+
+    :param entities: to whose places the ids refer.
+    :raises InputError: no evidence of this run there, or evidence of other entities.
+    """
+    name = f"wordcraft/{run}{EVIDENCE}"
+    vocabulary, facts = graph.arrays(name)
+    place = {label: i for i, label in enumerate(entities)}
+    id_of = np.array([place.get(label, -1) for label in vocabulary.entities], dtype=np.int64)
+
+    def said(relation: str) -> tuple[np.ndarray, np.ndarray]:
+        """Nodes, ascending, and what a relation says of each."""
+        here = facts[facts[:, 1] == vocabulary.relations.index(relation)] if relation in vocabulary.relations else none
+        return here[np.lexsort((here[:, 2], here[:, 0]))][:, [0, 2]].T  # pyright: ignore[reportReturnType]
+
+    none = np.zeros((0, 3), dtype=np.int64)
+    nodes, visits = said(HAS_VISITS)
+    numbers = np.array([_number(vocabulary.entities[i]) for i in [*visits, *said(HAS_FIRST_MIX)[1]]], dtype=np.int64)
+    mixed, party = said(HAS_MIXED)
+    rows = np.full((len(nodes), 5), -1, dtype=np.int64)
+    if len(numbers) != 2 * len(nodes) or not np.array_equal(np.unique(mixed), nodes):
+        raise InputError(f"the graph {name} is not the evidence of a memory: make it anew from the memory")
+    rows[:, 0] = id_of[party[np.searchsorted(mixed, nodes)]]
+    rows[:, 1] = id_of[party[np.searchsorted(mixed, nodes, side="right") - 1]]
+    with_outcome, outcome = said(HAS_OUTCOME)
+    rows[np.searchsorted(nodes, with_outcome), 2] = id_of[outcome]
+    rows[:, 3:] = numbers.reshape(2, -1).T
+    if (rows[:, :2] < 0).any() or (id_of[outcome] < 0).any():
+        raise InputError(
+            f"the graph {name} is about other things than these {len(entities)}: a memory of another world"
+        )
+    rows[:, :2].sort(axis=1)
+    return rows[np.lexsort(rows[:, 2::-1].T)]
+
+
+def _number(literal: str) -> int:
+    return int(literal.split('"')[1])
 
 
 @checked

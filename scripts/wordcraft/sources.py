@@ -30,10 +30,10 @@ from gumption.scripts.results import (
 from gumption.scripts.results import figure as figure_of
 from gumption.scripts.results import seeds as seeds_of
 
-from .priors import EXPERIMENTS as BEFORE
 from .experiments import BASE
 from .outside import ALONE, GRAPH, RANDOM_NAMES, SPLITS, OutsideRuns, misled
 from .outside import SOURCES as GRAPHS
+from .priors import EXPERIMENTS as BEFORE
 
 NAME = "wordcraft-sources"
 WITHIN = {WORDS: "words", OUTSIDE: "outside features", LINKS: "outside links", RULES: "rules"}

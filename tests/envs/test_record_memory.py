@@ -211,7 +211,7 @@ def test_what_keeps_no_memory_is_told(tmp_path: Path) -> None:
     folder = tmp_path / "memory"
     for env, told in (
         (gym.make("CartPole-v1"), "CartPoleEnv is no environment whose transitions gumption can keep"),
-        (gym.make("gumption/LittleAlchemy-v0"), "LittleAlchemyVectorEnv keeps no memory of transitions"),
+        (gym.make("gumption/Gradual-v0"), "GradualVectorEnv keeps no memory of transitions"),
         (
             SyncVectorEnv([lambda: gym.make("gumption/HALMA-v0", **SMALL)]),
             "SyncVectorEnv is no environment .* wrap each of its environments, with a folder each",

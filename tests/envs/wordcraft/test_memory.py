@@ -10,6 +10,7 @@ from gumption.data import InputError
 from gumption.data.sealed import read_sealed, write_sealed
 from gumption.envs.record_memory import RecordMemory
 from gumption.envs.wordcraft import Memory, WordCraftVectorEnv, add_memory, facts, memory_evidence, memory_facts
+from gumption.envs.wordcraft.memory import stated_sightings
 from gumption.kg import KnowledgeGraph
 
 
@@ -58,7 +59,12 @@ def test_a_graph_can_be_asked_who_saw_what_how_often(lived) -> None:
     counts = add_memory(graph, memory, "ada")
     assert counts == dict(graph.graphs())
     assert not list(graph.triples(subject="old"))
-    assert counts["wordcraft/ada/evidence"] == 4 * len(made) == len(memory_evidence(memory, "ada"))
+    assert counts["wordcraft/ada/evidence"] == len(memory_evidence(memory, "ada"))
+    outcomes = list(graph.triples(relation="hasOutcome", graph="wordcraft/ada/evidence"))
+    visits = list(graph.triples(relation="hasVisits", graph="wordcraft/ada/evidence"))
+    assert len(outcomes) == len(made)
+    assert len(visits) == len(made) + (memory.sightings[:, 2] < 0).sum() > len(made)
+    assert np.array_equal(stated_sightings(graph, "ada", memory.entities), memory.sightings)
     add_memory(graph, memory, "bob")
     (a, b, product), times = made.most_common(1)[0]
     rows = graph.query(

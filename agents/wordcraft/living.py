@@ -1,0 +1,394 @@
+"""A life in the open-ended game: mix, remember, put what was seen into a graph, expect by it, and choose the next mix.
+
+    world -> memory/ -> graph.nq, with evidence -> expected worth of each pair -> the next mix -> world
+
+The memory is the whole state of an agent: what it does next follows from its config and its records alone. So a life
+that was killed goes on at the very mix, to the same bits. From one chapter to the next the agent's facts are read from
+the graph; within a chapter it knows besides which pairs it has tried and what they made.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from annotated_types import Ge, Le
+
+from gumption.agents.run import opened
+from gumption.agents.run_folder import FINAL
+from gumption.agents.settings import RunConfig
+from gumption.data import InputError
+from gumption.data.progress import Bar
+from gumption.data.provenance import hardware, versions
+from gumption.data.sealed import write_sealed
+from gumption.data.settings import Seed, checked, settings
+from gumption.data.writing import write_text
+from gumption.envs.memory import FOLDER, HEADER, TransitionWriter
+from gumption.envs.wordcraft import LittleAlchemyVectorEnv, Memory, add_memory
+from gumption.envs.wordcraft.env import entity_features
+from gumption.envs.wordcraft.memory import entity_file, stated_sightings
+from gumption.kg import KnowledgeGraph
+from gumption.kg.graph import open_graph
+from gumption.kg.links.pair_regression import Association, PairRegression, Source
+
+WORLD, GRAPH = "wordcraft", "graph.nq"
+FIRST_CHAPTER, GROWTH = 10, 0.2  # mixes; a chapter has this share of those before it, and never fewer than the first
+CURIOSITY = 0.1  # weight of how little was tried with a thing: sqrt(log t / (n + 1)) as of Brändle et al. (2023)
+DOUBT = 2.0  # mixes of the mean success that a thing has before it was tried
+Agent = Literal["graph", "empowerment", "without-repeats", "random", "oracle"]
+BLIND = ("without-repeats", "random", "oracle")  # agents that read no names
+Names = Literal["real", "shuffled", "anonymous"]
+
+
+@settings
+class LifeConfig(RunConfig):
+    """A life.
+
+    :ivar agent: "graph" mixes what it expects to make most new things; "empowerment" (after Brändle et al., 2023) what
+        it expects to open most: a new thing counts as much as such things have made since. "without-repeats" mixes any
+        pair that it has not tried, "random" any pair, and "oracle" is told the recipes.
+    :ivar mixes: how long it lives.
+    :ivar names: what a thing's name tells: "real", its own word vector; "shuffled", that of another thing;
+        "anonymous", nothing, a random vector.
+    :ivar beside: a graph of commonsense (a file, folder, address, or the name of one that ships) whose facts about
+        the things count beside their words.
+    :ivar recipe_book: name of a recipe book, or a file.
+    :ivar word_vectors: file with word vectors, for a book whose words the shipped one lacks.
+    :ivar seed: decides between equals, and draws shuffled and anonymous names.
+    """
+
+    agent: Agent = "graph"
+    mixes: Annotated[int, Ge(1), Le(5_000)] = 1_000
+    names: Names = "real"
+    beside: str | None = None
+    recipe_book: str = "commonsense"
+    word_vectors: str | None = None
+    seed: Seed = 0
+    world: str = WORLD
+
+    FILES = ("recipe_book", "word_vectors")
+    PLACES = ("beside",)
+
+    def __post_init__(self) -> None:
+        """:raises InputError: settings that nothing would read."""
+        if self.world != WORLD:
+            raise InputError(f"a life in the world {self.world!r:.60}, not in {WORLD}")
+        given = [name for name in ("beside", "word_vectors") if getattr(self, name) is not None]
+        if self.agent in BLIND and (given or self.names != "real"):
+            told = [*given, *(["names"] if self.names != "real" else [])]
+            raise InputError(f"the agent {self.agent!r} reads no names: leave out {', '.join(told)}")
+        if self.names == "anonymous" and given:
+            raise InputError(f"anonymous things have no words and no facts: leave out {', '.join(given)}")
+
+
+@dataclass(frozen=True)
+class Life:
+    """A life that was lived.
+
+    :ivar memory: all that it saw; `basic` (N,) bool, the things it began with.
+    :ivar run_dir: its folder.
+    """
+
+    config: LifeConfig
+    memory: Memory
+    basic: np.ndarray
+    run_dir: Path
+
+    @property
+    def made(self) -> np.ndarray:
+        """(m,) int64: the things made after each mix, the basic ones not counted."""
+        return things_by_mix(self.memory, self.basic)
+
+
+@checked
+def things_by_mix(memory: Memory, basic: np.ndarray) -> np.ndarray:
+    """(m,) int64: how many things were made by the end of each mix, without the (N,) bool basic ones."""
+    _, made = memory.mixes
+    count, width = made.shape
+    things, first = np.unique(made.ravel(), return_index=True)
+    new = (things >= 0) & ~basic[things]
+    return np.bincount(first[new] // width, minlength=count)[:count].cumsum()
+
+
+class Explorer:
+    """Chooses mixes by what it knows of the mixes before.
+
+    :ivar known: (N,) bool, the things at hand; `tried` (N, N) bool, the pairs that were mixed, in both directions.
+    """
+
+    def __init__(self, config: LifeConfig, env: LittleAlchemyVectorEnv) -> None:
+        self.config, self.book, self.basic = config, env.book, env.basic
+        self.things = None if config.agent in BLIND else described(config, env)
+        self.forget()
+
+    def forget(self) -> None:
+        """As at the beginning of its life."""
+        size = len(self.basic)
+        self.known, self.mixes = self.basic.copy(), 0
+        self.tried, self.times = np.zeros((size, size), dtype=bool), np.zeros(size)
+        self.expects: PairRegression | None = None
+        self._worth, self._expected = np.zeros((size, size)), self.known.copy()
+
+    def learn(self, seen: np.ndarray) -> None:
+        """Begin a chapter: know what was seen before, and nothing else.
+
+        :param seen: (k, 5) int64, the `sightings` that a graph states.
+        """
+        self.forget()
+        made = seen[seen[:, 2] >= 0]
+        self.known[made[:, 2]] = True
+        pairs, which = np.unique(seen[:, :2], axis=0, return_inverse=True)
+        self.tried[pairs[:, 0], pairs[:, 1]] = self.tried[pairs[:, 1], pairs[:, 0]] = True
+        once = np.zeros(len(pairs), dtype=np.int64)  # a mix that made several things was one mix
+        np.maximum.at(once, which.reshape(-1), seen[:, 3])
+        self.mixes = int(once.sum())
+        self.times = _per_thing(pairs, once, len(self.basic))
+        if self.things is None:
+            return
+        first = np.full(len(self.basic), np.iinfo(np.int64).max)
+        np.minimum.at(first, made[:, 2], made[:, 4])
+        new = made[(first[made[:, 2]] == made[:, 4]) & ~self.basic[made[:, 2]]]
+        place = np.zeros_like(self.tried, dtype=np.int64)
+        place[pairs[:, 0], pairs[:, 1]] = np.arange(len(pairs))
+        of_pair = place[new[:, 0], new[:, 1]]
+        worth = np.bincount(of_pair, minlength=len(pairs)).astype(np.float64)
+        if self.config.agent == "empowerment":
+            mean = worth.mean()
+            opened_by = (_per_thing(pairs, worth, len(self.basic)) + DOUBT * mean) / (self.times + DOUBT)
+            worth = np.bincount(of_pair, opened_by[new[:, 2]] / max(mean, 1e-9), minlength=len(pairs))
+        self.expects = PairRegression(self.things, pairs, worth, np.flatnonzero(~self.known))
+        self._expected[:] = False
+
+    def saw(self, first: int, second: int, made: np.ndarray) -> None:
+        """Know what a mix made, too: ids of things."""
+        self.mixes += 1
+        self.tried[first, second] = self.tried[second, first] = True
+        self.times[[first, second] if first != second else first] += 1
+        self.known[made] = True
+
+    def choose(self, number: int) -> tuple[int, int]:
+        """The pair of the mix of this number, ids of things at hand.
+
+        :param number: from 1; with the seed it decides between equals.
+        """
+        at_hand, worth = self.values()
+        best = np.flatnonzero(worth == worth.max())
+        chosen = np.random.Generator(np.random.PCG64([self.config.seed, number])).choice(best)
+        first, second = divmod(int(chosen), len(at_hand))
+        return int(at_hand[first]), int(at_hand[second])
+
+    def values(self) -> tuple[np.ndarray, np.ndarray]:
+        """(K,) ids of the things at hand, and (K, K) what each pair is worth, -inf for the lower triangle and for those
+        that are out of question."""
+        at_hand = np.flatnonzero(self.known)
+        here = np.ix_(at_hand, at_hand)
+        worth = np.zeros((len(at_hand), len(at_hand)))
+        if self.config.agent == "oracle":
+            worth = self._told()[here]
+        elif self.expects is not None:
+            if len(new := np.flatnonzero(self.known & ~self._expected)):
+                found = self.expects.expected(new, at_hand)
+                self._worth[np.ix_(new, at_hand)], self._worth[np.ix_(at_hand, new)] = found, found.T
+                self._expected[new] = True
+            curious = CURIOSITY * np.sqrt(np.log(self.mixes + 1) / (self.times[at_hand] + 1))
+            worth = self._worth[here] + curious[:, None] + curious
+        out = np.tri(len(at_hand), k=-1, dtype=bool)
+        if self.config.agent != "random" and not (tried := out | self.tried[here]).all():
+            out = tried
+        return at_hand, np.where(out, -np.inf, worth)
+
+    def _told(self) -> np.ndarray:
+        """(N, N) float64: how many new things each pair makes, and less than one for what these are components of."""
+        a, b, product = self.book.recipes.T
+        opens = np.bincount(self.book.recipes[:, :2].ravel(), minlength=len(self.basic))
+        worth = np.zeros(self.tried.shape)
+        new = ~self.known[product]
+        np.add.at(worth, (a[new], b[new]), 1 + opens[product[new]] / (4 * len(self.book)))
+        return np.maximum(worth, worth.T)
+
+
+def _per_thing(pairs: np.ndarray, weight: np.ndarray, size: int) -> np.ndarray:
+    """(size,) float64: the weights of the pairs that each thing is in, of one with itself once."""
+    found = np.bincount(pairs[:, 0], weight, minlength=size)
+    other = pairs[:, 0] != pairs[:, 1]
+    return found + np.bincount(pairs[other, 1], weight[other], minlength=size)
+
+
+@checked
+def described(config: LifeConfig, env: LittleAlchemyVectorEnv) -> Association:
+    """What a life brings along about the things: their words, and the facts of a graph beside."""
+    kind = "random" if config.names == "anonymous" else "glove"
+    vectors = entity_features(env.book, kind, seed=config.seed, word_vectors=config.word_vectors)[1:]
+    sources = [Source.of_vectors(vectors)]
+    if config.beside is not None:
+        sources.append(facts_beside(config.beside, env.book.entities))
+    if config.names == "shuffled":
+        order = np.random.Generator(np.random.PCG64(config.seed)).permutation(len(env.book.entities))
+        sources = [source.reordered(order) for source in sources]
+    return Association(sources)
+
+
+@checked
+def facts_beside(source: str, entities: tuple[str, ...]) -> Source:
+    """What a graph states about the things: two are linked by a fact between them, and alike where facts link them to
+    the same names, of which the rarer count more (inverse document frequency).
+
+    :raises InputError: a graph that states nothing about these things.
+    """
+    graph, name = open_graph(source)
+    with graph:
+        stated = sorted({(one, other) for one, _, other in graph.triples(graph=name)})
+    place = {label: i for i, label in enumerate(entities)}
+    labels = dict.fromkeys([*entities, *(label for pair in stated for label in pair)])
+    names = {label: i for i, label in enumerate(labels)}
+    linked = np.eye(len(entities), len(names))
+    for one, other in ((one, other) for pair in stated for one, other in (pair, pair[::-1]) if one in place):
+        linked[place[one], names[other]] = 1.0
+    links = linked[:, : len(entities)] * (1 - np.eye(len(entities)))
+    if not links.any():
+        raise InputError(f"{source} has no fact between two of these {len(entities)} things, such as {entities[0]!r}")
+    return Source.of_vectors(linked * np.log(len(entities) / linked.sum(axis=0).clip(1)), links)
+
+
+def chapter_of(mixes: int) -> int:
+    """The number of mixes after which the chapter began that a life of so many mixes is in."""
+    begun = 0
+    while (end := chapter_end(begun)) <= mixes:
+        begun = end
+    return begun
+
+
+def chapter_end(begun: int) -> int:
+    """When a chapter that began after so many mixes ends."""
+    return begun + max(FIRST_CHAPTER, int(begun * GROWTH))
+
+
+@checked
+def live(
+    config: LifeConfig,
+    run_dir: Path,
+    resume: bool = False,
+    progress: bool = True,
+    tell: Callable[[str], Any] | None = None,
+) -> Life:
+    """Live to the end, from the beginning or from the last mix in the folder's memory.
+
+    :param tell: called with a sentence at each end of a chapter.
+    :raises InputError: a folder that is in use, or of another life; a memory of another world or book.
+    """
+    folder = opened(run_dir, config, resume)
+    assert folder is not None
+    env = LittleAlchemyVectorEnv(
+        1, recipe_book=config.recipe_book, max_steps=2 * config.mixes, autoreset_mode="Disabled"
+    )
+    explorer = Explorer(config, env)
+    try:
+        folder.begin({"versions": versions(), "hardware": hardware("cpu"), "recipe_book": {"sha256": env.book.hash}})
+        memory = _lived(explorer, env, remembered(run_dir, env), run_dir, progress, tell)
+        return Life(config, memory, env.basic, run_dir)
+    finally:
+        folder.release()
+
+
+@checked
+def remembered(run_dir: Path, env: LittleAlchemyVectorEnv) -> Memory:
+    """The memory in a run's folder, up to its last whole mix; an empty one where there is none yet.
+
+    :raises InputError: a memory of another world or book, or a damaged one.
+    """
+    layout, folder = env.memory_layout, run_dir / FOLDER
+    if not (folder / HEADER).is_file():
+        return Memory(layout.records(0), layout, entities=env.book.entities)
+    memory = Memory.read(folder, layout)
+    return replace(memory, records=memory.records[: len(memory) // 2 * 2], entities=env.book.entities)
+
+
+def _lived(
+    explorer: Explorer,
+    env: LittleAlchemyVectorEnv,
+    memory: Memory,
+    run_dir: Path,
+    progress: bool,
+    tell: Callable[[str], Any] | None,
+) -> Memory:
+    """The memory of the whole life; its graph and its figures are in the folder."""
+    config, run, graph = explorer.config, run_dir.resolve().name, KnowledgeGraph()
+
+    def state(memory: Memory) -> None:
+        """Put what is remembered into the graph, and the graph into the folder."""
+        add_memory(graph, memory, run)
+        graph.save(run_dir / GRAPH)
+
+    env.reset(seed=config.seed)
+    for action in memory.records["action"].tolist():
+        env.step(np.array([action]))
+    pairs, made = memory.mixes
+    begun = chapter_of(len(pairs))
+    if begun:
+        state(replace(memory, records=memory.records[: 2 * begun]))
+        explorer.learn(stated_sightings(graph, run, env.book.entities))
+    for pair, products in zip(pairs[begun:].tolist(), made[begun:], strict=True):
+        explorer.saw(*pair, products[products >= 0])  # pyright: ignore[reportCallIssue]
+    number, ends = len(pairs), chapter_end(begun)
+    with (
+        TransitionWriter(run_dir / FOLDER, memory.layout, keep=len(memory)) as writer,
+        Bar(config.mixes, "living", progress) as bar,
+    ):
+        for name, text in entity_file(env.book).items():
+            write_text(run_dir / FOLDER / name, text)
+        while number < config.mixes and not env.success[0]:
+            number += 1
+            pair = explorer.choose(number)
+            for thing in pair:
+                before, action = env.memory_before(), np.array([thing])
+                env.step(action)
+                writer.append(*env.memory_fields(before, action, np.zeros(1, dtype=np.int64)))
+            writer.write()
+            products = env.products[0].astype(np.int64)
+            explorer.saw(*pair, products[products > 0] - 1)
+            if number == ends:
+                writer.flush()
+                memory = remembered(run_dir, env)
+                state(memory)
+                explorer.learn(stated_sightings(graph, run, env.book.entities))
+                ends = chapter_end(number)
+                if tell is not None:
+                    tell(told(memory, env))
+            bar.show(number, f"{int((env.discovered[0] & ~env.basic).sum())} things made")
+    memory = remembered(run_dir, env)
+    state(memory)
+    final = {**figures(memory, env), "graph": graph.content_hash()}
+    write_sealed(run_dir / FINAL, final)
+    return memory
+
+
+def figures(memory: Memory, env: LittleAlchemyVectorEnv) -> dict[str, Any]:
+    """The figures of a life: mixes, things made (the basic ones not counted), distinct recipes seen, pairs that made
+    nothing, and the things made after each mix."""
+    made, seen = things_by_mix(memory, env.basic), memory.sightings
+    return {
+        "mixes": len(made),
+        "made": int(made[-1]),
+        "recipes": int((seen[:, 2] >= 0).sum()),
+        "nothing": int((seen[:, 2] < 0).sum()),
+        "made_by_mix": made.tolist(),
+    }
+
+
+def summary(life: Life) -> str:
+    """What a life came to, in a sentence."""
+    return f"{int(life.made[-1])} things made in {len(life.made):,} mixes"
+
+
+def told(memory: Memory, env: LittleAlchemyVectorEnv) -> str:
+    """What a life came to, in a line, with the things it made last."""
+    found = figures(memory, env)
+    seen = memory.sightings
+    seen = seen[seen[:, 2] >= 0]
+    latest = seen[np.argsort(-seen[:, 4], kind="stable")][:3]
+    names = [f"{a} + {b} = {c}" for a, b, c in ([env.book.entities[i] for i in row] for row in latest[:, :3].tolist())]
+    return (
+        f"after {found['mixes']:,} mixes: {found['made']} things made; the graph has {found['recipes']} recipes and "
+        f"{found['nothing']} pairs that make nothing; latest: {'; '.join(names) or 'none'}"
+    )
