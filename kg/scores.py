@@ -504,7 +504,7 @@ def pair_scorer(
 
 
 def _of_pairs(
-    predictor: NaryPredictor,
+    predictor: PairPredictor,
     ids: torch.Tensor,
     known: torch.Tensor,
     chance: float,
