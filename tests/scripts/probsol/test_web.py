@@ -358,6 +358,7 @@ def play_through(
     return player
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Mouse, Keys])
 def test_a_task_is_solved_in_the_browser(kind: type[TablePage], chromium: Any, home: Served, folder: Path) -> None:
     [given] = find_tasks("fishing/0")
