@@ -29,6 +29,7 @@ def test_all_facts_answer_all_and_training_facts_some(small_book) -> None:
     assert blind == {"makes_anything": 0.5, "which_of_four": 0.25}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_answers_are_of_the_probabilities_that_the_predictor_gives(small_book) -> None:
     book = RecipeBook.load(small_book)
