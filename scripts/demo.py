@@ -37,7 +37,7 @@ def demo(
     ] = None,
     quick: Annotated[bool, typer.Option(help="Train for a moment only: to see every stage, not good agents.")] = False,
 ) -> None:
-    """Show the main job, stage by stage: recipes, knowledge graph, link prediction, agents, result, one episode, a plan."""
+    """Show the main job in stages: recipes, knowledge graph, link prediction, agents, result, an episode, a plan."""
     from time import perf_counter
 
     from rich.console import Console
