@@ -71,7 +71,7 @@ def reworded(task: Task, there: Reword, back: Reword, right: str | None = None, 
 
 
 @cache
-def _letters() -> tuple[dict[int, str], dict[int, str]]:
+def _letters() -> tuple[dict[int, int], dict[int, int]]:
     """Each letter -> another one, for `str.translate`, and back."""
     other = "".join(ascii_lowercase[place] for place in deranged([None] * len(ascii_lowercase)))
     there = other + other.upper()
@@ -187,7 +187,7 @@ def _denied(found: Solution) -> Solution:
 
 
 @cache
-def _standing_for() -> dict[int, str]:
+def _standing_for() -> dict[int, int]:
     # The first five are all that some tasks know, and z has no next letter.
     groups = ["few" if letter < "f" else letter if letter == "z" else "others" for letter in ascii_lowercase]
     return str.maketrans(ascii_lowercase, "".join(ascii_lowercase[place] for place in deranged(groups)))

@@ -213,8 +213,9 @@ class HALMAVectorEnv(NativeVectorEnv):
         rows = self.mazes.rows
         panels = rows if self.rules.plain_signs else self.signs.panels(rows)
         self._looks = panels.reshape(-1, 11)
-        fixed = self.painter is not None and self.settings.panels == "fixed"
-        self._fixed = FixedPanels(self.mazes, self.painter, panels) if fixed else None
+        self._fixed: FixedPanels | None = None
+        if self.painter is not None and self.settings.panels == "fixed":
+            self._fixed = FixedPanels(self.mazes, self.painter, panels)
 
     # ---- the state
 

@@ -15,8 +15,9 @@ from gumption.envs.action_facts import PlanningProblem
 from gumption.kg import NaryRelation
 
 from .knowledge_base import Triple, option_codes, option_label
-from .maze import panel_items, place_codes
+from .maze import place_codes
 from .memory import REACHED, Memory
+from .signs import signs
 
 HAS_PLACE, HAS_OPTION, HAS_NEXT = "hasPlace", "hasOption", "hasNext"
 LEADS_ON = NaryRelation("leadsOn", HAS_PLACE, HAS_OPTION, HAS_NEXT)
@@ -47,7 +48,9 @@ class Routes:
         distinct, first, which = np.unique(moves, axis=0, return_index=True, return_inverse=True)
         self.options = option[first]
         labels = [option_label(direction, code, rules) for direction, code in distinct.tolist()]
-        places = ["place " + ", ".join(f"{colour} {item}" for item, colour in panel_items(row)) for row in panels]
+        called = signs(rules)
+        looks = map(called.items, called.panels(panels))
+        places = ["place " + ", ".join(f"{colour} {item}" for item, colour in items) for items in looks]
         self.vocabulary = ("", GOAL, *places, *labels)
         self._first = 2 + len(places)  # of the options
         following = np.where(seen, 2 + self._codes.searchsorted(went), 1)

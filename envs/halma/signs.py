@@ -143,7 +143,7 @@ def signs(rules: Rules) -> Signs:
     if rules.laws == "counterfactual":
         sign[_GOAL] = 4 + _TURNED
         back = np.argsort(np.concatenate([other[_WALL], other[_SHAPE] - 4]))  # colours, then shapes
-        drawn = deranged_unlike(["colour"] * 4 + ["shape"] * 4, back)
+        drawn = deranged_unlike(["colour"] * 4 + ["shape"] * 4, back.tolist())
         sign[_WALL], sign[_SHAPE] = drawn[:4], drawn[4:] + 4
     if rules.names != "real":
         sign = other[sign]

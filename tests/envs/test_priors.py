@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gumption.data import InputError
-from gumption.envs.priors import LETTERS, codes, deranged, other_than_real, relabelled
+from gumption.envs.priors import LETTERS, codes, deranged, deranged_unlike, other_than_real, relabelled
 from gumption.kg import WordVectors
 
 groups = st.lists(st.sampled_from("abc"), max_size=12)
@@ -92,3 +92,18 @@ def test_nothing_depends_on_the_order_of_hashes() -> None:
         for seed in ("1", "2")
     ]
     assert told[0].stdout == told[1].stdout != b""
+
+
+@pytest.mark.parametrize("groups", ["aaaa", "aaaabbbb", "abbbbc", "aaaaaaa"])
+def test_two_exchanges_leave_nothing_as_it_was(groups) -> None:
+    groups = list(groups)
+    first = deranged(groups)
+    second = deranged_unlike(groups, first.tolist())
+    for place, (one, other) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+        assert groups[one] == groups[other] == groups[place]
+        assert groups.count(groups[place]) == 1 or len({place, one, other}) == 3
+
+
+def test_two_members_have_one_exchange_alone() -> None:
+    with pytest.raises(InputError, match="the group 'b' has two members, which change places in one way alone"):
+        deranged_unlike(["b", "a", "b"], [0, 1, 2])
