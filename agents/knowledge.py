@@ -133,6 +133,7 @@ class Knowledge:
             if config.kg_sources or _feeds(config, relations):
                 outside = _outside(config, world, vocabulary[1:], world.played(played or {}))
                 return cls.of(fitted, world, vocabulary, relations, played, outside=outside, **more)
+            assert config.kg_beside is not None
             beside = KnowledgeConfig(
                 kg=config.kg_beside, kg_fit=False, kg_rules=config.kg_rules, kg_relations=config.kg_relations,
                 kg_shuffled=config.kg_shuffled,

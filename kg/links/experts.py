@@ -5,6 +5,7 @@
 p_words is a `NaryPredictor`. A source i says by s_i(x, c), a weighted sum of its features of the two, that x is a
 party of a fact whose object is c, and both_i is 1 where it says something of both parties; where it abstains all are 0,
 and the product is that of the others. Such are links of a graph from outside, or rules mined from it and known facts.
+A thing that is paired with itself is one party.
 
 Weights (a log-linear pool, Genest and Zidek 1986; products of small experts: Piriyakulkij et al., 2025) are those of
 the highest likelihood on facts that the sources have not seen (cross-fitting). They differ between objects of known
@@ -30,7 +31,7 @@ from .nary_predictor import NaryPredictor, PairPredictor
 from .predictor import marks_to_tensors, take_marks
 
 KIND = "gumption/experts/1"
-VERSION = 1  # raised when the code learns other weights of the same sources
+VERSION = 2  # raised when the code learns other weights of the same sources
 PREDICTOR = "predictor"  # the source that says whole facts
 UNSEEN, SEEN = 0, 1  # objects without a known fact, and with one
 AT_ONCE = 1 << 21  # scores of held-out pairs and objects from which weights are learned, at most
@@ -186,8 +187,9 @@ class Experts(PairPredictor):
             found[PREDICTOR] = self.tensors["predictor"][product] * log_p
         parts = zip(*(self.tensors[name] for name in ("value", "said", "both")), strict=True)
         for name, (value, said, both) in zip([n for n in self.sources if n != PREDICTOR], parts, strict=True):
-            together = both[product] * (said[first, product] & said[second, product])
-            found[name] = value[first, product] + value[second, product] + together
+            other = (first != second) & said[second, product]
+            together = both[product] * (said[first, product] & other)
+            found[name] = value[first, product] + value[second, product] * other + together
         return found
 
     def _scores(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
@@ -200,7 +202,8 @@ class Experts(PairPredictor):
             scores = scores + tensors["predictor"] * log_p[:, :-1]
             nothing = nothing + tensors["nothing"][1] * log_p[:, -1:]
         for value, said, both in zip(tensors["value"], tensors["said"], tensors["both"], strict=True):
-            scores = scores + value[first] + value[second] + both * (said[first] & said[second])
+            other = (first != second)[:, None] & said[second]
+            scores = scores + value[first] + value[second] * other + both * (said[first] & other)
         return torch.cat([scores, nothing], dim=1)
 
     def save(self, directory: str | os.PathLike[str]) -> None:
@@ -373,6 +376,7 @@ def _asked(
     for fold, sources in enumerate(held_out):
         mine = np.flatnonzero(fold_of == fold)
         first, second = pairs[mine].T
+        two = sparse.diags_array((first != second).astype(np.float32))
         if log_p is not None and sources.predictor is not None:
             ids = (torch.from_numpy(part).to(sources.predictor.device) for part in (first, second))
             log_p[mine] = sources.predictor.log_probabilities(*ids).cpu().double()
@@ -380,12 +384,12 @@ def _asked(
         for source, features in enumerate(sources.parts.values()):
             said = sparse.csr_array((size, size), dtype=np.float32)
             for feature in features:
-                of_pair = sparse.coo_array(feature[first] + feature[second])
+                of_pair = sparse.coo_array(feature[first] + two @ feature[second])
                 places.append(mine[of_pair.row] * size + of_pair.col)
                 values.append(of_pair.data)
                 kinds.append(np.full(len(of_pair.data), number))
-                said, number = said + (feature != 0), number + 1
-            together = sparse.coo_array(said[first].multiply(said[second]))
+                said, number = sparse.csr_array(said + (feature != 0)), number + 1
+            together = sparse.coo_array(said[first].multiply(two @ said[second]))
             both[source].append(mine[together.row] * size + together.col)
 
     def joined(parts: Sequence[np.ndarray], kind: type) -> torch.Tensor:

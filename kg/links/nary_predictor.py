@@ -16,7 +16,6 @@ an entity without training facts is predicted from its word.
 import os
 from abc import abstractmethod
 from math import ceil
-from typing import Self
 
 import numpy as np
 import torch
@@ -102,7 +101,7 @@ class PairPredictor(LinkPredictor):
         """(B,) log p(product | pair) of single products, given the `normalisers` (B, M) of the pairs."""
 
     @abstractmethod
-    def to(self, device: torch.device | str) -> Self:
+    def to(self, device: torch.device | str) -> "PairPredictor":
         """The predictor on another device."""
 
     def object_scores(self, subjects: torch.Tensor, relations: torch.Tensor) -> torch.Tensor:
@@ -143,11 +142,9 @@ class NaryPredictor(PairPredictor):
 
     @property
     def members(self) -> int:
-        """Networks in the ensemble."""
         return self.networks.members
 
     def to(self, device: torch.device | str) -> "NaryPredictor":
-        """The predictor on another device."""
         moved = NaryPredictor(self.vocabulary, self.networks, pick_device(device))
         moved.trained_on = self.trained_on
         return moved
@@ -219,14 +216,12 @@ class NaryPredictor(PairPredictor):
 
     @torch.no_grad()
     def log_probabilities(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-        """(B,) and (B,) int64 ids -> (B, N + 1) float32 log p(product | pair); the last column is "nothing"."""
         members = self.networks.members
         scores = self.networks(first.expand(members, -1), second.expand(members, -1))
         return scores.log_softmax(2).logsumexp(0) - np.log(members)
 
     @torch.no_grad()
     def normalisers(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-        """(B,) and (B,) int64 ids -> (B, M): the log of each network's normaliser of a pair's probabilities."""
         members = self.members
         return self.networks(first.expand(members, -1), second.expand(members, -1)).logsumexp(2).T
 
@@ -234,7 +229,6 @@ class NaryPredictor(PairPredictor):
     def log_probability(
         self, first: torch.Tensor, second: torch.Tensor, product: torch.Tensor, normalisers: torch.Tensor
     ) -> torch.Tensor:
-        """(B,) log p(product | pair) of single products, given the `normalisers` (B, M) of the pairs."""
         members = self.members
         scores = self.networks.of_products(first.expand(members, -1), second.expand(members, -1), product)
         return (scores - normalisers.T).logsumexp(0) - np.log(members)

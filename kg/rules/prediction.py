@@ -44,7 +44,8 @@ def rule_scores(
                 _matrix(other, middle, y, vocabulary, ids, many),
             )
             holds = near[:size] @ far[:, :size]
-        score = sparse.csr_array((sparse.csr_array(holds) > 0).astype(np.float32) * np.float32(lift))
+        score = sparse.csr_array(holds, dtype=np.float32)
+        score.data[:] = lift  # facts and chains are counted, so that each entry is above 0
         if rule.distinct:
             score = sparse.csr_array(score - sparse.diags_array(score.diagonal()))
         best = sparse.csr_array(best.maximum(score))

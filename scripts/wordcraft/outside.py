@@ -253,7 +253,7 @@ def directory_of(out: Path, source: str) -> Path:
     return out / slug(f"{source}{ALONE}, {MISLED_IN}") / "seed-0"
 
 
-def misled(without: Path, beside: Path, last: str = OutsideRuns.last) -> list[str]:
+def misled(without: Path, beside: Path, *, last: str = OutsideRuns.last) -> list[str]:
     """At most ten tasks that are solved without the outside graph and not with it, evenly spread over the goals, with
     the facts that misled; none where a run is missing.
 

@@ -112,8 +112,8 @@ class SourcesRuns(OutsideRuns):
 
 def _misled(out: Path) -> list[str]:
     """See `misled`; of words alone and all sources but links."""
-    runs = [out / slug(f"{label}{ALONE}, {MISLED_IN}") / "seed-0" for label in (TODAY, BEST)]
-    return misled(*runs, SourcesRuns.last)
+    words, sources = (out / slug(f"{label}{ALONE}, {MISLED_IN}") / "seed-0" for label in (TODAY, BEST))
+    return misled(words, sources, last=SourcesRuns.last)
 
 
 def _sources() -> dict[str, dict[str, Any]]:

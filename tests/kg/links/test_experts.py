@@ -127,6 +127,19 @@ def test_what_a_source_says_nothing_of_has_no_share() -> None:
     assert share[torch.from_numpy(~silent)].all()
 
 
+def test_a_thing_that_is_paired_with_itself_is_one_party() -> None:
+    experts = fitted(None, links=LINKS)
+    row, column = (int(part[0]) for part in LINKS[0].nonzero())
+    ids = torch.tensor([row, row]), torch.tensor([row, (row + 1) % 20]), torch.tensor([column, column])
+    twice, pair = experts.shares(*ids)["links"].tolist()
+    alone = float(experts.tensors["value"][0, row, column])
+    assert twice == pytest.approx(alone)
+    with_other = alone + float(experts.tensors["value"][0, (row + 1) % 20, column])
+    assert pair == pytest.approx(
+        with_other + (float(experts.tensors["both"][0, column]) if with_other > alone else 0.0)
+    )
+
+
 def test_other_names_give_the_same_table_under_these_names(predictors: list[NaryPredictor]) -> None:
     """Entities in another order, with all that is said of them."""
     order = np.random.default_rng(5).permutation(SIZE)  # new place -> old
