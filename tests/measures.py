@@ -29,8 +29,8 @@ MOST = {
     "functions called by `train wordcraft --kg G`": (626, 400),
     "files called by `kg load` of six facts": (23, 25),
     "functions called by `kg load` of six facts": (185, 100),
-    "lines of the product": (82_400, 58_000),
-    "files of the product": (310, 300),
+    "lines of the product": (83_200, 58_000),
+    "files of the product": (314, 300),
     "lines of the longest file": (750, 800),
 }
 # Runs a command and writes which functions of the product it calls, by file and first line.
