@@ -190,6 +190,8 @@ def test_every_headline_is_shown_once() -> None:
                 "wordcraft-fig3-2020",
                 "wordcraft-depth",
                 "wordcraft-priors",
+                "wordcraft-living",
+                "wordcraft-living-2020",
                 "wordcraft-outside",
                 "wordcraft-outside-2020",
             ),
