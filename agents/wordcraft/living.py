@@ -25,6 +25,7 @@ from gumption.data.sealed import write_sealed
 from gumption.data.settings import Seed, checked, settings
 from gumption.data.writing import write_text
 from gumption.envs.memory import FOLDER, HEADER, TransitionWriter
+from gumption.envs.priors import Names
 from gumption.envs.wordcraft import LittleAlchemyVectorEnv, Memory, add_memory
 from gumption.envs.wordcraft.env import entity_features
 from gumption.envs.wordcraft.memory import entity_file, stated_sightings
@@ -38,7 +39,6 @@ CURIOSITY = 0.1  # weight of how little was tried with a thing: sqrt(log t / (n 
 DOUBT = 2.0  # mixes of the mean success that a thing has before it was tried
 Agent = Literal["graph", "empowerment", "without-repeats", "random", "oracle"]
 BLIND = ("without-repeats", "random", "oracle")  # agents that read no names
-Names = Literal["real", "shuffled", "anonymous"]
 
 
 @settings
@@ -49,13 +49,13 @@ class LifeConfig(RunConfig):
         it expects to open most: a new thing counts as much as such things have made since. "without-repeats" mixes any
         pair that it has not tried, "random" any pair, and "oracle" is told the recipes.
     :ivar mixes: how long it lives.
-    :ivar names: what a thing's name tells: "real", its own word vector; "shuffled", that of another thing;
-        "anonymous", nothing, a random vector.
+    :ivar names: what things are called (`gumption.envs.priors`): of "shuffled" names word vectors and facts tell of
+        other things, of "anonymous" ones nothing.
     :ivar beside: a graph of commonsense (a file, folder, address, or the name of one that ships) whose facts about
         the things count beside their words.
     :ivar recipe_book: name of a recipe book, or a file.
     :ivar word_vectors: file with word vectors, for a book whose words the shipped one lacks.
-    :ivar seed: decides between equals, and draws shuffled and anonymous names.
+    :ivar seed: decides between equals.
     """
 
     agent: Agent = "graph"
@@ -218,14 +218,10 @@ def _per_thing(pairs: np.ndarray, weight: np.ndarray, size: int) -> np.ndarray:
 @checked
 def described(config: LifeConfig, env: LittleAlchemyVectorEnv) -> Association:
     """What a life brings along about the things: their words, and the facts of a graph beside."""
-    kind = "random" if config.names == "anonymous" else "glove"
-    vectors = entity_features(env.book, kind, seed=config.seed, word_vectors=config.word_vectors)[1:]
+    vectors = entity_features(env.book, "glove", word_vectors=config.word_vectors)[1:]
     sources = [Source.of_vectors(vectors)]
     if config.beside is not None:
         sources.append(facts_beside(config.beside, env.book.entities))
-    if config.names == "shuffled":
-        order = np.random.Generator(np.random.PCG64(config.seed)).permutation(len(env.book.entities))
-        sources = [source.reordered(order) for source in sources]
     return Association(sources)
 
 
@@ -279,9 +275,8 @@ def live(
     """
     folder = opened(run_dir, config, resume)
     assert folder is not None
-    env = LittleAlchemyVectorEnv(
-        1, recipe_book=config.recipe_book, max_steps=2 * config.mixes, autoreset_mode="Disabled"
-    )
+    given = {"recipe_book": config.recipe_book, "names": config.names, "max_steps": 2 * config.mixes}
+    env = LittleAlchemyVectorEnv(1, autoreset_mode="Disabled", **given)
     explorer = Explorer(config, env)
     try:
         folder.begin({"versions": versions(), "hardware": hardware("cpu"), "recipe_book": {"sha256": env.book.hash}})

@@ -30,7 +30,7 @@ class LifePlayer:
     """Plays a life again from its memory, as far as it has come, and shows what the agent expected of each pair."""
 
     def __init__(self, run: Path, config: LifeConfig) -> None:
-        game: dict[str, Any] = {"recipe_book": config.recipe_book, **SHOWN}
+        game: dict[str, Any] = {"recipe_book": config.recipe_book, "names": config.names, **SHOWN}
         self.memory = remembered(run, LittleAlchemyVectorEnv(1, **game))
         if not len(self.memory):
             raise InputError(f"{run}: this life has no mix yet; let it begin first")

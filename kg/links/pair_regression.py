@@ -57,11 +57,6 @@ class Source:
             np.fill_diagonal(links, 0.0)  # pyright: ignore[reportArgumentType]
         return cls(np.exp((cosines - 1) / LENGTH), links)  # pyright: ignore[reportArgumentType]
 
-    def reordered(self, order: np.ndarray) -> "Source":
-        """The source in which thing i is what thing order[i] was."""
-        here = np.ix_(order, order)
-        return Source(self.likeness[here], self.links[here])
-
 
 class Association:
     """How things go together, by all sources.
