@@ -97,7 +97,7 @@ def pair_answers(score: PairScore, questions: PairQuestions) -> dict[str, float]
     from scipy.special import logsumexp
     from scipy.stats import rankdata
 
-    anything = np.concatenate([logsumexp(part, axis=1) for _, part in _scored(score, questions.pairs)])
+    anything = np.concatenate([np.asarray(logsumexp(part, axis=1)) for _, part in _scored(score, questions.pairs)])
     of_options = np.concatenate(
         [np.take_along_axis(part, questions.options[rows], axis=1) for rows, part in _scored(score, questions.facts)]
     )
