@@ -272,6 +272,11 @@ class Examples:
             "kg.ComplEx.load": {"directory": lambda: folder / "model"},
             "kg.DistMult.load": {"directory": lambda: folder / "dist"},
             "kg.NaryPredictor.load": {"directory": lambda: folder / "nary"},
+            "kg.NaryPredictor.of_tensors": {
+                "vocabulary": lambda: nary_predictor().vocabulary,
+                "tensors": nary_predictor().networks.state_dict,
+                "device": lambda: torch.device("cpu"),
+            },
             "kg.PyKEENPredictor.load": {"directory": lambda: folder / "pykeen"},
             "kg.load_predictor": {"directory": lambda: folder / "model"},
             "kg.Calibration.load": {"directory": lambda: folder / "model"},

@@ -38,6 +38,7 @@ def gumption(tmp_path: Path):
     return run
 
 
+@pytest.mark.slow
 def test_it_is_listed_built_trained_evaluated_and_watched(gumption, tmp_path: Path) -> None:
     assert "Put things where they belong." in gumption("train", "--help")
     assert "shelf/all" in gumption("kg", "build", "shelf", "--out", "kg.nq", "--partition", "all")

@@ -69,6 +69,7 @@ class NarySettings:
     self_pairs: Share = 0.2
 
 
+@checked_methods
 class PairPredictor(LinkPredictor):
     """Says p(object | unordered pair) over N entities.
 
@@ -251,8 +252,15 @@ class NaryPredictor(PairPredictor):
     def of_tensors(
         cls, vocabulary: Vocabulary, tensors: dict[str, torch.Tensor], device: torch.device
     ) -> "NaryPredictor":
-        """With the parameters of its networks (a state_dict)."""
-        return cls(vocabulary, _Networks.of(tensors), device)
+        """With the parameters of its networks (a state_dict).
+
+        :raises InputError: other tensors.
+        """
+        try:
+            networks = _Networks.of(tensors)
+        except (KeyError, RuntimeError, ValueError) as error:
+            raise InputError(f"these tensors are not the parameters of a NaryPredictor: {error}") from None
+        return cls(vocabulary, networks, device)
 
 
 class _Networks(nn.Module):

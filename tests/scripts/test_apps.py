@@ -209,7 +209,8 @@ def test_train_has_an_option_for_each_field_of_its_config(name: str) -> None:
     wanted = {field.name: flags.get(field.name, field.name.replace("_", "-")) for field in fields(kind)}
     del wanted["world"]
     options = {option.name: option for option in command_of(world, "train_command").params}
-    assert set(options) == {*wanted, *getattr(module, "OTHERS", ()), "run", "resume"}
+    dials = {"names", "laws"}.intersection(options)  # of the world: a config may have them among its settings
+    assert set(options) == {*wanted, *getattr(module, "OTHERS", ()), *dials, "run", "resume"}
     help_text = CliRunner().invoke(cli.app, ["train", name, "--help"], env={"COLUMNS": "200"}).output
     shown = {word for word in help_text.split() if word.startswith("--")}
     said = field_help(kind)

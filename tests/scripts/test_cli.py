@@ -62,7 +62,7 @@ def test_help_lists_every_command_and_imports_none() -> None:
 
 
 # Commands over the list of worlds read gumption.envs, which registers them with Gymnasium.
-LIST_WORLDS = {"data", "train", "splits", "evaluate", "watch", "play", "serve", "experiment", "bench"}
+LIST_WORLDS = {"data", "train", "live", "splits", "evaluate", "watch", "play", "serve", "experiment", "bench"}
 
 
 @pytest.mark.parametrize("name", cli.COMMANDS)

@@ -201,6 +201,7 @@ def test_one_command_lists_what_is_older(package: Path, monkeypatch: pytest.Monk
         command.list_stale(package / "dice")
 
 
+@pytest.mark.slow
 def test_every_experiment_names_its_code_and_small_runs_that_are_kept() -> None:
     kept = json.loads(freshness.KEPT.read_text())
     for name, experiment in known_experiments().items():
@@ -215,6 +216,7 @@ def test_the_saved_results_are_listed() -> None:
     assert {"bench-halma", "halma-volume", "segar-stress", "wordcraft-outside"} <= names
 
 
+@pytest.mark.slow
 def test_every_case_of_the_bench_names_the_code_whose_speed_it_measures() -> None:
     for name, case in {**all_cases(), **peers.CASES}.items():
         assert case.code, name

@@ -65,6 +65,7 @@ def test_words_and_signs_that_no_task_has_are_learned() -> None:
     assert result.tasks[0].right > 0.7 * result.tasks[0].questions
 
 
+@pytest.mark.slow
 def test_nothing_is_forgotten() -> None:
     learner = GradualLearner()
     tasks = named("micro5.5", "micro7.2", "micro9.2", "micro11")
@@ -76,6 +77,7 @@ def test_nothing_is_forgotten() -> None:
         assert after.tasks[0].questions - after.tasks[0].right <= before.questions - before.right + 1
 
 
+@pytest.mark.slow
 def test_what_ends_an_answer_is_found_out_again() -> None:
     """Lengths end the answers of micro5.5, a sign those of micro6: the one must not be taken for the other."""
     learner = GradualLearner()
@@ -85,6 +87,7 @@ def test_what_ends_an_answer_is_found_out_again() -> None:
     assert records[4].steps < 1.2 * records[1].steps
 
 
+@pytest.mark.slow
 def test_a_question_within_a_question_is_answered_by_what_is_known() -> None:
     learner = GradualLearner()
     assert play(named("micro11"), learner, seed=1).solved
@@ -103,12 +106,14 @@ def test_a_question_within_a_question_is_answered_by_what_is_known() -> None:
     assert record.questions - record.right <= 3
 
 
+@pytest.mark.slow
 def test_known_programs_do_not_stand_in_the_way_of_a_new_one() -> None:
     learner = GradualLearner()
     assert play(named("micro11"), learner).solved
     assert play(named("micro12"), learner).steps < 2_500
 
 
+@pytest.mark.slow
 def test_a_seed_fixes_every_byte() -> None:
     def said(seed: int) -> str:
         learner, digest = GradualLearner(), hashlib.sha256()

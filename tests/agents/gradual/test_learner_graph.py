@@ -47,6 +47,7 @@ def test_a_learner_made_from_it_knows_the_tasks(graph: KnowledgeGraph) -> None:
         assert record.questions - record.right <= 4, name
 
 
+@pytest.mark.slow
 def test_another_learner_goes_on_from_one_fact_of_the_export(graph: KnowledgeGraph) -> None:
     """The readable facts are for people: with the JSON alone the learner says the same."""
     state = KnowledgeGraph()

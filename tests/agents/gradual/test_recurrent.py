@@ -25,6 +25,7 @@ def test_in_numpy_it_is_the_network() -> None:
         assert np.allclose(agent.logits(reward, byte), logits[0, 0].detach().numpy(), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_run_is_kept_resumed_and_played(tmp_path: Path) -> None:
     config = RecurrentConfig(**SMALL, total_steps=2_048, eval_interval=512)
     whole = train_recurrent(config, tmp_path / "whole", progress=False)

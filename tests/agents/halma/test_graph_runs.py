@@ -122,6 +122,7 @@ def test_a_graph_that_says_nothing_is_refused(tmp_path: Path, source: str, messa
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_a_predictor_guides_too(tmp_path: Path) -> None:
     known = list(facts(partition="all"))
     ComplEx.fit(known, rank=32, epochs=60).save(tmp_path / "model")

@@ -169,6 +169,7 @@ def test_a_table_is_drawn_small_and_as_both_kinds(tmp_path):
         assert word in text
 
 
+@pytest.mark.slow
 def test_the_same_figures_give_the_same_bytes_and_others_do_not(tmp_path):
     first, _ = plot_table(COLUMNS, tmp_path / "a")
     again, _ = plot_table(COLUMNS, tmp_path / "b")

@@ -286,6 +286,7 @@ def test_the_component_decoder_is_a_convolution_over_the_broadcast_vector() -> N
     assert expected.shape == (2, 3, 64, 64)
 
 
+@pytest.mark.slow
 def test_it_learns_one_panel() -> None:
     torch.manual_seed(1)
     model = Space(SMALL)

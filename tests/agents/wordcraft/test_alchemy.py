@@ -135,6 +135,7 @@ def test_the_state_of_another_game_is_refused(book: RecipeBook) -> None:
         env.load_state_dict({"discovered": state["discovered"]})
 
 
+@pytest.mark.slow
 def test_the_experiment_measures_each_kind_of_player(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, book_file: Path
 ) -> None:

@@ -180,6 +180,7 @@ def test_the_goal_counts_only_after_sand_was_rolled_over() -> None:
     assert -0.01 < max(rewards) <= 0.0
 
 
+@pytest.mark.slow
 def test_an_own_action_changes_any_factor_and_the_reward_sees_state_before_action_and_state_after() -> None:
     env = own(task="own_sandbox:Grow")
     assert env.single_action_space == spaces.Discrete(3)

@@ -132,6 +132,7 @@ def check(data: Path, players: list[Player]) -> None:
         store.close()
 
 
+@pytest.mark.slow
 def test_nothing_acknowledged_is_lost_when_the_server_is_killed(tmp_path: Path) -> None:
     players = asyncio.run(play_through_kills(tmp_path, sessions=5, actions=20, kills=3, draw=random.Random(1)))
     check(tmp_path, players)
