@@ -72,6 +72,7 @@ class OutsideRuns(WordCraftRuns):
     shown = ("splits", "success (95 % interval)", "entailed recipes", "the others")
     code = (*WordCraftRuns.code, "agents/knowledge.py", "kg/rules", "data/graphs/commonsense-facts.tsv")
     drawn = ("success", "final", "success on test tasks")
+    misled_in = MISLED_IN
     plots = Kind.plots
     more_rows = Kind.more_rows
 
@@ -144,9 +145,13 @@ class OutsideRuns(WordCraftRuns):
     def more(self, rows: Sequence[Row], directory: Path | None, saved: Mapping[str, Any]) -> dict[str, Any]:
         """The tasks of the first split in which the outside graph misleads; where their runs are not in the folder, the
         saved ones."""
-        found = [] if directory is None else misled(*(directory_of(directory, label) for label in (TRAIN, BOTH)))
+        found = [] if directory is None else self.examples(directory)
         kept = found or saved.get("misled")
         return {"misled": kept} if kept else {}
+
+    def examples(self, directory: Path) -> list[str]:
+        """See `misled`. :param directory: of the runs."""
+        return misled(*(directory_of(directory, label) for label in (TRAIN, BOTH)))
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
         """A table for each panel, and the examples."""
@@ -158,8 +163,13 @@ class OutsideRuns(WordCraftRuns):
             "Random names: the graph's words have each other's names, of two graphs those of the outside one.",
             "",
         ]
+        return [*lines, *self.told_examples(results)]
+
+    def told_examples(self, results: Mapping[str, Any]) -> list[str]:
+        """Where the outside graph misleads, if there are examples, and which book."""
+        lines: list[str] = []
         if results.get("misled"):
-            lines += [f"## Where outside knowledge misleads ({MISLED_IN}, first split)", ""]
+            lines += [f"## Where outside knowledge misleads ({self.misled_in}, first split)", ""]
             lines += [*(f"- {line}" for line in results["misled"]), ""]
         return [*lines, f"Recipe book {results['recipe_book']} (sha256 {results['recipe_book_hash'][:12]}).", ""]
 

@@ -7,7 +7,7 @@ training facts. A goal has a *sibling* where another recipe of training makes it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,7 +18,6 @@ from gumption.scripts.results import (
     Experiment,
     Job,
     Kind,
-    Row,
     by_panel,
     panels,
     short,
@@ -59,6 +58,7 @@ class SourcesRuns(OutsideRuns):
     }
     shown = ("splits", "success (95 % interval)", *STRATA.values())
     code = (*OutsideRuns.code, "agents/fits.py", "agents/outside.py", "kg/sources/outside.py", "kg/planning.py")
+    misled_in = MISLED_IN
 
     def told(self, job: Job) -> str:
         return f"{read_sealed(job.directory / self.last)['success']:.3f}"
@@ -74,15 +74,14 @@ class SourcesRuns(OutsideRuns):
             found[name] = round(sum(final[name] for final in finals) / len(finals), 4)
         return found
 
-    def more(self, rows: Sequence[Row], directory: Path | None, saved: Mapping[str, Any]) -> dict[str, Any]:
-        """The tasks of the first split that words alone solve and all sources but links do not."""
-        found = [] if directory is None else _misled(directory)
-        kept = found or saved.get("misled")
-        return {"misled": kept} if kept else {}
+    def examples(self, directory: Path) -> list[str]:
+        """See `misled`; of words alone and all sources but links."""
+        words, sources = (directory / slug(f"{label}{ALONE}, {MISLED_IN}") / "seed-0" for label in (TODAY, BEST))
+        return misled(words, sources, last=self.last)
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
         """A table for each panel, and the examples."""
-        lines = [
+        return [
             *Kind.body(self, experiment, results),
             "Success is greedy, 8 distractors, the mean over splits with its 95 % bootstrap interval. Nothing is "
             "learned but the sources and their weights. A sibling: another recipe of training makes the goal. Entailed "
@@ -91,11 +90,8 @@ class SourcesRuns(OutsideRuns):
             "that graph. Rules: mined from that graph and the training facts. Random names: the words of the outside "
             "graph have each other's names.",
             "",
+            *self.told_examples(results),
         ]
-        if results.get("misled"):
-            lines += [f"## Where outside knowledge misleads ({MISLED_IN}, first split)", ""]
-            lines += [*(f"- {line}" for line in results["misled"]), ""]
-        return [*lines, f"Recipe book {results['recipe_book']} (sha256 {results['recipe_book_hash'][:12]}).", ""]
 
     def headline(self, results: Mapping[str, Any]) -> str:
         """The success of each condition, a column for each panel; rows for the strata of words and of all but links."""
@@ -108,12 +104,6 @@ class SourcesRuns(OutsideRuns):
                     if label in (TODAY, BEST) and row[name] is not None:
                         cells.setdefault(f"{label}: {words}", {})[panel] = with_interval(row[name])
         return by_panel("sources", cells, list(panels(results)))
-
-
-def _misled(out: Path) -> list[str]:
-    """See `misled`; of words alone and all sources but links."""
-    words, sources = (out / slug(f"{label}{ALONE}, {MISLED_IN}") / "seed-0" for label in (TODAY, BEST))
-    return misled(words, sources, last=SourcesRuns.last)
 
 
 def _sources() -> dict[str, dict[str, Any]]:
@@ -151,7 +141,7 @@ def _conditions() -> dict[str, Condition]:
 
 def _finish(first: Mapping[str, Path], folder: Path) -> list[str]:
     """The examples, for the terminal."""
-    lines = _misled(folder)
+    lines = SourcesRuns().examples(folder)
     return [f"where outside knowledge misleads ({MISLED_IN}):", *lines] if lines else []
 
 
