@@ -190,6 +190,7 @@ def test_every_headline_is_shown_once() -> None:
                 "wordcraft-fig3-2020",
                 "wordcraft-depth",
                 "wordcraft-priors",
+                "wordcraft-sources",
                 "wordcraft-living",
                 "wordcraft-living-2020",
                 "wordcraft-outside",

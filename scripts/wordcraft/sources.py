@@ -100,9 +100,10 @@ class SourcesRuns(OutsideRuns):
             for row in rows:
                 label = short(row, panel).removesuffix(ALONE)
                 cells.setdefault(label, {})[panel] = with_interval(row["success"])
-                for name, words in STRATA.items():
-                    if label in (TODAY, BEST) and row[name] is not None:
-                        cells.setdefault(f"{label}: {words}", {})[panel] = with_interval(row[name])
+                for name, words in STRATA.items() if label in (TODAY, BEST) else ():
+                    of_part = cells.setdefault(f"{label}: {words}", {})
+                    if row[name] is not None:
+                        of_part[panel] = with_interval(row[name])
         return by_panel("sources", cells, list(panels(results)))
 
 
