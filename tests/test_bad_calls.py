@@ -45,6 +45,8 @@ OF_A_STATE = (segar.Generator, segar.IsOn, segar.Observation, segar.Task)
 REFUSED = {
     "kg.import_wordnet",
     "envs.halma.HALMAVectorEnv.pictures",
+    "envs.halma.HALMAVectorEnv.planning_problem",
+    "envs.halma.HALMAVectorEnv.recall",
     "envs.wordcraft.LittleAlchemyEnv.planning_problem",
     "envs.wordcraft.LittleAlchemyVectorEnv.planning_problem",
 }

@@ -521,12 +521,13 @@ class HALMAVectorEnv(NativeVectorEnv):
         :returns: the facts of the memory, their vocabulary, and the action of each candidate.
         :raises InputError: a memory of another world, or none of whose moves led on.
         """
-        if (memory.rules, memory.max_opt_len) != (self.rules, self.max_opt_len):
-            raise InputError(
-                f"the memory is of another world: its options have {memory.max_opt_len} primitives, here "
-                f"{self.max_opt_len}; its rules are {memory.rules.changes or PAPERS}, here "
-                f"{self.rules.changes or PAPERS}"
-            )
+        differ = []
+        if memory.max_opt_len != self.max_opt_len:
+            differ.append(f"its options have {memory.max_opt_len} primitives, here {self.max_opt_len}")
+        if memory.rules != self.rules:
+            differ.append(f"its rules are {memory.rules.changes or PAPERS}, here {self.rules.changes or PAPERS}")
+        if differ:
+            raise InputError(f"the memory is of another world: {'; '.join(differ)}")
         self._routes = Routes(memory)
         return self._routes
 
