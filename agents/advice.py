@@ -34,8 +34,8 @@ from gumption.kg.scores import (
     known_scores,
     pair_scorer,
 )
-from gumption.kg.sources.weights import WEIGHTS
-from gumption.kg.vocabulary import PROVENANCE, nearest_labels, unknown_label
+from gumption.kg.sources.weights import fact_graphs
+from gumption.kg.vocabulary import nearest_labels, unknown_label
 
 if TYPE_CHECKING:
     from gumption.kg.planning import Planner
@@ -335,8 +335,7 @@ class StatedFacts:
         """
         nary = tuple(r for r in relations if isinstance(r, NaryRelation))
         roles = tuple(dict.fromkeys(role for r in nary for role in r.roles))
-        names = [name] if name is not None else [n for n in graph.graphs() if not n.endswith((WEIGHTS, PROVENANCE))]
-        parts = [graph.arrays(each) for each in names]
+        parts = [graph.arrays(each) for each in fact_graphs(graph, name)]
         labels, vocabulary = _vocabularies(entities, parts, roles)
         none = np.zeros((0, 3), dtype=np.int64)
         moved = distinct(labels, np.concatenate([none, *(_moved(labels, *part) for part in parts)]))

@@ -36,8 +36,8 @@ from gumption.kg.leaks import Fact, Leaks, count_leaks, count_marked
 from gumption.kg.links.nary_predictor import PairPredictor
 from gumption.kg.links.predictor import LinkPredictor
 from gumption.kg.scores import VERSION, HeldOut, KnownFacts, PairProducts, PairTable, RelationScores
-from gumption.kg.sources.weights import WEIGHTS
-from gumption.kg.vocabulary import LINKS, PROVENANCE, unknown_label
+from gumption.kg.sources.weights import fact_graphs
+from gumption.kg.vocabulary import LINKS, unknown_label
 
 from .advice import (
     BINARY,
@@ -130,8 +130,8 @@ class Knowledge:
                 **{f"kg_{name}": value for name, value in config.fit_settings().items()},
             )  # fmt: skip
             more = {"word_vectors": word_vectors, "fit_settings": fit_settings, "device": device}
-            if config.kg_sources or _feeds(config, relations):
-                outside = _outside(config, world, vocabulary[1:], world.played(played or {}))
+            outside = _outside(config, relations, world, vocabulary[1:], world.played(played or {}))
+            if outside is not None:
                 return cls.of(fitted, world, vocabulary, relations, played, outside=outside, **more)
             assert config.kg_beside is not None
             beside = KnowledgeConfig(
@@ -526,10 +526,7 @@ def _under_words(graph: KnowledgeGraph, name: str | None, words: Sequence[str]) 
     for link in LINKS.values():
         for word, _, entity in graph.triples(relation=link):
             called[entity].update({word} & mine)
-    names = (
-        [name] if name is not None else [each for each in graph.graphs() if not each.endswith((WEIGHTS, PROVENANCE))]
-    )
-    for each in names:
+    for each in fact_graphs(graph, name):
         facts = (
             (one, relation, other)
             for subject, relation, object_ in graph.triples(graph=each)
@@ -585,38 +582,36 @@ def _weighted(scores: RelationScores, weights: Mapping[str, float]) -> RelationS
 _FEEDS = "kg_sources and a graph beside of other relations than the world's feed predictors of facts of three parties"
 
 
-def _feeds(config: KnowledgeConfig, relations: Sequence[Relation]) -> bool:
-    """Whether the graph beside states none of the world's relations, so that there is nothing to look up."""
-    place = config.kg_beside
-    if place is None or config.kg_rules or config.kg_relations or place in OWN or has_checkpoint(Path(place)):
-        return False
-    if place.endswith(".json"):
-        return False
-    graph, name = open_graph(place)
-    with graph:
-        return not any(True for label in relation_labels(relations) for _ in graph.triples(relation=label, graph=name))
-
-
-def _outside(config: KnowledgeConfig, world: World, words: Sequence[str], given: Mapping[str, Any]) -> "Outside":
-    """What the config says that feeds predictors; the graph is read, and its leaks are counted."""
+def _outside(
+    config: KnowledgeConfig, relations: Sequence[Relation], world: World, words: Sequence[str], given: Mapping[str, Any]
+) -> "Outside | None":
+    """What the config says that feeds predictors; the graph is read, and its leaks are counted. None where no source is
+    named and the graph beside is one to look up: it states relations of the world, by itself or by names or rules."""
     from .outside import Outside
 
-    if config.kg_beside is None:
+    place = config.kg_beside
+    if place is None:
         return Outside(config.kg_sources)
-    graph, name = open_graph(config.kg_beside)
+    renamed = config.kg_rules or config.kg_relations
+    if not config.kg_sources and (renamed or place in OWN or place.endswith(".json") or has_checkpoint(Path(place))):
+        return None
+    graph, name = open_graph(place)
     with graph:
-        about: dict[str, Any] = {"source": place_name(config.kg_beside), "graph": graph.content_hash(name)}
+        labels = () if config.kg_sources else relation_labels(relations)
+        if any(True for label in labels for _ in graph.triples(relation=label, graph=name)):
+            return None
+        about: dict[str, Any] = {"source": place_name(place), "graph": graph.content_hash(name)}
         asked = _asked(world, given) if world.get("facts") is not None else None
         if asked is not None:
             leaks = count_leaks(graph, name, asked, world.get("nary") or ())
             about["test_facts"] = leaks._asdict()
-            warn_of_leaks(config.kg_beside, leaks)
+            warn_of_leaks(place, leaks)
         kept = _under_words(graph, name, words)
     if config.kg_shuffled is not None:
         about["shuffled"] = config.kg_shuffled
         kept = _shuffled(kept, None, words, config.kg_shuffled)
     if not len(kept):
-        raise InputError(f"{config.kg_beside}: none of its facts is about one of the world's {len(words)} entities")
+        raise InputError(f"{place}: none of its facts is about one of the world's {len(words)} entities")
     if asked is not None:
         linked = _linked(asked, {fact[::2] for fact in kept.triples()})
         about["linked_test_facts"] = Leaks(linked, len(asked))._asdict()

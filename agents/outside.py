@@ -47,9 +47,7 @@ class Outside:
 
     def fits(self, *given: Any) -> Fits:
         """The predictors that it feeds. :param given: as of `Fits`."""
-        fed = FedFits(*given)
-        fed.outside = self
-        return fed
+        return FedFits(self, *given)
 
     def parts(self, rows: np.ndarray, vocabulary: Vocabulary) -> dict[str, list[sparse.csr_array]]:
         """What speaks for one party, by source, with no more facts known than these.
@@ -72,7 +70,10 @@ class Outside:
 class FedFits(Fits):
     """Fits whose predictors of three parties have more sources than the words of their entities."""
 
-    outside: Outside
+    def __init__(self, outside: Outside, *given: Any) -> None:
+        """:param given: as of `Fits`."""
+        super().__init__(*given)
+        self.outside = outside
 
     @cached_property
     def words(self) -> tuple[np.ndarray, tuple[str, ...]]:

@@ -15,7 +15,7 @@ from gumption.data.settings import Count, Size, checked
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import Vocabulary
 
-from .weights import WEIGHTS
+from .weights import fact_graphs
 
 COLUMNS = 60  # of the features; chosen on validation recipes of the shipped book, as are the weights of `_columns`
 RELATIONS = 16  # relations whose links are told apart; those of the others count as one
@@ -95,7 +95,7 @@ def beside_rows(
 
 
 def _facts(graph: KnowledgeGraph, name: str | None):
-    for each in [name] if name is not None else [one for one in graph.graphs() if not one.endswith(WEIGHTS)]:
+    for each in fact_graphs(graph, name):
         yield from graph.triples(graph=each)
 
 

@@ -88,10 +88,9 @@ def read_facts(source: str, only: bool) -> list[tuple[str, str, str]]:
 
 def binary_graphs(graph: "KnowledgeGraph") -> list[str]:
     """The graphs that link predictors are trained on: none that describes the facts of another one."""
-    from gumption.kg.sources.weights import WEIGHTS
-    from gumption.kg.vocabulary import PROVENANCE
+    from gumption.kg.sources.weights import fact_graphs
 
-    return [name for name in graph.graphs() if not name.endswith((WEIGHTS, PROVENANCE, *node_endings()))]
+    return [name for name in fact_graphs(graph) if not name.endswith(node_endings())]
 
 
 def node_endings() -> tuple[str, ...]:
