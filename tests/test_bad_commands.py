@@ -393,6 +393,7 @@ def check_lines(chosen: Sequence[Line], base: Path) -> None:
     assert not found, "\n".join(found)
 
 
+@pytest.mark.slow
 def test_wrong_lines_are_refused_soon_and_leave_nothing(base: Path) -> None:
     check_lines(lines()[:QUICK], base)
 

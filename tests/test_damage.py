@@ -174,6 +174,7 @@ def test_of_a_predictor_and_its_calibration(tmp_path: Path) -> None:
     assert silent(tmp_path / "model", load, 12) == []
 
 
+@pytest.mark.slow
 def test_of_a_graph_on_disk(tmp_path: Path) -> None:
     with KnowledgeGraph(tmp_path / "kg") as graph:
         graph.add(FACTS, graph="a")

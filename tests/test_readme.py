@@ -32,6 +32,7 @@ FENCE = re.compile(r"^```(python|bash|console)\n(.*?)^```$", re.MULTILINE | re.D
 # Their blocks take more than about 20 seconds.
 SLOW = {
     "README.md",
+    "agents/README.md",
     "envs/gradual/README.md",
     "envs/halma/README.md",
     "envs/probsol/README.md",
@@ -40,6 +41,7 @@ SLOW = {
     "kg/README.md",
     "scripts/README.md",
     "scripts/study/README.md",
+    "scripts/tutorial/README.md",
 }
 
 

@@ -80,6 +80,7 @@ def test_a_person_plays_it(gumption) -> None:
     assert "belong" in gumption("play", "shelf", "--seed", "0", typed="1\n")
 
 
+@pytest.mark.slow
 def test_its_speed_is_measured(gumption) -> None:
     assert "gumption/Shelf-v0" in " ".join(gumption("bench", "shelf", "--repeats", "1").split())
 

@@ -130,6 +130,7 @@ def test_chosen_scores_that_the_graph_lacks_are_told(configure, make_graph: Make
         train(configure(kg=f"{make_graph()}#pairs", kg_scores=("makes",), **FITTED))
 
 
+@pytest.mark.slow
 def test_cross_fitting_takes_a_graph_of_recipes(configure, make_graph: MakeFile) -> None:
     file, scores = make_graph("train"), ("componentOf", "makes")
     mine, theirs = (

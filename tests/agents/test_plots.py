@@ -56,6 +56,7 @@ def test_curves_are_written_small_and_as_both_kinds(tmp_path):
         assert len(image.convert("RGB").getcolors(1 << 24) or []) > 20
 
 
+@pytest.mark.slow
 def test_same_data_same_bytes_in_another_process(tmp_path):
     here = plot_curves(curve_panels(), tmp_path / "here", "title")
     environment = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": str(Path(__file__).parent)}

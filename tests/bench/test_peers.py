@@ -102,6 +102,7 @@ def test_garbage_is_frozen_for_a_while():
     assert gc.get_freeze_count() == 0
 
 
+@pytest.mark.slow
 def test_training_rows(sets, frozen, monkeypatch):
     heard = []
     monkeypatch.setattr(training, "EPOCHS", 4)
@@ -325,6 +326,7 @@ def test_recipes_case(small_book, monkeypatch):
     assert not set(sets.train) & set(sets.test)
 
 
+@pytest.mark.slow
 def test_a_large_graph(monkeypatch, tmp_path):
     out = tmp_path / "bench.json"
     arguments = ["large", "--facts", "2000", "--out", str(out)]
@@ -348,6 +350,7 @@ def test_a_large_graph_needs_its_peer(monkeypatch):
         next(peers.large_case(Settings(facts=2000)))
 
 
+@pytest.mark.slow
 def test_an_unknown_peer_is_a_line_on_stderr():
     command = [sys.executable, "-m", "tests.bench", "kgg"]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)

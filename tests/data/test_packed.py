@@ -35,6 +35,7 @@ def test_a_packed_file_reads_as_what_it_holds(tmp_path, ending):
             file.read()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", PACK)
 def test_a_file_that_expands_to_more_than_it_may(tmp_path, ending):
     """Many packed megabytes one after the other are a packed file, too."""

@@ -87,6 +87,7 @@ def test_a_fit_tells_lines_to_a_pipe(told: str) -> None:
     assert all(line.startswith("fitting: ") and ", loss " in line for line in lines)
 
 
+@pytest.mark.slow
 def test_a_terminal_has_a_bar() -> None:
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}

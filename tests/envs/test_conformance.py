@@ -342,6 +342,7 @@ def test_a_dial_has_no_other_settings(world: World, environment: Environment) ->
             gym.make(environment.id, **{**environment.small, dial: "surreal"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("world", "environment"), WITH_MARGIN)
 def test_facts_of_the_world_itself_are_worth_the_same_by_all_names_and_those_of_the_real_one_less(
     world: World, environment: Environment

@@ -49,6 +49,7 @@ def test_codes_of_fewer_things_are_the_first_ones_and_none_is_taken() -> None:
     assert codes(2, taken=codes(1)) == codes(3)[1:]
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(st.text(max_size=3), unique=True, max_size=8))
 def test_labels_by_each_setting(labels) -> None:

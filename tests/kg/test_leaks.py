@@ -149,6 +149,7 @@ def test_nodes_keep_their_parties_under_other_names_and_are_not_one_for_sharing_
     assert count_leaks(graph, "mine", asked, (OPENS,)) == (len(own), len(asked))
 
 
+@pytest.mark.slow
 def test_many_names_of_one_thing_are_counted_in_time_that_grows_with_their_number() -> None:
     same, many = "http://www.w3.org/2002/07/owl#sameAs", 20_000
     graph = KnowledgeGraph()

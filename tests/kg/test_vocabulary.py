@@ -159,6 +159,7 @@ def test_labels_that_name_nothing():
         label_to_iri("\ud800")
 
 
+@pytest.mark.slow
 def test_the_nearest_of_a_million_labels_are_found_quickly():
     words = ("stone", "water", "fire", "cloud", "engine", "acid rain", "steam engine")
     known = [f"{words[i % 7]} {i:06}" for i in range(1_000_000)] + ["steam turbine"]

@@ -35,6 +35,7 @@ def check(measured: list[Measurement]) -> None:
         json.dumps(one.as_json(), allow_nan=False)
 
 
+@pytest.mark.slow
 def test_env_case(settings):
     batch, single = wordcraft.env_case(settings)
     check([batch, single])
@@ -45,6 +46,7 @@ def test_env_case(settings):
     assert batch.met == (batch.median >= 5e6 and batch.ratio >= 30)
 
 
+@pytest.mark.slow
 def test_train_case(settings):
     (one,) = wordcraft.train_case(settings)
     check([one])

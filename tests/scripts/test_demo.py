@@ -71,6 +71,7 @@ def test_every_stage_then_again_from_its_runs(run, tmp_path):
     assert end_of(first) == end_of(again)
 
 
+@pytest.mark.slow
 def test_a_folder_of_other_runs_is_refused(run, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
@@ -86,6 +87,7 @@ def test_quick_and_full_differ_in_steps_alone():
     assert full_common["eval_interval"] * 20 == STEPS
 
 
+@pytest.mark.slow
 def test_calls_give_the_same_in_and_out_of_processes():
     calls = [(divmod, 7, 2), (divmod, 9, 4)]
     assert in_processes(calls, 1) == in_processes(calls, 2) == [(3, 1), (2, 1)]

@@ -118,6 +118,7 @@ def test_command_runs_reports_and_resumes(run, tmp_path, book):
     assert json.loads((tmp_path / "there" / "results.json").read_text())["rows"][0]["seeds"] == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_report_repeats_the_same_files(run, tmp_path, book):
     run("wordcraft-fig2", "--recipe-book", str(book), "--seeds", "2", "--total-steps", "200")
     folder = tmp_path / "runs" / "wordcraft-fig2"
@@ -175,6 +176,7 @@ def test_error_keeps_complete_runs_and_the_next_call_does_the_rest(tmp_path):
     assert all(job.complete for job in jobs)
 
 
+@pytest.mark.slow
 def test_workers_run_every_job(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(Path(__file__).parents[2])  # where the workers find the stand-in by its module
     jobs = make_jobs(EXPERIMENTS["wordcraft-fig2"], {"total_steps": 100}, [0], tmp_path)
@@ -249,6 +251,7 @@ def test_a_result_of_a_former_edition_of_the_book_is_told() -> None:
     assert KIND.older({**of_book, "recipe_book": "commonsense-1"}) == before
 
 
+@pytest.mark.slow
 def test_conditions_that_are_new_join_a_folder(run, monkeypatch, tmp_path, book):
     """The experiment has grown since: what was run stays, bit for bit, and the new rows are run."""
     before = EXPERIMENTS["wordcraft-fig3"]
@@ -267,6 +270,7 @@ def test_conditions_that_are_new_join_a_folder(run, monkeypatch, tmp_path, book)
     assert "KG taken away: the trained network with every score set to 0." in told
 
 
+@pytest.mark.slow
 def test_some_conditions_alone_and_saved_together(run, tmp_path, book):
     common = ("wordcraft-fig2", "--recipe-book", str(book), "--seeds", "1", "--total-steps", "200", "--save", "kept")
     run(*common, "--out", "one", "--setting", "GloVe, 1 distractor")
@@ -361,6 +365,7 @@ def test_broken_files_of_a_run_are_named(run, tmp_path, book):
         gather(tmp_path / "there", EXPERIMENTS["wordcraft-fig2"])
 
 
+@pytest.mark.slow
 def test_report_of_one_seed_has_no_interval(run, tmp_path, book):
     run("wordcraft-fig2", "--recipe-book", str(book), "--seeds", "1", "--total-steps", "200", "--out", "there")
     results = gather(tmp_path / "there", EXPERIMENTS["wordcraft-fig2"])
@@ -383,6 +388,7 @@ def game(split_hash: str, distractors: int, won: int) -> dict:
     }
 
 
+@pytest.mark.slow
 def test_a_person_is_drawn_in(run, tmp_path, book):
     run("wordcraft-fig2", "--recipe-book", str(book), "--seeds", "2", "--total-steps", "200", "--out", "there")
     before = (tmp_path / "there" / "curves.png").read_bytes()

@@ -5,11 +5,15 @@ import sys
 import warnings
 from pathlib import Path
 
+import pytest
+
 from gumption.data import Note
 from gumption.scripts.experiment import worker_pool
 
 WARNS = """
 import warnings
+import pytest
+
 from gumption.data import Note
 from gumption.data.progress import print_notes
 finish = print_notes()
@@ -27,6 +31,7 @@ def told(*arguments: str, where: Path | None = None) -> list[str]:
     return done.stderr.splitlines()
 
 
+@pytest.mark.slow
 def test_a_command_tells_its_notes_in_a_line_each(tmp_path: Path, small_book: Path) -> None:
     book = tmp_path / "book.tsv"
     book.write_text(small_book.read_text(encoding="utf-8") + "qwxz\twood\tnut\n", encoding="utf-8")
@@ -67,6 +72,7 @@ def test_ten_notes_of_a_kind_are_told_and_the_others_counted() -> None:
     assert last == "note: 20 more like this one: disc 10 is new"
 
 
+@pytest.mark.slow
 def test_workers_tell_notes_too(capfd) -> None:
     with worker_pool(1) as pool:
         for number in range(12):

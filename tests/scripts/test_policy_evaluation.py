@@ -77,6 +77,7 @@ def gumption(monkeypatch, capsys, tmp_path: Path) -> Iterator[Call]:
         sys.modules.pop(name, None)
 
 
+@pytest.mark.slow
 def test_from_a_recorded_life_to_the_measures(gumption: Call, tmp_path: Path) -> None:
     env = RecordMemory(gym.make_vec("gumption/HALMA-v0", num_envs=8, num_mazes=5, max_opt_len=2), "memory")
     env.reset(seed=0)

@@ -80,6 +80,7 @@ def figures(run: Path) -> list[dict[str, Any]]:
 SLOW = ("gradual", "halma")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case", [pytest.param(case, marks=pytest.mark.slow) if case in SLOW else case for case in RUNS]
 )

@@ -49,6 +49,7 @@ def lived(env: HALMAVectorEnv, features: tuple[int, ...], dtype: torch.dtype, lo
     return replay
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", ["cnn+mlp", "cnn+tran"])
 def test_places_teach_what_their_pictures_teach(agent):
     overrides = (("batch_size", 16), ("hidden_size", 16), ("num_envs", ENVS), ("sequence", 1), ("policy_delay", 2))

@@ -179,6 +179,7 @@ def test_bad_evaluations(seeds, max_opt_len, message):
 # ---- controls: random mazes of the same shape
 
 
+@pytest.mark.slow
 def test_random_mazes_of_the_same_shape_stand_beside_generated_tests(explored):
     splits, alone = explored
     made = Splits({**splits.records, "mine": splits.records["RT"]}, splits.manifest)
@@ -307,6 +308,7 @@ def test_who_played_beside_a_guided_agent_comes_after_it():
     assert list(columns([guided(0.8), evaluation(0.9, guided=True, seed=1)])) == ["written strategy + KG"]
 
 
+@pytest.mark.slow
 def test_others_play_the_same_tests(explored):
     splits, alone = explored
     found = evaluate_splits(Run(Explorer()), splits, beside={"random": lambda _: RandomActor(5), "oracle": OracleActor})

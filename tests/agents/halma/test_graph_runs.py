@@ -137,6 +137,7 @@ def test_a_predictor_guides_too(tmp_path: Path) -> None:
     assert goals[KNOWLEDGE_ONLY] > goals["random"]
 
 
+@pytest.mark.slow
 def test_labels_that_the_world_does_not_have_are_told(tmp_path: Path) -> None:
     graph = KnowledgeGraph()
     graph.add([("triangle", "leadsTo", "up"), ("trangle", "leadsTo", "down")], graph="mine")

@@ -102,6 +102,7 @@ def test_the_loss_in_the_metrics_is_the_sum_of_its_terms(run: Path) -> None:
         assert line["loss"] == pytest.approx(terms, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_a_stop_and_a_resume_change_no_bit(run: Path, tmp_path: Path) -> None:
     pretrain(tmp_path / "twice", steps=2)
     path = tmp_path / "twice" / "metrics.jsonl"
@@ -138,6 +139,7 @@ def test_a_preset_has_the_slots_of_the_paper(preset: str) -> None:
     assert encoder.encode(np.zeros((1, 128, 128, 3), dtype=np.uint8)).shape == (1, 64, 33)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_for_more_steps_by_itself(run: Path, tmp_path: Path) -> None:
     pretrain(tmp_path / "longer", steps=2, checkpoint_interval=2)
     pretrain(tmp_path / "longer", steps=4, checkpoint_interval=2, resume=True)

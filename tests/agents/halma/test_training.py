@@ -97,6 +97,7 @@ def lesson(config: HALMAConfig) -> Replay:
 QUICK = (("learning_rate", 1e-3), ("critic_learning_rate", 1e-3), ("reward_scale", 0.05), ("target_rate", 0.97))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("learner", "more"), [("mpo", ()), pytest.param("td3", QUICK, marks=pytest.mark.slow)], ids=LEARNERS
 )
@@ -201,6 +202,7 @@ def test_where_a_value_ends(objective, tmp_path):
         assert counts.all()
 
 
+@pytest.mark.slow
 def test_a_training_of_so_many_steps_ends_with_them():
     run = train_halma(tiny(num_mazes=20, max_opt_len=5, episodes=999, steps=4000, overrides=TINY), progress=False)
     assert (run.final["steps"], run.final["learner"]) == (4000, "mpo")
@@ -279,6 +281,7 @@ def test_a_run_that_is_loaded_plays_like_the_one_that_was_trained(kept):
         assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
 
 
+@pytest.mark.slow
 def test_few_episodes_are_not_a_whole_batch():
     """Of 32 environments at a time all episodes would end in one step."""
     overrides = (("batch_size", 16), ("hidden_size", 16))
@@ -287,6 +290,7 @@ def test_few_episodes_are_not_a_whole_batch():
     assert run.final["steps"] <= 1000
 
 
+@pytest.mark.slow
 def test_without_knowledge_a_guided_agent_is_its_network():
     """An empty memory: the options are those of the bare network."""
     from gumption.agents.halma.knowledge import HALMAKnowledge
@@ -303,6 +307,7 @@ def test_without_knowledge_a_guided_agent_is_its_network():
         assert np.array_equal(one, two)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "config",
     [

@@ -88,6 +88,7 @@ def test_a_stopped_run_goes_on_to_the_bits_of_an_uninterrupted_one(tmp_path, con
     assert untimed([read_final(whole)]) == untimed(read_metrics(whole)[-1:])
 
 
+@pytest.mark.slow
 def test_a_loaded_run_plays_as_the_trained_one_and_not_as_the_untrained_one(tmp_path, config):
     run, tasks = train_probsol(config(), tmp_path / "run", progress=False), [easy(k) for k in range(9)]
     with mock.patch.object(ProbSolConfig, "tasks", autospec=True, side_effect=ProbSolConfig.tasks) as read:

@@ -34,6 +34,7 @@ def run():
     return train_segar(SegarConfig(**PPO, levels="objectsx1-medium"), progress=False)
 
 
+@pytest.mark.slow
 def test_the_gap_is_a_share_of_what_lies_between_random_and_scripted(run):
     found = generalisation(run)
     config = run.config
@@ -65,6 +66,7 @@ def means_of(player, levels, config):
     return play_levels(player, make_env("PuttPutt", levels, config.seen()))["return"].mean()
 
 
+@pytest.mark.slow
 def test_the_yardstick_is_any_player_or_the_best_of_several(run):
     config, levels = run.config, run.config.draw("test")
     low, train = means_of(random_player, levels, config), means_of(run.player, config.draw("train"), config)
@@ -97,6 +99,7 @@ def test_a_yardstick_is_the_best_on_each_set_of_levels():
     assert gap(-1.0, {**one, "b": {"return": -10.0}}, ["b"]) == {"gap": None, "yardstick": "b"}
 
 
+@pytest.mark.slow
 def test_a_run_with_other_observations_is_a_yardstick(tmp_path, run, config):
     other = train_segar(config(levels="objectsx1-medium", frame_stack=2, seed=5), tmp_path / "other", progress=False)
     found = generalisation(run, yardstick=("no action", other))["test"]
@@ -138,6 +141,7 @@ def test_a_task_without_a_scripted_player_needs_a_yardstick(run):
         generalisation(own)
 
 
+@pytest.mark.slow
 def test_evaluate_tells_the_gap_where_a_yardstick_is_given(run):
     plain = evaluate(run)
     assert not {"gap", "yardstick"} & set(plain)

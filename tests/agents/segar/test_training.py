@@ -35,6 +35,7 @@ def untimed(lines):
     return [{name: value for name, value in line.items() if name not in TIMES} for line in lines]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
@@ -98,6 +99,7 @@ def test_training_leaves_the_random_numbers_of_the_process_alone(config):
     assert (random.random(), np.random.random(), torch.rand(1)) == wanted  # noqa: NPY002
 
 
+@pytest.mark.slow
 def test_the_learner_learns_to_reach_the_goal(config):
     settings = {"num_envs": 64, "total_steps": 20_000, "learning_rate": 3e-3, "epochs": 4, "gamma": 0.95}
     run = train_segar(config(levels="empty-easy", eval_interval=20_000, **settings), progress=False)

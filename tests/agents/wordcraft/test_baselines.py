@@ -41,6 +41,7 @@ def expected_of_random(config: TrainConfig, partition: str) -> float:
     return float(np.mean(shares[: len(tasks) * 15]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [0, 1, 5])
 def test_random_choices_win_as_often_as_counting_says(configure, count: int) -> None:
     config = configure(num_distractors=count)

@@ -62,6 +62,7 @@ def test_only_what_the_relations_need_is_fitted(book: RecipeBook, seen: Seen, sc
     assert seen.counts() == (1, 1, 0)
 
 
+@pytest.mark.slow
 def test_changing_test_recipes_alone_changes_nothing(
     book: RecipeBook, seen: Seen, scores, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -164,6 +165,7 @@ def test_the_books_name_does_not_matter(book: RecipeBook, seen: Seen, scores) ->
     assert seen.counts() == (1, 1, 0)
 
 
+@pytest.mark.slow
 def test_code_that_gives_other_predictors_fits_anew(
     book: RecipeBook, seen: Seen, scores, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -306,6 +306,7 @@ def test_a_run_that_cannot_be_trusted_is_refused(
         evaluate(tmp_path / "run", **where)
 
 
+@pytest.mark.slow
 def test_a_run_of_a_former_edition_of_the_shipped_book_has_that_one(tmp_path: Path) -> None:
     settings = {**SMALL, "features": "onehot", "preset": "paper", "num_distractors": 1, "final_draws": 1}
     run = tmp_path / "run"

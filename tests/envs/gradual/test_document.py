@@ -49,6 +49,7 @@ def test_and_and_or_have_synonyms_in_both_tasks(task: str, question: str, right:
     assert not judge(task, question, wrong, rules=rules).correct
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("together", [False, True])
 def test_the_phrasings_are_asked_beside_those_of_the_program(together: bool) -> None:
     rules = Rules(phrasings=True, and_or_synonyms=together)

@@ -44,6 +44,7 @@ def length_p_value(asked: list[Question]) -> float:
     return float(chi2_contingency([[count[length, label] for length in common] for label in (True, False)]).pvalue)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("set_number", range(6))
 def test_labels_are_right_in_both_readings_and_even(set_number: int) -> None:
     asked = questions(set_number)

@@ -196,6 +196,7 @@ def test_no_two_tests_ask_the_same_and_each_query_meets_its_definition(make_know
     assert (asked.any(0) == np.any(list(met.values()), axis=0)).all()  # what any test may ask, one test does ask
 
 
+@pytest.mark.slow
 @given(known=known)
 def test_the_tables_say_the_same_as_the_checkers_sets(make_knowledge, known) -> None:
     knowledge = make_knowledge(**known)

@@ -289,6 +289,7 @@ def test_parts_and_runs_that_are_none(tmp_path):
         facts(tmp_path, partition="train")
 
 
+@pytest.mark.slow
 def test_the_graphs_have_their_shapes(graph):
     report = validate(graph, SHAPES)
     assert report.violations == []
@@ -353,6 +354,7 @@ GOOD_NODES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_nodes_that_do_not_fit_are_found_and_no_others():
     graph, wrong = KnowledgeGraph(), {}
     for number, (roles, message) in enumerate([*BROKEN_NODES, *((roles, None) for roles in GOOD_NODES)]):

@@ -85,6 +85,7 @@ def test_trials_reach_the_goal_in_as_many_moves_as_the_closed_form_says(seed, ma
     assert all(a != b for (a, _), (b, _) in pairwise(straight_runs(maze)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [500, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_many_mazes_are_unambiguous(number):
     rng = np.random.default_rng(0)

@@ -122,6 +122,7 @@ def frames(path: Path) -> list[np.ndarray]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 3])
 def test_an_oracle_trial_as_gif(tmp_path: Path, seed: int) -> None:
     (maze,) = sample_mazes(1, seed)

@@ -114,6 +114,7 @@ def test_no_optimal_path_is_that_of_another_maze_or_of_training(built) -> None:
     assert len(set(paths)) == len(paths) == 20 + 8 * 12
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_mazes_and_another_seed_others(make_knowledge, built) -> None:
     knowledge = make_knowledge(**FACTS, panels=panels_of(TRAINING))
     assert build_tests(knowledge, TRAINING, seed=0, mazes=12) == built
@@ -173,6 +174,7 @@ def test_sightings_are_those_of_the_pair_with_its_type(make_knowledge) -> None:
         assert asked.sightings == sightings[d1, d2, DIRECTIONS.index(x)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hint", [False, True])
 def test_an_asked_panel_was_never_met_also_with_another_hint(make_knowledge, built, hint) -> None:
     met = np.array([asked.panel for test in TESTS for asked in asked_in(built, test)], dtype=np.int8)

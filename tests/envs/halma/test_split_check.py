@@ -52,6 +52,7 @@ types = st.sampled_from(DIRECTIONS)
 pairs = st.tuples(st.integers(1, 8), st.integers(1, 8), types).map(lambda p: (max(p[:2]) + 1, min(p[:2]), p[2]))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     s=st.sets(pairs, max_size=20),

@@ -145,6 +145,7 @@ def test_the_loop_gives_the_bits_of_the_steps(restitution: float, walls: bool) -
     same(ran(scenes, 260, True), ran(scenes, 260, False))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("restitution", [0.0, 0.6])
 def test_a_persons_own_rules_run_in_the_loop(restitution: float) -> None:
     calls = []

@@ -54,6 +54,7 @@ def test_friction_on_what_is_no_object() -> None:
     assert ran(scene(ghost), "fixed")["g"]["Velocity"] == (1, 0)
 
 
+@pytest.mark.slow
 def test_polygon_holes() -> None:
     """Fault 22: there, nothing ever falls into one."""
     data = scene(disc("a"), tile("hole", "Hole", side=0.5))

@@ -96,6 +96,7 @@ def test_energy_never_grows(seed: int, restitution: float, damping: float, frict
         last = energy(sim)
 
 
+@pytest.mark.slow
 @FEW
 @given(SEEDS, st.floats(0.02, 1))
 @example(653, 1.0)  # an impact makes a light disc faster than any was at the beginning

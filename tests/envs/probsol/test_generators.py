@@ -90,6 +90,7 @@ def test_certified_seeds_ship_and_a_sample_of_their_solutions_solves(family):
     assert still(sample).all()
 
 
+@pytest.mark.slow
 def test_generated_tasks_are_found_by_name_and_part():
     tasks = find_tasks("findthesame/generated")
     assert tasks == generated("FindTheSame")

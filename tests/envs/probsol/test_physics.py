@@ -529,6 +529,7 @@ def test_same_actions_give_the_same_states_across_saving_and_in_a_batch() -> Non
         assert alone.save() == again.save()
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2**31), count=st.integers(1, 12))
 @settings(max_examples=40, deadline=None)
 def test_any_table_keeps_its_discs_apart_on_the_table_and_the_two_ways_agree(seed: int, count: int) -> None:

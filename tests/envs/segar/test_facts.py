@@ -364,6 +364,7 @@ def test_things_are_met_as_points_along_each_way_show(levels: str) -> None:
         assert found[b, a].tolist() == named + [state.slots] * (3 - len(named))
 
 
+@pytest.mark.slow
 def test_other_worlds_on_the_same_physics_do_not_change_what_is_known() -> None:
     """Facts, kinds of things, and a scene that an environment gets, are the same after every world was imported."""
     program = """

@@ -161,6 +161,7 @@ SCENE = {
 }
 
 
+@pytest.mark.slow
 def test_the_goal_counts_only_after_sand_was_rolled_over() -> None:
     sim = Simulator(SCENE, task="own_sandbox:DustyPutt")
     found = []
@@ -328,6 +329,7 @@ def test_invisiball_shows_the_ball_in_the_reset_observation_alone() -> None:
     assert not env.state.columns[Visible][0, env.state.first(GolfBall), np.arange(3)].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("observation", ["state", "own_sandbox:Seen"])
 def test_an_own_task_trains_and_has_gap_w2_watch_and_memory(observation: str, tmp_path: Path) -> None:
     config = SegarConfig(

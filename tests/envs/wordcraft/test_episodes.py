@@ -218,6 +218,7 @@ print(digest.hexdigest())
 """
 
 
+@pytest.mark.slow
 def test_same_seed_same_episodes_under_two_hash_seeds(rows):
     listed = ";".join(",".join(row) for row in rows)
     digests = {

@@ -35,6 +35,7 @@ def test_most_of_what_it_links_is_no_recipe_and_many_recipes_are_linked(graph: K
     assert 0.35 <= entailed <= 0.60
 
 
+@pytest.mark.slow
 def test_conceptnet_beside_the_same_measure(shared_data) -> None:
     """A fact between two words is what links them: so ConceptNet's pairs are 29 % ingredient and product in the 2020
     book."""

@@ -252,6 +252,7 @@ def with_origins(book, origin):
 ORIGINS = ("family:tools", "own", "family:cooking", "family:weather", "paper", "family:tools", "family:beasts")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [1, 2])
 @pytest.mark.parametrize("seed", range(3))
 def test_families_are_held_out_whole(alchemy, depth, seed):

@@ -134,6 +134,7 @@ def test_words_that_are_missing() -> None:
         model.extended(["w0"], WordVectors(other, "other"))
 
 
+@pytest.mark.slow
 def test_shipped_words_rank_unseen_things_of_the_recipe_book_above_chance() -> None:
     everything = list(facts("commonsense", partition="all"))
     names = sorted({label for s, _, o in everything for label in (s, o)})

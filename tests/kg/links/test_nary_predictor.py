@@ -170,6 +170,7 @@ def test_answers_two_relations(world: tuple, model: NaryPredictor) -> None:
 # ---- cross-fitting
 
 
+@pytest.mark.slow
 def test_a_predictor_of_a_fold_has_not_seen_it(world: tuple) -> None:
     entities, _, recipes = world
     recipes = [*recipes, *ODD]

@@ -161,6 +161,7 @@ def test_many_facts_may_have_the_signs_of_a_triple_term(tmp_path, ending):
     assert len(KnowledgeGraph.load(tmp_path / f"x.{ending}")) == 3_000
 
 
+@pytest.mark.slow
 def test_deep_lists_of_n3_are_read(tmp_path):
     (tmp_path / "x.n3").write_text(f"<{X}a> <{X}p> " + "(" * 100_000 + ")" * 100_000 + " .")
     assert len(KnowledgeGraph.load(tmp_path / "x.n3")) == 199_999

@@ -213,6 +213,7 @@ def test_the_memory_of_a_graph_holds_for_each_query(tmp_path):
         KnowledgeGraph(memory_limit=0)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not LIMITED, reason="limits the address space of a process")
 def test_memory_under_a_limit_of_the_shell():
     program = f"""

@@ -43,6 +43,7 @@ def test_what_the_world_states_has_its_shapes(world):
     assert validate(world, SHAPES, "wordcraft/all/recipes").checked == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", ["by_recipe", "by_goal"])
 def test_so_do_the_parts_of_the_shipped_book(split):
     graph = KnowledgeGraph()

@@ -210,6 +210,7 @@ def test_the_timeout_of_a_graph_holds_for_each_query(tmp_path):
     graph.close()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for a process in /proc")
 def test_the_process_ends_itself_when_its_parent_is_gone(tmp_path):
     program = f"""
@@ -272,6 +273,7 @@ def test_a_graph_in_memory_that_does_not_fit_its_process(monkeypatch):
         graph.query("ASK { ?s ?p ?o }", timeout=5)
 
 
+@pytest.mark.slow
 def test_of_two_programs_that_make_a_graph_at_once_both_find_one(tmp_path):
     code = (
         "import sys, time\nfrom gumption.data import InputError\nfrom gumption.kg import KnowledgeGraph\n"

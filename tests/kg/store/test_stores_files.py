@@ -189,6 +189,7 @@ graph.load_file(sys.argv[2], graph="a")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("batch", "lines"), [(4_000, 1), (4_000, 3), (500, 9)])
 def test_a_killed_load_leaves_a_graph_that_the_same_load_completes(tmp_path, batch, lines):
     write_many(tmp_path / "x.nt", 30_000)
@@ -248,6 +249,7 @@ def limited(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full(tmp_path):
     write_many(tmp_path / "x.nt", 3_000)
     for name in ("out.nq", "out.tsv.gz", "out.ttl"):

@@ -229,6 +229,7 @@ def test_networkx_has_every_fact_with_its_relation():
     assert network.has_edge("eve", "eve", key="knows")
 
 
+@pytest.mark.slow
 def test_half_a_million_facts_take_seconds():
     generator = np.random.default_rng(0)
     columns = [generator.zipf(1.3, 500_000) % 40_000, generator.integers(0, 30, 500_000)]

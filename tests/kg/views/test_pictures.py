@@ -119,6 +119,7 @@ def test_every_kind_of_file_is_written_whole_and_alone(tmp_path):
     assert {*COLOURS[:2], "#FFE9B8"} <= colours  # both relations, and the centre that is marked
 
 
+@pytest.mark.slow
 def test_same_facts_same_bytes_in_another_process(tmp_path):
     for ending in ("svg", "png", "html"):
         draw_neighbourhood(part_of(STEAM[::-1], "steam"), tmp_path / f"here.{ending}")

@@ -122,6 +122,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_an_agent_of_another_process_is_validated_on_tasks_of_ones_own(own: Path) -> None:
     command = shlex.join([sys.executable, str(own / "agent.py")])
     told = run(

@@ -34,6 +34,7 @@ def row(kind: Any, label: str, condition: Condition, folder: Path, seeds: int = 
     return {"condition": label, **kind.row(condition, runs)}
 
 
+@pytest.mark.slow
 def test_the_curriculum_is_told_by_agent_and_task(tmp_path: Path) -> None:
     kind = CurriculumRuns()
     conditions = {

@@ -139,6 +139,7 @@ def test_what_is_wrong_is_told_before_anything_begins(tmp_path: Path, options: l
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_its_speed_is_measured() -> None:
     zeromq, *others = remote_measurements(BenchSettings(repeats=1), steps=500)
     assert (zeromq.unit, zeromq.target) == ("steps/s", "15,000 steps/s")

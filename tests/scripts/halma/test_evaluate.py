@@ -58,6 +58,7 @@ def gumption(monkeypatch, capsys, tmp_path, trained):
     return call
 
 
+@pytest.mark.slow
 def test_one_run_plays_its_own_tests(gumption, tmp_path):
     told = gumption("evaluate", "runs/one", "--seeds", "1", "--paper", "--plot", "table.svg")
     assert told.code == 0, told.err
@@ -91,6 +92,7 @@ def test_several_runs_are_one_column(gumption, tmp_path):
     assert names == ["curves.png", "curves.svg", "table.png", "table.svg"]
 
 
+@pytest.mark.slow
 def test_tests_of_another_run(gumption, tmp_path):
     memory = Memory.load(tmp_path / "runs" / "bare" / "memory")
     shutil.rmtree(tmp_path / "runs" / "bare" / "memory")
@@ -141,6 +143,7 @@ def test_a_damaged_run_is_told(gumption, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_where_agents_fail(gumption, tmp_path):
     told = gumption("halma", "failures", "runs/one", "runs/two", "--seeds", "1", "--below", "1", "--plot", "worst.png")
     assert (told.code, told.err) == (0, "")

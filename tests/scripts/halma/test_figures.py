@@ -35,6 +35,7 @@ def gumption(monkeypatch, capsys, tmp_path):
     return call
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [

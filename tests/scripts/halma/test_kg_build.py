@@ -85,6 +85,7 @@ def test_the_questions_of_the_help_have_answers(gumption, run):
     assert json.loads(asked) == answers[0], "what the experiments ask is what the help says"
 
 
+@pytest.mark.slow
 def test_the_graph_can_be_validated_and_models_train_on_its_binary_facts_only(gumption, run):
     gumption.ok("build", "halma", "--run", "runs/halma")
     assert "conforms to halma" in gumption.ok("validate", "runs/halma/kg.nq", "--shapes", "halma")

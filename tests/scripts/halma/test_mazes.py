@@ -158,6 +158,7 @@ def without_clock(folder: Path) -> list[dict[str, float]]:
     return [{name: line[name] for name in line if name not in ("wall_s", "steps_per_s")} for line in lines]
 
 
+@pytest.mark.slow
 def test_a_pretraining_goes_on_by_resume_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("pretrain", "--run", tmp_path / "whole", *SMALL_SPACE)
     with monkeypatch.context() as patch:

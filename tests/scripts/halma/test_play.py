@@ -73,6 +73,7 @@ def test_a_whole_game(mazes: list[Maze], oracle: list[str], tmp_path: Path) -> N
     assert [r["oracle"] for r in result["records"]] == moves
 
 
+@pytest.mark.slow
 def test_a_game_that_stops_goes_on_with_its_trial(oracle: list[str], tmp_path: Path) -> None:
     out = tmp_path / "me.json"
     stopped = play(out, oracle[0] + oracle[1].splitlines()[0] + "\n")

@@ -77,6 +77,7 @@ def contents_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@pytest.mark.slow
 def test_the_example_of_the_help_makes_tests_within_seconds(gumption: Call, here: Path) -> None:
     assert " ".join(EXAMPLE) in " ".join(gumption("splits", "halma", "--help")[1].split())
     start = time.perf_counter()
@@ -94,6 +95,7 @@ def test_the_example_of_the_help_makes_tests_within_seconds(gumption: Call, here
     assert splits.reasons
 
 
+@pytest.mark.slow
 def test_what_is_asked_is_in_no_panel_that_the_agent_met(gumption: Call, here: Path, run: Path) -> None:
     """Read from the records of the memory, in neither the knowledge bases' way nor the checker's."""
     from gumption.envs.halma.memory import Memory
@@ -132,6 +134,7 @@ def test_seed_mazes_and_threshold_are_heard(gumption: Call, here: Path) -> None:
     assert gumption("splits", "halma", "--run", "runs/halma", "--check", "splits/halma")[0] == 0
 
 
+@pytest.mark.slow
 def test_the_reading_and_the_last_panel_are_heard_and_checked(gumption: Call, here: Path) -> None:
     settings = ("--knowledge-base", "literal", "--last-panel", "dropped")
     code, _, err = gumption(*EXAMPLE, "--mazes", "2", *settings)
@@ -161,6 +164,7 @@ def test_a_test_of_one_s_own_is_made_and_shown(gumption: Call, here: Path) -> No
     assert gumption("splits", "halma", "--run", "runs/halma", "--check", "splits/halma")[0] == 0
 
 
+@pytest.mark.slow
 def test_other_tests_are_replaced_only_by_force(gumption: Call, here: Path) -> None:
     assert gumption(*EXAMPLE, "--mazes", "2")[0] == 0
     code, _, err = gumption(*EXAMPLE, "--mazes", "3")
@@ -170,6 +174,7 @@ def test_other_tests_are_replaced_only_by_force(gumption: Call, here: Path) -> N
     assert len(load_splits("splits/halma")["RT"]) == 3
 
 
+@pytest.mark.slow
 def test_check_finds_nothing_or_says_what(gumption: Call, here: Path, run: Path) -> None:
     gumption(*EXAMPLE, "--mazes", "2")
     check = ("splits", "halma", "--run", "runs/halma", "--check", "splits/halma")

@@ -5,6 +5,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from gumption.agents.halma import prior
 from gumption.agents.halma.evaluation import MEASURES, ROWS
 from gumption.scripts.halma.experiments import EXPERIMENTS, KIND, OTHER_MEASURE, falls_short, rows
@@ -27,6 +29,7 @@ def test_a_narrow_terminal_shows_every_figure_whole(run, no_pictures, monkeypatc
     assert told.count("95.0 ± 0.0") == columns * figures * 3, "two play beside each guided agent"
 
 
+@pytest.mark.slow
 def test_an_ablation_is_drawn_over_what_it_varies(run, tmp_path):
     output = run("halma-options", "--seeds", "1", "--episodes", "200", "--out", "there")
     assert "paper" not in output.split("written")[0].split("rho_a: valid")[0]

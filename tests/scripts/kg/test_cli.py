@@ -47,6 +47,7 @@ def test_build_states_each_part_in_its_own_graph(gumption, tmp_path):
     assert list(graph.triples(graph="wordcraft/train")) != default
 
 
+@pytest.mark.slow
 def test_the_validation_part_can_be_a_part_of_training(gumption, tmp_path):
     def built(name, *parts):
         options = [word for part in ("train", "test", *parts) for word in ("--partition", part)]

@@ -79,6 +79,7 @@ def test_a_data_set_by_its_name_is_that_of_pykeen(gumption) -> None:
     assert "fitted on nations: 1592 facts, 14 entities" in told
 
 
+@pytest.mark.slow
 def test_facts_of_entities_that_train_lacks_are_kept(shared_data: Path, tmp_path: Path) -> None:
     _, ids = read_dataset(str(shared_data / "wn18rr"))
     assert {part: len(rows) for part, rows in ids.items()} == {"train": 86835, "valid": 3034, "test": 3134}
@@ -93,6 +94,7 @@ def test_a_set_that_pykeen_only_gives_as_triples_is_read_the_same(monkeypatch: p
         assert np.array_equal(np.unique(rows, axis=0), np.unique(theirs[part], axis=0))
 
 
+@pytest.mark.slow
 def test_without_a_network_the_folder_way_is_told(tmp_path: Path) -> None:
     program = (
         "from gumption.data import InputError\nfrom gumption.scripts.kg.parts import read_dataset\n"

@@ -42,6 +42,7 @@ def save(triples, name="given", place="kg.nq"):
     return graph
 
 
+@pytest.mark.slow
 def test_the_full_graph_tells_everything(gumption, parts, recipes):
     save([*facts(partition="all"), *recipe_facts(partition="all")])
     told = json.loads(gumption.ok("leaks", "kg.nq", *WORLD, "--json"))
@@ -117,6 +118,7 @@ def test_the_split_is_the_one_that_is_asked_for(gumption):
     assert told["test"]["stated"] > 0
 
 
+@pytest.mark.slow
 def test_entailed_facts_count_where_they_are_written(gumption, parts):
     """The other half of a symmetric fact is an answer of the test too."""
     one, relation, other = min(

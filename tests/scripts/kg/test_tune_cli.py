@@ -38,6 +38,7 @@ def kept(out: str) -> list[bytes]:
     return [(Path(out) / file).read_bytes() for file in ("best.json", "trials.csv")]
 
 
+@pytest.mark.slow
 def test_one_seed_gives_one_search_whether_it_is_stopped_or_not(gumption, folder: str) -> None:
     told = gumption.ok(*TUNE, "--dataset", folder, "--trials", "12", "--out", "whole")
     assert "trial 12 of 12: rank " in told

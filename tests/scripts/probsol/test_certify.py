@@ -84,6 +84,7 @@ def test_check_tells_what_a_solution_comes_to(call, tmp_path):
     assert chance in ("0 of 50 random policies solve it\n", "1 of 50 random policies solve it\n")
 
 
+@pytest.mark.slow
 def test_check_tells_how_difficult_shipped_and_easy_tasks_are(call, tmp_path):
     code, out, _ = call("probsol", "check", "curling")
     assert code == 0

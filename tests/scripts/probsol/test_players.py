@@ -28,6 +28,7 @@ def task(name: str, **settings: str) -> Task:
     return Task("probsol", {"task": name, **settings}, 0)
 
 
+@pytest.mark.slow
 def test_the_oracle_solves_each_task_of_the_study_within_its_limit() -> None:
     [goals] = STUDY.blocks
     for name, constraint in sorted(set(zip(goals.each["task"], goals.each["constraint"], strict=True)))[::6]:
@@ -82,6 +83,7 @@ def test_a_trained_run_acts_in_the_form_of_people(tmp_path: Path) -> None:
         player(ProbSolEnv(task="fishing/0", max_obj_num=14).batch, np.array([True]))
 
 
+@pytest.mark.slow
 def test_agents_take_part_in_real_time_and_stand_in_the_report(tmp_path: Path) -> None:
     """Two participants, with chaos, twenty times as fast as people; one task of each kind of time."""
     block = {"name": "goals", "title": "Task", "world": "probsol", "seed": 0, "each": {

@@ -117,6 +117,7 @@ def test_who_lets_the_time_pass_has_begun_in_no_way() -> None:
     assert report([]) == ({}, [report(tasks[:1])[1][0]])
 
 
+@pytest.mark.slow
 def test_the_way_through_the_study_by_check_alone(tmp_path: Path) -> None:
     with in_process(find("probsol-goals"), tmp_path) as server:
         _, cookie, _ = server.join(name="Ann")

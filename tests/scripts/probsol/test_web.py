@@ -138,6 +138,7 @@ def test_masses_magnets_and_right_answers_are_not_shown() -> None:
 # ---- over sockets
 
 
+@pytest.mark.slow
 def test_an_episode_over_a_socket_replays_to_the_same_state(home: Served, folder: Path) -> None:
     with home.page() as page:
         player = Player(page, task="fishing/0")
@@ -410,6 +411,7 @@ def test_a_page_outlives_its_server(chromium: Any, tmp_path: Path) -> None:
     page.context.close()
 
 
+@pytest.mark.slow
 def test_the_page_says_what_happens(chromium: Any, home: Served) -> None:
     """In words for those who hear it; a narrow page has the side bar below, and buttons for what a mouse would do."""
     page = chromium.new_context(viewport={"width": 360, "height": 780}).new_page()

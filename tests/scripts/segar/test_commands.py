@@ -30,6 +30,7 @@ def call(monkeypatch, capsys, tmp_path):
     return called
 
 
+@pytest.mark.slow
 def test_a_run_is_trained_and_evaluated_beside_players_that_learn_nothing(tmp_path, call):
     code, out, err = call("train", "segar", *SMALL, "--hidden", "Mass,Charge", "--run", "run")
     assert code == 0, err
@@ -59,6 +60,7 @@ def test_bad_options_are_told(tmp_path, call):
     assert "--partition" in err
 
 
+@pytest.mark.slow
 def test_an_agent_that_knowledge_guides_is_trained_and_evaluated(tmp_path, call):
     small = ("--num-levels", "3", "--steps", "256", "--eval-interval", "256", "--test-levels", "3", "--device", "cpu")
     guided = ("train", "segar", "--levels", "tilesx2-medium", "--kg", "full", *small)
@@ -103,6 +105,7 @@ def run(tmp_path, call):
     assert call("train", "segar", *SMALL, "--levels", "empty-hard", "--run", "run")[0] == 0
 
 
+@pytest.mark.slow
 def test_evaluate_tells_the_gap_by_the_best_of_given_yardsticks(run, call):
     code, out, err = call("evaluate", "run", "--yardstick", "no action, mine_of_segar:player", "--json")
     assert code == 0, err

@@ -134,6 +134,7 @@ def test_information_is_probed_and_reported(tmp_path, monkeypatch, name, label, 
     assert "parts.png" in files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", ["PPO", pytest.param("SAC", marks=pytest.mark.slow)])
 def test_curves_are_run_and_reported(tmp_path, learner):
     common = {**SMALL, "eval_interval": 16, "learning_starts": 8, "batch_size": 4}

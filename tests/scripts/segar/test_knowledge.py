@@ -91,6 +91,7 @@ def test_graphs_that_the_world_does_not_state_are_written_for_the_runs_that_ask_
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.slow
 def test_rows_of_older_scores_or_older_questions_are_marked() -> None:
     now = EXPERIMENT.kind.formats()
     rows = [

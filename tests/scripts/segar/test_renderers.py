@@ -16,6 +16,7 @@ def train(*options: str) -> str:
     return done.output
 
 
+@pytest.mark.slow
 def test_a_model_is_trained_of_a_seed_and_loaded(tmp_path: Path) -> None:
     told = train("--seed", "3", "--name", "look", "--out", str(tmp_path))
     assert "look-03.safetensors: codes are read from textures with a mean squared error of 0." in told

@@ -13,6 +13,7 @@ from gumption.scripts.segar.stress import Cell, Found, Worker
 JAM = Cell("a part", "", "three balls jammed between posts")
 
 
+@pytest.mark.slow
 def test_what_was_found_is_saved_and_a_failure_is_an_exit_status(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -35,6 +36,7 @@ def test_what_was_found_is_saved_and_a_failure_is_an_exit_status(
     assert json.loads(out.read_text(encoding="utf-8"))["cells"][0]["failures"] == ["step 3: a Mass is not finite"]
 
 
+@pytest.mark.slow
 def test_a_cell_that_does_not_end_is_ended() -> None:
     with Worker() as worker:
         assert worker.play(JAM, 10**9, 0, seconds=1.0).failures == ["it did not end within 1 s"]

@@ -58,6 +58,7 @@ def test_forces_of_ppo(watch):
     assert "the end of the episode" in out
 
 
+@pytest.mark.slow
 def test_a_gif_has_a_frame_for_each_step(watch, tmp_path):
     code, out, err = watch("guided", "--level", "empty-easy/test/0/0", "--out", "a.gif")
     assert (code, out, err) == (0, "written: a.gif\n", "")

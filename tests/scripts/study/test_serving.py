@@ -296,6 +296,7 @@ def test_a_link_is_one_participants_and_guesses_are_limited(tmp_path: Path) -> N
         assert server.join(token=second)[0] == 403, "who guesses has to wait"
 
 
+@pytest.mark.slow
 def test_a_recruiting_services_participant_comes_again_as_the_same(tmp_path: Path) -> None:
     recruiting = {"parameters": ["PROLIFIC_PID", "STUDY_ID"], "identity": "PROLIFIC_PID"}
     end = {"text": "Thanks", "code": "C1234", "back": "https://app.example.org/submit?cc=C1234"}

@@ -56,6 +56,7 @@ def simulated(folder: Path, players: int, sign_in: str = "name") -> dict[str, li
     return check_rows(files(read(file), everyone, Secret.of(folder / "data")), players, report.actions)
 
 
+@pytest.mark.slow
 def test_ten_players_with_chaos_leave_complete_rows(tmp_path: Path) -> None:
     found = simulated(tmp_path, 10)
     assert {row["success"] for row in found["episodes"]} == {"true"}
@@ -148,6 +149,7 @@ def test_players_play_the_tasks_of_participants() -> None:
         player_of("x", "segar")
 
 
+@pytest.mark.slow
 def test_agents_act_as_a_page_does_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for world, settings in (("halma", {"trials": 1, "mean_branches": 1}), ("segar", {"steps": 3})):
         task = Task(world, settings, 0)

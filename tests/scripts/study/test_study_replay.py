@@ -130,6 +130,7 @@ def test_without_the_extra_the_hashes_alone_are_compared(exported: Path, monkeyp
     assert told(exported) == "5 lines; its episodes are not played again: that needs pip install 'gumption[web]'"
 
 
+@pytest.mark.slow
 def test_an_episode_in_real_time_plays_again_and_a_moved_disc_is_found(tmp_path: Path) -> None:
     with in_process(find("probsol-goals"), tmp_path / "data") as server:
         _, cookie, _ = server.join(name="Ann")

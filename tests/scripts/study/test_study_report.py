@@ -20,6 +20,7 @@ from tests.scripts.study.test_study_export import person, rows_of
 PLOTS = ("success", "first_try", "attempts", "actions", "seconds", "pareto")
 
 
+@pytest.mark.slow
 def test_the_report_has_people_beside_agents_and_published_figures(tmp_path: Path) -> None:
     published = [{"label": "people in the paper", "block": "test", "success": 0.6, "source": "a paper, figure 1"}]
     one = study(published=published)
@@ -140,6 +141,7 @@ def test_people_with_tasks_of_their_own_have_no_consistency() -> None:
 # ---- Little data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "people",
     [

@@ -63,6 +63,7 @@ def card(page: "Page", word: str) -> Any:
 # ---- The worlds are played.
 
 
+@pytest.mark.slow
 def test_a_task_is_won_by_dragging(visitor: Visitor) -> None:
     page = visitor.open(TASK)
     first, second = winning_pair(seed=7)
@@ -367,6 +368,7 @@ def check_looks(browser: "Browser", home: Served, name: str, scheme: str) -> Non
     visitor.leave()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "name", [name if name == "home" else pytest.param(name, marks=pytest.mark.slow) for name in PAGES]

@@ -133,6 +133,7 @@ def full_disk(home: Served, folder: Path) -> Iterator[None]:
         resource.prlimit(home.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
 
+@pytest.mark.slow
 def test_on_a_full_disk_no_action_is_called_kept(tmp_path: Path) -> None:
     with served(tmp_path) as home, home.page() as page:
         begun = page.ask("begin", world="wordcraft", seed=7)
@@ -199,6 +200,7 @@ def test_a_start_that_was_killed_is_made_good(tmp_path: Path, made: str | None) 
         assert {"people", "actions"} <= {row[0] for row in database.execute("SELECT name FROM sqlite_master")}
 
 
+@pytest.mark.slow
 def test_a_second_server_is_refused_in_clear_words(tmp_path: Path) -> None:
     with served(tmp_path):
         command = [sys.executable, "-m", "gumption.scripts.cli", "serve", "--port", "0", "--data", str(tmp_path)]

@@ -174,6 +174,7 @@ def test_a_connection_is_used_again_before_it_times_out(impatient: Served) -> No
 # ---- Tokens.
 
 
+@pytest.mark.slow
 def test_a_token_opens_the_home_and_is_not_guessed(tmp_path: Path) -> None:
     file = tmp_path / "secret" / "token"
     with served(tmp_path / "home", "--token-file", str(file)) as home:
@@ -198,6 +199,7 @@ def test_a_token_opens_the_home_and_is_not_guessed(tmp_path: Path) -> None:
         assert home.get("/", cookie=door)[0] == 200
 
 
+@pytest.mark.slow
 def test_others_are_let_in_with_a_word_and_a_token_alone(tmp_path: Path, gumption: Run) -> None:
     for host in ("0.0.0.0", "", "::"):
         code, _, told = gumption("--host", host, "--port", "0", "--data", "home")
@@ -261,6 +263,7 @@ def test_a_port_that_is_taken_is_told(home: Served, gumption: Run) -> None:
     assert (code, "choose another --port" in told) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_server_that_is_stopped_ends_at_once_and_says_so(tmp_path: Path) -> None:
     with served(tmp_path) as home, home.page() as page:
         assert page.ask("begin", world="wordcraft")["type"] == "shown"
@@ -268,6 +271,7 @@ def test_a_server_that_is_stopped_ends_at_once_and_says_so(tmp_path: Path) -> No
         assert home.process.wait(10) == 143
 
 
+@pytest.mark.slow
 def test_an_idle_server_rests(home: Served) -> None:
     assert is_loopback(home.host)
     home.get("/")

@@ -17,6 +17,7 @@ def lived(gumption) -> None:
     env.close()
 
 
+@pytest.mark.slow
 def test_what_was_seen_gets_into_a_graph_beside_others(gumption, lived) -> None:
     gumption.ok("build", "wordcraft", "--out", "kg.nq", "--partition", "test")
     before = KnowledgeGraph.load("kg.nq").graphs()

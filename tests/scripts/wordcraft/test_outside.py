@@ -55,6 +55,7 @@ def test_a_small_one_is_run_saved_and_goes_on(experiment, book: Path, words_file
     assert "8 runs, 8 complete" in again
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_families_are_left_out_where_a_book_has_none(experiment, book: Path, words_file: Path) -> None:
     label = "random policy, family unseen, 1 distractor"

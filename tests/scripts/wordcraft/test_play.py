@@ -73,6 +73,7 @@ def test_a_whole_game(book: Path, tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["me.json"]
 
 
+@pytest.mark.slow
 def test_the_end_of_the_input_keeps_what_was_played(book: Path, tmp_path: Path) -> None:
     out = tmp_path / "me.json"
     answers = right_answers(book, tmp_path / "other.json")
@@ -105,6 +106,7 @@ def test_another_game_in_the_file(book: Path, tmp_path: Path) -> None:
     assert "not a result of gumption play" in done.stderr
 
 
+@pytest.mark.slow
 def test_bad_settings(book: Path, tmp_path: Path) -> None:
     out = tmp_path / "me.json"
     for more, message in (
