@@ -60,11 +60,6 @@ def find_experiment(name: str) -> Experiment:
     return experiments[name]
 
 
-def headline(results: dict[str, Any]) -> str:
-    """The short table of a results.json, as pages show it."""
-    return find_experiment(results["experiment"]).kind.page(results)
-
-
 def _options() -> dict[str, type[Any]]:
     """The options of every kind of experiment, by its title."""
     return {one.kind.title: one.kind.options for one in known_experiments().values()}

@@ -241,13 +241,16 @@ class Kind:
             lines += [f"Made with {told}, made again by {again}: {'; '.join(row['condition'] for row in rows)}.", ""]
         return lines
 
-    def page(self, results: Mapping[str, Any]) -> str:
+    def page(self, results: Mapping[str, Any], folder: str) -> str:
         """The headline as pages show it, and below it its `age`."""
-        return "".join([self.headline(results), *(f"\n{line}\n" for line in self.age(results))])
+        return "".join([self.headline(results), *(f"\n{line}\n" for line in self.age(results, folder))])
 
-    def age(self, results: Mapping[str, Any]) -> list[str]:
-        """How many rows are older than what they rest on, in sentences."""
-        where, many = f"; `scripts/results/{results['experiment']}/table.md` names them", len(results["rows"])
+    def age(self, results: Mapping[str, Any], folder: str) -> list[str]:
+        """How many rows are older than what they rest on, in sentences.
+
+        :param folder: the name of the folder that they are saved in.
+        """
+        where, many = f"; `scripts/results/{folder}/table.md` names them", len(results["rows"])
         return [
             f"{'All rows' if len(rows) == many else f'{len(rows)} of {many} rows'} were made with {told}"
             f"{where if len(rows) < many else ''}."

@@ -2,13 +2,17 @@
 
 A policy that only meets facts which its knowledge remembers learns to trust it, and fails on unseen ones. Recipes are
 divided into folds, those of one pair into the same; a fact belongs to the fold of the recipe that implies it, and an
-entry of a table that is no fact may belong to any.
+entry of a table that is no fact may belong to any. What a split sets aside together, the recipes of a goal or of a
+family, shares a fold: the knowledge that an agent learns with is then as unsure as it will be on the test.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import torch
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 from torch import nn
 
 from gumption.agents.advice import BINARY, StatedFacts
@@ -20,11 +24,14 @@ from gumption.kg.scores import BinaryTable, HeldOut, PairTable, RelationScores, 
 
 FOLDS = 5
 FOLD_MEMBERS = 2
+#: Recipes (n, 3) -> (n,) int64 the number of the group that each is set aside with, -1 for none.
+Together = Callable[[np.ndarray], np.ndarray]
 
 
-def cross_fitted(knowledge: Knowledge) -> Knowledge:
+def cross_fitted(knowledge: Knowledge, together: Together | None = None) -> Knowledge:
     """The same knowledge, whose scores in training mode are those of predictors that have not seen the fact.
 
+    :param together: groups of recipes that share a fold, by ids of the knowledge's entities.
     :raises InputError: knowledge that is only looked up or has no recipes, or over more entities than tables hold.
     """
     stated, fits = knowledge.stated, knowledge.fits
@@ -35,8 +42,10 @@ def cross_fitted(knowledge: Knowledge) -> Knowledge:
             "cross_fit leaves recipes out, and the knowledge has none: use kg='train', or a graph of recipes"
         )
     entities, device = knowledge.scores.entities, fits.device
-    folds = _folds(stated.rows[MAKES.name], fits.settings.seed)
-    entry_folds = _entry_folds(stated.rows[MAKES.name], folds, len(entities), fits.settings.seed)
+    rows, seed = stated.rows[MAKES.name], fits.settings.seed
+    folds = _folds(rows, None if together is None else together(rows), seed)
+    of_product = None if together is None else _of_product(rows, folds, len(entities))
+    entry_folds = _entry_folds(rows, folds, len(entities), seed, of_product)
     binary = []
     if BINARY in knowledge.predictors:
         binary = [fits.complex(_without(stated, folds == fold)) for fold in range(folds.max() + 1)]
@@ -50,8 +59,12 @@ def cross_fitted(knowledge: Knowledge) -> Knowledge:
         for fold, part in enumerate(nary if relation == MAKES.name else binary):
             mine = torch.from_numpy(entry_folds[relation] == fold)
             if isinstance(part, PairPredictor):
-                made = pair_scorer(part, entities, wanted=mine, unknown=knowledge.unknown[relation], device=device)
+                wanted = mine if of_product is None else None
+                made = pair_scorer(part, entities, wanted=wanted, unknown=knowledge.unknown[relation], device=device)
                 mine = mine[*torch.triu_indices(len(entities), len(entities))]
+                if of_product is not None:
+                    product = torch.from_numpy(of_product)[:, None]
+                    mine = torch.where(product < 0, mine, product == fold)
             else:
                 made = binary_scorer(
                     part,
@@ -70,15 +83,36 @@ def cross_fitted(knowledge: Knowledge) -> Knowledge:
     return replace(knowledge, scores=RelationScores(entities, scorers))
 
 
-def _folds(rows: np.ndarray, seed: int) -> np.ndarray:
-    """(n,) fold of each recipe; recipes of one pair share a fold, so that no fold knows a pair of another's."""
-    pairs, pair_of = np.unique(rows[:, :2], axis=0, return_inverse=True)
+def _folds(rows: np.ndarray, group: np.ndarray | None, seed: int) -> np.ndarray:
+    """(n,) fold of each recipe; recipes of one pair or one group share a fold, so that no fold knows another's."""
+    pairs, part = np.unique(rows[:, :2], axis=0, return_inverse=True)
+    count = len(pairs)
+    if group is not None:
+        groups, group_of = np.unique(np.where(group < 0, group.max() + 1 + part, group), return_inverse=True)
+        size = count + len(groups)
+        linked = coo_array((np.ones(len(rows)), (part, count + group_of)), shape=(size, size))
+        count, part_of = connected_components(linked, directed=False)
+        part = part_of[part]
     rng = np.random.Generator(np.random.PCG64(seed))
-    return (rng.permutation(len(pairs)) % min(FOLDS, len(pairs)))[pair_of]
+    return (rng.permutation(count) % min(FOLDS, count))[part]
 
 
-def _entry_folds(rows: np.ndarray, folds: np.ndarray, size: int, seed: int) -> dict[str, np.ndarray]:
-    """(N, N) fold of each entry of each relation's table."""
+def _of_product(rows: np.ndarray, folds: np.ndarray, size: int) -> np.ndarray:
+    """(N,) the fold that has all recipes of a product, -1 where several have or none: whatever pair is asked about, the
+    product is scored by the predictor that knows no recipe of it, or the one pair that makes it would stand out."""
+    stated = np.zeros((size, int(folds.max()) + 1), dtype=bool)
+    inside = rows[:, 2] < size
+    stated[rows[inside, 2], folds[inside]] = True
+    return np.where(stated.sum(1) == 1, stated.argmax(1), -1)
+
+
+def _entry_folds(
+    rows: np.ndarray, folds: np.ndarray, size: int, seed: int, of_product: np.ndarray | None
+) -> dict[str, np.ndarray]:
+    """(N, N) fold of each entry of each relation's table.
+
+    :param of_product: (N,) the fold of each product that has one, else -1.
+    """
     count = int(folds.max()) + 1
     rng = np.random.Generator(np.random.PCG64(seed))
     pair = rng.integers(count, size=(size, size))
@@ -92,6 +126,8 @@ def _entry_folds(rows: np.ndarray, folds: np.ndarray, size: int, seed: int) -> d
     stated[folds[inside], a, product] = stated[folds[inside], b, product] = True
     only = stated.sum(0) == 1
     component[only] = stated.argmax(0)[only]
+    if of_product is not None:
+        component = np.where(of_product >= 0, of_product, component)
     return {COMBINES_WITH: pair, MAKES.name: pair, COMPONENT_OF: component}
 
 

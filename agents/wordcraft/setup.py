@@ -18,7 +18,7 @@ from gumption.agents.setup import Setup
 from gumption.data import InputError
 from gumption.envs.wordcraft import WordCraftVectorEnv
 from gumption.envs.wordcraft.env import entity_features
-from gumption.envs.wordcraft.splits import FEW
+from gumption.envs.wordcraft.splits import FEW, set_aside_together
 
 from .cross_fit import cross_fitted
 from .evaluation import MOST, evaluation_env, play_tasks, some_tasks, success_rate, task_figures, with_few
@@ -63,7 +63,8 @@ class WordCraftSetup(Setup):
                 word_vectors=config.word_vectors,
                 device=self.device,
             )
-            _latest[key] = cross_fitted(made) if config.cross_fit else made
+            together = set_aside_together(env.book, env.split.parameters["mode"])
+            _latest[key] = cross_fitted(made, together) if config.cross_fit else made
         return _latest[key]
 
     def make_network(self) -> nn.Module:

@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import ceil
@@ -383,6 +384,21 @@ def families(book: RecipeBook) -> tuple[np.ndarray, list[str]]:
         )
     number = {name: index for index, name in enumerate(names)}
     return np.array([-1 if name is None else number[name] for name in told], dtype=np.int64), names
+
+
+def set_aside_together(book: RecipeBook, mode: Mode) -> Callable[[np.ndarray], np.ndarray] | None:
+    """Of recipes (n, 3), by ids of entities, (n,) int64 the number of the group that each is set aside with: its goal,
+    or its family, -1 for none. None for a mode that sets aside pairs or tasks."""
+    if mode.startswith("by_goal"):
+        return lambda rows: rows[:, 2]
+    if mode != "by_family":
+        return None
+    family = families(book)[0]
+    of_recipe = {
+        (*sorted(pair), product): number
+        for (*pair, product), number in zip(book.recipes.tolist(), family.tolist(), strict=True)
+    }
+    return lambda rows: np.array([of_recipe.get((min(a, b), max(a, b), c), -1) for a, b, c in rows.tolist()])
 
 
 OUTSIDE_VALIDATION = 0.8  # of what is outside the test

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from gumption.data import InputError
 from gumption.data.writing import write_text
-from gumption.scripts.experiment import find_experiment, headline, known_experiments
+from gumption.scripts.experiment import find_experiment, known_experiments
 
 from . import comparison  # noqa: F401  one of the experiments that have a table
 
@@ -57,10 +57,10 @@ def saved_table(kind: str, name: str) -> str:
     if kind == "brief":
         return of.brief(results)  # pyright: ignore[reportAttributeAccessIssue]
     if kind == "age":
-        return "".join(f"{name}: {line}\n" for line in of.age(results))
+        return "".join(f"{name}: {line}\n" for line in of.age(results, name))
     if kind == "times":
         return "\n".join(of.times(results)) + "\n"  # pyright: ignore[reportAttributeAccessIssue]
-    return headline(results)
+    return of.page(results, name)
 
 
 def write_pages(repository: Path = REPOSITORY) -> None:

@@ -86,7 +86,7 @@ def test_columns_make_all_tables_and_the_plot(tmp_path: Path) -> None:
     )
     assert "## large\n\n| die | seeds | mean |\n| --- | ---: | ---: |\n| guided | 3 | 0.70 (0.60 to 0.80) |" in table
     assert "\n\nNobody expects anything.\n\nDice have no memory.\n\nCommand: `" in table
-    assert "| guided | 0.5 (0.4 to 0.6) | 0.7 (0.6 to 0.8) |" in EXPERIMENT.kind.page(results)
+    assert "| guided | 0.5 (0.4 to 0.6) | 0.7 (0.6 to 0.8) |" in EXPERIMENT.kind.page(results, "dice-again")
     shown = Console(file=StringIO(), width=80)
     shown.print(EXPERIMENT.kind.overview(results, EXPERIMENT))
     assert "0.70 (0.60 to 0.80)" in shown.file.getvalue()  # pyright: ignore[reportAttributeAccessIssue]
@@ -105,7 +105,10 @@ def test_rows_of_older_scores_and_splits_are_marked_and_named(tmp_path: Path, mo
     told = EXPERIMENT.kind.markdown(EXPERIMENT, saved)
     again = "made again by `gumption experiment dice --setting ROW --save FOLDER`"
     assert f"an older version of scores (1, now 2), {again}: small: guided; large: guided.\n" in told
-    assert "2 of 3 rows were made with an older version of scores (1, now 2)" in EXPERIMENT.kind.page(saved)
+    assert (
+        "made with an older version of scores (1, now 2); `scripts/results/dice-again/table.md` names them"
+        in EXPERIMENT.kind.page(saved, "dice-again")
+    )
 
     # One row is made again: only the other one stays marked.
     results = with_saved(run(tmp_path / "new", "small: guided"), EXPERIMENT, {"settings": {}}, tmp_path / "kept")
