@@ -17,6 +17,8 @@ from gumption.data.settings import Size, checked_methods
 from .advice import Advice
 from .settings import MIXINGS, Mixing
 
+# lambda_alpha of a product: chosen on WordCraft's validation tasks, where knowledge alone was better than the network.
+PRODUCT_ATTENTION = 0.5
 MASKED = -1e9  # the logit of a choice that is not open; finite, so that 0 * logit is 0 in an entropy
 
 
@@ -71,7 +73,8 @@ class KGPolicy(nn.Module):
         """
         :param attention: the network whose logits the scores are mixed into; see `Reader`.
         :param channels: names of the scores, in the order of their last axis.
-        :param mixing: "linear", lambda unconstrained as in equation 5, or "softmax", non-negative with sum 1.
+        :param mixing: "linear", lambda unconstrained as in equation 5; "softmax", non-negative with sum 1; "product",
+            in training mode the attention network alone, else lambda is 1/2 for attention and 1 for each score.
         """
         super().__init__()
         if kg_only and not channels:
@@ -92,7 +95,7 @@ class KGPolicy(nn.Module):
         """:param state: what the network reads, then the scores (B, A, K)."""
         *seen, scores = state
         readout, summary = cast(Reader, self.attention).read(*seen)
-        if not self.channels:
+        if not self.channels or (self.mixing == "product" and self.training):
             return readout
         mixture = self.coefficients(summary)
         parts = torch.cat([readout.attention[..., None], scores], dim=2)
@@ -101,9 +104,9 @@ class KGPolicy(nn.Module):
 
     def coefficients(self, summary: torch.Tensor) -> torch.Tensor:
         """(B, F) attention-weighted sum over the table -> (B, 1 + K): lambda of the attention and of each score."""
-        if self.kg_only:
+        if self.kg_only or self.mixing == "product":
             fixed = torch.ones(len(summary), 1 + len(self.channels), device=summary.device)
-            fixed[:, 0] = 0.0
+            fixed[:, 0] = 0.0 if self.kg_only else PRODUCT_ATTENTION
             return fixed
         mixture = self.mlp(self.transform(summary))
         return functional.softmax(mixture, dim=1) if self.mixing == "softmax" else mixture

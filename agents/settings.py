@@ -14,7 +14,7 @@ from gumption.kg.links.training_settings import TrainingSettings
 CONFIG, MANIFEST = "config.json", "manifest.json"  # of a run's folder; see run_folder.py
 #: Words of `--kg` that stand for the world's own facts -> the part of these.
 OWN = {"train": "train", "full": "all"}
-Mixing = Literal["linear", "softmax"]  # how knowledge enters the logits; see policy.py
+Mixing = Literal["linear", "softmax", "product"]  # how knowledge enters the logits; see policy.py
 MIXINGS = get_args(Mixing)
 Optimiser = Literal["rmsprop", "adam"]  # of the learner; see learners/impala.py
 Reduction = Literal["sum", "mean"]
@@ -209,7 +209,8 @@ class GuidedConfig(KnowledgeConfig):
     """Knowledge that is mixed into the logits of a policy.
 
     :ivar kg_only: act by the scores alone; nothing is learned.
-    :ivar mixing: "linear" (Jiang et al., 2020, equation 5), "softmax", or MODULE:NAME of a subclass of `KGPolicy`.
+    :ivar mixing: "linear" (Jiang et al., 2020, equation 5), "softmax", "product" (learn without the knowledge, act with
+        both), or MODULE:NAME of a subclass of `KGPolicy`.
     :ivar look_ahead: score a choice by the best derivation of the goal that it leaves possible, rather than by its own
         facts alone: "on", "off", or "auto", on for `kg_only` and for goals that need several choices, where no scores
         are named, and the world and the knowledge have a relation that produces.

@@ -30,11 +30,13 @@ class Setup:
     (`setup` of gumption.envs.worlds).
 
     :cvar place: which of the world's environments it plays.
+    :cvar learner: a subclass of `ImpalaLearner`, where the config asks for one.
     :ivar env: a native batch that plays the training part.
     :ivar knowledge: what the config's advice was made from; None without knowledge, or with advice of one's own.
     """
 
     place = 0
+    learner: Any = None
 
     def __init__(
         self,

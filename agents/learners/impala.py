@@ -102,11 +102,12 @@ def train_impala(
     if folder is not None and folder.complete:
         return RunResult(config, read_final(folder.path), read_metrics(folder.path), folder.path)
     kept = folder.path / KNOWLEDGE if folder is not None and folder.has_checkpoint else None
-    made, curve, final = run_learner(
-        folder,
-        lambda: ImpalaLearner(config, setup_of(config)(config, network=network, advice=advice, kept=kept)),
-        progress=progress,
-    )
+
+    def make() -> ImpalaLearner:
+        setup = setup_of(config)(config, network=network, advice=advice, kept=kept)
+        return (setup.learner or ImpalaLearner)(config, setup)
+
+    made, curve, final = run_learner(folder, make, progress=progress)
     return RunResult(config, final, curve, None if folder is None else folder.path, made.policy.eval())
 
 
@@ -158,9 +159,7 @@ class ImpalaLearner(Learner):
         return self.counts.step
 
     def learn(self, bar: Bar) -> None:
-        """Play `unroll_length` steps, and update once; the learning rate falls linearly to 0 at the end."""
-        for group in self.optimiser.param_groups:
-            group["lr"] = self.learner.learning_rate * (1.0 - self.counts.step / self.total)
+        """Play `unroll_length` steps, and update once."""
         states, actions, behaviour, rewards, ended = self._act()
         learner = self.learner
         with torch.no_grad():
@@ -182,20 +181,25 @@ class ImpalaLearner(Learner):
         entropy = -(log_policy.exp() * log_policy).sum(1).view(shape)
         value_loss = learner.baseline_cost * (targets - values).square()
         terms = -advantages * log_pi + value_loss - learner.entropy_cost * entropy
-        loss = terms.sum() if learner.reduction == "sum" else terms.mean()
-        self.optimiser.zero_grad()
-        loss.backward()
-        norm = torch.nn.utils.clip_grad_norm_(self.policy.network.parameters(), learner.max_grad_norm)
-        if not norm.isfinite():
-            raise InputError(f"the gradient is not a number at step {self.counts.step}; take a lower learning_rate")
-        self.optimiser.step()
-        self.counts.step += self.frames
-        self.counts.updates += 1
+        self.update(terms.sum() if learner.reduction == "sum" else terms.mean())
         if self.counts.updates % 10 == 1:  # reading a number off the device waits for it
             self.counts.loss, self.counts.value_loss = float(terms.detach().mean()), float(value_loss.detach().mean())
             self.counts.entropy, self.counts.reward = float(entropy.detach().mean()), float(rewards.mean())
             if readout.mixture is not None:
                 self.counts.mixture = readout.mixture.detach().mean(0).tolist()
+
+    def update(self, loss: torch.Tensor) -> None:
+        """One step of the optimiser; the learning rate falls linearly to 0 at the end."""
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.learner.learning_rate * (1.0 - self.counts.step / self.total)
+        self.optimiser.zero_grad()
+        loss.backward()
+        norm = torch.nn.utils.clip_grad_norm_(self.policy.network.parameters(), self.learner.max_grad_norm)
+        if not norm.isfinite():
+            raise InputError(f"the gradient is not a number at step {self.counts.step}; take a lower learning_rate")
+        self.optimiser.step()
+        self.counts.step += self.frames
+        self.counts.updates += 1
 
     @torch.no_grad()
     def _act(self) -> tuple[list[PolicyInput], torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:

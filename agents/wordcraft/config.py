@@ -60,6 +60,7 @@ class Learner:
 
 # Parameters that an agent does not read.
 _UNREAD = {"attention": ("hidden_size",), "mlp": ("key_size", "value_size", "value_layers", "gated")}
+_OF_REWARDS = ("discount", "entropy_cost", "baseline_cost", "reduction")
 
 PRESETS = {
     # Tables 1 and 2 of the paper; what they leave open (baseline cost, gradient norm, sums) is TorchBeast's.
@@ -103,6 +104,7 @@ class TrainConfig(GuidedConfig):
     :ivar features: "glove", "random" or "onehot", what the network knows an entity by.
     :ivar agent: "attention" or "mlp".
     :ivar cross_fit: while learning, score facts by predictors that have not seen them (kg="train").
+    :ivar supervised: learn from the right choices of the training tasks, not from rewards; see `SupervisedLearner`.
     :ivar weights: "softmax" or "logits"; see `SelfAttentionActorCritic`.
     :ivar preset: "paper" or "fast".
     :ivar overrides: Learner parameters that differ from the preset's.
@@ -133,6 +135,7 @@ class TrainConfig(GuidedConfig):
     features: Features = "glove"
     agent: Literal["attention", "mlp"] = "attention"
     cross_fit: bool = False
+    supervised: bool = False
     weights: Weights = "softmax"
     preset: Literal["paper", "fast"] = "fast"
     overrides: Overrides = ()
@@ -157,7 +160,8 @@ class TrainConfig(GuidedConfig):
         self._refuse_what_has_no_effect()
         learner = self.learner
         for name, _ in self.overrides:
-            if name in _UNREAD[self.agent] or (name == "dropout" and not learner.encoder_size):
+            unread = _UNREAD[self.agent] + (_OF_REWARDS if self.supervised else ())
+            if name in unread or (name == "dropout" and not learner.encoder_size):
                 raise InputError(f"overrides names {name!r}, which this agent does not have")
 
     def _refuse_what_has_no_effect(self) -> None:
@@ -172,6 +176,15 @@ class TrainConfig(GuidedConfig):
             raise InputError(
                 "cross_fit is for an agent that learns with kg='train' or a graph: elsewhere no score is held out"
             )
+
+        if self.cross_fit and self.mixing == "product":
+            raise InputError(
+                "cross_fit is for a policy that reads scores while it learns; one of mixing='product' does not"
+            )
+        if self.supervised and self.kg != "none" and self.mixing != "product":
+            raise InputError("supervised learning reads no scores: with knowledge use mixing='product'")
+        if self.supervised and (self.reward != "shaped" or not self.subgoal_rewards):
+            raise InputError("supervised learning sees no rewards: leave out reward and subgoal_rewards")
 
     @classmethod
     def begun_with(cls, value: Mapping[str, Any], run_dir: Path) -> Mapping[str, Any]:

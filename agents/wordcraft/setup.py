@@ -12,6 +12,7 @@ from torch import nn
 
 from gumption.agents.evaluation import Greedy
 from gumption.agents.knowledge import Knowledge
+from gumption.agents.learners.impala import ImpalaLearner
 from gumption.agents.policy import Policy
 from gumption.agents.settings import OWN, KnowledgeConfig
 from gumption.agents.setup import Setup
@@ -23,6 +24,7 @@ from gumption.envs.wordcraft.splits import FEW, set_aside_together
 from .cross_fit import cross_fitted
 from .evaluation import MOST, evaluation_env, play_tasks, some_tasks, success_rate, task_figures, with_few
 from .networks import EntityEncoder, MLPActorCritic, SelfAttentionActorCritic
+from .supervised import SupervisedLearner
 
 _latest: dict[tuple[Any, ...], Knowledge] = {}
 
@@ -31,6 +33,10 @@ class WordCraftSetup(Setup):
     """See `Setup`. While it learns, an agent is measured on validation and training tasks; at the end on test tasks,
     too, or, where the split has none, on training tasks.
     """
+
+    @property
+    def learner(self) -> type[ImpalaLearner] | None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return SupervisedLearner if self.config.supervised else None
 
     def words(self, line: Mapping[str, float]) -> str:
         if "validation_success" not in line:

@@ -1,0 +1,198 @@
+"""What learning and knowledge add to each other (`gumption experiment wordcraft-learning`).
+
+Seed s plays split s, with predictors, weights and tables of seed s. A product learns without the knowledge, and acts by
+both: half of what it learned beside the scores, a weight that was chosen on validation tasks. Its bounds are the best
+of `WEIGHTS`, chosen on the very test tasks, and to choose whichever of both is right, task by task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gumption.data.sealed import read_sealed
+from gumption.scripts.results import (
+    Condition,
+    Experiment,
+    Job,
+    Kind,
+    Row,
+    by_panel,
+    panels,
+    short,
+    spread,
+    summary,
+    with_interval,
+)
+from gumption.scripts.results import figure as figure_of
+from gumption.scripts.results import seeds as seeds_of
+
+from .experiments import BASE, CROSS_FITTED
+from .outside import ALONE, DRAWS, GRAPH, SPLITS, TRAIN, OutsideRuns
+from .sources import BEST
+from .sources import EXPERIMENTS as BEFORE
+
+NAME = "wordcraft-learning"
+NONE, SUPERVISED, PRODUCT = "no KG", "supervised", "product"
+WEIGHTS = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)  # of what was learned, beside the scores
+KNOWLEDGE: dict[str, dict[str, Any]] = {TRAIN: {"kg": "train"}, BEST: {"kg": "train", "kg_beside": GRAPH}}
+
+
+def _than_knowledge(row: Row, rows: Sequence[Row]) -> str:
+    known = next((label for label in KNOWLEDGE if row["condition"].startswith(label)), None)
+    return "-" if known is None else _better(row, rows, f"{known}{ALONE}")
+
+
+def _better(row: Row, rows: Sequence[Row], than: str) -> str:
+    """How likely a run of a trained row is better than one of another row of its panel."""
+    from gumption.agents.statistics import probability_of_improvement
+
+    other = next((one for one in rows if one["condition"] == f"{than}, {row['panels'][0]}"), row)
+    if other is row or row["method"] != "train":
+        return "-"
+    pair = (one["success"]["per_seed"] for one in (row, other))
+    return f"{probability_of_improvement(*pair).value:.2f}"
+
+
+class LearningRuns(OutsideRuns):
+    """Success on the test tasks of trained agents, of their knowledge alone, and of what learns without knowledge."""
+
+    last = "learning.json"
+    columns: ClassVar = {
+        "splits": seeds_of,
+        "success (95 % interval)": spread("success", ".3f"),
+        "P(better than KG only)": _than_knowledge,
+        "P(better than no KG)": lambda row, rows: _better(row, rows, NONE),
+        "P(better than supervised)": lambda row, rows: _better(row, rows, f"{NONE}, {SUPERVISED}"),
+        "best weight": spread("best", ".3f"),
+        "either right": spread("either", ".3f"),
+        "test tasks": figure_of("tasks", ",.0f"),
+        "wall s": figure_of("wall_s", ".0f"),
+    }
+    shown = ("splits", "success (95 % interval)", "P(better than KG only)", "best weight", "either right")
+    code = (*OutsideRuns.code, "agents/fits.py", "agents/outside.py", "kg/sources/outside.py")
+
+    def played(self, player: Any, config: Any, seed: int) -> dict[str, Any]:
+        """The success on the test tasks; of a product also its bounds."""
+        from gumption.agents.wordcraft.evaluation import evaluation_env, play_tasks
+        from gumption.envs.wordcraft import WordCraftVectorEnv
+
+        settings = config.env_settings("test")
+        tasks = WordCraftVectorEnv(1, **settings).split.tasks("test")
+        env = evaluation_env(settings, len(tasks) * DRAWS)
+
+        def success(one: Any) -> np.ndarray:
+            return play_tasks(one, env, tasks, DRAWS, seed)["success"]
+
+        found: dict[str, Any] = {"success": float(success(player).mean()), "tasks": len(tasks)}
+        if config.mixing == PRODUCT:
+            mixed = [success(Weighted(player.policy, weight)) for weight in WEIGHTS]
+            either = mixed[0] | success(Weighted(player.policy, None))
+            found |= {"best": max(float(each.mean()) for each in mixed), "either": float(either.mean())}
+        return found
+
+    def told(self, job: Job) -> str:
+        return f"{read_sealed(job.directory / self.last)['success']:.3f}"
+
+    def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
+        """The figures with their intervals over the splits."""
+        finals = [read_sealed(run / self.last) for run in runs.values()]
+        found: dict[str, Any] = {
+            name: summary([final[name] for final in finals], "mean") if all(name in final for final in finals) else None
+            for name in ("success", "best", "either")
+        }
+        for name in ("tasks", "wall_s"):
+            found[name] = round(sum(final[name] for final in finals) / len(finals), 4)
+        return found
+
+    def more(self, rows: Sequence[Row], directory: Path | None, saved: Mapping[str, Any]) -> dict[str, Any]:
+        return {}
+
+    def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
+        """A table for each panel."""
+        return [
+            *Kind.body(self, experiment, results),
+            "Success is greedy, 8 distractors, the mean over splits with its 95 % bootstrap interval. KG only: the "
+            "choice with the highest score, nothing is learned. Supervised: the same network is told the right choices "
+            "of the training tasks, with no graph and no reward. Cross-fitted: the agent learns beside scores of "
+            "predictors that have not seen the recipe, or, where goals or families are unseen, any of the goal or the "
+            "family. Product: it learns without knowledge, and acts by both. Best weight: of what was learned, the "
+            f"best of {', '.join(f'{weight:g}' for weight in WEIGHTS)}, chosen on the test tasks. Either right: the "
+            "knowledge or the network solves the task.",
+            "",
+            f"Recipe book {results['recipe_book']} (sha256 {results['recipe_book_hash'][:12]}).",
+            "",
+        ]
+
+    def headline(self, results: Mapping[str, Any]) -> str:
+        """The success of each condition, a column for each panel, with the bounds of the products below them."""
+        cells: dict[str, dict[str, str]] = {}
+        for panel, rows in panels(results).items():
+            for row in rows:
+                label = short(row, panel)
+                cells.setdefault(label, {})[panel] = with_interval(row["success"])
+                for name, words in (("best", "best weight on the test tasks"), ("either", "either is right")):
+                    if row[name] is not None:
+                        cells.setdefault(f"{label}: {words}", {})[panel] = with_interval(row[name])
+        return by_panel("agent", cells, list(panels(results)))
+
+
+class Weighted:
+    """Plays the highest of w times what a product has learned plus its scores; with None what it has learned alone."""
+
+    def __init__(self, policy: Any, weight: float | None) -> None:
+        self.policy, self.weight = policy, weight
+
+    def __call__(self, env: Any, first: np.ndarray) -> np.ndarray:
+        import torch
+
+        from gumption.agents.policy import PRODUCT_ATTENTION
+
+        with torch.no_grad():
+            readout = self.policy(self.policy.read(env))
+            logits = readout.attention
+            if self.weight is not None:
+                logits = readout.logits + (self.weight - PRODUCT_ATTENTION) * readout.attention
+        return logits.argmax(1).cpu().numpy()
+
+
+def _conditions() -> dict[str, Condition]:
+    found: dict[str, Condition] = {}
+    for split, panel in SPLITS.items():
+        base = {"split": split, "num_distractors": 8, "features": "glove"}
+        product = {**base, "mixing": PRODUCT}
+        rows = {
+            NONE: Condition({**base, "kg": "none"}),
+            f"{NONE}, {SUPERVISED}": Condition({**base, "kg": "none", "supervised": True}),
+        }
+        for label, known in KNOWLEDGE.items():
+            rows |= {
+                f"{label}{ALONE}": Condition({**base, **known}, "kg_only"),
+                f"{label}, {CROSS_FITTED}": Condition({**base, **known, "cross_fit": True}, on_demand=label == BEST),
+                f"{label}, {PRODUCT}": Condition({**product, **known}, on_demand=label == BEST),
+                f"{label}, {PRODUCT}, {SUPERVISED}": Condition({**product, **known, "supervised": True}),
+            }
+        rows |= {"random policy": Condition(base, "random"), "oracle": Condition(base, "oracle")}
+        found |= {
+            f"{label}, {panel}": Condition(one.settings, one.method, (panel,), on_demand=one.on_demand)
+            for label, one in rows.items()
+        }
+    return found
+
+
+EXPERIMENTS = {
+    **BEFORE,
+    NAME: Experiment(
+        NAME,
+        "-",
+        "What learning and knowledge add to each other",
+        LearningRuns(),
+        _conditions(),
+        notes="The weight of a product, 1/2, was chosen on the validation tasks of the first split, for unseen recipes "
+        "and unseen goals at once.",
+        base={name: value for name, value in BASE.items() if name != "split"},
+    ),
+}
