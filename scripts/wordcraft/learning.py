@@ -1,8 +1,8 @@
 """What learning and knowledge add to each other (`gumption experiment wordcraft-learning`).
 
 Seed s plays split s, with predictors, weights and tables of seed s. A product learns without the knowledge, and acts by
-both: half of what it learned beside the scores, a weight that was chosen on validation tasks. Its bounds are the best
-of `WEIGHTS`, chosen on the very test tasks, and to choose whichever of both is right, task by task.
+both: half of what it learned beside the scores, a weight that was chosen on validation tasks. No single weight does
+better than the best of `WEIGHTS` that is chosen on the very test tasks.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class LearningRuns(OutsideRuns):
     code = (*OutsideRuns.code, "agents/fits.py", "agents/outside.py", "kg/sources/outside.py")
 
     def played(self, player: Any, config: Any, seed: int) -> dict[str, Any]:
-        """The success on the test tasks; of a product also its bounds."""
+        """The success on the test tasks; of a product also with the best weight, and where either part is right."""
         from gumption.agents.wordcraft.evaluation import evaluation_env, play_tasks
         from gumption.envs.wordcraft import WordCraftVectorEnv
 
@@ -128,7 +128,7 @@ class LearningRuns(OutsideRuns):
         ]
 
     def headline(self, results: Mapping[str, Any]) -> str:
-        """The success of each condition, a column for each panel, with the bounds of the products below them."""
+        """The success of each condition, a column for each panel; below a product what other weights could reach."""
         cells: dict[str, dict[str, str]] = {}
         for panel, rows in panels(results).items():
             for row in rows:

@@ -208,7 +208,7 @@ CHANGES: dict[str, Any] = {
     "agent": "mlp", "kg": "full", "weights": "logits", "total_steps": 1024, "eval_interval": 128, "final_draws": 5,
     "fit_validation": True, "test_curve": True,
     "seed": 1, "alternatives": True, "uniform_distractors": True, "max_mix_steps": 2, "reward": "sparse",
-    "rules": "2020", "laws": "counterfactual",
+    "rules": "2020", "laws": "counterfactual", "supervised": True,
 }  # fmt: skip
 KG_CHANGES: dict[str, Any] = {
     "kg": "full", "kg_scores": ("combinesWith",), "kg_calibrated": False, "kg_fit": False, "kg_only": True,

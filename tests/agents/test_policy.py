@@ -148,6 +148,20 @@ def test_softmax_mixing_is_a_convex_combination() -> None:
     torch.testing.assert_close(mixture.sum(0), torch.ones(int(there.sum())), atol=1e-4, rtol=0)
 
 
+@torch.no_grad()
+def test_a_product_learns_alone_and_acts_by_both() -> None:
+    goal, table, selection, scores = states()
+    policy = KGPolicy(attention(), CHANNELS, mixing="product")
+    alone = policy.attention(goal, table, selection, scores)
+    alike(policy.train()(goal, table, selection, scores), alone)
+    found = policy.eval()(goal, table, selection, scores)
+    there = table > 0
+    torch.testing.assert_close(found.logits[there], (alone.attention / 2 + scores.sum(2))[there])
+    assert (found.logits[~there] == MASKED).all()
+    assert found.mixture is not None
+    assert found.mixture.tolist() == [[0.5, 1.0, 1.0, 1.0]] * BATCH
+
+
 @pytest.mark.parametrize("mixing", ["linear", "softmax"])
 def test_the_gradient_of_a_choice_reaches_mixture_and_attention(mixing: str) -> None:
     policy = learned(KGPolicy(attention(), CHANNELS, mixing=mixing))
@@ -182,7 +196,7 @@ def test_a_row_of_a_batch_with_its_scores_is_what_it_is_alone(book: RecipeBook) 
 
 
 def test_bad_settings_are_refused() -> None:
-    with pytest.raises(InputError, match="mixing is 'max'; it can be linear, softmax"):
+    with pytest.raises(InputError, match="mixing is 'max'; it can be linear, softmax, product"):
         KGPolicy(attention(), CHANNELS, mixing="max")
     with pytest.raises(InputError, match="needs at least one score"):
         KGPolicy(attention(), (), kg_only=True)

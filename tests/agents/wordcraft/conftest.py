@@ -12,7 +12,7 @@ import torch
 from gumption.agents.fits import FitSettings
 from gumption.agents.knowledge import Knowledge
 from gumption.agents.settings import KnowledgeConfig
-from gumption.agents.wordcraft.cross_fit import cross_fitted
+from gumption.agents.wordcraft.cross_fit import Together, cross_fitted
 from gumption.envs.action_facts import action_facts
 from gumption.envs.wordcraft import RecipeBook, Split, make_split
 from gumption.envs.wordcraft.facts import RELATION_NAMES, RELATIONS
@@ -72,6 +72,7 @@ def scores(words_file: Path) -> Callable[..., RelationScores]:
         relations: Sequence[str] = RELATION_NAMES,
         calibrated: bool = True,
         cross_fit: bool = True,
+        together: Together | None = None,
         words: Path = words_file,
         **settings: Any,
     ) -> RelationScores:
@@ -84,7 +85,7 @@ def scores(words_file: Path) -> Callable[..., RelationScores]:
             word_vectors=str(words),
             fit_settings=replace(SMALL, **settings),
         )
-        return (cross_fitted(made) if cross_fit else made).scores
+        return (cross_fitted(made, together) if cross_fit else made).scores
 
     return make
 

@@ -92,6 +92,23 @@ def test_in_training_a_fact_is_less_likely_than_once_it_is_known(book: RecipeBoo
     assert len(less["componentOf"]) < len(rows)  # there are facts that no fold is without
 
 
+def test_recipes_that_a_split_sets_aside_together_share_a_fold(book: RecipeBook, seen: Seen, scores) -> None:
+    made = scores(book, relations=("makes",), together=lambda rows: rows[:, 2])
+    rows, folds = seen.folds[0][1]["rows"], seen.folds[0][1]["folds"]
+    fold_of: dict[object, int] = {}
+    for (a, b, goal), fold in zip(rows, folds.tolist(), strict=True):
+        assert fold_of.setdefault(goal, fold) == fold_of.setdefault((a, b), fold) == fold
+    assert set(fold_of.values()) == set(range(FOLDS))
+    # A goal is scored by one predictor, which knows no recipe of it, whichever pair is asked about.
+    ids = {label: i + 1 for i, label in enumerate(book.entities)}
+    pairs = [(a, b) for a in range(1, 34) for b in range(a, 34)]
+    first, second = (torch.tensor(part) - 1 for part in zip(*pairs, strict=True))
+    for goal in {goal for _, _, goal in rows}:
+        known = seen.parts[0][fold_of[goal]].log_probabilities(first, second)[:, ids[goal] - 1]
+        asked = ask(made.train(), [(a, b, ids[goal]) for a, b in pairs])[:, 0]
+        torch.testing.assert_close(asked, known.clamp_min(-30) + np.log(33), atol=0.02, rtol=0)
+
+
 @pytest.mark.parametrize("pairs", [2, 3])
 def test_fewer_pairs_than_folds_make_fewer_folds(seen: Seen, scores, book: RecipeBook, pairs: int) -> None:
     rows = [("mud", "water", "earth"), ("steam", "water", "fire"), ("lava", "earth", "fire")][:pairs]

@@ -15,7 +15,7 @@ from gumption.envs import worlds
 from gumption.envs.wordcraft import RecipeBook, Split, enumerate_tasks, facts, make_split, recipe_facts
 from gumption.envs.wordcraft import tasks as tasks_module
 from gumption.envs.wordcraft.split_check import check_split
-from gumption.envs.wordcraft.splits import KINDS, PARTS, LeakyTasks, NoValidation, resolve_split
+from gumption.envs.wordcraft.splits import KINDS, PARTS, LeakyTasks, NoValidation, resolve_split, set_aside_together
 from gumption.envs.wordcraft.tasks import _expand_from_goals
 
 # by_family is tested below: it needs a book with families
@@ -272,6 +272,20 @@ def test_families_are_held_out_whole(alchemy, depth, seed):
     test = {tuple(row) for row in split.test_recipes.tolist()}
     for index in split.test_tasks[::50].tolist():
         assert {tuple(row) for row in book.recipes[tasks.recipes[index]].tolist()} & test
+
+
+def test_what_is_set_aside_together(book):
+    book = with_origins(book, lambda row: "own" if row % 3 else f"family:{row % 2}")
+    rows = book.recipes
+    assert set_aside_together(book, "by_recipe") is None
+    by_goal, by_family = (set_aside_together(book, mode) for mode in ("by_goal", "by_family"))
+    assert by_goal(rows).tolist() == rows[:, 2].tolist()
+    families = by_family(rows)
+    assert {(origin, group) for origin, group in zip(book.origins, families.tolist(), strict=True)} == {
+        ("own", -1), ("family:0", 0), ("family:1", 1)
+    }  # fmt: skip
+    assert by_family(rows[:, [1, 0, 2]]).tolist() == families.tolist(), "a recipe has no order"
+    assert by_family(np.array([[0, 0, 0], [500, 1, 2]])).tolist() == [-1, -1], "facts of another graph"
 
 
 def test_a_split_by_family_needs_families(book):
