@@ -198,7 +198,8 @@ def export(
         return
     states = ", ".join(f"{number} {state}" for state, number in about["states"].items() if number)
     people = count(range(about["participants"]), "participant")
-    print(f"{people} ({states or 'none yet'}), {about['episodes']} episodes, {about['actions']} actions: {out}")
+    kept = (count(range(about[f"{name}s"]), name) for name in ("episode", "action"))
+    print(f"{people} ({states or 'none yet'}), {', '.join(kept)}: {out}")
     print(f"sha256 {about['sha256']}")
 
 

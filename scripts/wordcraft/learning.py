@@ -30,6 +30,7 @@ from gumption.scripts.results import (
 from gumption.scripts.results import figure as figure_of
 from gumption.scripts.results import seeds as seeds_of
 
+from .depth import TASKS
 from .experiments import BASE, CROSS_FITTED
 from .outside import ALONE, DRAWS, GRAPH, SPLITS, TRAIN, OutsideRuns
 from .sources import BEST
@@ -38,6 +39,10 @@ from .sources import EXPERIMENTS as BEFORE
 NAME = "wordcraft-learning"
 NONE, SUPERVISED, PRODUCT = "no KG", "supervised", "product"
 WEIGHTS = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)  # of what was learned, beside the scores
+PANELS: dict[str, dict[str, Any]] = {
+    **{panel: {"split": split} for split, panel in SPLITS.items()},
+    "recipe unseen, depth 2": {"split": "by_recipe", "depth": 2},
+}
 KNOWLEDGE: dict[str, dict[str, Any]] = {TRAIN: {"kg": "train"}, BEST: {"kg": "train", "kg_beside": GRAPH}}
 
 
@@ -77,11 +82,11 @@ class LearningRuns(OutsideRuns):
 
     def played(self, player: Any, config: Any, seed: int) -> dict[str, Any]:
         """The success on the test tasks; of a product also with the best weight, and where either part is right."""
-        from gumption.agents.wordcraft.evaluation import evaluation_env, play_tasks
+        from gumption.agents.wordcraft.evaluation import evaluation_env, play_tasks, some_tasks
         from gumption.envs.wordcraft import WordCraftVectorEnv
 
         settings = config.env_settings("test")
-        tasks = WordCraftVectorEnv(1, **settings).split.tasks("test")
+        tasks = some_tasks(WordCraftVectorEnv(1, **settings).split.tasks("test"), TASKS)
         env = evaluation_env(settings, len(tasks) * DRAWS)
 
         def success(one: Any) -> np.ndarray:
@@ -115,8 +120,9 @@ class LearningRuns(OutsideRuns):
         """A table for each panel."""
         return [
             *Kind.body(self, experiment, results),
-            "Success is greedy, 8 distractors, the mean over splits with its 95 % bootstrap interval. KG only: the "
-            "choice with the highest score, nothing is learned. Supervised: the same network is told the right choices "
+            f"Success is greedy, 8 distractors, at most {TASKS:,} test tasks, ten tables each, the mean over splits with "
+            "its 95 % bootstrap interval. KG only: the choice with the highest score, nothing is learned; at depth 2 it "
+            "looks ahead. Supervised: the same network is told the right choices "
             "of the training tasks, with no graph and no reward. Cross-fitted: the agent learns beside scores of "
             "predictors that have not seen the recipe, or, where goals or families are unseen, any of the goal or the "
             "family. Product: it learns without knowledge, and acts by both. Best weight: of what was learned, the "
@@ -161,19 +167,20 @@ class Weighted:
 
 def _conditions() -> dict[str, Condition]:
     found: dict[str, Condition] = {}
-    for split, panel in SPLITS.items():
-        base = {"split": split, "num_distractors": 8, "features": "glove"}
-        product = {**base, "mixing": PRODUCT}
+    for panel, chosen in PANELS.items():
+        base = {"num_distractors": 8, "features": "glove", **chosen}
         rows = {
             NONE: Condition({**base, "kg": "none"}),
             f"{NONE}, {SUPERVISED}": Condition({**base, "kg": "none", "supervised": True}),
         }
         for label, known in KNOWLEDGE.items():
+            guided = {**base, **known, **({"look_ahead": "on"} if "depth" in chosen else {})}
+            product, asked = {**guided, "mixing": PRODUCT}, label == BEST
             rows |= {
-                f"{label}{ALONE}": Condition({**base, **known}, "kg_only"),
-                f"{label}, {CROSS_FITTED}": Condition({**base, **known, "cross_fit": True}, on_demand=label == BEST),
-                f"{label}, {PRODUCT}": Condition({**product, **known}, on_demand=label == BEST),
-                f"{label}, {PRODUCT}, {SUPERVISED}": Condition({**product, **known, "supervised": True}),
+                f"{label}{ALONE}": Condition(guided, "kg_only"),
+                f"{label}, {CROSS_FITTED}": Condition({**guided, "cross_fit": True}, on_demand=asked),
+                f"{label}, {PRODUCT}": Condition(product, on_demand=asked),
+                f"{label}, {PRODUCT}, {SUPERVISED}": Condition({**product, "supervised": True}),
             }
         rows |= {"random policy": Condition(base, "random"), "oracle": Condition(base, "oracle")}
         found |= {

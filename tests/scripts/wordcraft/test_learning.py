@@ -14,7 +14,7 @@ from gumption.scripts.wordcraft.learning import EXPERIMENTS, KNOWLEDGE, NAME
 def test_the_rows_of_each_split() -> None:
     experiment = find_experiment(NAME)
     panels = {panel for condition in experiment.conditions.values() for panel in condition.panels}
-    assert panels == {"recipe unseen", "goal unseen", "family unseen"}
+    assert panels == {"recipe unseen", "goal unseen", "family unseen", "recipe unseen, depth 2"}
     for panel in panels:
         here = {label.removesuffix(f", {panel}"): c for label, c in experiment.conditions.items() if panel in c.panels}
         assert {"no KG", "no KG, supervised", "random policy", "oracle"} <= set(here)
@@ -23,10 +23,11 @@ def test_the_rows_of_each_split() -> None:
             assert set(ends) == {", KG only", ", cross-fitted", ", product", ", product, supervised"}
             assert ends[", KG only"].method == "kg_only"
         for label, one in here.items():  # each is a config that a run may have, and does what its label says
-            config = TrainConfig(**{**one.settings, "kg_only": one.method == "kg_only"})
+            config = TrainConfig(**{**experiment.base, **one.settings, "kg_only": one.method == "kg_only"})
             assert config.supervised == ("supervised" in label)
             assert (config.mixing == "product") == ("product" in label)
             assert config.cross_fit == ("cross-fitted" in label)
+            assert config.looks_ahead == (config.kg != "none" and config.depth == 2)
     assert len({slug(label) for label in experiment.conditions}) == len(experiment.conditions)
     assert "wordcraft-sources" in EXPERIMENTS
 
