@@ -120,10 +120,10 @@ class LearningRuns(OutsideRuns):
         """A table for each panel."""
         return [
             *Kind.body(self, experiment, results),
-            f"Success is greedy, 8 distractors, at most {TASKS:,} test tasks, ten tables each, the mean over splits with "
-            "its 95 % bootstrap interval. KG only: the choice with the highest score, nothing is learned; at depth 2 it "
-            "looks ahead. Supervised: the same network is told the right choices "
-            "of the training tasks, with no graph and no reward. Cross-fitted: the agent learns beside scores of "
+            f"Success is greedy, 8 distractors, at most {TASKS:,} test tasks, ten tables each; mean over splits with "
+            "its 95 % bootstrap interval. KG only: the highest score is chosen, nothing is learned; at depth 2 it looks "
+            "ahead. Supervised: the same network is told the right choices of the training tasks, with no graph and no "
+            "reward. Cross-fitted: the agent learns beside scores of "
             "predictors that have not seen the recipe, or, where goals or families are unseen, any of the goal or the "
             "family. Product: it learns without knowledge, and acts by both. Best weight: of what was learned, the "
             f"best of {', '.join(f'{weight:g}' for weight in WEIGHTS)}, chosen on the test tasks. Either right: the "
