@@ -121,7 +121,7 @@ class LearningRuns(OutsideRuns):
         return [
             *Kind.body(self, experiment, results),
             f"Success is greedy, 8 distractors, at most {TASKS:,} test tasks, ten tables each; mean over splits with "
-            "its 95 % bootstrap interval. KG only: the highest score is chosen, nothing is learned; at depth 2 it looks "
+            "its 95 % bootstrap interval. KG only: the highest score is taken, nothing is learned; at depth 2 it looks "
             "ahead. Supervised: the same network is told the right choices of the training tasks, with no graph and no "
             "reward. Cross-fitted: the agent learns beside scores of "
             "predictors that have not seen the recipe, or, where goals or families are unseen, any of the goal or the "
