@@ -22,7 +22,7 @@ from gumption.data.settings import checked_methods, shown
 from gumption.envs.action_facts import ActionFacts, Fact, PlanningProblem, check_size
 from gumption.kg import KnowledgeGraph, NaryRelation, Vocabulary
 from gumption.kg.checkpoint import pick_device
-from gumption.kg.facts import distinct, nary_rows, relation_labels, relation_name, stated_name
+from gumption.kg.facts import distinct, fact_graphs, nary_rows, relation_labels, relation_name, stated_name
 from gumption.kg.links.nary_predictor import PairPredictor
 from gumption.kg.links.predictor import LinkPredictor
 from gumption.kg.scores import (
@@ -34,7 +34,6 @@ from gumption.kg.scores import (
     known_scores,
     pair_scorer,
 )
-from gumption.kg.sources.weights import fact_graphs
 from gumption.kg.vocabulary import nearest_labels, unknown_label
 
 if TYPE_CHECKING:

@@ -30,13 +30,12 @@ from gumption.kg import (
     load_predictor,
 )
 from gumption.kg.checkpoint import checkpoint_hash, has_checkpoint
-from gumption.kg.facts import relation_labels, relation_name, stated_name
+from gumption.kg.facts import fact_graphs, relation_labels, relation_name, stated_name
 from gumption.kg.graph import open_graph, shipped_graph
 from gumption.kg.leaks import Fact, Leaks, count_leaks, count_marked
 from gumption.kg.links.nary_predictor import PairPredictor
 from gumption.kg.links.predictor import LinkPredictor
 from gumption.kg.scores import VERSION, HeldOut, KnownFacts, PairProducts, PairTable, RelationScores
-from gumption.kg.sources.weights import fact_graphs
 from gumption.kg.vocabulary import LINKS, unknown_label
 
 from .advice import (

@@ -102,12 +102,12 @@ def train_impala(
     if folder is not None and folder.complete:
         return RunResult(config, read_final(folder.path), read_metrics(folder.path), folder.path)
     kept = folder.path / KNOWLEDGE if folder is not None and folder.has_checkpoint else None
-
-    def make() -> ImpalaLearner:
-        setup = setup_of(config)(config, network=network, advice=advice, kept=kept)
-        return (setup.learner or ImpalaLearner)(config, setup)
-
-    made, curve, final = run_learner(folder, make, progress=progress)
+    given = {"network": network, "advice": advice, "kept": kept}
+    made, curve, final = run_learner(
+        folder,
+        lambda: ((setup := setup_of(config)(config, **given)).learner or ImpalaLearner)(config, setup),
+        progress=progress,
+    )
     return RunResult(config, final, curve, None if folder is None else folder.path, made.policy.eval())
 
 

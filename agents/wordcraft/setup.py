@@ -24,7 +24,6 @@ from gumption.envs.wordcraft.splits import FEW, set_aside_together
 from .cross_fit import cross_fitted
 from .evaluation import MOST, evaluation_env, play_tasks, some_tasks, success_rate, task_figures, with_few
 from .networks import EntityEncoder, MLPActorCritic, SelfAttentionActorCritic
-from .supervised import SupervisedLearner
 
 _latest: dict[tuple[Any, ...], Knowledge] = {}
 
@@ -36,7 +35,11 @@ class WordCraftSetup(Setup):
 
     @property
     def learner(self) -> type[ImpalaLearner] | None:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return SupervisedLearner if self.config.supervised else None
+        if not self.config.supervised:
+            return None
+        from .supervised import SupervisedLearner
+
+        return SupervisedLearner
 
     def words(self, line: Mapping[str, float]) -> str:
         if "validation_success" not in line:
@@ -69,8 +72,9 @@ class WordCraftSetup(Setup):
                 word_vectors=config.word_vectors,
                 device=self.device,
             )
-            together = set_aside_together(env.book, env.split.parameters["mode"])
-            _latest[key] = cross_fitted(made, together) if config.cross_fit else made
+            if config.cross_fit:
+                made = cross_fitted(made, set_aside_together(env.book, env.split.parameters["mode"]))
+            _latest[key] = made
         return _latest[key]
 
     def make_network(self) -> nn.Module:

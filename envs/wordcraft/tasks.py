@@ -147,7 +147,9 @@ def _expand_from_goals(book: RecipeBook, depth: int, drawn: int | None) -> tuple
         goal, base, inner, used = goal[kept], base[kept], inner[kept], used[kept]
     order = np.lexsort((*used.T[::-1], goal))
     inner.sort(axis=1)
-    return goal[order], _pads_last(base[order]), inner[order], used[order]
+    ascending = (base[order] - np.int16(1)).view(np.uint16)  # PAD wraps to the largest number, and so comes last
+    ascending.sort(axis=1)
+    return goal[order], ascending.view(np.int16) + np.int16(1), inner[order], used[order]
 
 
 def _one_of_each(rng: np.random.Generator, rows: np.ndarray) -> np.ndarray:
@@ -156,12 +158,6 @@ def _one_of_each(rng: np.random.Generator, rows: np.ndarray) -> np.ndarray:
     new = np.ones(len(rows), dtype=bool)
     new[1:] = rows[order][1:] != rows[order][:-1]
     return order[new]
-
-
-def _pads_last(base: np.ndarray) -> np.ndarray:
-    unsigned = (base - np.int16(1)).view(np.uint16)  # PAD wraps to the largest number
-    unsigned.sort(axis=1)
-    return unsigned.view(np.int16) + np.int16(1)
 
 
 def can_make(book: RecipeBook, goal: np.ndarray, wanted: np.ndarray, known: np.ndarray, mixes: int) -> np.ndarray:

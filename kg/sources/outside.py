@@ -12,10 +12,9 @@ from scipy.linalg import eigh
 
 from gumption.data import InputError
 from gumption.data.settings import Count, Size, checked
+from gumption.kg.facts import fact_graphs
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import Vocabulary
-
-from .weights import fact_graphs
 
 COLUMNS = 60  # of the features; chosen on validation recipes of the shipped book, as are the weights of `_columns`
 RELATIONS = 16  # relations whose links are told apart; those of the others count as one

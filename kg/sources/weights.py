@@ -21,19 +21,12 @@ import numpy as np
 
 from gumption.data import InputError
 from gumption.data.settings import checked
-from gumption.kg.vocabulary import PREFIXES, PROVENANCE, RELATION, Triple, label_to_iri
+from gumption.kg.vocabulary import PREFIXES, RELATION, Triple, label_to_iri
 
 if TYPE_CHECKING:
     from gumption.kg.graph import KnowledgeGraph
 
 WEIGHTS = "/weights"  # ends the name of a graph that holds the weights of another
-
-
-def fact_graphs(graph: "KnowledgeGraph", name: str | None = None) -> list[str]:
-    """The named graph, or without a name all but those that hold weights or derivations of the facts of another."""
-    return [name] if name is not None else [each for each in graph.graphs() if not each.endswith((WEIGHTS, PROVENANCE))]
-
-
 LARGEST = float(np.finfo(np.float32).max)
 _WEIGHTED = "urn:gumption:weighted:"
 _SUB_PROPERTY = PREFIXES["rdfs"] + "subPropertyOf"

@@ -88,7 +88,7 @@ def read_facts(source: str, only: bool) -> list[tuple[str, str, str]]:
 
 def binary_graphs(graph: "KnowledgeGraph") -> list[str]:
     """The graphs that link predictors are trained on: none that describes the facts of another one."""
-    from gumption.kg.sources.weights import fact_graphs
+    from gumption.kg.facts import fact_graphs
 
     return [name for name in fact_graphs(graph) if not name.endswith(node_endings())]
 

@@ -40,7 +40,7 @@ def test_the_paper_preset_has_the_numbers_of_tables_1_and_2() -> None:
         ({"agent": "lstm"}, "agent is 'lstm'; it can be attention, mlp"),
         ({"reward": "dense"}, "reward is 'dense'; it can be shaped, sparse"),
         ({"preset": "slow"}, "preset is 'slow'; it can be paper, fast"),
-        ({"mixing": "max"}, "mixing is 'max'; it is linear, softmax or MODULE:NAME of a subclass"),
+        ({"mixing": "max"}, "mixing is 'max'; it is linear, softmax, product or MODULE:NAME of a subclass"),
         ({"weights": "mean"}, "weights is 'mean'; it can be softmax, logits"),
         ({"kg": "full", "kg_scores": ("likes",)}, "kg_scores names 'likes'"),
         ({"kg": "full", "kg_scores": ("makes", "makes")}, "kg_scores names 'makes' twice"),
