@@ -18,7 +18,7 @@ from .advice import Advice
 from .settings import MIXINGS, Mixing
 
 # lambda_alpha of a product: chosen on WordCraft's validation tasks, where knowledge alone was better than the network.
-PRODUCT_ATTENTION = 0.5
+PRODUCT_ATTENTION = 0.25
 MASKED = -1e9  # the logit of a choice that is not open; finite, so that 0 * logit is 0 in an entropy
 
 
@@ -59,6 +59,10 @@ class KGPolicy(nn.Module):
     any subset is a special case, no score at all is the attention network itself, and `kg_only` is the sum of the
     scores with nothing learned. lambda starts at 1 for each score and at 1 for attention whose first logits are near 0,
     so that an agent begins by trusting the knowledge and learns how far.
+
+    A network that learns beside knowledge of its training tasks leaves them to the knowledge, or remembers them and
+    trusts itself too far on others. As a "product" it learns alone, and what it learned counts a quarter beside the
+    scores: a product of experts (Hinton, 2002).
     """
 
     def __init__(
@@ -74,7 +78,7 @@ class KGPolicy(nn.Module):
         :param attention: the network whose logits the scores are mixed into; see `Reader`.
         :param channels: names of the scores, in the order of their last axis.
         :param mixing: "linear", lambda unconstrained as in equation 5; "softmax", non-negative with sum 1; "product",
-            in training mode the attention network alone, else lambda is 1/2 for attention and 1 for each score.
+            in training mode the attention network alone, else lambda is 1/4 for attention and 1 for each score.
         """
         super().__init__()
         if kg_only and not channels:

@@ -1,7 +1,7 @@
 """What learning and knowledge add to each other (`gumption experiment wordcraft-learning`).
 
 Seed s plays split s, with predictors, weights and tables of seed s. A product learns without the knowledge, and acts by
-both: half of what it learned beside the scores, a weight that was chosen on validation tasks. No single weight does
+both: a quarter of what it learned beside the scores, a weight that was chosen on validation tasks. No single weight does
 better than the best of `WEIGHTS` that is chosen on the very test tasks.
 """
 
@@ -198,7 +198,7 @@ EXPERIMENTS = {
         "What learning and knowledge add to each other",
         LearningRuns(),
         _conditions(),
-        notes="The weight of a product, 1/2, was chosen on the validation tasks of the first split, for unseen recipes "
+        notes="The weight of a product, 1/4, was chosen on the validation tasks of the first split, for unseen recipes "
         "and unseen goals at once.",
         base={name: value for name, value in BASE.items() if name != "split"},
     ),

@@ -156,10 +156,10 @@ def test_a_product_learns_alone_and_acts_by_both() -> None:
     alike(policy.train()(goal, table, selection, scores), alone)
     found = policy.eval()(goal, table, selection, scores)
     there = table > 0
-    torch.testing.assert_close(found.logits[there], (alone.attention / 2 + scores.sum(2))[there])
+    torch.testing.assert_close(found.logits[there], (alone.attention / 4 + scores.sum(2))[there])
     assert (found.logits[~there] == MASKED).all()
     assert found.mixture is not None
-    assert found.mixture.tolist() == [[0.5, 1.0, 1.0, 1.0]] * BATCH
+    assert found.mixture.tolist() == [[0.25, 1.0, 1.0, 1.0]] * BATCH
 
 
 @pytest.mark.parametrize("mixing", ["linear", "softmax"])
