@@ -99,17 +99,12 @@ class KGPolicy(nn.Module):
         """:param state: what the network reads, then the scores (B, A, K)."""
         *seen, scores = state
         readout, summary = cast(Reader, self.attention).read(*seen)
-        if not self.channels or self.learns_alone:
+        if not self.channels or (self.training and self.mixing == "product"):
             return readout
         mixture = self.coefficients(summary)
         parts = torch.cat([readout.attention[..., None], scores], dim=2)
         logits = (parts @ mixture[..., None])[..., 0].masked_fill(readout.attention == MASKED, MASKED)
         return Readout(logits, readout.value, readout.attention, mixture)
-
-    @property
-    def learns_alone(self) -> bool:
-        """Whether no score is read: a product in training mode."""
-        return self.mixing == "product" and self.training
 
     def coefficients(self, summary: torch.Tensor) -> torch.Tensor:
         """(B, F) attention-weighted sum over the table -> (B, 1 + K): lambda of the attention and of each score."""
@@ -167,7 +162,7 @@ class Policy(nn.Module):
     def read(self, env: Any) -> PolicyInput:
         """The state of a native batch as it is now, with its scores: looked up once, for acting and for learning."""
         seen = tuple(torch.from_numpy(part).to(self.device) for part in self.look(env))
-        if self.advice is None or getattr(self.network, "learns_alone", False):
+        if self.advice is None or (self.training and getattr(self.network, "mixing", None) == "product"):
             return PolicyInput(seen, torch.empty(*seen[1].shape, 0, device=self.device))
         return PolicyInput(seen, self.advice(env))
 

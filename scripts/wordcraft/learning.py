@@ -1,7 +1,7 @@
 """What learning and knowledge add to each other (`gumption experiment wordcraft-learning`).
 
 Seed s plays split s, with predictors, weights and tables of seed s. A product learns without the knowledge, and acts by
-both: a quarter of what it learned beside the scores, a weight that was chosen on validation tasks. No single weight does
+both: a quarter of what it learned beside the scores, a weight that was chosen on validation tasks. No single weight is
 better than the best of `WEIGHTS` that is chosen on the very test tasks.
 """
 
@@ -17,7 +17,6 @@ from gumption.data.sealed import read_sealed
 from gumption.scripts.results import (
     Condition,
     Experiment,
-    Job,
     Kind,
     Row,
     by_panel,
@@ -32,8 +31,8 @@ from gumption.scripts.results import seeds as seeds_of
 
 from .depth import TASKS
 from .experiments import BASE, CROSS_FITTED
-from .outside import ALONE, DRAWS, GRAPH, SPLITS, TRAIN, OutsideRuns
-from .sources import BEST
+from .outside import ALONE, DRAWS, GRAPH, SPLITS, TRAIN
+from .sources import BEST, SourcesRuns
 from .sources import EXPERIMENTS as BEFORE
 
 NAME = "wordcraft-learning"
@@ -47,8 +46,8 @@ KNOWLEDGE: dict[str, dict[str, Any]] = {TRAIN: {"kg": "train"}, BEST: {"kg": "tr
 
 
 def _than_knowledge(row: Row, rows: Sequence[Row]) -> str:
-    known = next((label for label in KNOWLEDGE if row["condition"].startswith(label)), None)
-    return "-" if known is None else _better(row, rows, f"{known}{ALONE}")
+    known = [label for label in KNOWLEDGE if row["condition"].startswith(label)]
+    return _better(row, rows, f"{known[0]}{ALONE}") if known else "-"
 
 
 def _better(row: Row, rows: Sequence[Row], than: str) -> str:
@@ -62,7 +61,7 @@ def _better(row: Row, rows: Sequence[Row], than: str) -> str:
     return f"{probability_of_improvement(*pair).value:.2f}"
 
 
-class LearningRuns(OutsideRuns):
+class LearningRuns(SourcesRuns):
     """Success on the test tasks of trained agents, of their knowledge alone, and of what learns without knowledge."""
 
     last = "learning.json"
@@ -78,7 +77,6 @@ class LearningRuns(OutsideRuns):
         "wall s": figure_of("wall_s", ".0f"),
     }
     shown = ("splits", "success (95 % interval)", "P(better than KG only)", "best weight", "either right")
-    code = (*OutsideRuns.code, "agents/fits.py", "agents/outside.py", "kg/sources/outside.py")
 
     def played(self, player: Any, config: Any, seed: int) -> dict[str, Any]:
         """The success on the test tasks; of a product also with the best weight, and where either part is right."""
@@ -99,9 +97,6 @@ class LearningRuns(OutsideRuns):
             found |= {"best": max(float(each.mean()) for each in mixed), "either": float(either.mean())}
         return found
 
-    def told(self, job: Job) -> str:
-        return f"{read_sealed(job.directory / self.last)['success']:.3f}"
-
     def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
         """The figures with their intervals over the splits."""
         finals = [read_sealed(run / self.last) for run in runs.values()]
@@ -109,9 +104,7 @@ class LearningRuns(OutsideRuns):
             name: summary([final[name] for final in finals], "mean") if all(name in final for final in finals) else None
             for name in ("success", "best", "either")
         }
-        for name in ("tasks", "wall_s"):
-            found[name] = round(sum(final[name] for final in finals) / len(finals), 4)
-        return found
+        return found | {name: round(sum(one[name] for one in finals) / len(finals), 4) for name in ("tasks", "wall_s")}
 
     def more(self, rows: Sequence[Row], directory: Path | None, saved: Mapping[str, Any]) -> dict[str, Any]:
         return {}
