@@ -190,6 +190,7 @@ def test_every_headline_is_shown_once() -> None:
                 "wordcraft-fig2-2020",
                 "wordcraft-fig3",
                 "wordcraft-fig3-2020",
+                "wordcraft-fig5",
                 "wordcraft-fig6",
                 "wordcraft-fig7",
                 "wordcraft-depth",
