@@ -196,6 +196,7 @@ def test_every_headline_is_shown_once() -> None:
                 "wordcraft-depth",
                 "wordcraft-priors",
                 "wordcraft-sources",
+                "wordcraft-learning",
                 "wordcraft-living",
                 "wordcraft-living-2020",
                 "wordcraft-outside",
