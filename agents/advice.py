@@ -334,7 +334,7 @@ class StatedFacts:
         """
         nary = tuple(r for r in relations if isinstance(r, NaryRelation))
         roles = tuple(dict.fromkeys(role for r in nary for role in r.roles))
-        parts = [graph.arrays(each) for each in fact_graphs(graph, name)]
+        parts = [graph.arrays(each) for each in fact_graphs(graph.graphs(), name)]
         labels, vocabulary = _vocabularies(entities, parts, roles)
         none = np.zeros((0, 3), dtype=np.int64)
         moved = distinct(labels, np.concatenate([none, *(_moved(labels, *part) for part in parts)]))

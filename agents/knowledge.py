@@ -525,7 +525,7 @@ def _under_words(graph: KnowledgeGraph, name: str | None, words: Sequence[str]) 
     for link in LINKS.values():
         for word, _, entity in graph.triples(relation=link):
             called[entity].update({word} & mine)
-    for each in fact_graphs(graph, name):
+    for each in fact_graphs(graph.graphs(), name):
         facts = (
             (one, relation, other)
             for subject, relation, object_ in graph.triples(graph=each)

@@ -10,21 +10,18 @@ import numpy as np
 from gumption.data import InputError
 from gumption.data.settings import whole_numbers
 
-from .sources.weights import WEIGHTS
-from .vocabulary import PROVENANCE, Triple, Vocabulary, checked_triples
+from .vocabulary import PROVENANCE, WEIGHTS, Triple, Vocabulary, checked_triples
 
 if TYPE_CHECKING:
     from pykeen.triples import TriplesFactory
-
-    from .graph import KnowledgeGraph
 
 #: Triples of labels, or what `KnowledgeGraph.arrays` gives: a vocabulary and (n, 3) ids in it.
 Facts: TypeAlias = Iterable[Triple] | tuple[Vocabulary, np.ndarray]
 
 
-def fact_graphs(graph: "KnowledgeGraph", name: str | None = None) -> list[str]:
-    """The named graph, or without a name all but those that hold weights or derivations of the facts of another."""
-    return [name] if name is not None else [each for each in graph.graphs() if not each.endswith((WEIGHTS, PROVENANCE))]
+def fact_graphs(graphs: Iterable[str], name: str | None = None) -> list[str]:
+    """The named graph, or without a name all of these but those that hold weights or derivations of facts of others."""
+    return [name] if name is not None else [each for each in graphs if not each.endswith((WEIGHTS, PROVENANCE))]
 
 
 def to_ids(vocabulary: Vocabulary, facts: Facts, skip: bool = False) -> np.ndarray:

@@ -38,6 +38,7 @@ ABOUT = "urn:gumption:about"
 # A blank node of a file is such an IRI in a store (a Skolem IRI, RDF 1.1 Concepts, section 3.5): patterns can name it.
 BLANK = "urn:gumption:blank:"
 RESERVED = frozenset((LABELS, ABOUT))
+WEIGHTS = "/weights"  # ends the name of a graph that holds the weights of another
 PROVENANCE = "/provenance"  # ends the name of the graph with the derivations of entailed facts
 DEFAULT_GRAPH = "default"  # the name of the graph of facts that are put in none
 SKOS = "http://www.w3.org/2004/02/skos/core#"

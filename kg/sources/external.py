@@ -19,9 +19,9 @@ from gumption.data import InputError
 from gumption.data.packed import Damaged, is_archive, open_archive, open_packed
 from gumption.data.reading import parse_json
 from gumption.data.settings import NonNegative, Whole, checked
-from gumption.kg.vocabulary import Triple, unknown_label
+from gumption.kg.vocabulary import WEIGHTS, Triple, unknown_label
 
-from .weights import LARGEST, WEIGHTS, describe_relation, weighted_relation
+from .weights import LARGEST, describe_relation, weighted_relation
 
 if TYPE_CHECKING:
     from gumption.kg.graph import KnowledgeGraph

@@ -94,7 +94,7 @@ def beside_rows(
 
 
 def _facts(graph: KnowledgeGraph, name: str | None):
-    for each in fact_graphs(graph, name):
+    for each in fact_graphs(graph.graphs(), name):
         yield from graph.triples(graph=each)
 
 

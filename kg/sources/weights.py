@@ -21,12 +21,11 @@ import numpy as np
 
 from gumption.data import InputError
 from gumption.data.settings import checked
-from gumption.kg.vocabulary import PREFIXES, RELATION, Triple, label_to_iri
+from gumption.kg.vocabulary import PREFIXES, RELATION, WEIGHTS, Triple, label_to_iri
 
 if TYPE_CHECKING:
     from gumption.kg.graph import KnowledgeGraph
 
-WEIGHTS = "/weights"  # ends the name of a graph that holds the weights of another
 LARGEST = float(np.finfo(np.float32).max)
 _WEIGHTED = "urn:gumption:weighted:"
 _SUB_PROPERTY = PREFIXES["rdfs"] + "subPropertyOf"

@@ -90,7 +90,7 @@ def binary_graphs(graph: "KnowledgeGraph") -> list[str]:
     """The graphs that link predictors are trained on: none that describes the facts of another one."""
     from gumption.kg.facts import fact_graphs
 
-    return [name for name in fact_graphs(graph) if not name.endswith(node_endings())]
+    return [name for name in fact_graphs(graph.graphs()) if not name.endswith(node_endings())]
 
 
 def node_endings() -> tuple[str, ...]:

@@ -363,7 +363,7 @@ def test_a_formula_of_ones_own_is_named_by_its_module(
     assert type(policy.network) is kind
     assert evaluate(tmp_path / "run", recipe_book=str(book_file)) == evaluate(result)
     for mixing, said in {
-        "halved": r"mixing is 'halved'; it is linear, softmax or MODULE:NAME of a subclass of KGPolicy",
+        "halved": r"mixing is 'halved'; it is linear, softmax, product or MODULE:NAME of a subclass of KGPolicy",
         "my_formulas:other": r"mixing='my_formulas:other' is no subclass of gumption\.agents\.KGPolicy",
         "my_formulas:Halve": r"mixing my_formulas:Halve: my_formulas has no function 'Halve'",
         "no_formulas:Halve": r"mixing no_formulas:Halve: there is no module no_formulas here",

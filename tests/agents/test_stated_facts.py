@@ -7,8 +7,7 @@ from gumption.agents.advice import StatedFacts
 from gumption.data import InputError
 from gumption.envs.wordcraft.facts import MAKES, RELATIONS
 from gumption.kg import KnowledgeGraph
-from gumption.kg.sources.weights import WEIGHTS
-from gumption.kg.vocabulary import PROVENANCE
+from gumption.kg.vocabulary import PROVENANCE, WEIGHTS
 
 ENTITIES = ("water", "earth", "fire", "mud", "steam")  # in the world's own order
 Triple = tuple[str, str, str]

@@ -15,7 +15,7 @@ from gumption.data import InputError
         ({"eval_interval": -1}, "eval_interval is -1; it is a whole number, at least 1"),
         ({"eval_episodes": 2.5}, r"eval_episodes is 2\.5; it is a whole number, at least 1"),
         ({"seed": -1}, "seed is -1; it is a whole number, at least 0"),
-        ({"mixing": "max"}, "mixing is 'max'; it is linear, softmax or MODULE:NAME of a subclass"),
+        ({"mixing": "max"}, "mixing is 'max'; it is linear, softmax, product or MODULE:NAME of a subclass"),
         ({"kg_only": True}, "that is for knowledge"),
         ({"mixing": "softmax"}, "that is for knowledge"),
         ({"overrides": (("momentum", 0.9),)}, "has no .momentum.; it has baseline_cost, batch_size"),

@@ -21,7 +21,8 @@ from gumption.kg.sources.external import (
     import_atomic2020,
     import_conceptnet,
 )
-from gumption.kg.sources.weights import WEIGHTS, add_weighted, fact_weights, weighted_relation
+from gumption.kg.sources.weights import add_weighted, fact_weights, weighted_relation
+from gumption.kg.vocabulary import WEIGHTS
 
 
 def assertion(relation: str, start: str, end: str, weight: float = 1.0, license: str = "cc:by-sa/4.0") -> str:
