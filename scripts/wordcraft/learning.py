@@ -116,9 +116,9 @@ class LearningRuns(SourcesRuns):
             f"Success is greedy, 8 distractors, at most {TASKS:,} test tasks, ten tables each; mean over splits with "
             "its 95 % bootstrap interval. KG only: the highest score is taken, nothing is learned; at depth 2 it looks "
             "ahead. Supervised: the same network is told the right choices of the training tasks, with no graph and no "
-            "reward. Cross-fitted: the agent learns beside scores of predictors that have not seen the recipe, or, where "
-            "goals or families are unseen, any of the goal or the family. Product: it learns without knowledge, and acts "
-            f"by both. Best weight: of what was learned, the best of {', '.join(f'{weight:g}' for weight in WEIGHTS)}, "
+            "reward. Cross-fitted: the agent learns beside scores of predictors that have not seen the recipe, or, "
+            "where goals or families are unseen, any of the goal or the family. Product: it learns without knowledge, "
+            f"and acts by both. Best weight: of what was learned, the best of {', '.join(f'{w:g}' for w in WEIGHTS)}, "
             "chosen on the test tasks. Either right: the knowledge or the network solves the task.",
             "",
             f"Recipe book {results['recipe_book']} (sha256 {results['recipe_book_hash'][:12]}).",
