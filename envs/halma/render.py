@@ -14,7 +14,7 @@ from gumption.data.settings import Seed, checked
 from gumption.envs.gif import save_gif
 
 from .maze import DIRECTIONS, SHAPES, STEPS, Cell, Edge, Maze, Move, panel_row
-from .rules import LARGEST_SIDE, RULES, PanelsEqual, Rules
+from .rules import LARGEST_SIDE, RULES, Rules
 from .signs import signs
 from .visual import PanelPainter
 
@@ -198,14 +198,14 @@ def trial_gif(
     picture_seed: int = 0,
     milliseconds: int = 900,
     size: int = GIF_SIZE,
-    panels_equal: PanelsEqual = RULES.panels_equal,
+    rules: Rules = RULES,
 ) -> None:
     """Save a trial as an animated GIF: the start, then a frame after each move; the last one is shown longer.
 
     :param moves: such as those of `oracle_trials`. A move that a wall stops is shown as refused.
     :param picture_seed: of the panels' handwriting and places.
     :param size: of either half, in pixels.
-    :param panels_equal: see `Rules`.
+    :param rules: what panels show.
     :raises InputError: no such direction, a length below 1, or a file that cannot be written.
     """
     moves = list(moves)
@@ -213,7 +213,7 @@ def trial_gif(
         if move.direction not in DIRECTIONS or move.length < 1:
             raise InputError(f"{move} is no move: a direction ({', '.join(DIRECTIONS)}) and a length of at least 1")
     trail = [maze.start]
-    frames = [_frame(maze, trail, picture_seed, size, "the start", panels_equal)]
+    frames = [_frame(maze, trail, picture_seed, size, "the start", rules)]
     for number, move in enumerate(moves, 1):
         text = f"move {number} of {len(moves)}: {move.direction} {move.length}"
         ahead = moved(maze, trail[-1], move)
@@ -223,7 +223,7 @@ def trial_gif(
             trail.append(ahead)
         if trail[-1] == maze.goal:
             text += ", goal"
-        frames.append(_frame(maze, trail, picture_seed, size, text, panels_equal))
+        frames.append(_frame(maze, trail, picture_seed, size, text, rules))
     durations = [milliseconds] * (len(frames) - 1) + [3 * milliseconds]
     save_gif(path, frames, durations)
 
@@ -237,11 +237,11 @@ def moved(maze: Maze, cell: Cell, move: Move) -> Cell | None:
     return cell[0] + dx * move.length, cell[1] + dy * move.length
 
 
-def _frame(maze: Maze, trail: Sequence[Cell], seed: int, size: int, caption: str, panels_equal: PanelsEqual) -> Image:
+def _frame(maze: Maze, trail: Sequence[Cell], seed: int, size: int, caption: str, rules: Rules) -> Image:
     from PIL import Image
 
-    panel = panel_picture(panel_row(maze, trail[-1], panels_equal), seed)
-    return _joined(panel, maze, trail[-1], trail, size, caption).quantize(256, dither=Image.Dither.NONE)
+    panel = panel_picture(panel_row(maze, trail[-1], rules.panels_equal), seed, rules)
+    return _joined(panel, maze, trail[-1], trail, size, caption, rules).quantize(256, dither=Image.Dither.NONE)
 
 
 # ---- geometry

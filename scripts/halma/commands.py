@@ -19,6 +19,7 @@ from gumption.data.writing import check_writable, whole_file
 from gumption.envs.halma.knowledge_base import THRESHOLD, LastPanel, Reading
 from gumption.envs.halma.maze import ALL_COLOURS, DIRECTIONS, MeanBranches, MeanDepth, Move, NumMazes
 from gumption.envs.halma.rules import RULES, OptLen, PanelsEqual, Rules, Side
+from gumption.envs.priors import Laws, Names
 from gumption.scripts.apps import App, from_config, refuse_foreign
 from gumption.scripts.kg.sources import PLACE, Update, changed_graph, check_place
 from gumption.scripts.output import Json, print_json, print_table, working
@@ -569,6 +570,8 @@ def maze(
     side: BoxSide = RULES.side,
     panels_equal: Equal = RULES.panels_equal,
     primitives: Primitives = RULES.primitives,
+    names: Names = RULES.names,
+    laws: Laws = RULES.laws,
     max_opt_len: OptLen = 5,
     gif: Path | None = None,
     png: Path | None = None,
@@ -578,6 +581,8 @@ def maze(
 
     :param file: Take a maze of this file instead (JSON, or JSON Lines with a maze a line).
     :param line: Which line of the file.
+    :param names: Real digits, colours and shapes; anonymous ones; or shuffled among their kind.
+    :param laws: Counterfactual: colours and shapes indicate other directions.
     :param max_opt_len: Primitives of the oracle's options.
     :param gif: Save the oracle's first trial as an animation.
     :param png: Save the panel of the start beside the maze.
@@ -589,7 +594,7 @@ def maze(
     for path in (json, png, gif):
         if path is not None:
             check_writable(path, new_folder=False)
-    rules = Rules(side, panels_equal, primitives)
+    rules = Rules(side, panels_equal, primitives, names, laws)
     if file is None:
         drawn = sample_mazes(1, seed, mean_depth, mean_branches, side=side)[0]
     else:
@@ -612,7 +617,7 @@ def maze(
         with whole_file(png) as beside:
             Image.fromarray(draw(drawn, drawn.start, "rgb_array", rules=rules)).save(beside, format="PNG")
     if gif is not None:
-        trial_gif(gif, drawn, trials.exploring, panels_equal=panels_equal)
+        trial_gif(gif, drawn, trials.exploring, rules=rules)
     for path in (json, png, gif):
         if path is not None:
             print(f"saved: {path}")

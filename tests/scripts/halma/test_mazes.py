@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from gumption.agents.halma.space import FOLDER, KIND
 from gumption.agents.run_folder import RunFolder, read_metrics
 from gumption.data import InputError
-from gumption.envs.halma import Maze, Mazes, check_unambiguous, oracle_trials, sample_mazes
+from gumption.envs.halma import Maze, Mazes, Rules, check_unambiguous, oracle_trials, sample_mazes
 from gumption.envs.halma.generator import sample_statistics
-from gumption.envs.halma.render import draw
+from gumption.envs.halma.render import draw, trial_gif
 from gumption.kg.checkpoint import load_checkpoint, save_checkpoint
 from gumption.scripts.halma import commands as command
 
@@ -46,6 +46,21 @@ def test_a_maze_is_drawn_told_and_saved(tmp_path: Path) -> None:
         assert getattr(animation, "n_frames", 1) == len(trials.exploring) + 1
     assert {path.name for path in (tmp_path / "out").iterdir()} == {path.name for path in files.values()}
     assert run("maze", "--file", files["json"]) == told.split("saved:")[0]
+
+
+def test_a_maze_is_drawn_under_other_names_and_laws(tmp_path: Path) -> None:
+    gif, other = tmp_path / "maze.gif", tmp_path / "other.gif"
+    real = run("maze", "--seed", "3")
+    (maze,) = sample_mazes(1, 3)
+    for names, laws in (("anonymous", "real"), ("real", "counterfactual")):
+        rules = Rules(names=names, laws=laws)
+        told = run("maze", "--seed", "3", "--names", names, "--laws", laws, "--gif", gif)
+        assert draw(maze, maze.start, "ansi", rules=rules) in told
+        assert draw(maze, maze.start, "ansi") not in told
+        for line in ("oracle, first trial", "oracle, then"):  # a maze is the same under any names and laws
+            assert told.split(line)[1].splitlines()[0] == real.split(line)[1].splitlines()[0]
+        trial_gif(other, maze, oracle_trials(maze, 5, rules).exploring, rules=rules)
+        assert gif.read_bytes() == other.read_bytes()
 
 
 @pytest.mark.parametrize(
