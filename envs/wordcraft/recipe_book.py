@@ -106,7 +106,7 @@ class RecipeBook:
             name = str(source)
             if name not in NAMES:
                 near = nearest(name, NAMES)
-                hint = f"did you mean {near[0]}?" if near else f"known books: {', '.join(NAMES)}"
+                hint = f"did you mean {near[0]}?" if near else f"known books: {', '.join(NAMES)}."
                 raise InputError(f"no recipe book is called {name!r}; {hint} A file ends in .tsv, .csv or .json.")
             path = data.path(name) if name in SHIPPED else data.fetch(name)
         else:
