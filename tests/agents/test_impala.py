@@ -83,6 +83,7 @@ def test_random_features_are_learned_from_too(configure) -> None:
     assert result.curve[-1]["train_success"] > 0.4
 
 
+@pytest.mark.slow
 def test_the_entropy_cost_opens_the_choice(configure) -> None:
     """Scores make for sure choices; each nat of entropy is worth 0.0 or 3.0 goals."""
     sure, open_ = (train(configure({"entropy_cost": cost}, kg="full", total_steps=8192)) for cost in (0.0, 3.0))

@@ -65,6 +65,7 @@ def test_same_data_same_bytes_in_another_process(tmp_path):
         assert path.read_bytes() == path.with_name(path.name.replace("here", "there")).read_bytes()
 
 
+@pytest.mark.slow
 def test_different_data_draws_a_different_plot(tmp_path):
     panels = curve_panels()
     first, _ = plot_curves(panels, tmp_path / "a")
@@ -113,6 +114,7 @@ def test_labels_that_have_room_stay_where_they_belong():
     assert spread_labels(np.linspace(0, 1, 30), [0.1] * 30) == pytest.approx(np.linspace(0, 1, 30))
 
 
+@pytest.mark.slow
 def test_fronts_of_means_with_the_points_behind_them(tmp_path):
     panels = [
         Front("a", {"people": (4.0, 0.5), "random": (9.0, 0.1)}, {"people": [(2.0, 0.0), (6.0, 1.0)]}, {"paper": 0.7}),

@@ -90,6 +90,7 @@ def test_pykeen_trains_as_it_is_told(ids, frozen):
     assert 0.3 < rows[1](indices=None).abs().max() < 0.6 * 2**0.5 + 0.01
 
 
+@pytest.mark.slow
 def test_garbage_is_frozen_for_a_while():
     gc.unfreeze()  # what is frozen while tests run
     with pykeen_peer.frozen_garbage():
@@ -207,6 +208,7 @@ def test_the_work_of_the_stores_is_made_of_its_facts(tmp_path):
     assert (again.pairs, again.starts) == (work.pairs, work.starts)
 
 
+@pytest.mark.slow
 def test_store_rows(monkeypatch):
     monkeypatch.setattr(stores, "LOOK_UPS", 50)
     rows = list(stores.store_rows(BenchSettings(repeats=2), 2000))
@@ -309,6 +311,7 @@ def test_the_case_is_all_of_it_on_one_thread(monkeypatch, tmp_path, capsys, sets
     assert same.met is True
 
 
+@pytest.mark.slow
 def test_complex_case(small_book):
     (one,) = peers.complex_case(Settings(recipe_book=str(small_book)))
     check([one])

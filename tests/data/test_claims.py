@@ -64,6 +64,7 @@ def test_a_folder_of_locks_that_is_not_ones_own_is_left_alone(tmp_path: Path, mo
         assert list((tmp_path / "theirs").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_loads_into_one_file_lose_nothing(tmp_path: Path) -> None:
     """Each of three reads the file, adds its facts and replaces it; they begin while a fourth process writes there."""
     place = tmp_path / "all.nq"

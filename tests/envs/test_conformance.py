@@ -262,6 +262,7 @@ def test_training_facts_hold_nothing_of_the_test(world: World) -> None:
         world.facts("nowhere")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("world", "environment"),
     [

@@ -211,6 +211,7 @@ def test_importing_the_graph_leaves_the_heavy_libraries_alone():
         from gumption.kg import NoSuchModel  # noqa: F401  # pyright: ignore
 
 
+@pytest.mark.slow
 def test_arrays_of_fifty_thousand_facts_in_a_second():
     rng = np.random.default_rng(0)
     parts = zip(

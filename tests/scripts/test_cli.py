@@ -148,6 +148,7 @@ def at_home(home: Path) -> dict[str, str]:
     return {**os.environ, "HOME": str(home), "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
 
+@pytest.mark.slow
 def test_the_installed_completion_knows_commands_and_options(tmp_path: Path) -> None:
     install = ["bash", "-c", "gumption --install-completion; exit $?"]  # the shell that it is asked from is found out
     done = subprocess.run(install, env=at_home(tmp_path), capture_output=True, text=True, check=False)

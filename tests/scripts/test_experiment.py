@@ -324,6 +324,7 @@ def test_command_line_keeps_no_folder():
     assert line == "gumption experiment x --out out --recipe-book=a.json --seeds 5"
 
 
+@pytest.mark.slow
 def test_few_test_tasks_and_whose_network_it_is_are_told(run, tmp_path, book):
     run("wordcraft-fig2", "--recipe-book", str(book), "--seeds", "1", "--total-steps", "200", "--out", "there")
     experiment = EXPERIMENTS["wordcraft-fig2"]
@@ -422,6 +423,7 @@ def test_a_game_that_does_not_compare_is_refused(run, tmp_path, book, change, me
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.slow
 def test_a_small_experiment_for_real(tmp_path, monkeypatch, book):
     """Nothing stood in for: four short trainings and the baselines, on a book whose labels need no word vectors."""
     arguments = ["wordcraft-fig5", "--recipe-book", str(book), "--seeds", "1", "--total-steps", "2048", "--out", "real"]

@@ -147,6 +147,7 @@ def test_visual_agents_see_handwriting_that_was_kept_for_tests():
     assert (first["T"] != first["RT"]).any(), "the same cells, drawn with other images"
 
 
+@pytest.mark.slow
 def test_an_agent_of_fixed_panels_is_tested_with_them():
     class Sees(RandomActor):
         def act(self, percept, rng):
@@ -206,6 +207,7 @@ def test_random_mazes_of_the_same_shape_stand_beside_generated_tests(explored):
     assert column["matched"]["shape"] == told["AnT"]["matched"]["shape"]
 
 
+@pytest.mark.slow
 def test_a_table_shows_controls_where_an_agent_has_played_them(explored):
     splits, alone = explored
     found = evaluate_splits(Run(Explorer()), splits, matched=True)

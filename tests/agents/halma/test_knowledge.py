@@ -160,6 +160,7 @@ def test_an_explanation_goes_down_to_what_was_lived_through(panel: Panel, rememb
     ]
 
 
+@pytest.mark.slow
 def test_every_entry_has_a_proof_that_ends_in_the_memory(experienced: Callable[[int], Memory]) -> None:
     memory = experienced(3)
     knowledge = HALMAKnowledge.of_memory(memory)

@@ -97,6 +97,7 @@ def test_the_grammar_is_that_of_appendix_b():
     assert len([node for node in grammar(5) if node[0] == "option"]) == 39
 
 
+@pytest.mark.slow
 def test_what_an_agent_has_learned_of_the_grammar(tmp_path):
     visits = learned(lived(), 0)
     assert visits == {
@@ -181,6 +182,7 @@ def test_the_same_figures_give_the_same_bytes_and_others_do_not(tmp_path):
     assert with_paper.read_bytes() != first.read_bytes()
 
 
+@pytest.mark.slow
 def test_learning_curves(tmp_path):
     episodes = list(range(100, 2001, 100))
     rng = np.random.default_rng(0)
@@ -213,6 +215,7 @@ def test_a_run_s_learning_curve(tmp_path):
     plot_learning({"MLP": curve}, tmp_path / "curve")
 
 
+@pytest.mark.slow
 def test_an_ablation(tmp_path):
     agents = {
         "MLP": {100: column(0.3), 300: column(0.5), 1000: column(0.7)},

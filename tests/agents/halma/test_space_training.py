@@ -114,6 +114,7 @@ def test_a_stop_and_a_resume_change_no_bit(run: Path, tmp_path: Path) -> None:
     assert bits(tmp_path / "twice") == bits(run)
 
 
+@pytest.mark.slow
 def test_another_seed_gives_another_model(run: Path, tmp_path: Path) -> None:
     pretrain(tmp_path / "other", steps=1, checkpoint_interval=1, seed=1)
     other, mine = SpaceEncoder.load(tmp_path / "other", "cpu"), SpaceEncoder.load(run, "cpu")

@@ -130,6 +130,7 @@ def test_the_scripted_player_of_discovery_does_not_know_the_answer():
     assert played[0] == played[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", TOOL_USE)
 def test_a_search_finds_solutions_that_solve_and_the_same_ones_again(family):
     tasks = [task for task, _ in generate_many(family, range(5000, 5006))]
@@ -166,6 +167,7 @@ def test_shipped_seeds_are_certified_again(family):
     ]
 
 
+@pytest.mark.slow
 def test_a_policy_of_ones_own_plays_the_test_tasks_as_a_run_does():
     """Before, it played fishing/0 alone, whose quiz no step can answer, so that nothing could solve it."""
     table = gym.make("gumption/ProbSol-v0", task="fishing/0").unwrapped

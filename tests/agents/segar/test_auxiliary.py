@@ -36,6 +36,7 @@ def sequences(steps, count=32):
     return torch.stack(frames), actions, torch.ones(steps + 1, count, dtype=torch.bool)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", AUXILIARY)
 def test_the_loss_falls(encoder, name):
     auxiliary = AUXILIARY[name](encoder, 2)

@@ -26,6 +26,7 @@ def run(tmp_path_factory) -> RunResult:
     return train_impala(config(kg="full"), tmp_path_factory.mktemp("runs") / "guided", progress=False)
 
 
+@pytest.mark.slow
 def test_a_guided_run_is_played_beside_others(run: RunResult) -> None:
     assert run.run_dir is not None
     told = evaluate(run.run_dir)

@@ -133,6 +133,7 @@ def test_a_bad_yardstick_is_told(run, given, told):
         generalisation(run, yardstick=given)
 
 
+@pytest.mark.slow
 def test_a_task_without_a_scripted_player_needs_a_yardstick(run):
     own = replace(run, config=replace(run.config, task="Invisiball"))
     assert generalisation(own)["test"]["yardstick"] == "scripted"

@@ -49,6 +49,7 @@ def test_in_training_a_fact_is_scored_by_a_predictor_that_has_not_seen_it(book: 
     assert {name for name in held_out if ".held_out.table" in name} == {f"{r}.held_out.table" for r in RELATION_NAMES}
 
 
+@pytest.mark.slow
 def test_in_training_each_pair_is_scored_by_the_predictor_of_its_fold(book: RecipeBook, seen: Seen, scores) -> None:
     made = scores(book)
     assert not made.training
@@ -72,6 +73,7 @@ def test_in_training_each_pair_is_scored_by_the_predictor_of_its_fold(book: Reci
             torch.testing.assert_close(ask(made.train(), query)[:, 2], of_fold(fold, query), atol=0.02, rtol=0)
 
 
+@pytest.mark.slow
 def test_in_training_a_fact_is_less_likely_than_once_it_is_known(book: RecipeBook, seen: Seen, scores) -> None:
     split = make_split(book)
     known, learning = (scores(book, split, epochs=50).train(mode) for mode in (False, True))

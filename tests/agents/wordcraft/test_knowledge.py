@@ -96,6 +96,7 @@ def test_changing_test_recipes_alone_changes_nothing(
 # ---- the cache
 
 
+@pytest.mark.slow
 def test_a_second_time_nothing_is_fitted(book: RecipeBook, seen: Seen, scores, tmp_path: Path) -> None:
     first = scores(book)
     fits = seen.counts()
@@ -108,6 +109,7 @@ def test_a_second_time_nothing_is_fitted(book: RecipeBook, seen: Seen, scores, t
     )
 
 
+@pytest.mark.slow
 def test_two_policies_share_tables_and_not_modes(configure, seen: Seen) -> None:
     config = configure(kg="train", kg_scores=RELATION_NAMES, cross_fit=True)
     env = WordCraftVectorEnv(1, **config.env_settings("train"))

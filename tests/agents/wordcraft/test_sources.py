@@ -98,6 +98,7 @@ def test_no_weight_is_learned_from_a_test_item(configure, graph: str, seen: Seen
     assert len(experts.trained_on) == len(train)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_what_the_graph_beside_tells_of_the_test_is_counted(configure, book: RecipeBook, tmp_path: Path) -> None:
     outside = KnowledgeGraph()
     outside.add([(book.entities[c], "madeOf", book.entities[a]) for a, _, c in book.recipes.tolist()])

@@ -140,6 +140,7 @@ JUDGED = [task for task in TASKS if task.fixed_length] + [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("skill", [1.0, 0.97, 0.7, 0.0])
 def test_arrays_judge_as_streams_do(skill: float) -> None:
     size = 2 * len(JUDGED)

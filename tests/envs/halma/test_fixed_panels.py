@@ -107,6 +107,7 @@ def test_a_saved_environment_goes_on_with_the_same_pictures():
         assert np.array_equal(one[4]["boxes"], other[4]["boxes"])
 
 
+@pytest.mark.slow
 def test_processes_with_other_hash_seeds_show_the_same():
     program = (
         "import sys\n"

@@ -218,6 +218,7 @@ def test_mazes_that_differ():
 # ---- JSON
 
 
+@pytest.mark.slow
 @given(SEEDS)
 def test_json_gives_the_maze_back(seed):
     import json

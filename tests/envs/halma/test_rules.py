@@ -318,6 +318,7 @@ def test_a_painter_of_ones_own(panels):
 # ---- Adjusted sets (Appendix C)
 
 
+@pytest.mark.slow
 def test_adjusted_sets_have_uniform_colours_and_no_full_panel():
     plain, adjusted = sample_statistics(3), sample_statistics(3, adjusted=True)
     walls, goal, usual, most, ones, nines = adjusted.claims

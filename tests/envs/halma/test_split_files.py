@@ -109,6 +109,7 @@ def contents_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@pytest.mark.slow
 def test_the_same_splits_are_left_alone_and_other_ones_refused(folder, experience, tmp_path) -> None:
     before, made = contents_of(folder), folder.stat().st_ino
     make_splits(experience, folder, seed=3, mazes=4)
@@ -233,6 +234,7 @@ def seven_and_four(knowledge, training, rng, mazes):
         yield maze, pair, cell
 
 
+@pytest.mark.slow
 def test_own_tests_are_written_read_and_checked(experience, built, tmp_path) -> None:
     own = {"long_ways": long_ways, "seven-and-four": seven_and_four}
     made = make_splits(experience, tmp_path / "splits", seed=3, mazes=4, own=own)

@@ -119,6 +119,7 @@ def test_overlaps_at_the_start_go_away() -> None:
     assert away.min() > 0.195
 
 
+@pytest.mark.slow
 def test_a_scene_alone_is_as_in_a_batch() -> None:
     rng = np.random.default_rng(5)
     scenes = [apart(rng, count, rules=ALL_RULES) for count in (1, 3, 6)]
@@ -189,6 +190,7 @@ def test_a_step_does_not_wait_for_the_device(monkeypatch: pytest.MonkeyPatch) ->
     sim.step()
 
 
+@pytest.mark.slow
 def test_pushes_reading_saving_and_rest(tmp_path: Path) -> None:
     data = [scene(disc("b", 0.5, 0), disc("a", -0.5, 0, Mass=2.0)), scene(disc("a", -0.5, 0, Mass=4.0))]
     one, two = both(data)

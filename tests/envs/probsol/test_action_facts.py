@@ -54,6 +54,7 @@ def test_a_stored_disc_is_asked_about_with_the_golden_one() -> None:
     assert ("fishing/0:c", "attracts", "fishing/0:a") in asked
 
 
+@pytest.mark.slow
 def test_nothing_can_be_put_down_by_a_free_hand_and_nothing_grabbed_by_a_full_one() -> None:
     env = table()
     assert said(env, "place", 8, 10) == said(env, "hold_at", 8, 10) == said(env, "turn", 1) == []

@@ -34,6 +34,7 @@ def test_a_start_is_at_rest_and_not_solved(family):
     assert start_distance(tasks).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", CRAFTING)
 def test_a_shape_is_what_discs_came_to_rest_in(family):
     tasks = [task for task, _ in generate_many(family, SEEDS)]

@@ -379,6 +379,7 @@ def test_what_is_turned_by_less_than_friction_stays() -> None:
         assert (theta(sim) < pi / 2) is turns
 
 
+@pytest.mark.slow
 def test_turning_gains_no_energy() -> None:
     """Two dipoles without friction that swing: energy of motion and of turning, and K q1 q2 / r of the poles."""
     sim = turning(

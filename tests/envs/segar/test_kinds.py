@@ -42,6 +42,7 @@ def test_no_kind_that_is_exchanged_is_called_as_what_it_does(dials) -> None:
         assert {name for name in called if called[name] == name} == set(called) - {k.__name__ for k in EXCHANGEABLE}
 
 
+@pytest.mark.slow
 def test_names_change_labels_alone() -> None:
     real = env_of()
     for names in ("anonymous", "shuffled"):

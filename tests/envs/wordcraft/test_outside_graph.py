@@ -57,6 +57,7 @@ def test_a_link_is_a_fact_in_either_direction() -> None:
     assert both_linked(book, links).tolist() == [True, False]
 
 
+@pytest.mark.slow
 def test_it_has_the_shape_of_commonsense_facts(graph: KnowledgeGraph) -> None:
     report = validate(graph, SHAPES)
     assert report.conforms, report.violations[:3]

@@ -149,6 +149,7 @@ def test_a_training_that_diverges_is_refused(epochs: int, told: str) -> None:
         ComplEx.fit(SMALL, rank=4, epochs=epochs, learning_rate=1e300, device="cpu")
 
 
+@pytest.mark.slow
 def test_learns_the_recipe_graph_by_heart() -> None:
     train = list(facts("commonsense", partition="all"))
     model = ComplEx.fit(train, rank=64, epochs=20, batch_size=256, n3=1e-3, device="cpu")

@@ -286,6 +286,7 @@ BEYOND = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_every_model_of_pykeens_comes_and_goes(tmp_path: Path) -> None:
     """Untrained, at their usual sizes: what their parts are made of is what matters here."""
     from pykeen.models import model_resolver

@@ -272,6 +272,7 @@ def test_a_file_keeps_the_figure_and_older_files_are_read(tmp_path):
     assert read_rules(path) == tuple(each.rule for each in mined)
 
 
+@pytest.mark.slow
 def test_kinship_terms_exclude_each_other():
     """Each of two people has one term for the other. What is found disjoint is checked on facts that were not read."""
     from pykeen.datasets import get_dataset

@@ -224,6 +224,7 @@ def test_wordcraft_recipes_entail_the_binary_facts():
 # ---- size
 
 
+@pytest.mark.slow
 def test_a_path_of_two_thousand():
     names = [f"n{i:04}" for i in range(2000)]
     graph = graph_of({(a, "next", b) for a, b in itertools.pairwise(names)})

@@ -279,6 +279,7 @@ def test_long_labels_are_shortened():
     assert shown("a\tb\n c\x00", 10) == "a b c\ufffd"
 
 
+@pytest.mark.slow
 def test_statistics_are_drawn_with_labels_as_text(tmp_path):
     triples = HOSTILE + [("hub", f"r{i:02}", f"n{j}") for i in range(30) for j in range(2)]
     draw_statistics(statistics_of(triples), tmp_path / "s.svg")

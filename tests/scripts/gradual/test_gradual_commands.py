@@ -43,6 +43,7 @@ def test_a_run_keeps_its_result_and_its_plot(tmp_path: Path) -> None:
     assert "micro4" in (tmp_path / "run" / "steps.svg").read_text()
 
 
+@pytest.mark.slow
 def test_two_runs_are_the_same(tmp_path: Path) -> None:
     results = []
     for name in ("a", "b"):

@@ -53,6 +53,7 @@ def test_figures_of_experience(gumption, arguments):
     assert ("left: 1 of 9 digits understood" in text) is (arguments[:2] == ("grammar", "--memory"))
 
 
+@pytest.mark.slow
 def test_curves_are_those_of_the_saved_runs(gumption):
     code, out, err = gumption("figure", "S10", "--plot", "s10.svg")
     assert (code, err) == (0, "")
@@ -75,6 +76,7 @@ def test_ablations_are_those_of_the_saved_runs(tmp_path, name):
     assert all(agent in text for agent in ("MLP", "TRAN+LSTM"))
 
 
+@pytest.mark.slow
 def test_figure_s16_is_drawn_where_its_experiment_was_run(tmp_path):
     """Its results are not saved with this version."""
     results = json.loads((SAVED / "halma-options" / "results.json").read_text())

@@ -94,6 +94,7 @@ def test_a_game_that_stops_goes_on_with_its_trial(oracle: list[str], tmp_path: P
     assert "this game is finished (rho_g 100%)" in again.stderr
 
 
+@pytest.mark.slow
 def test_another_game_or_none_in_the_file(oracle: list[str], tmp_path: Path) -> None:
     out = tmp_path / "me.json"
     play(out, oracle[0] + "q\n")

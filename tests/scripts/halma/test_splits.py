@@ -124,6 +124,7 @@ def test_the_same_seed_gives_the_same_bytes_whatever_the_order_of_sets(here: Pat
     assert gumption(*EXAMPLE)[0] == 0  # what is there already is left
 
 
+@pytest.mark.slow
 def test_seed_mazes_and_threshold_are_heard(gumption: Call, here: Path) -> None:
     code, _, err = gumption(*EXAMPLE[:-1], "4", "--mazes", "3", "--threshold", "9")
     assert (code, err) == (0, "")
@@ -149,6 +150,7 @@ def test_the_reading_and_the_last_panel_are_heard_and_checked(gumption: Call, he
     assert pairs[0]["KB_S"] == pairs[1]["KB_S"]
 
 
+@pytest.mark.slow
 def test_a_test_of_one_s_own_is_made_and_shown(gumption: Call, here: Path) -> None:
     (here / "my_tests.py").write_text(
         "from gumption.envs.halma import sample_maze\n\n\n"

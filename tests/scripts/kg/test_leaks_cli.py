@@ -91,6 +91,7 @@ def test_other_names_of_an_entity_count(gumption, parts, named):
     assert json.loads(gumption.ok("leaks", "kg.nt", *WORLD, "--json"))["test"]["stated"] == 1
 
 
+@pytest.mark.slow
 def test_the_training_graph_tells_nothing(gumption, parts, recipes):
     graph = save(parts["train"])
     told = json.loads(gumption.ok("leaks", "kg.nq", *WORLD, "--json"))

@@ -65,6 +65,7 @@ def test_one_seed_gives_one_search_whether_it_is_stopped_or_not(gumption, folder
     assert f"best valid MRR {float(best['valid_mrr']):.4f}" in gumption.ok(*fit)
 
 
+@pytest.mark.slow
 def test_a_graph_with_a_validation_part_and_no_test_facts(gumption) -> None:
     graph = KnowledgeGraph()
     for name, facts in (("train", [*CYCLE, *INVERSE[:6]]), ("valid", INVERSE[6:9]), ("others", INVERSE[9:])):

@@ -38,6 +38,7 @@ def call(monkeypatch, capsys, tmp_path):
     return called
 
 
+@pytest.mark.slow
 def test_a_run_is_trained_and_evaluated_beside_players_that_learn_nothing(tmp_path, call):
     code, out, err = call("train", "probsol", "--task", "easy.json", *SMALL, "--run", "run")
     assert code == 0, err

@@ -174,6 +174,7 @@ def test_a_table_at_rest_sends_nothing_and_its_time_goes_on(home: Served) -> Non
     assert step >= 42
 
 
+@pytest.mark.slow
 def test_one_acts_while_discs_move_and_is_refused_what_is_closed(home: Served, folder: Path) -> None:
     with home.page() as page:
         player = Player(page, task="fishing/0")

@@ -245,6 +245,7 @@ def test_data_of_another_version_of_the_study_are_refused(tmp_path: Path) -> Non
         assert len(server.ask("/experimenter/table")[1]["participants"]) == 1, "the folder was let go of"
 
 
+@pytest.mark.slow
 def test_a_task_ends_when_its_time_is_over(tmp_path: Path) -> None:
     study = write_study(tmp_path, practice=[], quiz=None, blocks__0__time_limit_s=1.0)
     with in_process(study, tmp_path / "data") as server:

@@ -19,6 +19,7 @@ def written(folder: Path, **changes: Any) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", shipped())
 def test_the_studies_that_ship_are_as_they_should_be(name: str) -> None:
     check_worlds(read(name), name)

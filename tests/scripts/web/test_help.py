@@ -276,6 +276,7 @@ def test_help_that_was_not_written_was_not_given(
     store.close()
 
 
+@pytest.mark.slow
 def test_knowledge_that_cannot_be_read_is_told_and_read_later(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     file = tmp_path / "mine.nq"
     file.write_text("no quads\n")

@@ -129,6 +129,7 @@ def test_in_the_open_game_a_thing_is_found_and_made(visitor: Visitor) -> None:
     assert page.locator("#told").inner_text().startswith("earth + water makes")
 
 
+@pytest.mark.slow
 def test_a_move_in_the_maze_is_put_together(visitor: Visitor) -> None:
     page = visitor.open(PAGES["maze"])
     page.get_by_role("button", name="left").click()

@@ -237,6 +237,7 @@ def test_a_page_without_a_cookie_is_told(home: Served) -> None:
     assert "no cookie" in closed.value.rcvd.reason
 
 
+@pytest.mark.slow
 def test_fast_messages_wait_and_none_is_lost(home: Served) -> None:
     with home.page() as page:
         episode, _ = begun(page)

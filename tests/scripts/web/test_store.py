@@ -119,6 +119,7 @@ def test_writes_are_committed_together_and_one_bad_one_spoils_none(store: Store)
     assert store.read(sql.select(tables.people)) == []  # all of a write, or nothing
 
 
+@pytest.mark.slow
 def test_a_thousand_waiting_writes_need_few_commits(store: Store) -> None:
     began = time.monotonic()
     waiting = [store.queue(action("e" * 32, number)) for number in range(1, 1001)]

@@ -66,6 +66,7 @@ def test_families_are_left_out_where_a_book_has_none(experiment, book: Path, wor
     assert (Path("runs") / slug(other) / "seed-0" / "outside.json").is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_no_thing_is_chosen_twice_and_success_is_told_in_parts(book: Path, words_file: Path) -> None:
     from gumption.agents import setup

@@ -182,6 +182,7 @@ def test_what_cannot_begin_is_told(monkeypatch, settings: dict[str, Any], told: 
     assert told in str(problem.value)
 
 
+@pytest.mark.slow
 def test_a_started_agent_that_connects_and_never_begins(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(module, "GRACE", 0.1)
     monkeypatch.setattr("gumption.envs.gradual.remote.HELLO_SECONDS", 0.1)
