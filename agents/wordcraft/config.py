@@ -176,7 +176,6 @@ class TrainConfig(GuidedConfig):
             raise InputError(
                 "cross_fit is for an agent that learns with kg='train' or a graph: elsewhere no score is held out"
             )
-
         if self.cross_fit and self.mixing == "product":
             raise InputError(
                 "cross_fit is for a policy that reads scores while it learns; one of mixing='product' does not"

@@ -100,10 +100,9 @@ class LearningRuns(SourcesRuns):
     def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
         """The figures with their intervals over the splits."""
         finals = [read_sealed(run / self.last) for run in runs.values()]
-        found: dict[str, Any] = {
-            name: summary([final[name] for final in finals], "mean") if all(name in final for final in finals) else None
-            for name in ("success", "best", "either")
-        }
+        found: dict[str, Any] = {}
+        for name in ("success", "best", "either"):
+            found[name] = summary([one[name] for one in finals], "mean") if name in finals[0] else None
         return found | {name: round(sum(one[name] for one in finals) / len(finals), 4) for name in ("tasks", "wall_s")}
 
     def more(self, rows: Sequence[Row], directory: Path | None, saved: Mapping[str, Any]) -> dict[str, Any]:
