@@ -17,8 +17,7 @@ from gumption.data.settings import Size, checked_methods
 from .advice import Advice
 from .settings import MIXINGS, Mixing
 
-# lambda_alpha of a product: chosen on WordCraft's validation tasks, where knowledge alone was better than the network.
-PRODUCT_ATTENTION = 0.25
+PRODUCT_ATTENTION = 0.25  # lambda_alpha of a product; chosen on validation tasks of WordCraft
 MASKED = -1e9  # the logit of a choice that is not open; finite, so that 0 * logit is 0 in an entropy
 
 
