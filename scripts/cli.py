@@ -10,7 +10,6 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -80,7 +79,9 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print(f"gumption {version('gumption')}")
+        from gumption import __version__
+
+        print(f"gumption {__version__}")
         raise typer.Exit
 
 
