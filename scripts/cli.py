@@ -79,9 +79,9 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from gumption import __version__
+        from importlib.metadata import version
 
-        print(f"gumption {__version__}")
+        print(f"gumption {version('gumption')}")
         raise typer.Exit
 
 

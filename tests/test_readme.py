@@ -137,6 +137,7 @@ SEGAR_TABLES = ("segar-auxiliary", "segar-gap", "segar-hidden-mass", "segar-info
 PROBSOL_TABLES = ("probsol-discovery", "probsol-families", "probsol-goals", "probsol-laws")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("saved", EXPERIMENTS, ids=lambda path: path.parent.name)
 def test_the_saved_tables_are_made_of_the_saved_results(saved: Path) -> None:
     results = json.loads(saved.read_text(encoding="utf-8"))

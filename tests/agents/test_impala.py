@@ -45,6 +45,7 @@ def figures(result: RunResult) -> dict[str, Any]:
 # ---- learning
 
 
+@pytest.mark.slow
 def test_an_agent_without_knowledge_learns_its_training_tasks(configure) -> None:
     config = configure(total_steps=60_000, eval_interval=20_000, final_draws=10)
     chance = baseline("random", config)["train_success"]

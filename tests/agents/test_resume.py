@@ -48,6 +48,7 @@ def environment(cache: Path, **variables: str) -> dict[str, str]:
 # ---- once more
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [

@@ -112,6 +112,7 @@ def test_what_a_killed_training_left_of_its_first_file_may_be_filled(tmp_path: P
         RunFolder(tmp_path / "run", SETTINGS).check(resume)
 
 
+@pytest.mark.slow
 def test_one_process_at_a_time_writes_a_run(folder: RunFolder) -> None:
     code = (
         "import sys\nfrom gumption.agents.run_folder import RunFolder\n"

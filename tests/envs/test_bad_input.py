@@ -46,6 +46,7 @@ def test_an_unknown_autoreset_mode_is_told(environment: Any, mode: Any) -> None:
     assert batch(environment, autoreset_mode="SameStep").autoreset_mode is gym.vector.AutoresetMode.SAME_STEP
 
 
+@pytest.mark.slow
 @every_environment
 @pytest.mark.parametrize("make", [single, batch])
 def test_what_no_reset_takes(environment: Any, make: Any) -> None:

@@ -109,6 +109,7 @@ def test_environments(environment: Environment, settings: Mapping[str, Any]) -> 
     assert all(part in text for part in ("Description:", "Observation", "Actions:", "Reward", "Termination:", "Info:"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("environment", "settings"), LOOKS)
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"])
 def test_copies_go_on_as_the_original_does(environment: Environment, settings: Mapping[str, Any], copied: Any) -> None:
@@ -166,6 +167,7 @@ class _Single:
         self.action_space = envs.single_action_space
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("environment", "settings"), LOOKS)
 @pytest.mark.parametrize("mode", ["ansi", "rgb_array"])
 def test_frames(environment: Environment, settings: Mapping[str, Any], mode: str) -> None:
@@ -308,6 +310,7 @@ def differ(some: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> bool:
     return not all(np.array_equal(one, other) for one, other in zip(some, others, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("world", "environment", "names"), BY_NAMES)
 def test_names_change_what_things_are_called_and_nothing_else(
     world: World, environment: Environment, names: str
@@ -324,6 +327,7 @@ def test_names_change_what_things_are_called_and_nothing_else(
     assert stated[0] == stated[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("world", "environment"), [pytest.param(*each, id=each[1].id) for each in ENVIRONMENTS])
 def test_laws_change_what_happens_or_what_is_true_or_are_refused(world: World, environment: Environment) -> None:
     try:

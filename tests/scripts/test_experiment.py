@@ -87,6 +87,7 @@ def test_every_figure_of_the_paper_is_there():
         find_experiment("fig2")
 
 
+@pytest.mark.slow
 def test_command_runs_reports_and_resumes(run, tmp_path, book):
     arguments = ("wordcraft-fig3", "--recipe-book", str(book), "--seeds", "2", "--total-steps", "400")
     output = run(*arguments, "--out", str(tmp_path / "there"), "--save", "kept")

@@ -62,6 +62,7 @@ def goal_of(book: Path) -> str:
     return env.tasks[int(env.split.test_tasks[3])].goal
 
 
+@pytest.mark.slow
 def test_wordcraft_in_the_terminal(watch, small_book):
     goal = goal_of(small_book)
     code, out, err = watch("runs/wordcraft", "--goal", goal, "--recipe-book", str(small_book), "--delay", "0")

@@ -44,6 +44,7 @@ def test_it_learns_the_protocol_from_the_first_tasks_on() -> None:
     assert result.steps < 5_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["micro5.14", "micro6", "micro7.2", "micro9.3", "micro12", "mini1"])
 def test_a_task_can_be_the_first_one(name: str) -> None:
     assert play(named(name), GradualLearner()).solved

@@ -25,6 +25,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeGraph:
     return KnowledgeGraph.load(path)
 
 
+@pytest.mark.slow
 def test_facts_skills_and_evidence_can_be_asked_for(graph: KnowledgeGraph) -> None:
     assert list(graph.triples(subject="k", relation="followedBy")) == [("k", "followedBy", "l")]
     assert list(graph.triples(subject="after k comes what:.", relation="hasAnswer")) == [

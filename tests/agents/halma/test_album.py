@@ -145,6 +145,7 @@ def test_an_agent_is_trained_and_tested_with_a_painter_of_ones_own(panels, tmp_p
         assert (env.observe().min() >= 100) == brighter
 
 
+@pytest.mark.slow
 def test_the_slots_of_a_place_are_the_same_at_each_look(eyes):
     """SPACE's agent keeps slots, a sixth of a picture; fixed panels make them a place's own."""
     config = HALMAConfig(agent="space", max_opt_len=1, panels="fixed", space_model=str(eyes))

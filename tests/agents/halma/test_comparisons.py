@@ -35,6 +35,7 @@ def run(experienced: Callable[[int], Memory]) -> HALMARun:
     return made
 
 
+@pytest.mark.slow
 def test_who_plays_beside_a_guided_agent(run: HALMARun) -> None:
     mazes = Mazes(sample_mazes(4, 77))
     beside = comparisons(run)

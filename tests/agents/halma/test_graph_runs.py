@@ -42,6 +42,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
+@pytest.mark.slow
 def test_a_run_keeps_its_graph_and_is_led_by_it(told: Path) -> None:
     run = load_run(told)
     mazes = Mazes(sample_mazes(4, 77))

@@ -92,6 +92,7 @@ def test_the_papers_example(knowing: Callable[[int], HALMAKnowledge], paper_maze
     assert trials[1:] == [[(right, 5), (down, 1), (right, 2), (down, 1)]] * 9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("max_opt_len", [1, 3, 5])
 def test_an_experienced_agent_does_as_the_oracle(knowing: Callable[[int], HALMAKnowledge], max_opt_len: int) -> None:
     mazes = Mazes(sample_mazes(60, 99, mean_depth=5))

@@ -173,6 +173,7 @@ def test_td3_s_actor_climbs_the_critic_s_first_value():
     assert any(gradient.abs().max() > 0 for gradient in gradients)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["trial", "episode"])
 def test_where_a_value_ends(objective, tmp_path):
     """Equation 1 is a return across the trials of an episode: only the episode's end ends it, and every move counts."""

@@ -29,6 +29,7 @@ def push_right(env, observation):
     return np.tile([2.0, 0.3], (env.num_envs, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("player", [push_right, scripted, no_action])
 def test_returns_are_those_of_single_environments(player):
     levels = draw_levels("tilesx2-hard", "test", n=12)

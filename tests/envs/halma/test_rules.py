@@ -208,6 +208,7 @@ def test_a_jump_leads_over_what_lies_between():
     assert Mazes([maze]).planned(1).tolist() == [2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("primitives", ["0,1,2,3", "0,1", "0,1,4", "0,2,1,7"])
 @pytest.mark.parametrize("max_opt_len", [1, 2])
 def test_the_yardstick_of_walks_is_the_shortest_way(primitives, max_opt_len):

@@ -161,6 +161,7 @@ def test_a_persons_own_rules_run_in_the_loop(restitution: float) -> None:
     same(one, ran(scenes, 150, False))
 
 
+@pytest.mark.slow
 def test_more_targets_than_fit_side_by_side() -> None:
     """Of 64 discs and more the loops over targets have several parts."""
     scenes = [table(3, 64, rules=OWN)]

@@ -67,6 +67,7 @@ def wide(one: Tuple[Size, Heat]) -> SetFactor[Size]:
     return SetFactor(one[0], 1.0)
 
 
+@pytest.mark.slow
 def test_the_size_of_polygons() -> None:
     """Fault 24: there, a larger Size leaves a polygon as it is."""
     data = scene(disc("a", 0.3, 0), tile("fire", "FireTile", side=0.4), rules=[wide, "apply_burn"])

@@ -136,6 +136,7 @@ def test_w2_of_gaussians_and_uniforms_is_that_of_the_formulas() -> None:
     assert DiscreteRangeNoise(1, 2).w2(DiscreteRangeNoise(3, 5)) == pytest.approx(np.sqrt(13 / 2), abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", NOISES_1D, ids=repr)
 @pytest.mark.parametrize("second", NOISES_1D, ids=repr)
 def test_w2_and_ks_agree_with_quantiles_and_cdfs_on_fine_grids(first: ScalarNoise, second: ScalarNoise) -> None:

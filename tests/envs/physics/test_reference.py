@@ -43,6 +43,7 @@ def drawn(rng: np.random.Generator) -> tuple[dict[str, Any], World]:
     return scene(*entities), World(objects, tiles)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(60))
 def test_compat_is_the_code_of_2022(seed: int) -> None:
     data, world = drawn(np.random.default_rng(seed))

@@ -38,6 +38,7 @@ def apart(rng: np.random.Generator, count: int, **sim: Any) -> dict[str, Any]:
     return scene(*discs, **FREE | sim)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", configuration_names())
 def test_levels_go_as_with_numpy(name: str) -> None:
     levels = draw_levels(name, n=4).scenes

@@ -81,6 +81,7 @@ def test_halma_passes_its_checker(observation):
     check_env(HALMAEnv(num_mazes=3, observation=observation), warn=observation == "visual")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("masked", [False, True])
 def test_halma_is_played(masked):
     from sb3_contrib import MaskablePPO

@@ -112,6 +112,7 @@ def naive_objective(
     return torch.stack(losses).sum() / (sum(map(len, asked)) if weighting == "query" else 2 * len(SMALL))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reciprocal", [True, False])
 @pytest.mark.parametrize(("n3", "relation_weight"), [(0.0, 0.0), (0.02, 0.0), (0.1, 0.0), (0.02, 0.5)])
 @pytest.mark.parametrize("weighting", ["fact", "query"])

@@ -102,6 +102,7 @@ def same_bits(one: FactorModel, other: FactorModel) -> bool:
     return all(torch.equal(tensor, other.parameters[name]) for name, tensor in one.parameters.items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("weighting", ["fact", "query"])
 def test_a_model_learns_its_facts(model: type[FactorModel], weighting: str) -> None:

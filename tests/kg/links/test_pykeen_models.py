@@ -68,6 +68,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple]:
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [model[0] for model in MODELS])
 def test_a_trained_model_predicts_here_as_there(results, name: str, tmp_path: Path) -> None:
     from pykeen.predict import predict_target

@@ -161,6 +161,7 @@ def test_an_episode_over_a_socket_replays_to_the_same_state(home: Served, folder
     assert record["settings"]["action_seconds"] is None
 
 
+@pytest.mark.slow
 def test_a_table_at_rest_sends_nothing_and_its_time_goes_on(home: Served) -> None:
     with home.page() as page:
         player = Player(page, task="fishing/0")
