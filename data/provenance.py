@@ -53,8 +53,8 @@ def command_line(arguments: Sequence[str]) -> str:
 
 
 def without_folders(words: Sequence[str]) -> str:
-    """A command, every path shortened to its last part."""
-    return shlex.join(map(_without_folder, words))
+    """A command, every path shortened to its last part, as text that can be written: bytes that are none as \\udcNN."""
+    return shlex.join(map(_without_folder, words)).encode(errors="backslashreplace").decode()
 
 
 def _without_folder(argument: str) -> str:

@@ -390,7 +390,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def check_lines(chosen: Sequence[Line], base: Path) -> None:
     found = [f"gumption {line}: {fault}" for line in chosen for fault in faults(line, base)]
-    assert not found, "\n".join(found)
+    assert not found, "\n".join(found).encode(errors="backslashreplace").decode()  # a worker sends text alone
 
 
 @pytest.mark.slow

@@ -325,6 +325,10 @@ def test_command_line_keeps_no_folder():
     assert line == "gumption experiment x --out out --recipe-book=a.json --seeds 5"
 
 
+def test_command_line_can_be_written_whatever_was_given():
+    assert command_line(["experiment", "x", "--out", "\udc80"]) == r"gumption experiment x --out '\udc80'"
+
+
 @pytest.mark.slow
 def test_few_test_tasks_and_whose_network_it_is_are_told(run, tmp_path, book):
     run("wordcraft-fig2", "--recipe-book", str(book), "--seeds", "1", "--total-steps", "200", "--out", "there")
