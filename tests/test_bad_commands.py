@@ -403,6 +403,7 @@ def test_the_other_wrong_lines(base: Path) -> None:
     check_lines(lines()[QUICK:], base)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "message"),
     [

@@ -409,6 +409,7 @@ def test_a_person_is_drawn_in(run, tmp_path, book):
     assert (tmp_path / "there" / "curves.png").read_bytes() != before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message"),
     [

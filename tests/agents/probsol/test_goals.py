@@ -34,6 +34,7 @@ def test_the_limit_of_actions_is_a_multiple_of_the_solutions(cells):
     assert critical[3].constraints["action_number"] == pytest.approx(1.1 * actions)
 
 
+@pytest.mark.slow
 def test_a_broken_limit_is_measured_and_the_episode_goes_on(cells):
     solved, slow, nothing = (play_design(player, cells) for player in (Solved(), Slow(), DoNothing()))
     assert [(one.solved, one.solution, one.constraint) for one in solved] == [(True, 1.0, 1.0)] * 3

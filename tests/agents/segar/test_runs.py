@@ -40,6 +40,7 @@ def test_a_guided_run_is_played_beside_others(run: RunResult) -> None:
         assert told["players"][name] == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_other_levels_and_the_runs_own(run: RunResult) -> None:
     assert run.run_dir is not None
     told = evaluate(run.run_dir, partition="train", levels="empty-hard", num_levels=3)

@@ -35,6 +35,7 @@ def group_facts() -> tuple[list[Triple], list[Triple]]:
     return train, [fact for fact in everything if (fact[0] in unseen) != (fact[2] in unseen)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word_mode", ["add", "gate"])
 @pytest.mark.parametrize("reciprocal", [True, False])
 def test_an_unseen_entity_is_scored_by_its_word(word_mode: str, reciprocal: bool) -> None:
