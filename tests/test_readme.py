@@ -106,7 +106,7 @@ def test_the_blocks_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
             exec(compile("\n" * (line - 1) + text, page, "exec"), namespace)
         else:
             command = ["bash", "-euo", "pipefail", "-c", text]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
             assert done.returncode == 0, f"{page}:{line}\n{text}\n{done.stdout}\n{done.stderr}"
             printed = done.stdout
 
