@@ -86,9 +86,10 @@ def test_trials_reach_the_goal_in_as_many_moves_as_the_closed_form_says(seed, ma
 
 
 @pytest.mark.slow
-def test_many_mazes_are_unambiguous():
+@pytest.mark.parametrize("number", [500, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_many_mazes_are_unambiguous(number):
     rng = np.random.default_rng(0)
-    made = [sample_maze(rng, depth, 5) for depth in (2, 5) for _ in range(2_000)]
+    made = [sample_maze(rng, depth, 5) for depth in (2, 5) for _ in range(number // 2)]
     for maze in made:
         check_unambiguous(maze)
     mazes = Mazes(made)
