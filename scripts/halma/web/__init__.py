@@ -12,14 +12,16 @@ from gumption.data import InputError
 from gumption.data.settings import Count, Seed, shown
 from gumption.envs.halma import HALMAEnv
 from gumption.envs.halma.knowledge_base import AFFORDS
-from gumption.envs.halma.maze import COLOURS, DIRECTIONS, GOAL_COLOURS, SHAPES, MeanBranches, MeanDepth, row_digits
+from gumption.envs.halma.maze import DIRECTIONS, MeanBranches, MeanDepth
 from gumption.envs.halma.rules import OptLen
+from gumption.envs.priors import Laws, Names
 from gumption.scripts.web.views import View
 
 if TYPE_CHECKING:
     import numpy as np
 
     from gumption.envs.action_facts import ActionFacts
+    from gumption.envs.halma.signs import Signs
 
 RULES = """\
 You stand in a maze that you do not see. What you see are coloured digits, none of them zero.
@@ -81,6 +83,8 @@ def begin(
     max_opt_len: OptLen = 5,
     mean_depth: MeanDepth = 2,
     mean_branches: MeanBranches = 5,
+    names: Names = "real",
+    laws: Laws = "real",
     seed: Seed = 0,
 ) -> tuple[HALMAEnv, Face]:
     """Find the goal of a hidden maze by its panels, trial after trial.
@@ -89,6 +93,8 @@ def begin(
     :param max_opt_len: Numbers in a move.
     :param mean_depth: Of dead ends, in cells.
     :param mean_branches: Dead ends of the maze.
+    :param names: Real digits, colours and shapes; anonymous ones; or shuffled among their kind.
+    :param laws: real, or counterfactual: colours and shapes indicate other directions.
     :param seed: Draws the maze.
     """
     made = HALMAEnv(
@@ -98,6 +104,8 @@ def begin(
         max_opt_len=max_opt_len,
         mean_depth=mean_depth,
         mean_branches=mean_branches,
+        names=names,
+        laws=laws,
     )
     made.reset(seed=seed)
     return made, Face(made)
@@ -109,8 +117,8 @@ def drawing(env: Any) -> dict[str, Any]:
     settings, row = batch.settings, batch.rows[0]
     return {
         "kind": "panel",
-        "panel": _panel(row),
-        "hint": _hint(row),
+        "panel": _panel(row, batch.signs),
+        "hint": batch.signs.hint(row),
         "trial": min(int(batch.trial[0]) + 1, settings.trials),
         "trials": settings.trials,
         "moves": int(batch.trial_steps[0]),
@@ -160,18 +168,22 @@ def helped(env: Any) -> Iterator[tuple[ActionFacts, dict[int, dict[str, Any]]]]:
         yield facts, {p: {"label": option, "action": option} for option, p in sorted(first.items(), key=itemgetter(1))}
 
 
-def _panel(row: np.ndarray) -> list[dict[str, Any]]:
-    digits = row_digits(row)
+def _panel(row: np.ndarray, signs: Signs) -> list[dict[str, Any]]:
+    """The digits of the panel by colour, and what the colour is called and looks like, unless it looks as it is
+    called."""
+    digits = signs.digits(row)
+    looks = {name: _look(rgb) if signs.anonymous else None for name, rgb in zip(signs.labels, signs.rgb, strict=False)}
     return [
-        {"colour": colour, "direction": direction, "about": about, "values": values}
-        for about, colours in (("wall", COLOURS), ("goal", GOAL_COLOURS))
-        for colour, direction in zip(colours, DIRECTIONS, strict=True)
+        {"colour": colour, "look": looks[colour], "direction": direction, "about": about, "values": values}
+        for about, called in (("wall", signs.colour), ("goal", signs.goal_colour))
+        for colour, direction in zip(map(called, range(4)), DIRECTIONS, strict=True)
         if (values := sorted(digit.value for digit in digits if digit.colour == colour))
     ]
 
 
-def _hint(row: np.ndarray) -> str | None:
-    return SHAPES[row[10] - 1] if row[10] else None
+def _look(rgb: tuple[int, int, int]) -> str:
+    """A colour of pictures, a third lighter, so that text of it can be read on the dark panel."""
+    return f"rgb({', '.join(str(part + (255 - part) // 3) for part in rgb)})"
 
 
 def name(action: Any, env: Any) -> dict[str, Any]:

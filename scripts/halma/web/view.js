@@ -76,6 +76,7 @@ class Panel {
       const found = panel.find((one) => one.about === about && one.direction === direction);
       if (!found) return make("td", {}, make("span", { class: "spoken" }, "nothing"));
       const digits = found.values.map((value) => make("span", { class: "halma-digit" }, String(value)));
+      for (const digit of digits) digit.style.color = found.look ?? "";
       return make("td", { class: `halma-${found.colour}` }, ...digits, make("span", { class: "halma-colour" }, found.colour));
     };
     const head = DIRECTIONS.map((direction) =>
@@ -144,5 +145,6 @@ class Panel {
 }
 
 function shape(hint) {
-  return make("p", { class: "halma-hint" }, shapes(24, SHAPES[hint]), `hint: ${hint}`);
+  const drawn = hint in SHAPES ? [shapes(24, SHAPES[hint])] : []; // an anonymous shape looks like nothing that is known
+  return make("p", { class: "halma-hint" }, ...drawn, `hint: ${hint}`);
 }

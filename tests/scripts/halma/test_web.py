@@ -7,6 +7,7 @@ import pytest
 
 from gumption.data import InputError
 from gumption.envs.halma import oracle_trials
+from gumption.envs.halma.maze import ALL_COLOURS, DIRECTIONS
 from gumption.scripts.halma.web import VIEW
 from gumption.scripts.web.episodes import Episode
 
@@ -35,6 +36,26 @@ def test_the_panel_is_shown_and_the_maze_is_not():
     assert drawing["hint"] == "square"
     told = json.dumps(drawing) + face.observe(env)
     assert not any(word in told for word in ("cell", "maze", "start", "o--"))
+
+
+@pytest.mark.parametrize("laws", ["real", "counterfactual"])
+@pytest.mark.parametrize("names", ["real", "shuffled", "anonymous"])
+def test_signs_are_called_and_mean_what_the_dials_and_the_rules_say(names, laws):
+    env, face = VIEW.begin(seed=43, names=names, laws=laws)
+    rules, drawing = face.rules(env), VIEW.drawing(env)
+    walls, goals = (line.partition(":")[0].lower().split(", ") for line in rules.splitlines()[1:3])
+    for one in drawing["panel"]:
+        called = walls if one["about"] == "wall" else goals
+        assert one["direction"] == DIRECTIONS[called.index(one["colour"])]
+        assert (one["colour"] in ALL_COLOURS) is (one["look"] is None) is (names != "anonymous")
+    assert {one["direction"]: one["values"] for one in drawing["panel"] if one["about"] == "wall"} == {
+        direction: [env.batch.signs.value(far)] if names == "anonymous" else [int(env.batch.signs.value(far))]
+        for direction, far in (("left", 1), ("right", 3), ("down", 1))
+    }
+    assert drawing["hint"] in rules
+    assert (drawing["hint"] == "square") is (names == laws == "real")
+    told = face.observe(env)
+    assert all(one["colour"] in told and str(one["values"][0]) in told for one in drawing["panel"])
 
 
 def test_two_mazes_with_the_same_panel_are_shown_alike():
