@@ -75,7 +75,8 @@ class Panel {
     const cell = (about, direction) => {
       const found = panel.find((one) => one.about === about && one.direction === direction);
       if (!found) return make("td", {}, make("span", { class: "spoken" }, "nothing"));
-      const digits = found.values.map((value) => make("span", { class: "halma-digit" }, String(value)));
+      const size = found.values.every(Number.isInteger) ? "halma-digit" : "halma-digit halma-code";
+      const digits = found.values.map((value) => make("span", { class: size }, String(value)));
       for (const digit of digits) digit.style.color = found.look ?? "";
       return make("td", { class: `halma-${found.colour}` }, ...digits, make("span", { class: "halma-colour" }, found.colour));
     };
