@@ -75,7 +75,7 @@ class View:
     begin: Callable[..., tuple[Any, Any]]
     drawing: Callable[[Any], dict[str, Any]]
     parse: Callable[[Any, Any], Any]
-    choices: Callable[[Any], list[dict[str, Any]]]
+    choices: Callable[[Any], list[dict[str, Any]]] = lambda env: []
     folder: Path | None = None
     live: Live | None = None
     prepare: Callable[[], None] | None = None

@@ -161,11 +161,6 @@ def parse(action: Any, env: Any) -> str:
     return action
 
 
-def choices(env: Any) -> list[dict[str, Any]]:
-    """None are listed: an answer is typed."""
-    return []
-
-
 def helped(env: Any) -> Iterator[tuple[ActionFacts, dict[int, dict[str, Any]]]]:
     """Help speaks of the answers to the question that was asked, and of what follows the latest symbol."""
     batch = env.batch
@@ -182,4 +177,4 @@ def helped(env: Any) -> Iterator[tuple[ActionFacts, dict[int, dict[str, Any]]]]:
     yield action_facts(RELATIONS, (1, len(symbols)), [none, follows]), told
 
 
-VIEW = View(begin, drawing, parse, choices, folder=Path(__file__).parent, text=True, action="own", helped=helped)
+VIEW = View(begin, drawing, parse, folder=Path(__file__).parent, text=True, action="own", helped=helped)

@@ -150,11 +150,6 @@ def parse(action: Any, env: Any) -> np.ndarray:
     return np.array(parse_option(action, batch.max_opt_len, batch.rules.primitive_names))
 
 
-def choices(env: Any) -> list[dict[str, Any]]:
-    """None are listed: a move is put together."""
-    return []
-
-
 def helped(env: Any) -> Iterator[tuple[ActionFacts, dict[int, dict[str, Any]]]]:
     """Help speaks of the directions, then in each of options that use up the nearest digit: one by each first part."""
     import numpy as np
@@ -193,6 +188,4 @@ def name(action: Any, env: Any) -> dict[str, Any]:
     return {"direction": DIRECTIONS[direction], "primitives": [names[part] for part in parts]}
 
 
-VIEW = View(
-    begin, drawing, parse, choices, folder=Path(__file__).parent, text=True, action="own", name=name, helped=helped
-)
+VIEW = View(begin, drawing, parse, folder=Path(__file__).parent, text=True, action="own", name=name, helped=helped)

@@ -256,7 +256,6 @@ VIEW = View(
     begin=begin,
     drawing=drawing,
     parse=parse,
-    choices=lambda env: [],
     folder=Path(__file__).parent,
     live=LIVE,
     prepare=prepare,

@@ -126,11 +126,6 @@ def parse(action: Any, env: Any) -> np.ndarray:
     return np.array(action, dtype=np.float64)
 
 
-def choices(env: Any) -> list[dict[str, Any]]:
-    """None are listed: a push is an arrow."""
-    return []
-
-
 LOOKS = 72  # directions in which help looks
 
 
@@ -204,7 +199,6 @@ VIEW = View(
     begin,
     drawing,
     parse,
-    choices,
     folder=Path(__file__).parent,
     prepare=prepare,
     text=True,
