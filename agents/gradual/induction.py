@@ -213,8 +213,8 @@ class Inducer:
         frames, used = [frame(member.question, guard) for member in chosen], self.skills.used()
         best, most = None, 0.0
         budget = (_BUDGET if len(members) < _SIZES[-1] else _LAST_BUDGET) * len(chosen)
-        passes = (True, budget // 8), (False, budget // 8), (True, budget), (False, budget)
-        found = (Search(frames, setting, used, rewriting).programs(most) for rewriting, most in passes)
+        searches = [Search(frames, setting, used, rewriting) for rewriting in (True, False)]
+        found = (search.programs(tried) for tried in (budget // 8, budget) for search in searches)
         for program, values in chain.from_iterable(found):
             verdicts = [
                 member.verdict(self.skills.finished(value)) for member, value in zip(chosen, values, strict=True)

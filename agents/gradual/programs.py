@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import product
+from itertools import islice, product
 from typing import Any, TypeAlias
 
 from .texts import SILENCE, Tokens, is_sign, tokens, words
@@ -46,6 +46,8 @@ def _without(text: str, sign: str) -> Value:
 def _replaced(text: str, old: str, new: str) -> Value:
     if not old or old == new:
         return None
+    if old not in text:  # as most are, and an expression takes long to make
+        return text
     return re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", lambda _: new, text)
 
 
@@ -189,22 +191,25 @@ class Search:
         self._leaf_cost = {leaf: 3 if leaf[0] == "domain" else 1 for leaf in LEAVES}
         self._by_cost: dict[int, dict[str, list[tuple[Program, tuple[Value, ...]]]]] = {}
         self._seen: set[tuple[str, tuple[Value, ...]]] = set()
+        self._all, self._tried = self._by_rising_cost(), 0
 
     def programs(self, budget: int) -> Iterator[tuple[Program, tuple[str, ...]]]:
-        """Programs that give a text for each frame, with these texts; the search tries `budget` programs."""
-        tried = 0
+        """Programs that give a text for each frame, with these texts. The search goes on where it was, until it has
+        tried `budget` programs in all."""
+        for program, values, kind, cost in islice(self._all, max(0, budget - self._tried)):
+            self._tried += 1
+            if None in values or (kind, values) in self._seen or any(len(value) > _LONGEST for value in values):  # pyright: ignore
+                continue
+            self._seen.add((kind, values))
+            self._by_cost[cost].setdefault(kind, []).append((program, values))
+            if kind == _ANSWER if self._rewriting else kind in (TEXT, PIECE):
+                yield program, values  # pyright: ignore[reportReturnType]
+
+    def _by_rising_cost(self) -> Iterator[tuple[Program, tuple[Value, ...], str, int]]:
         for cost in range(1, _DEEPEST + 1):
             self._by_cost[cost] = {}
-            for program, values, kind in self._of_cost(cost):
-                tried += 1
-                if tried > budget:
-                    return
-                if None in values or (kind, values) in self._seen or any(len(value) > _LONGEST for value in values):  # pyright: ignore
-                    continue
-                self._seen.add((kind, values))
-                self._by_cost[cost].setdefault(kind, []).append((program, values))
-                if kind == _ANSWER if self._rewriting else kind in (TEXT, PIECE):
-                    yield program, values  # pyright: ignore[reportReturnType]
+            for found in self._of_cost(cost):
+                yield *found, cost
 
     def _of_cost(self, cost: int) -> Iterator[tuple[Program, tuple[Value, ...], str]]:
         for leaf, (kind, value) in LEAVES.items():
@@ -214,14 +219,15 @@ class Search:
             left = cost - self._cost[name]
             for costs in _shares(left, len(operation.takes)):
                 pools = [list(self._pool(share, kind)) for share, kind in zip(costs, operation.takes, strict=True)]
+                apply, gives = operation.apply, operation.gives
                 for chosen in product(*pools):
                     program = (name, *(part[0] for part in chosen))
-                    columns = zip(self._frames, zip(*(part[1] for part in chosen), strict=True), strict=True)
-                    yield (
-                        program,
-                        tuple(_apply(name, values, frame, self._setting) for frame, values in columns),
-                        operation.gives,
-                    )
+                    columns = (part[1] for part in chosen)  # no value in them is None
+                    if name == SOLVED:
+                        cut = zip(zip(*columns, strict=True), self._frames, strict=True)
+                        yield program, tuple(_apply(name, values, frame, self._setting) for values, frame in cut), gives
+                    else:
+                        yield program, tuple(map(apply, *columns)), gives
 
     def _pool(self, cost: int, kind: str) -> Iterable[tuple[Program, tuple[Value, ...]]]:
         pool = self._by_cost.get(cost, {})

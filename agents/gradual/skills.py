@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import prod
 from typing import TypeAlias
 
@@ -110,7 +111,7 @@ class Skill:
     @property
     def words(self) -> frozenset[str]:
         """The words that a question needs."""
-        return frozenset(filter(is_word, self.guard))
+        return _words_of(self.guard)
 
     def matches(self, question: str) -> bool:
         words = self.words
@@ -143,6 +144,11 @@ class Skill:
                 self.skeletons.setdefault(skeleton)
         else:
             counts[1] -= verdict
+
+
+@lru_cache(maxsize=1 << 10)
+def _words_of(guard: frozenset[str]) -> frozenset[str]:
+    return frozenset(filter(is_word, guard))
 
 
 class Skills:
