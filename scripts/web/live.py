@@ -62,8 +62,9 @@ class RealTime:
     :ivar speed: how many times as fast as a clock time passes: 1 for people, more for simulated ones.
     """
 
+    speed = 1.0
+
     def __init__(self) -> None:
-        self.speed = 1.0
         self._moving: dict[Clock, None] = {}
         self._some = asyncio.Event()
 

@@ -17,10 +17,10 @@ from websockets.sync.client import ClientConnection, connect
 SECRET = "s" * 40  # a cookie
 _RUN = """
 import sys
-from gumption.scripts.web import security, server
+from gumption.scripts.web import live, security, server
 for place, value in {constants!r}.items():
-    module, name = place.split(".")
-    setattr(dict(security=security, server=server)[module], name, value)
+    owner, name = place.split(".")
+    setattr(dict(security=security, server=server, RealTime=live.RealTime)[owner], name, value)
 from gumption.scripts.cli import main
 sys.argv = ["gumption", "serve", *{options!r}]
 main()
@@ -107,7 +107,8 @@ def served(
 ) -> Iterator[Served]:
     """A server that keeps what people do in `data`.
 
-    :param constants: of the modules security and server, as "security.FIRST_REQUEST", with other values.
+    :param constants: of the modules security and server, as "security.FIRST_REQUEST", with other values, and
+        "RealTime.speed".
     """
     program = _RUN.format(constants=dict(constants or {}), options=["--port", "0", "--data", str(data), *options])
     process = subprocess.Popen(
