@@ -284,6 +284,7 @@ class _Argument:
         self._of_text = str in members
         tuples = [get_args(part) for part in parts if get_origin(part) is tuple]
         self._in_tuple = {str, int}.intersection(*tuples) if len(tuples) == 1 and tuples[0][1:] == (...,) else set()
+        self._tuple = list(tuples[0]) if len(tuples) == 1 and {str, int}.issuperset(tuples[0]) else None
         self._classes = all((inspect.isclass(part) and part not in _SCALARS) or part is NoneType for part in parts)
 
     def check(self, value: Any) -> Any:
@@ -292,6 +293,8 @@ class _Argument:
         if self._of_text and kind in (list, tuple) and {str}.issuperset(map(type, value)):
             return value
         if kind is tuple and self._in_tuple and self._in_tuple.issuperset(map(type, value)):
+            return value
+        if kind is tuple and self._tuple and [*map(type, value)] == self._tuple:
             return value
         found = check(self.name, value, self.hint)
         if self._classes:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, asdict, fields, replace
+from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from annotated_types import Ge, Le, MultipleOf
@@ -171,7 +172,7 @@ class HALMAConfig(MazeConfig, KnowledgeConfig):
         """Of the world."""
         return Rules(self.side, self.panels_equal, self.primitives, self.names, self.laws)
 
-    @property
+    @cached_property
     def parameters(self) -> ReplayParameters:
         """The defaults of the learner, changed by TUNED and FIXED_PANELS (MPO) and the overrides, with at most as many
         environments as episodes."""

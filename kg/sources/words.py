@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from gensim.models import KeyedVectors
 
 from gumption.data import InputError, Note, path
 from gumption.data.label_words import label_words, tokens
@@ -23,6 +22,9 @@ FREQUENT = "glove-frequent"  # the 20,000 most frequent words, in 8 bits
 SHORTEST_MISSPELT = 4  # letters; shorter words are one letter away from almost any other
 _CASES = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])|[_/]")  # camelCase, word2, snake_case
 _EXAMPLES = 3
+
+if TYPE_CHECKING:
+    from gensim.models import KeyedVectors
 
 
 class GuessedVectors(Note):
@@ -74,7 +76,7 @@ class WordVectors:
     :ivar keyed: the gensim KeyedVectors, for queries such as nearest words.
     """
 
-    def __init__(self, keyed: KeyedVectors, source: str) -> None:
+    def __init__(self, keyed: "KeyedVectors", source: str) -> None:
         self.keyed = keyed
         self.source = source
 
@@ -85,6 +87,8 @@ class WordVectors:
 
         :raises InputError: a file that is missing or of another format.
         """
+        from gensim.models import KeyedVectors  # takes half a second, and few runs read vectors
+
         where = path(SHIPPED) if file is None else Path(file)
         if not where.is_file():
             raise InputError(
@@ -198,7 +202,7 @@ def _one_letter_away(word: str) -> Iterator[str]:
                 yield before + letter + after[1:]
 
 
-def _check_length(file: Path, keyed: KeyedVectors) -> None:
+def _check_length(file: Path, keyed: "KeyedVectors") -> None:
     """Raise ValueError for a file that goes on after its last vector: gensim reads word2vec's text format as binary."""
     with file.open("rb") as content:
         header = len(content.readline())
