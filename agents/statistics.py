@@ -68,11 +68,11 @@ def bootstrap_interval(
     """
     table = _score_table(scores)
     compute = _STATISTICS[statistic]
-
-    def over_tasks(*tasks: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
-        return compute(np.concatenate(tasks, axis=axis), axis=axis)
-
-    return Estimate(*map(float, _bootstrap(tuple(table.T), over_tasks, confidence, resamples, seed)))
+    found = _bootstrap(
+        tuple(table.T), lambda *tasks, axis: compute(np.concatenate(tasks, axis=axis), axis=axis),
+        confidence, resamples, seed,
+    )  # fmt: skip
+    return Estimate(*map(float, found))
 
 
 @checked

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice, product
+from itertools import chain, islice, product
 from typing import Any, TypeAlias
 
 from .texts import SILENCE, Tokens, is_sign, tokens, words
@@ -189,29 +189,24 @@ class Search:
             self._operations[SOLVED] = Operation(lambda text: None, (TEXT,), _ANSWER)
         self._cost = {name: 1 if used[name] else 2 for name in self._operations}
         self._leaf_cost = {leaf: 3 if leaf[0] == "domain" else 1 for leaf in LEAVES}
-        self._by_cost: dict[int, dict[str, list[tuple[Program, tuple[Value, ...]]]]] = {}
+        self._by_cost: list[dict[str, list[tuple[Program, tuple[Value, ...]]]]] = [{}]
         self._seen: set[tuple[str, tuple[Value, ...]]] = set()
-        self._all, self._tried = self._by_rising_cost(), 0
+        self._all, self._tried = chain.from_iterable(map(self._of_cost, range(1, _DEEPEST + 1))), 0
 
     def programs(self, budget: int) -> Iterator[tuple[Program, tuple[str, ...]]]:
         """Programs that give a text for each frame, with these texts. The search goes on where it was, until it has
         tried `budget` programs in all."""
-        for program, values, kind, cost in islice(self._all, max(0, budget - self._tried)):
+        for program, values, kind in islice(self._all, max(0, budget - self._tried)):
             self._tried += 1
             if None in values or (kind, values) in self._seen or any(len(value) > _LONGEST for value in values):  # pyright: ignore
                 continue
             self._seen.add((kind, values))
-            self._by_cost[cost].setdefault(kind, []).append((program, values))
+            self._by_cost[-1].setdefault(kind, []).append((program, values))
             if kind == _ANSWER if self._rewriting else kind in (TEXT, PIECE):
                 yield program, values  # pyright: ignore[reportReturnType]
 
-    def _by_rising_cost(self) -> Iterator[tuple[Program, tuple[Value, ...], str, int]]:
-        for cost in range(1, _DEEPEST + 1):
-            self._by_cost[cost] = {}
-            for found in self._of_cost(cost):
-                yield *found, cost
-
     def _of_cost(self, cost: int) -> Iterator[tuple[Program, tuple[Value, ...], str]]:
+        self._by_cost.append({})
         for leaf, (kind, value) in LEAVES.items():
             if self._leaf_cost[leaf] == cost:
                 yield leaf, tuple(value(frame, self._setting.domain) for frame in self._frames), kind
@@ -230,9 +225,8 @@ class Search:
                         yield program, tuple(map(apply, *columns)), gives
 
     def _pool(self, cost: int, kind: str) -> Iterable[tuple[Program, tuple[Value, ...]]]:
-        pool = self._by_cost.get(cost, {})
         for each in (TEXT, PIECE) if kind == STRING else (kind,):
-            yield from pool.get(each, ())
+            yield from self._by_cost[cost].get(each, ())
 
 
 def _shares(total: int, number: int) -> Iterator[tuple[int, ...]]:

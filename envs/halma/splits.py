@@ -406,10 +406,8 @@ def read_run(
     run = Path(run)
     if not run.is_dir():
         raise InputError(f"{run}: there is no such run")
-    memory = Memory.load(run / FOLDER)
-    if not (run / MAZES).is_file():
-        raise InputError(f"{run}: the run has no {MAZES}, the mazes it was trained on; train it again")
-    return _experience(memory, run / MAZES, threshold, knowledge_base, last_panel)
+    without = f"{run}: the run has no {MAZES}, the mazes it was trained on; train it again"
+    return _experience(run / FOLDER, run / MAZES, without, threshold, knowledge_base, last_panel)
 
 
 @checked
@@ -425,15 +423,16 @@ def read_memory(
     :raises InputError: no memory there, one without its mazes, or of other mazes.
     """
     folder = Path(folder)
-    memory = Memory.load(folder)
-    if not (folder / MAZES).is_file():
-        raise InputError(f"{folder}: no {MAZES} there, the mazes of its records; for the memory of a run give the run")
-    return _experience(memory, folder / MAZES, threshold, knowledge_base, last_panel)
+    without = f"{folder}: no {MAZES} there, the mazes of its records; for the memory of a run give the run"
+    return _experience(folder, folder / MAZES, without, threshold, knowledge_base, last_panel)
 
 
 def _experience(
-    memory: Memory, path: Path, threshold: int, knowledge_base: Reading, last_panel: LastPanel
+    folder: Path, path: Path, without: str, threshold: int, knowledge_base: Reading, last_panel: LastPanel
 ) -> Experience:
+    memory = Memory.load(folder)
+    if not path.is_file():
+        raise InputError(without)
     mazes = Mazes.load(path, memory.rules)
     if len(memory) and int(memory.maze.max()) >= len(mazes):
         raise InputError(f"{path}: {len(mazes)} mazes, but the memory is of maze {memory.maze.max()}, from 0 on")

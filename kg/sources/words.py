@@ -96,7 +96,14 @@ class WordVectors:
             )
         try:
             keyed = KeyedVectors.load_word2vec_format(str(where), binary=True)
-            _check_length(where, keyed)
+            words, at_end = "".join(f"{word} " for word in keyed.key_to_index), where.stat().st_size
+            with where.open("rb") as content:
+                rest = at_end - len(content.readline()) - len(words.encode()) - keyed.vectors.nbytes
+            # Some writers end each vector with a newline. A file that goes on is word2vec's text, read as binary.
+            if rest not in (0, len(keyed)):
+                raise ValueError(
+                    f"{rest} bytes are left after {len(keyed)} words with {keyed.vector_size} numbers each"
+                )
         except (ValueError, EOFError) as error:
             raise InputError(f"{where}: not word vectors in word2vec's binary format ({error})") from None
         if file is None:
@@ -200,13 +207,3 @@ def _one_letter_away(word: str) -> Iterator[str]:
             yield before + letter + after
             if after:
                 yield before + letter + after[1:]
-
-
-def _check_length(file: Path, keyed: "KeyedVectors") -> None:
-    """Raise ValueError for a file that goes on after its last vector: gensim reads word2vec's text format as binary."""
-    with file.open("rb") as content:
-        header = len(content.readline())
-    words = sum(len(str(word).encode()) + 1 for word in keyed.key_to_index)
-    rest = file.stat().st_size - header - words - keyed.vectors.nbytes
-    if rest not in (0, len(keyed)):  # some writers end each vector with a newline
-        raise ValueError(f"{rest} bytes are left after {len(keyed)} words with {keyed.vector_size} numbers each")

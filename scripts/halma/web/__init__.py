@@ -164,21 +164,17 @@ def helped(env: Any) -> Iterator[tuple[ActionFacts, dict[int, dict[str, Any]]]]:
 
 
 def _panel(row: np.ndarray, signs: Signs) -> list[dict[str, Any]]:
-    """The digits of the panel by colour, and what the colour is called and looks like, unless it looks as it is
-    called."""
-    digits = signs.digits(row)
-    looks = {name: _look(rgb) if signs.anonymous else None for name, rgb in zip(signs.labels, signs.rgb, strict=False)}
+    """The digits of the panel by colour, and what the colour is called and, unless it looks as it is called, looks
+    like: a third lighter than on pictures, so that text of it can be read on the dark panel."""
+    digits, looks = signs.digits(row), dict.fromkeys(signs.labels)
+    for name, rgb in zip(signs.labels, signs.rgb if signs.anonymous else (), strict=False):
+        looks[name] = f"rgb{tuple(part + (255 - part) // 3 for part in rgb)}"
     return [
         {"colour": colour, "look": looks[colour], "direction": direction, "about": about, "values": values}
         for about, called in (("wall", signs.colour), ("goal", signs.goal_colour))
         for colour, direction in zip(map(called, range(4)), DIRECTIONS, strict=True)
         if (values := sorted(digit.value for digit in digits if digit.colour == colour))
     ]
-
-
-def _look(rgb: tuple[int, int, int]) -> str:
-    """A colour of pictures, a third lighter, so that text of it can be read on the dark panel."""
-    return f"rgb({', '.join(str(part + (255 - part) // 3) for part in rgb)})"
 
 
 def name(action: Any, env: Any) -> dict[str, Any]:
