@@ -129,6 +129,7 @@ def _files(places: Sequence[str]) -> Iterator[Path]:
         yield from kept
 
 
+@cache
 def _fingerprint(path: Path) -> str:
     if path.suffix != ".py":
         return _short(path.read_bytes())
