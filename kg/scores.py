@@ -60,14 +60,46 @@ class PairTable(nn.Module):
     :ivar chance: log 1/N, which is subtracted; unknown entries are equal to it.
     """
 
-    table: torch.Tensor
+    _table: torch.Tensor
     _pair_start: torch.Tensor
 
-    def __init__(self, table: torch.Tensor, chance: float) -> None:
+    def __init__(self, table: torch.Tensor, chance: float, products: "PairProducts | None" = None) -> None:
+        """:param products: gives the columns when they are first needed, all pairs of a first entity at once, so that
+        they are the same whenever that is; None where the table is whole."""
         super().__init__()
-        self.chance = chance
-        self.register_buffer("table", table, persistent=False)
+        self.chance, self._products, self._made = chance, products, np.zeros(len(table), dtype=bool)
+        self.register_buffer("_table", table, persistent=False)
         self.register_buffer("_pair_start", pair_starts(len(table)).to(table.device), persistent=False)
+
+    @property
+    def table(self) -> torch.Tensor:
+        """(N, N (N + 1) / 2) float16, whole.
+
+        :raises InputError: log-probabilities that are NaN or infinite.
+        """
+        return self.made(np.arange(len(self._table)))
+
+    @torch.no_grad()
+    def made(self, first: np.ndarray) -> torch.Tensor:
+        """The table with the columns at least of the pairs of these first entities, from 0; errors as of `table`."""
+        if self._products is not None and not self._made[first].all():
+            missing = np.unique(first[~self._made[first]])
+            if len(missing) + self._made.sum() > len(self._made) // 2:  # the others will be needed soon
+                missing = np.flatnonzero(~self._made)
+            with Bar(len(missing), "scores of pairs") as bar:
+                for done, one in enumerate(missing.tolist(), start=1):
+                    others = torch.arange(one, len(self._made), device=self._table.device)
+                    columns = self._products.table_columns(torch.full_like(others, one), others)
+                    self._table[:, self._pair_start[one] + others] = columns.T
+                    self._made[one] = True
+                    bar.show(done)
+            if self._made.all():
+                self._products = None
+        return self._table
+
+    def _apply(self, *arguments: Any, **more: Any) -> Self:
+        self._table, self._products = self.table, None  # it moves as a whole
+        return super()._apply(*arguments, **more)
 
     def forward(
         self, subject: torch.Tensor, object: torch.Tensor, given: torch.Tensor, partners: torch.Tensor | None
@@ -75,9 +107,10 @@ class PairTable(nn.Module):
         partner = _paired(subject, given, partners)
         low = torch.minimum(subject[:, :, None], partner).sub(1).clamp_min(0)
         high = torch.maximum(subject[:, :, None], partner).sub(1).clamp_min(0)
+        table = self._table if self._products is None else self.made(low.numpy())
         pairs = self._pair_start[low] + high
         # A flat look-up is the fastest gather that torch has on the CPU.
-        log_p = self.table.take((object - 1).clamp_min(0)[:, :, None] * self.table.shape[1] + pairs).float()
+        log_p = table.take((object - 1).clamp_min(0)[:, :, None] * table.shape[1] + pairs).float()
         return (_best(log_p, partner).clamp_min(FLOOR) - self.chance) * ((object > 0) & (subject > 0))
 
 
@@ -96,7 +129,7 @@ class PairProducts(nn.Module):
         :param known: (N,) bool, the entities that it knows.
         """
         super().__init__()
-        self.predictor, self.chance = predictor, _in_half_precision(chance_of(predictor))
+        self.predictor, self.chance = predictor, float(torch.tensor(chance_of(predictor)).half())
         size = len(ids)
         unknown = torch.full((size * (size + 1) // 2, predictor.members), torch.nan, device=ids.device)
         self.register_buffer("_normaliser", unknown, persistent=False)
@@ -121,12 +154,14 @@ class PairProducts(nn.Module):
         return (_best(log_p, partner).clamp_min(FLOOR) - self.chance) * ((object > 0) & (subject > 0))
 
     def table_columns(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-        """(n, N) float16: of n pairs the columns that a `PairTable` would have.
+        """(n, N) float16: of n pairs the columns that a `PairTable` would have; `chance` where one is not known.
 
         :param first, second: (n,) int64 entities from 0.
         :raises InputError: log-probabilities that are NaN or infinite.
         """
-        rows = _of_pairs(self.predictor, self._ids, self._known, self.chance, first, second)
+        ids, known = self._ids, self._known
+        log_p = self.predictor.log_probabilities(ids[first], ids[second])[:, ids].clamp_min(FLOOR)
+        rows = _of_known(log_p, known, self.chance, known[first] & known[second]).half()
         return _finite(rows, "the objects of pairs", rows.device)
 
     def _log_probability(self, first: torch.Tensor, second: torch.Tensor, product: torch.Tensor) -> torch.Tensor:
@@ -230,10 +265,6 @@ def chance_of(predictor: LinkPredictor) -> float:
     return -math.log(len(predictor.vocabulary.entities))
 
 
-def _in_half_precision(value: float) -> float:
-    return float(torch.tensor(value).half())
-
-
 def _best(scores: torch.Tensor, partner: torch.Tensor) -> torch.Tensor:
     return scores.masked_fill(partner == 0, -torch.inf).amax(2)
 
@@ -286,14 +317,13 @@ class Gather:
 
 
 def _pairs(scorer: PairTable) -> LookUp:
-    table, start = scorer.table.numpy(), scorer.get_buffer("_pair_start").numpy()
-    chance = np.float32(scorer.chance)
+    start, chance = scorer.get_buffer("_pair_start").numpy(), np.float32(scorer.chance)
 
     def look_up(s: np.ndarray, o: np.ndarray, g: np.ndarray, partners: np.ndarray | None) -> np.ndarray:
         partner = _partners(s, g, partners)
         low = np.maximum(np.minimum(s[:, :, None], partner) - 1, 0)
         high = np.maximum(np.maximum(s[:, :, None], partner) - 1, 0)
-        log_p = table[np.maximum(o - 1, 0)[:, :, None], start[low] + high].astype(np.float32)
+        log_p = scorer.made(low).numpy()[np.maximum(o - 1, 0)[:, :, None], start[low] + high].astype(np.float32)
         best = np.where(partner == 0, np.float32(-np.inf), log_p).max(axis=2)
         return (np.maximum(best, np.float32(FLOOR)) - chance) * ((o > 0) & (s > 0))
 
@@ -481,39 +511,27 @@ def pair_scorer(
     device: torch.device | str = "cpu",
 ) -> PairTable | PairProducts:
     """log p(object | pair) - log 1/N of a relation of three parties: a table while it fits into TABLE_BYTES, else
-    computed at each call.
+    computed at each call. On the CPU, columns of the table are made when they are needed.
 
     :param wanted: (N, N) bool, the pairs for the table; the entries of others stay 0.
     :param unknown: as of `binary_scorer`.
     """
     ids, known = _ids(predictor, entities, unknown)
-    size, chance = len(ids), _in_half_precision(chance_of(predictor))
+    size = len(ids)
     if size * (size + 1) * size > TABLE_BYTES:
         return PairProducts(predictor.to(device), ids.to(device), known.to(device))
+    products = PairProducts(predictor, ids, known)
     table = torch.zeros(size, size * (size + 1) // 2, dtype=torch.float16, device=predictor.device)
-    start = 0
+    if wanted is None:
+        made = PairTable(table, products.chance, products)
+        return made if torch.device(device) == table.device == torch.device("cpu") else made.to(device)
+    starts = pair_starts(size)
     with Bar(size, "scores of pairs") as bar:
         for first in range(size):
-            chosen = torch.arange(size - first) if wanted is None else wanted[first, first:].nonzero()[:, 0]
-            others = first + chosen.to(ids.device)
-            rows = _of_pairs(predictor, ids, known, chance, torch.full_like(others, first), others)
-            table[:, start + chosen.to(ids.device)] = rows.T
-            start += size - first
+            others = first + wanted[first, first:].nonzero()[:, 0].to(ids.device)
+            table[:, starts[first] + others] = products.table_columns(torch.full_like(others, first), others).T
             bar.show(first + 1)
-    return PairTable(_finite(table, "the objects of pairs", device), chance)
-
-
-def _of_pairs(
-    predictor: PairPredictor,
-    ids: torch.Tensor,
-    known: torch.Tensor,
-    chance: float,
-    first: torch.Tensor,
-    second: torch.Tensor,
-) -> torch.Tensor:
-    """(n, N) float16 log p of each object, of n pairs of entities; `chance` where one of them is not known."""
-    log_p = predictor.log_probabilities(ids[first], ids[second])[:, ids].clamp_min(FLOOR)
-    return _of_known(log_p, known, chance, known[first] & known[second]).half()
+    return PairTable(table.to(device), products.chance)
 
 
 def _of_known(

@@ -31,18 +31,6 @@ class Operation:
     gives: str
 
 
-def _tail(text: str, sign: str) -> Value:
-    return text.partition(sign)[2] if sign and sign in text else None
-
-
-def _head(text: str, sign: str) -> Value:
-    return text.rpartition(sign)[0] if sign and sign in text else None
-
-
-def _without(text: str, sign: str) -> Value:
-    return text.replace(sign, "") if sign and sign in text else None
-
-
 def _replaced(text: str, old: str, new: str) -> Value:
     if not old or old == new:
         return None
@@ -56,9 +44,9 @@ def _zipped(one: str, other: str) -> Value:
 
 
 OPERATIONS: dict[str, Operation] = {
-    "tail": Operation(_tail, (TEXT, SIGN), TEXT),
-    "head": Operation(_head, (TEXT, SIGN), TEXT),
-    "without": Operation(_without, (TEXT, SIGN), TEXT),
+    "tail": Operation(lambda text, by: text.partition(by)[2] if by and by in text else None, (TEXT, SIGN), TEXT),
+    "head": Operation(lambda text, by: text.rpartition(by)[0] if by and by in text else None, (TEXT, SIGN), TEXT),
+    "without": Operation(lambda text, by: text.replace(by, "") if by and by in text else None, (TEXT, SIGN), TEXT),
     "replaced": Operation(_replaced, (TEXT, PIECE, PIECE), TEXT),
     "collapsed": Operation(lambda text: re.sub(" +", " ", text), (TEXT,), TEXT),
     "stripped": Operation(lambda text: text.strip(SILENCE), (TEXT,), TEXT),

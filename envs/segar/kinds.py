@@ -115,7 +115,7 @@ class Dials:
         def acting(entity: EntityData) -> EntityData:
             if (other := self.does.get(entity.type)) is None:
                 return entity
-            there = models[other] or [_default(other)]
+            there = models[other] or Scene.read({"entities": [{"type": other.__name__}]}).entities
             return _acting_as(entity, there[crc32(repr(entity.factors[Position]).encode()) % len(there)])
 
         return [replace(scene, entities=tuple(map(acting, scene.entities))) for scene in scenes]
@@ -156,7 +156,3 @@ def _acting_as(entity: EntityData, model: EntityData) -> EntityData:
     factors = {factor: value for factor, value in entity.factors.items() if factor not in acts}
     factors |= {factor: model.factors[factor] for factor in acts if factor in model.factors}
     return EntityData(entity.id, model.type, factors | {Label: model.type.__name__})
-
-
-def _default(kind: type[Entity]) -> EntityData:
-    return Scene.read({"entities": [{"type": kind.__name__}]}).entities[0]

@@ -428,9 +428,5 @@ def _read_csv(path: Path) -> "Read":
     return entities_of(recipes.rows), recipes.rows, recipes.origins
 
 
-def _read_json(path: Path) -> "Read":
-    return *read_recipes_json(path), None
-
-
 Read = tuple[list[str], list[Row], list[str] | None]  # entities, recipes, and the origin of each recipe
-_READERS = {".json": _read_json, ".tsv": _read_tsv, ".csv": _read_csv}
+_READERS = {".json": lambda path: (*read_recipes_json(path), None), ".tsv": _read_tsv, ".csv": _read_csv}

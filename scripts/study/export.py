@@ -223,10 +223,6 @@ HELPS = (
 )
 
 
-def _helps(given: Sequence[Any]) -> Row:
-    return {"helps": len(given), "help_price": sum(one.price for one in given)}
-
-
 def episodes_table(study: Study, everyone: Sequence[Participant]) -> tuple[list[Column], list[Row]]:
     """A row for each episode, ended or not."""
     before = {question.name: question for block in study.all_blocks for question in block.before}
@@ -259,7 +255,7 @@ def episodes_table(study: Study, everyone: Sequence[Participant]) -> tuple[list[
             stage, result = one.path[number], episode.result or {}
             assert stage.played is not None
             plan = one.answers.get(number - 1, {}) if stage.played.block.before else {}
-            over = episode.ended is not None
+            over, helps = episode.ended is not None, one.helps[episode.id] if study.helped else []
             rows.append(
                 {
                     "participant": one.number,
@@ -279,7 +275,7 @@ def episodes_table(study: Study, everyone: Sequence[Participant]) -> tuple[list[
                     "actions": len(one.actions[episode.id]),
                     "attempts": result.get("attempts"),
                     "reward": result.get("reward"),
-                    **(_helps(one.helps[episode.id]) if study.helped else {}),
+                    **({"helps": len(helps), "help_price": sum(each.price for each in helps)} if study.helped else {}),
                     "success": bool(result.get("success")) if over else None,
                     "end": result.get("end", ""),
                     **{f"before_{name}": answer.value for name, answer in plan.items() if name in before},

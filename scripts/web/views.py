@@ -9,6 +9,7 @@ import io
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -192,7 +193,8 @@ def read_settings(begin: Callable[..., Any], given: Mapping[str, Any]) -> dict[s
             raise InputError(unknown("the world", name, known))
         hint = parameters[name].annotation if name in known else Any
         if isinstance(value, str) and not _takes(str, hint):
-            value = True if value == "" and _takes(bool, hint) else _as_json(value)
+            with suppress(ValueError):
+                value = True if value == "" and _takes(bool, hint) else parse_json(value)
         if isinstance(value, str):
             _refuse_places(name, value)
         elif isinstance(value, dict | list) or (type(value) in (int, float) and not abs(value) <= MOST):
@@ -208,13 +210,6 @@ def _takes(kind: type, hint: Any) -> bool:
     if get_origin(hint) is Annotated:
         return _takes(kind, get_args(hint)[0])
     return hint is kind or kind in get_args(hint)
-
-
-def _as_json(text: str) -> Any:
-    try:
-        return parse_json(text)
-    except ValueError:
-        return text
 
 
 def _refuse_places(name: str, value: str) -> None:

@@ -182,15 +182,35 @@ def test_of_pairs_that_are_not_wanted_the_table_is_empty(book: RecipeBook, recip
     wanted = torch.from_numpy(np.random.default_rng(2).random((size, size)) < 0.5)
     some, every = pair_scorer(recipes, book.entities, wanted=wanted), pair_scorer(recipes, book.entities)
     assert isinstance(some, PairTable)
+    assert isinstance(every, PairTable)
     there = wanted[*torch.triu_indices(size, size)]
-    assert torch.equal(some.table, torch.where(there, every.get_buffer("table"), 0))
+    assert torch.equal(some.table, torch.where(there, every.table, 0))
+
+
+def test_pairs_are_scored_when_they_are_needed_as_in_a_whole_table(book: RecipeBook, recipes: NaryPredictor) -> None:
+    size = len(book.entities)
+    lazy, whole = pair_scorer(recipes, book.entities), pair_scorer(recipes, book.entities)
+    assert isinstance(lazy, PairTable)
+    assert isinstance(whole, PairTable)
+    assert whole.table.all(), "log-probabilities are below 0"
+    assert not lazy.get_buffer("_table").any()
+    few = torch.from_numpy(np.random.default_rng(0).integers(size // 2, size + 1, (20, 3)))
+    both = [torch.cat([scorer(*few.T[:, :, None], None) for _ in range(2)]) for scorer in (lazy, whole)]
+    assert torch.equal(*both)
+    made = (lazy.get_buffer("_table") != 0).all(dim=0)
+    assert 0 < made.sum() < len(made), "columns of some pairs"
+    assert torch.equal(lazy.table, whole.table)
+    moved = pair_scorer(recipes, book.entities).to("cpu")
+    assert torch.equal(moved.get_buffer("_table"), whole.table), "a table is moved as a whole"
 
 
 def test_how_far_the_scores_of_pairs_are_is_told(
     book: RecipeBook, recipes: NaryPredictor, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(progress, "SECONDS", 0)
-    pair_scorer(recipes, book.entities)
+    made = pair_scorer(recipes, book.entities)
+    assert isinstance(made, PairTable)
+    assert made.table.any()
     assert f"scores of pairs: {len(book.entities)} of {len(book.entities)}, " in capsys.readouterr().err
 
 

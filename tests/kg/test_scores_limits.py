@@ -58,8 +58,10 @@ def test_scores_have_a_floor_and_are_numbers(model: ComplEx) -> None:
 def test_a_predictor_of_pairs_that_gives_no_numbers_is_told(recipes: NaryPredictor) -> None:
     spoiled = deepcopy(recipes)
     spoiled.networks.product_bias[0, 0, 3] = float("nan")
+    scores = RelationScores(ENTITIES, {"makes": pair_scorer(spoiled, ENTITIES)})
+    one = action_facts(("makes",), (1, 1), [(1, 2, 3)])
     with pytest.raises(InputError, match="scores for the objects of pairs that are NaN or infinite"):
-        pair_scorer(spoiled, ENTITIES)
+        scores.action_scores(one)
 
 
 def test_a_table_of_pairs_too_large_for_memory_is_not_made(

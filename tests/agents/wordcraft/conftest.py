@@ -18,6 +18,7 @@ from gumption.envs.wordcraft import RecipeBook, Split, make_split
 from gumption.envs.wordcraft.facts import RELATION_NAMES, RELATIONS
 from gumption.envs.worlds import WORLDS
 from gumption.kg import ComplEx, NaryPredictor, RelationScores, Vocabulary
+from gumption.kg.scores import BinaryTable, PairTable
 
 SMALL = FitSettings(rank=8, epochs=10, members=1)
 Recipe = tuple[str, str, str]
@@ -97,7 +98,8 @@ def recipes_of(book: RecipeBook, rows: np.ndarray) -> set[Recipe]:
 def tables(scores: RelationScores) -> dict[str, torch.Tensor]:
     """By relation and part: "makes.table", or "makes.whole.table" and "makes.held_out.table"."""
     both = zip(scores.relations, scores.scorers, strict=True)
-    return {f"{r}.{name}": table for r, scorer in both for name, table in scorer.named_buffers()}
+    parts = [(f"{r}.{name}.table".replace("..", "."), one) for r, top in both for name, one in top.named_modules()]
+    return {name: one.table for name, one in parts if isinstance(one, BinaryTable | PairTable)}
 
 
 def same(one: RelationScores, other: RelationScores) -> bool:
