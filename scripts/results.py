@@ -416,10 +416,9 @@ def with_saved(
         label = row["condition"]
         if label in rows or label not in experiment.conditions:
             continue
-        # Where a run was made is told by its hardware.
-        one, other = (
-            {**each, "device": ""} for each in (row["settings"], plan["settings"].get(label, row["settings"]))
-        )
+        # Where a run was made is told by its hardware; runs from before there was looking ahead do not look ahead.
+        both = row["settings"], plan["settings"].get(label, row["settings"])
+        one, other = ({"look_ahead": "off", **each, "device": ""} for each in both)
         if one != other:
             raise InputError(f"{path}: {label} was run with other settings; save into another folder")
         rows[label] = {"made": {key: saved.get(key) for key in HEADER}, **row}
