@@ -6,8 +6,10 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pytest
 from rich.console import Console
 
+from gumption.data import InputError
 from gumption.scripts.experiment import make_jobs, run_experiment
 from gumption.scripts.results import (
     Condition,
@@ -118,3 +120,16 @@ def test_rows_of_older_scores_and_splits_are_marked_and_named(tmp_path: Path, mo
     for_all, for_guided = EXPERIMENT.kind.older(saved)
     assert for_all == "an older version of splits (unknown, now gumption/halma-splits/1)"
     assert for_guided.startswith("an older version of scores (unknown, now 2) and an older version of splits")
+
+
+def test_rows_from_before_there_was_looking_ahead_did_not_look_ahead(tmp_path: Path) -> None:
+    write_report(run(tmp_path / "runs"), EXPERIMENT, tmp_path / "kept")
+    new, kept = run(tmp_path / "new", "small: fair"), tmp_path / "kept"
+    saved = {row["condition"]: row["settings"] for row in json.loads((kept / "results.json").read_text())["rows"]}
+
+    def today(look_ahead: str) -> dict[str, Any]:
+        return {"settings": {label: {**settings, "look_ahead": look_ahead} for label, settings in saved.items()}}
+
+    assert len(with_saved(new, EXPERIMENT, today("off"), kept)["rows"]) == 3
+    with pytest.raises(InputError, match="small: guided was run with other settings; save into another folder"):
+        with_saved(new, EXPERIMENT, today("on"), kept)
