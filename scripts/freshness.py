@@ -129,11 +129,13 @@ def _files(places: Sequence[str]) -> Iterator[Path]:
         yield from kept
 
 
-@cache
 def _fingerprint(path: Path) -> str:
-    if path.suffix != ".py":
-        return _short(path.read_bytes())
-    return _short(json.dumps(_shape(ast.parse(path.read_bytes()))).encode())
+    return (_of_code if path.suffix == ".py" else _short)(path.read_bytes())
+
+
+@cache
+def _of_code(content: bytes) -> str:
+    return _short(json.dumps(_shape(ast.parse(content))).encode())
 
 
 def _shape(node: Any) -> Any:
