@@ -82,14 +82,15 @@ class PairTable(nn.Module):
     @torch.no_grad()
     def made(self, first: np.ndarray) -> torch.Tensor:
         """The table with the columns at least of the pairs of these first entities, from 0; errors as of `table`."""
-        if self._products is not None and not self._made[first].all():
+        products = self._products  # another thread may make the last columns meanwhile
+        if products is not None and not self._made[first].all():
             missing = np.unique(first[~self._made[first]])
             if len(missing) + self._made.sum() > len(self._made) // 2:  # the others will be needed soon
                 missing = np.flatnonzero(~self._made)
             with Bar(len(missing), "scores of pairs") as bar:
                 for done, one in enumerate(missing.tolist(), start=1):
                     others = torch.arange(one, len(self._made), device=self._table.device)
-                    columns = self._products.table_columns(torch.full_like(others, one), others)
+                    columns = products.table_columns(torch.full_like(others, one), others)
                     self._table[:, self._pair_start[one] + others] = columns.T
                     self._made[one] = True
                     bar.show(done)
