@@ -70,9 +70,9 @@ live wordcraft --recipe-book small.tsv --agent without-repeats --mixes 25 --run 
 experiment wordcraft-fig2 --recipe-book small.tsv --setting 'oracle, 1 distractor' --seeds 1 --out played --save saved
 """
 HALMA = """
-train halma --agent mlp --max-opt-len 1 --mazes 2 --episodes 2 --log-interval 1 --checkpoint-interval 1 --kg full\
- --set num_envs=2 --set batch_size=32 --set hidden_size=16 --set candidates=2 --set random_candidates=1 --device cpu\
- --run halma [--resume]
+train halma --agent mlp --mazes 2 --episodes 2 --log-interval 1 --checkpoint-interval 1 --kg full --device cpu\
+ --set num_envs=2 --set batch_size=32 --set hidden_size=16 --set candidates=2 --set random_candidates=1 --run halma\
+ [--resume]
 splits halma --run halma --out tests
 """
 GRADUAL = """
