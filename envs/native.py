@@ -1,6 +1,6 @@
 """Gymnasium's two interfaces over a world that steps a whole batch in arrays: written once, for every such world."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, Protocol, get_args
 
 import gymnasium as gym
@@ -209,9 +209,20 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
             self._check_place(i)
         return columns
 
-    def _check_state(self, state: Mapping[str, Any], mine: Mapping[str, Any]) -> None:
+    def _check_state(
+        self, state: Mapping[str, Any], mine: Mapping[str, Any], hashes: Collection[str], each: str
+    ) -> None:
+        """:raises InputError: a state without an entry of `mine`, with another of these hashes, or of another shape of
+        `each`, an array over the environments."""
         if missing := sorted(set(mine).difference(state)):
             raise InputError(f"not the state of such an environment: {', '.join(missing)} missing")
+        for name in hashes:
+            if state[name] != mine[name]:
+                other = f"other {name}" if name.endswith("s") else f"another {name}"
+                raise InputError(f"the saved environment has {other} ({state[name][:12]}, here {mine[name][:12]})")
+        theirs, ours = np.shape(state[each]), np.shape(mine[each])
+        if theirs != ours:
+            raise InputError(f"the saved environment has {each} of the shape {theirs}, here {ours}: it is another batch")
 
     # ---- what a world implements whose transitions can be kept
 

@@ -584,11 +584,9 @@ class ProbSolVectorEnv(NativeVectorEnv):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """:raises InputError: a state of other tasks or another number of environments."""
         mine = self.state_dict()
-        self._check_state(state, mine)
+        self._check_state(state, mine, (), "rows")
         if state["tasks"] != mine["tasks"]:
             raise InputError("the saved environment has other tasks")
-        if len(state["rows"]) != self.num_envs:
-            raise InputError(f"the saved environment is a batch of {len(state['rows'])}, here {self.num_envs}")
         self._begin(np.arange(self.num_envs), np.asarray(state["rows"]), np.zeros(self.num_envs, dtype=np.int64))
         for i, kept in enumerate(json.loads(state["tables"])):
             self.restore(kept, i)

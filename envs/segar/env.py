@@ -393,13 +393,7 @@ class SegarVectorEnv(NativeVectorEnv):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """:raises InputError: a state of other levels or another number of environments."""
         mine = self.state_dict()
-        self._check_state(state, mine)
-        if state["levels"] != mine["levels"]:
-            raise InputError(
-                f"the saved environment has other levels ({state['levels'][:12]}, here {mine['levels'][:12]})"
-            )
-        if len(state["level"]) != self.num_envs:
-            raise InputError(f"the saved environment is a batch of {len(state['level'])}, here {self.num_envs}")
+        self._check_state(state, mine, ("levels",), "level")
         rows = np.asarray(state["level"])
         self._put(np.arange(self.num_envs), self._all, rows, rows, np.asarray(state["look"]).tolist())
         for factor, column in self.state.columns.items():

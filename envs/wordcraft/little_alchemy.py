@@ -262,13 +262,7 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """:raises InputError: a state of another book or number of environments."""
-        self._check_state(state, self.state_dict())
-        if state["book"] != self.book.hash:
-            raise InputError(
-                f"the saved environment has another book ({state['book'][:12]}, here {self.book.hash[:12]})"
-            )
-        if np.shape(state["discovered"]) != self.discovered.shape:
-            raise InputError(f"the saved environment has {len(state['discovered'])} games, here {self.num_envs}")
+        self._check_state(state, self.state_dict(), ("book",), "discovered")
         for name in self._STATE:
             getattr(self, name)[...] = state[name]
         self._over = np.array(state["over"], dtype=bool)
