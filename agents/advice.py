@@ -73,6 +73,7 @@ class Advice:
         *,
         graph: str | None = None,
         look_ahead: "bool | Planner" = False,
+        beside: Collection[Fact] = (),
         device: torch.device | str = "cpu",
     ) -> None:
         """
@@ -80,6 +81,7 @@ class Advice:
         :param relations: of the environment, or some of them.
         :param graph: the named graph of a KnowledgeGraph that is looked up; None for all.
         :param look_ahead: whether scores look ahead, by the first relation of three parties; or a planner of yours.
+        :param beside: facts of other relations that the scores were made by; see `links`.
         :raises InputError: a source that has none of the relations or none of the entities, with near matches; none of
             the relations is of three parties, to look ahead by.
         """
@@ -103,6 +105,7 @@ class Advice:
                 raise InputError("the scores are of other entities than the world's vocabulary: make them from it")
             self.scores = source
         self.produces = produced_by(relations)
+        self._beside = tuple(beside)
         self.planner: Planner | None = None
         if look_ahead:
             none = np.zeros((0, 3), dtype=np.int64)
@@ -202,6 +205,13 @@ class Advice:
                 third = (self.vocabulary[g],) if relation in self._of_three else ()
                 found.append(((self.vocabulary[s], relation, self.vocabulary[o], *third), float(self.said[b, a, k])))
         return sorted(found, key=lambda pair: -pair[1])
+
+    def links(self, fact: Fact) -> list[Fact]:
+        """The facts beside that link a party of a fact to its object, as "parrot foundAt jungle" does for jungle and
+        bird that make a parrot: a reason where the fact itself is nowhere stated."""
+        subject, _, object_, *given = fact
+        parties = {subject, *given} - {object_}
+        return [link for link in self._beside if object_ in link[::2] and not parties.isdisjoint(link[::2])]
 
     def falls_short(self, b: int) -> str:
         """Why no choice of environment b leads to the goal, and what comes closest, in a sentence; "" where one does,

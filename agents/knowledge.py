@@ -86,6 +86,7 @@ class Knowledge:
     :ivar stated, fits: the facts that were fitted, and the predictors of them or of parts of them; None without a fit.
     :ivar certain: relation of three parties -> its facts (subject, given, object) that were fitted; looking ahead they
         win over what the predictor says of the same pair.
+    :ivar beside: the facts between two of the world's entities in a graph that feeds the fits.
     """
 
     scores: RelationScores
@@ -99,6 +100,7 @@ class Knowledge:
     stated: StatedFacts | None = None
     fits: "Fits | None" = None
     certain: Mapping[str, Sequence[tuple[str, str, str]]] = field(default_factory=dict)
+    beside: Sequence[Fact] = ()
     _planners: dict[tuple[str, ...], "Planner"] = field(default_factory=dict, init=False)
 
     @classmethod
@@ -206,7 +208,10 @@ class Knowledge:
         _refuse_unread(config, fit and any(isinstance(relation, str) for relation in chosen))
         given_to = stated, fit_settings or FitSettings(**config.fit_settings()), word_vectors, device
         fits = Fits(*given_to) if outside is None else outside.fits(*given_to)
-        return cls._fitted(fits, chosen, vocabulary[1:], config.kg_calibrated, about)
+        fitted = cls._fitted(fits, chosen, vocabulary[1:], config.kg_calibrated, about)
+        mine = set(vocabulary[1:])
+        beside = () if outside is None else {fact for fact in outside.graph.triples() if mine.issuperset(fact[::2])}
+        return replace(fitted, beside=sorted(beside))
 
     @classmethod
     def _fitted(
@@ -335,11 +340,10 @@ class Knowledge:
             scores = self.scores.twin()
         else:
             scores = self._scores(vocabulary, relations, self.scores.relations, str(self.scores.device))
-        if not look_ahead:
-            return Advice(scores, vocabulary, relations)
-        if tuple(vocabulary) not in self._planners:
+        if look_ahead and tuple(vocabulary) not in self._planners:
             self._planners[tuple(vocabulary)] = self._planner(scores, vocabulary, relations)
-        return Advice(scores, vocabulary, relations, look_ahead=self._planners[tuple(vocabulary)])
+        planner = look_ahead and self._planners[tuple(vocabulary)]
+        return Advice(scores, vocabulary, relations, look_ahead=planner, beside=self.beside)
 
     def produces(self, relation: str, uses: int) -> bool:
         """Whether a relation is scored in a way by which so many uses of it can be looked ahead."""
@@ -397,6 +401,7 @@ class Knowledge:
             "calibrated": self.calibrated,
             "about": self.about,
             "certain": dict(self.certain),
+            "beside": list(self.beside),
         }
         write_sealed(folder / SCORES, said)
 
@@ -417,12 +422,13 @@ class Knowledge:
             weights = said.get("weights", dict.fromkeys(scored if hash_ else (), 1.0))
             parts = predictors, said["names"], said["unknown"], said["calibrated"], about
             certain = {name: [tuple(fact) for fact in facts] for name, facts in said.get("certain", {}).items()}
+            beside = [tuple(fact) for fact in said.get("beside", ())]
         except (AttributeError, KeyError, TypeError) as error:
             raise InputError(f"{folder}: not the knowledge of a run ({error})") from None
         graph = None if hash_ is None else KnowledgeGraph.load(folder / GRAPH)
         if graph is not None and graph.content_hash() != hash_:
             damaged(folder / GRAPH, f"these are not the facts that {SCORES} tells of")
-        kept = cls(RelationScores((), {}), graph, weights, *parts, certain=certain)
+        kept = cls(RelationScores((), {}), graph, weights, *parts, certain=certain, beside=beside)
         return replace(kept, scores=kept._scores(vocabulary, relations, scored, device))
 
 

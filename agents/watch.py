@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from .advice import Advice
 
 MOST = 8  # candidates of a choice that the terminal shows
+LINKS = 3  # facts of a graph beside that are told of a fact
 #: Settings of the environment of a `Player`.
 SHOWN: dict[str, Any] = {"render_mode": "ansi", "autoreset_mode": "Disabled"}
 
@@ -204,6 +205,16 @@ def in_words(fact: Sequence[str]) -> str:
     return f"{subject}{f' ({place})' if place else ''}{partner} {verb} {object_}"
 
 
+def explained(advice: Advice, fact: Sequence[str], word: Callable[[str], str] = str, mark: str = "") -> str:
+    """A fact in words, a mark, and in brackets the first of its `Advice.links`. :param word: an entity in words."""
+
+    def told(subject: str, relation: str, *others: str) -> str:
+        return in_words((word(subject), relation, *map(word, others)))
+
+    links = "; ".join(told(*link) for link in advice.links(tuple(fact))[:LINKS])
+    return f"{told(*fact)}{mark}{f' ({links})' if links else ''}"
+
+
 # ---- A policy as a player.
 
 
@@ -273,7 +284,7 @@ def scores_of(advice: Advice, candidate: int) -> tuple[Score, ...]:
         found[PLAN] = float(advice.said[0, candidate, advice.relations.index(PLAN)]), []
     for fact, score in advice.why(0, candidate):
         relation = fact[1] if fact[1] in advice.relations else PLAN
-        found.setdefault(relation, (score, []))[1].append(in_words(fact) + "?")
+        found.setdefault(relation, (score, []))[1].append(explained(advice, fact, mark="?"))
     return tuple(Score(name, found[name][0], tuple(found[name][1])) for name in advice.relations if name in found)
 
 

@@ -222,7 +222,7 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
                 raise InputError(f"the saved environment has {other} ({state[name][:12]}, here {mine[name][:12]})")
         theirs, ours = np.shape(state[each]), np.shape(mine[each])
         if theirs != ours:
-            raise InputError(f"the saved environment has {each} of the shape {theirs}, here {ours}: it is another batch")
+            raise InputError(f"the saved environment has {each} of the shape {theirs}, here {ours}: another batch")
 
     # ---- what a world implements whose transitions can be kept
 

@@ -149,14 +149,14 @@ class Adviser:
         self, choices: Mapping[int, Mapping[str, Any]], word: Callable[[str], str]
     ) -> list[tuple[Mapping[str, Any], list[dict[str, Any]]]]:
         """The choices with the facts behind their latest scores, by candidate."""
-        from gumption.agents.watch import in_words
+        from gumption.agents.watch import explained
         from gumption.kg.facts import stated_name
 
         found = []
         for candidate, choice in choices.items():
             facts = []
             for (subject, relation, *others), score in self._advice.why(0, candidate):
-                told = in_words((word(subject), stated_name(relation), *map(word, others)))
+                told = explained(self._advice, (subject, stated_name(relation), *others), word)
                 facts.append({"relation": relation, "fact": told, "score": round(score, 4), "told": self._told(score)})
             found.append((choice, facts))
         return found

@@ -11,6 +11,7 @@ import torch
 from gumption.agents import evaluate, train_impala
 from gumption.agents.knowledge import Knowledge, LeakedFacts
 from gumption.agents.outside import Outside
+from gumption.agents.watch import scores_of
 from gumption.agents.wordcraft.config import TrainConfig
 from gumption.agents.wordcraft.setup import WordCraftSetup
 from gumption.data import InputError
@@ -84,6 +85,27 @@ def test_a_source_is_what_it_is_named(configure, graph: str) -> None:
     features = knowledge_of(configure(kg="train", kg_beside=graph, kg_sources=("outside",))).predictors["makes"]
     assert isinstance(features, NaryPredictor)
     assert features.networks.words.shape[1] == 61
+
+
+def test_a_choice_is_explained_by_facts_of_the_graph_beside(configure, graph: str, tmp_path: Path) -> None:
+    config = configure(kg="train", kg_beside=graph)
+    known = knowledge_of(config)
+    env = WordCraftVectorEnv(1, **config.env_settings("all"))
+    env.reset(seed=0, options={"goal": "mud", "table": ["water", "earth", "fire"]})
+    known.save(tmp_path / "kept")
+    for each in (known, Knowledge.load(tmp_path / "kept", env.vocabulary, env.relations)):
+        advice = each.advice(env.vocabulary, env.relations)
+        advice(env)
+        names = {env.vocabulary[i]: place for place, i in enumerate(env.engine.table[:, 0].tolist()) if i}
+        # Facts of things that are in no recipe with the goal, such as what water is, are no reason.
+        link = next(fact for fact in links_of(env.book) if fact[0] == "mud")
+        (score,) = scores_of(advice, names[link[2]])
+        assert score.facts == (f"{link[2]} with something makes mud? (mud is made of {link[2]})",)
+        other = ({"water", "earth"} - {link[2]}).pop()
+        (score,) = scores_of(advice, names[other])
+        assert score.facts == (f"{other} with something makes mud?",)
+        for pair in ((link[2], other), (other, link[2])):
+            assert advice.links((pair[0], "makes", "mud", pair[1])) == [link]
 
 
 def test_no_weight_is_learned_from_a_test_item(configure, graph: str, seen: Seen) -> None:

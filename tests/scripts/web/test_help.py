@@ -362,6 +362,9 @@ def test_fitted_scores_are_told_as_ratios_to_chance() -> None:
         def why(self, b: int, a: int) -> list[Any]:
             return [(("fire", "makes", "steam", ""), (4.0, 0.0, -1.0)[a])]
 
+        def links(self, fact: Any) -> list[Any]:
+            return [("steam", "foundAt", "fire")]
+
     class Three:
         helped, ranked, word = None, True, str
 
@@ -374,7 +377,7 @@ def test_fitted_scores_are_told_as_ratios_to_chance() -> None:
     adviser = Adviser(Fitted(), {"by": "fit"})  # pyright: ignore[reportArgumentType]
     found = adviser.said(Three(), None)["choices"]  # pyright: ignore[reportArgumentType]
     told = [(one["action"], one["facts"][0]["told"], one["facts"][0]["fact"]) for one in found]
-    fact = "fire with something makes steam"
+    fact = "fire with something makes steam (steam is found at fire)"
     ratios = {0: "55 times as likely as by chance", 1: "unknown", 2: "0.37 times as likely as by chance"}
     assert told == [(a, ratios[a], fact) for a in (0, 1, 2)]
 
