@@ -30,6 +30,7 @@ class GradualVectorEnv(NativeVectorEnv):
     Infos hold `success` and `listening`, (B,) bool, and `action_mask`, (B, 256) int8; `describe(i)` gives the rest.
 
     :ivar batch: the streams; `records(i)` are the figures of one.
+    :ivar dials: the rules on which labels depend.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class GradualVectorEnv(NativeVectorEnv):
         check_batch(num_envs, render_mode)
         self.settings = GradualSettings(**settings)
         self.curriculum = self.settings.curriculum()
-        self._dials = Rules(names=self.settings.names, laws=self.settings.laws)  # what labels depend on
+        self.dials = Rules(names=self.settings.names, laws=self.settings.laws)
         super().__init__(num_envs, render_mode, autoreset_mode, spaces.Discrete(BYTES), spaces.Discrete(BYTES))
         self.batch = Batch(num_envs)
         self.steps = np.zeros(num_envs, dtype=np.int64)
@@ -118,14 +119,14 @@ class GradualVectorEnv(NativeVectorEnv):
 
     @property
     def vocabulary(self) -> Sequence[str]:
-        return _vocabulary(self._dials)
+        return _vocabulary(self.dials)
 
     @property
     def relations(self) -> Sequence[str]:
         return RELATIONS
 
     def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
-        ids, questions = _ids(self._dials), self.batch.questions()
+        ids, questions = _ids(self.dials), self.batch.questions()
         asked = np.array([ids.get(question, 0) for question in questions])[:, None]
         answered = np.array([
             _completed(answer, ids) if question in ids else [0] * BYTES

@@ -16,6 +16,7 @@ from gumption.envs.gradual.engine import SPACE
 from gumption.envs.gradual.env import BYTES, RELATIONS, GradualEnv
 from gumption.envs.gradual.facts import answered_facts
 from gumption.envs.gradual.render import rows_of_text
+from gumption.envs.priors import Laws, Names
 from gumption.scripts.web.views import View
 
 SHOWN = 512  # bytes of the stream that travel to the page
@@ -114,16 +115,25 @@ class Face:
         return "; ".join(told)
 
 
-def begin(*, tasks: str = "challenge", threshold: Count | None = None, seed: Seed = 0) -> tuple[Conversation, Face]:
+def begin(
+    *,
+    tasks: str = "challenge",
+    threshold: Count | None = None,
+    names: Names = "real",
+    laws: Laws = "real",
+    seed: Seed = 0,
+) -> tuple[Conversation, Face]:
     """Answer a stream of bytes, and find out what it wants.
 
     :param tasks: Names of tasks with commas between them, or a curriculum that ships.
     :param threshold: Successes in a row that pass a task.  [default: the curriculum's]
+    :param names: Real words; anonymous ones, in other letters; or shuffled, which mean what others of their kind do.
+    :param laws: real, or counterfactual: a question has the answer of another one.
     :param seed: Fixes all that is drawn.
     """
-    names = tasks.split(",")
-    chosen = names[0] if len(names) == 1 else tuple(names)
-    made = Conversation(GradualEnv(tasks=chosen, success_threshold=threshold))
+    listed = tasks.split(",")
+    chosen = listed[0] if len(listed) == 1 else tuple(listed)
+    made = Conversation(GradualEnv(tasks=chosen, success_threshold=threshold, names=names, laws=laws))
     made.reset(seed=seed)
     return made, Face(made)
 
@@ -166,7 +176,7 @@ def helped(env: Any) -> Iterator[tuple[ActionFacts, dict[int, dict[str, Any]]]]:
     batch = env.batch
     labels = batch.vocabulary
     ids = {label: place for place, label in enumerate(labels)}
-    answers = sorted({ids[answer] for _, _, answer in answered_facts()})
+    answers = sorted({ids[answer] for _, _, answer in answered_facts(batch.dials)})
     asked, none = ids.get(batch.batch.questions()[0], 0), (0, 0, 0)
     told = {a: {"label": labels[answer], "action": labels[answer]} for a, answer in enumerate(answers)}
     yield action_facts(RELATIONS, (1, len(answers)), [(asked, np.array(answers), 0), none]), told

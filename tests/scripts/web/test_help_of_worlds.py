@@ -81,8 +81,10 @@ def test_halma_is_told_directions_and_the_options_that_reach_the_nearest_stop() 
     assert info["valid_move"]
 
 
-def test_an_answer_that_the_graph_knows_is_right() -> None:
-    one = begun("gradual", tasks="micro11", threshold=1)
+@pytest.mark.parametrize("laws", ["real", "counterfactual"])
+@pytest.mark.parametrize("names", ["real", "anonymous", "shuffled"])
+def test_an_answer_that_the_graph_knows_is_right(names: str, laws: str) -> None:
+    one = begun("gradual", tasks="micro11", threshold=1, names=names, laws=laws)
     said = over = 0
     while not over and said < 20:
         [best, *_] = told(one)
