@@ -32,7 +32,7 @@ from gumption.data.settings import checked_methods
 from .planning_kernels import GAMMA, choice_values
 from .scores import PAIRS_AT_ONCE, HeldOut, KnownFacts, PairProducts, PairTable
 from .shortfall import Shortfall, Use, shortfall
-from .value_iteration import Transitions
+from .value_iteration import Outcomes, Transitions
 
 LIKELIEST = 32  # products of a pair that are kept
 PAIRS_KEPT = 1 << 20  # that are scored on the fly before they are forgotten
@@ -68,23 +68,14 @@ class Problem(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Products:
-    """p(product | unordered pair), the likeliest products of each pair alone. Ids are from 1, as in a world's
-    vocabulary; the key of a pair is low * size + high.
+class Products(Outcomes):
+    """p(product | unordered pair), the likeliest products of each pair alone, likeliest first; the lower id is first.
 
-    :ivar size: N + 1.
-    :ivar pairs: (P,) int64 sorted keys of the pairs that may make anything; `start` (P + 1,) int64, where the products
-        of each begin in `product` (n,) int32 and `probability` (n,) float32, the likeliest first.
     :ivar made_with: (Q,) int64 sorted keys product * size + party; `made_start` (Q + 1,), where begin, in `partner`
         (m,) int32 and `partner_probability` (m,) float32, those that make the product together with the party. A
         party of 0 has the things that make it with themselves.
     """
 
-    size: int
-    pairs: np.ndarray
-    start: np.ndarray
-    product: np.ndarray
-    probability: np.ndarray
     made_with: np.ndarray
     made_start: np.ndarray
     partner: np.ndarray
@@ -145,11 +136,6 @@ class Products:
         pair, product, p = _likely(table.table, table.chance)
         rows = np.stack([low[pair] + 1, high[pair] + 1, product + 1], axis=1)
         return cls.of(n + 1, *_with_facts(n + 1, rows, p, _distinct(facts)))
-
-    def rows(self) -> np.ndarray:
-        """(n, 3) int64 (party, party, product), in the order of `product`."""
-        pairs = np.repeat(self.pairs, np.diff(self.start))
-        return np.stack([pairs // self.size, pairs % self.size, self.product.astype(np.int64)], axis=1)
 
 
 def _likely(log_p: torch.Tensor, chance: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -415,7 +401,7 @@ def _check_room(parts: list[np.ndarray]) -> None:
     """:raises InputError: states that would not fit. :param parts: see `_values`."""
     at_hand, goal, _, _, tried, horizon = parts
     uses = int(horizon.max(initial=0))
-    states = len(goal) * BEAM ** max(0, min(uses, 60) - 3)
+    states = len(goal) * (BEAM + 1) ** max(0, min(uses, 60) - 3)
     needed = states * 8 * (3 * (at_hand.shape[1] + uses) + 3 * tried.shape[1])
     if needed > MOST_BYTES:
         raise InputError(
@@ -429,12 +415,7 @@ def _made(used: Products, pair: tuple[int, int], tried: np.ndarray) -> list[tupl
     for low, high, made in tried.tolist():
         if (min(low, high), max(low, high)) == pair and low:
             return [(made, 1.0)] if made else []
-    key = pair[0] * used.size + pair[1]
-    row = int(used.pairs.searchsorted(key))
-    if row == len(used.pairs) or used.pairs[row] != key:
-        return []
-    part = slice(used.start[row], used.start[row + 1])
-    return list(zip(used.product[part].tolist(), used.probability[part].tolist(), strict=True))
+    return used.made(*pair)
 
 
 def _worth(used: Products, at_hand: list[int], product: int, goal: int, left: int, tried: np.ndarray) -> float:
@@ -457,14 +438,19 @@ def _values(used: Products, parts: list[np.ndarray]) -> np.ndarray:
     """(B, A) float32. :param parts: int64 arrays at hand, goal, candidates, chosen, tried and horizon."""
     at_hand, goal, _, _, tried, horizon = parts
     further = np.zeros((len(goal), BEAM if len(goal) and horizon.max() > 3 else 0), dtype=np.int64)
-    worth = np.zeros(further.shape)
+    worth, still = np.zeros(further.shape), np.zeros(at_hand.shape)
     if further.size:
-        _kernel(used, [*parts, further, worth], find=True)
+        _kernel(used, [*parts, further, worth, still], find=True)
+
+        def later(env: np.ndarray, things: np.ndarray) -> np.ndarray:
+            none = np.zeros((len(env), 1), dtype=np.int64)
+            return _values(used, [things, goal[env], things, none, tried[env], horizon[env] - 1])
+
         env, place = further.nonzero()
-        larger = np.concatenate([at_hand[env], further[env, place][:, None]], axis=1)
-        none = np.zeros((len(env), 1), dtype=np.int64)
-        worth[env, place] = _values(used, [larger, goal[env], larger, none, tried[env], horizon[env] - 1]).max(1)
-    return _kernel(used, [*parts, further, worth], find=False)
+        worth[env, place] = later(env, np.concatenate([at_hand[env], further[env, place][:, None]], axis=1)).max(1)
+        many = np.flatnonzero(horizon > 3)
+        still[many] = later(many, at_hand[many])
+    return _kernel(used, [*parts, further, worth, still], find=False)
 
 
 def _kernel(used: Products, parts: list[np.ndarray], find: bool) -> np.ndarray:
@@ -472,11 +458,11 @@ def _kernel(used: Products, parts: list[np.ndarray], find: bool) -> np.ndarray:
 
     def fill(begin: int, end: int) -> None:
         some = slice(begin, end)
-        at_hand, goal, candidates, chosen, tried, horizon, further, worth = (part[some] for part in parts)
+        at_hand, goal, candidates, chosen, tried, horizon, further, worth, still = (part[some] for part in parts)
         choice_values(
             used.size, used.pairs, used.start, used.product, used.probability,
             used.made_with, used.made_start, used.partner, used.partner_probability,
-            at_hand, goal, candidates, chosen, tried, horizon, find, further, worth, found[some],
+            at_hand, goal, candidates, chosen, tried, horizon, find, further, worth, still, found[some],
         )  # fmt: skip
 
     if not getattr(choice_values, "signatures", ()):  # not compiled yet, nor read from numba's cache

@@ -68,7 +68,7 @@ def _known_value(made, goal, rest, place, direct, second):
 @njit(cache=True, nogil=True)
 def _mix_values(
     size, pairs, start, product, probability, made_with, made_start, partner, partner_probability,
-    things, goal, uses, tried, only, find, further, further_worth, values,
+    things, goal, uses, tried, only, find, further, further_worth, still, values,
 ):  # fmt: skip
     """Fill `values` (n, n): of using things i and j with so many uses left.
 
@@ -76,6 +76,7 @@ def _mix_values(
     :param only: the place of a thing whose pairs alone are wanted, or -1.
     :param find: fill `further` (F,) with the ids of the products that promise most, and nothing else.
     :param further_worth: (F,) what each of `further` is worth at hand, with one use less.
+    :param still: (n,) what choosing each thing is worth with one use less, of more than three.
     :returns: the largest value.
     """
     n = len(things)
@@ -238,7 +239,7 @@ def _mix_values(
         if further[c]:
             worth[further[c]] = max(worth[further[c]], further_worth[c])
 
-    best, top = 0.0, max(best2, best1)
+    best, top, later = 0.0, max(best2, best1), still.max()
     for i in range(n):
         for j in range(i, n):
             if only >= 0 and i != only and j != only:
@@ -247,6 +248,13 @@ def _mix_values(
                 continue
             rest = max(next2 if i == best2_i and j == best2_j else top, next1)
             row = rows[i, j]
+            if uses > 3:
+                mass = 1.0
+                if row >= 0:
+                    mass = probability[start[row] : start[row + 1]].sum()
+                # Once it failed, a pair that may have been the best one is no way any more.
+                if mass > 0.9999 or still[i] < later or still[j] < later:
+                    rest = max(rest, later)
             if row == -1:
                 value = GAMMA * rest
             elif row <= -2:
@@ -262,23 +270,26 @@ def _mix_values(
 @njit(cache=True, nogil=True)
 def choice_values(
     size, pairs, start, product, probability, made_with, made_start, partner, partner_probability,
-    at_hand, goal, candidates, chosen, tried, horizon, find, further, further_worth, found,
+    at_hand, goal, candidates, chosen, tried, horizon, find, further, further_worth, still, found,
 ):  # fmt: skip
     """Fill `found` (B, A) with the value of each candidate; see `Planner.values`.
 
     :param find: fill `further` (B, F) instead, for those with four uses left or more; see `_mix_values`.
+    :param still: (B, N) what choosing each thing at hand is worth with one use less, for these.
     """
     for b in range(len(found)):
         if not goal[b] or horizon[b] < 1:
             continue
         things = np.empty(at_hand.shape[1] + 1, dtype=np.int64)
+        later = np.empty(at_hand.shape[1] + 1)
         n = 0
-        for thing in at_hand[b]:
+        for place in range(at_hand.shape[1]):
+            thing = at_hand[b, place]
             new = thing > 0
             for i in range(n):
                 new = new and things[i] != thing
             if new:
-                things[n] = thing
+                things[n], later[n] = thing, still[b, place]
                 n += 1
         first = chosen[b, 0] if chosen.shape[1] else 0
         only = -1
@@ -288,7 +299,7 @@ def choice_values(
         values = np.zeros((n, n))
         _mix_values(
             size, pairs, start, product, probability, made_with, made_start, partner, partner_probability,
-            things[:n], goal[b], horizon[b], tried[b], only, find, further[b], further_worth[b], values,
+            things[:n], goal[b], horizon[b], tried[b], only, find, further[b], further_worth[b], later[:n], values,
         )  # fmt: skip
         if find:
             continue

@@ -23,13 +23,12 @@ ENTRIES = 1 << 24  # of values that are kept at a time: goals times pairs
 
 
 @dataclass(frozen=True, eq=False)
-class Transitions:
-    """p(product | subject, given). Ids are from 1, as in a world's vocabulary.
+class Outcomes:
+    """p(product | pair). Ids are from 1, as in a world's vocabulary; the key of a pair is first * size + second.
 
     :ivar size: N + 1.
-    :ivar pairs: (P,) int64 sorted keys subject * size + given of the pairs that may make anything.
-    :ivar start: (P + 1,) int64, where the products of each begin in `product` (n,) int64 and `probability` (n,)
-        float64. Those of a pair add up to 1 at most.
+    :ivar pairs: (P,) int64 sorted keys of the pairs that may make anything.
+    :ivar start: (P + 1,) int64, where the products of each begin in `product` and `probability` (n,).
     """
 
     size: int
@@ -37,6 +36,25 @@ class Transitions:
     start: np.ndarray
     product: np.ndarray
     probability: np.ndarray
+
+    def rows(self) -> np.ndarray:
+        """(n, 3) int64 (first, second, product), in the order of `product`."""
+        pairs = np.repeat(self.pairs, np.diff(self.start))
+        return np.stack([pairs // self.size, pairs % self.size, self.product.astype(np.int64)], axis=1)
+
+    def made(self, first: int, second: int) -> list[tuple[int, float]]:
+        """The products of a pair and how likely they are."""
+        key = first * self.size + second
+        row = int(self.pairs.searchsorted(key))
+        if row == len(self.pairs) or self.pairs[row] != key:
+            return []
+        part = slice(self.start[row], self.start[row + 1])
+        return list(zip(self.product[part].tolist(), self.probability[part].tolist(), strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Transitions(Outcomes):
+    """p(product | subject, given); the probabilities of a pair add up to 1 at most."""
 
     @classmethod
     def of(cls, size: int, rows: np.ndarray, probability: np.ndarray) -> Transitions:
@@ -53,11 +71,6 @@ class Transitions:
         p = probability[order].astype(np.float64)
         mass = np.add.reduceat(p, start) if len(start) else np.zeros(0)
         return cls(size, pairs, ends, rows[order, 2], p / np.repeat(np.maximum(mass, 1.0), np.diff(ends)))
-
-    def rows(self) -> np.ndarray:
-        """(n, 3) int64 (subject, given, product), in the order of `product`."""
-        pairs = np.repeat(self.pairs, np.diff(self.start))
-        return np.stack([pairs // self.size, pairs % self.size, self.product], axis=1)
 
     def values(
         self,
@@ -142,11 +155,7 @@ class Transitions:
         lived = tried[(tried[:, 0] == place) & (tried[:, 1] == given)]
         if len(lived):
             return [(int(lived[-1, 2]), 1.0)] if lived[-1, 2] else []
-        row = int(self.pairs.searchsorted(place * self.size + given))
-        if row == len(self.pairs) or self.pairs[row] != place * self.size + given:
-            return []
-        part = slice(self.start[row], self.start[row + 1])
-        return list(zip(self.product[part].tolist(), self.probability[part].tolist(), strict=True))
+        return self.made(place, given)
 
 
 class _Iteration:

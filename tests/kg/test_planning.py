@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import gumption.envs  # noqa: F401  (registers the environments)
@@ -94,8 +94,14 @@ def test_the_value_of_one_and_two_uses_is_that_of_a_plain_recursion(case) -> Non
     check(case)
 
 
+#: Three uses make the goal; with a fourth to spare, one that makes nothing new costs no more than itself.
+WASTED: Model = {(2, 2): {2: 1.0}, (3, 3): {4: 1.0}, (3, 4): {5: 1.0}, (2, 5): {1: 1.0}}
+
+
 @settings(max_examples=150, deadline=None)
 @given(case=cases(4, certain=True))
+@example((WASTED, [2, 3], 4, 0))
+@example((WASTED, [2, 3], 5, 2))
 def test_certain_facts_are_planned_exactly(case) -> None:
     check(case)
 
