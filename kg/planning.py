@@ -401,7 +401,7 @@ def _check_room(parts: list[np.ndarray]) -> None:
     """:raises InputError: states that would not fit. :param parts: see `_values`."""
     at_hand, goal, _, _, tried, horizon = parts
     uses = int(horizon.max(initial=0))
-    states = len(goal) * (BEAM + 1) ** max(0, min(uses, 60) - 3)
+    states = len(goal) * BEAM ** max(0, min(uses, 60) - 3)
     needed = states * 8 * (3 * (at_hand.shape[1] + uses) + 3 * tried.shape[1])
     if needed > MOST_BYTES:
         raise InputError(

@@ -1,7 +1,7 @@
 """Conditions of rules and priors: relations between two entities, values of one entity, and combinations of these."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_, or_
@@ -139,6 +139,9 @@ class _Combined(Condition):
     """Relations combined; a condition of one entity where all of them are."""
 
     name = ""
+    _joined: Callable[..., Any]  # of two arrays of booleans
+    _hold: Callable[..., bool]
+    _most: Callable[..., int]  # of priorities
 
     def __init__(self, *parts: Relation) -> None:
         if not parts or not all(isinstance(part, Relation) for part in parts):
@@ -158,6 +161,16 @@ class _Combined(Condition):
             )
         return found
 
+    @property
+    def priority(self) -> int:
+        return type(self)._most(part.priority for part in self.parts)
+
+    def holds(self, state: "State") -> np.ndarray:
+        return reduce(type(self)._joined, (part.holds(state) for part in self.parts))
+
+    def fits(self, values: Mapping[type[Factor], Any]) -> bool:
+        return type(self)._hold(part.fits(values) for part in self.conditions)
+
     def to_data(self) -> dict[str, Any]:
         return {self.name: [part.to_data() for part in self.conditions]}
 
@@ -165,17 +178,7 @@ class _Combined(Condition):
 class And(_Combined):
     """All of some relations hold."""
 
-    name = "and"
-
-    @property
-    def priority(self) -> int:
-        return sum(part.priority for part in self.parts)
-
-    def holds(self, state: "State") -> np.ndarray:
-        return reduce(and_, (part.holds(state) for part in self.parts))
-
-    def fits(self, values: Mapping[type[Factor], Any]) -> bool:
-        return all(part.fits(values) for part in self.conditions)
+    name, _joined, _hold, _most = "and", and_, all, sum
 
     def specificity(self) -> Specificity:
         return tuple(sorted((each for part in self.conditions for each in part.specificity()), reverse=True))
@@ -184,17 +187,7 @@ class And(_Combined):
 class Or(_Combined):
     """At least one of some relations holds. It is as specific as the least specific of them."""
 
-    name = "or"
-
-    @property
-    def priority(self) -> int:
-        return max(part.priority for part in self.parts)
-
-    def holds(self, state: "State") -> np.ndarray:
-        return reduce(or_, (part.holds(state) for part in self.parts))
-
-    def fits(self, values: Mapping[type[Factor], Any]) -> bool:
-        return any(part.fits(values) for part in self.conditions)
+    name, _joined, _hold, _most = "or", or_, any, max
 
     def specificity(self) -> Specificity:
         return min(part.specificity() for part in self.conditions)

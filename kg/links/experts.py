@@ -169,21 +169,19 @@ class Experts(PairPredictor):
     def log_probability(
         self, first: torch.Tensor, second: torch.Tensor, product: torch.Tensor, normalisers: torch.Tensor
     ) -> torch.Tensor:
-        added = self._added(first, second, product, normalisers)
+        added = self.shares(first, second, product, normalisers)
         return sum(added.values(), self.tensors["bias"][product]) - normalisers[:, -1]
 
     @torch.no_grad()
-    def shares(self, first: torch.Tensor, second: torch.Tensor, product: torch.Tensor) -> dict[str, torch.Tensor]:
+    def shares(
+        self, first: torch.Tensor, second: torch.Tensor, product: torch.Tensor, normalisers: torch.Tensor | None = None
+    ) -> dict[str, torch.Tensor]:
         """(B,) ids -> for each source (B,) float32, what it adds to the score of the product of a pair: 0 where it
         abstains."""
-        return self._added(first, second, product, self.normalisers(first, second))
-
-    def _added(
-        self, first: torch.Tensor, second: torch.Tensor, product: torch.Tensor, normalisers: torch.Tensor
-    ) -> dict[str, torch.Tensor]:
         found: dict[str, torch.Tensor] = {}
         if self.predictor is not None:
-            log_p = self.predictor.log_probability(first, second, product, normalisers[:, :-1])
+            normalisers = self.predictor.normalisers(first, second) if normalisers is None else normalisers[:, :-1]
+            log_p = self.predictor.log_probability(first, second, product, normalisers)
             found[PREDICTOR] = self.tensors["predictor"][product] * log_p
         parts = zip(*(self.tensors[name] for name in ("value", "said", "both")), strict=True)
         for name, (value, said, both) in zip([n for n in self.sources if n != PREDICTOR], parts, strict=True):

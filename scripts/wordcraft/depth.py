@@ -19,7 +19,6 @@ from gumption.scripts.results import (
     Row,
     by_panel,
     spread,
-    summary,
     with_interval,
 )
 from gumption.scripts.results import figure as figure_of
@@ -70,6 +69,8 @@ class DepthRuns(OutsideRuns):
         "wall s": figure_of("wall_s", ".0f"),
     }
     shown = ("splits", "success (95 % interval)")
+    figures = ("success",)
+    means = ("tasks", "wall_s")
     code = (*WordCraftRuns.code, "agents/knowledge.py", "agents/advice.py", "kg/planning.py", "kg/planning_kernels.py")
     headline = WordCraftRuns.headline
 
@@ -91,14 +92,6 @@ class DepthRuns(OutsideRuns):
 
     def told(self, job: Job) -> str:
         return f"{read_sealed(job.directory / self.last)['success']:.3f}"
-
-    def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
-        """The success with its interval over the splits."""
-        finals = [read_sealed(run / self.last) for run in runs.values()]
-        found: dict[str, Any] = {"success": summary([final["success"] for final in finals], "mean")}
-        for name in ("tasks", "wall_s"):
-            found[name] = round(sum(final[name] for final in finals) / len(finals), 4)
-        return found
 
     def more(self, rows: Sequence[Row], directory: Path | None, saved: Mapping[str, Any]) -> dict[str, Any]:
         return {}
@@ -123,8 +116,7 @@ class DepthRuns(OutsideRuns):
             "ways allowed: tables may offer another way to the goal, by a recipe that no task names. Random names: the "
             "graph's words have each other's names.",
             "",
-            f"Recipe book {results['recipe_book']} (sha256 {results['recipe_book_hash'][:12]}).",
-            "",
+            *self.told_examples(results),
         ]
 
 

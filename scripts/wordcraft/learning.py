@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gumption.data.sealed import read_sealed
 from gumption.scripts.results import (
     Condition,
     Experiment,
@@ -23,7 +22,6 @@ from gumption.scripts.results import (
     panels,
     short,
     spread,
-    summary,
     with_interval,
 )
 from gumption.scripts.results import figure as figure_of
@@ -77,6 +75,8 @@ class LearningRuns(SourcesRuns):
         "wall s": figure_of("wall_s", ".0f"),
     }
     shown = ("splits", "success (95 % interval)", "P(better than KG only)", "best weight", "either right")
+    figures = ("success", "best", "either")
+    means = ("tasks", "wall_s")
 
     def played(self, player: Any, config: Any, seed: int) -> dict[str, Any]:
         """The success on the test tasks; of a product also with the best weight, and where either part is right."""
@@ -97,14 +97,6 @@ class LearningRuns(SourcesRuns):
             found |= {"best": max(float(each.mean()) for each in mixed), "either": float(either.mean())}
         return found
 
-    def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
-        """The figures with their intervals over the splits."""
-        finals = [read_sealed(run / self.last) for run in runs.values()]
-        found: dict[str, Any] = {}
-        for name in ("success", "best", "either"):
-            found[name] = summary([one[name] for one in finals], "mean") if name in finals[0] else None
-        return found | {name: round(sum(one[name] for one in finals) / len(finals), 4) for name in ("tasks", "wall_s")}
-
     def more(self, rows: Sequence[Row], directory: Path | None, saved: Mapping[str, Any]) -> dict[str, Any]:
         return {}
 
@@ -120,8 +112,7 @@ class LearningRuns(SourcesRuns):
             f"and acts by both. Best weight: of what was learned, the best of {', '.join(f'{w:g}' for w in WEIGHTS)}, "
             "chosen on the test tasks. Either right: the knowledge or the network solves the task.",
             "",
-            f"Recipe book {results['recipe_book']} (sha256 {results['recipe_book_hash'][:12]}).",
-            "",
+            *self.told_examples(results),
         ]
 
     def headline(self, results: Mapping[str, Any]) -> str:

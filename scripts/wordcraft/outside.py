@@ -70,6 +70,8 @@ class OutsideRuns(WordCraftRuns):
         "wall s": figure_of("wall_s", ".0f"),
     }
     shown = ("splits", "success (95 % interval)", "entailed recipes", "the others")
+    figures: ClassVar[Sequence[str]] = ("success", "entailed", "others")
+    means: ClassVar[Sequence[str]] = ("share_entailed", "tasks", "same_slot_twice", "wall_s")
     code = (*WordCraftRuns.code, "agents/knowledge.py", "kg/rules", "data/graphs/commonsense-facts.tsv")
     drawn = ("success", "final", "success on test tasks")
     misled_in = MISLED_IN
@@ -133,14 +135,13 @@ class OutsideRuns(WordCraftRuns):
         return f"{found['success']:.3f} (entailed {entailed}, the others {others})"
 
     def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
-        """The figures with their intervals over the splits."""
+        """The figures with their intervals over the splits, None where a split lacks such tasks; and plain means."""
         finals = [read_sealed(run / self.last) for run in runs.values()]
+        per_seed = {name: [final.get(name) for final in finals] for name in self.figures}
         found: dict[str, Any] = {
-            name: summary([final[name] for final in finals], "mean") for name in ("success", "entailed", "others")
+            name: None if None in each else summary(each, "mean") for name, each in per_seed.items()
         }
-        for name in ("share_entailed", "tasks", "same_slot_twice", "wall_s"):
-            found[name] = round(sum(final[name] for final in finals) / len(finals), 4)
-        return found
+        return found | {name: round(sum(one[name] for one in finals) / len(finals), 4) for name in self.means}
 
     def more(self, rows: Sequence[Row], directory: Path | None, saved: Mapping[str, Any]) -> dict[str, Any]:
         """The tasks of the first split in which the outside graph misleads; where their runs are not in the folder, the

@@ -106,8 +106,7 @@ class PriorsRuns(DepthRuns):
             "of the validation in Brändle et al. (2023), of another book and with questions drawn in another way, so "
             "that they are no bar.",
             "",
-            f"Recipe book {results['recipe_book']} (sha256 {results['recipe_book_hash'][:12]}).",
-            "",
+            *self.told_examples(results),
         ]
 
     def headline(self, results: Mapping[str, Any]) -> str:

@@ -23,7 +23,6 @@ from gumption.scripts.results import (
     short,
     slug,
     spread,
-    summary,
     with_interval,
 )
 from gumption.scripts.results import figure as figure_of
@@ -57,22 +56,13 @@ class SourcesRuns(OutsideRuns):
         "wall s": figure_of("wall_s", ".0f"),
     }
     shown = ("splits", "success (95 % interval)", *STRATA.values())
+    figures = ("success", *STRATA, "entailed", "others")
+    means = ("share_sibling", "tasks", "wall_s")
     code = (*OutsideRuns.code, "agents/fits.py", "agents/outside.py", "kg/sources/outside.py", "kg/planning.py")
     misled_in = MISLED_IN
 
     def told(self, job: Job) -> str:
         return f"{read_sealed(job.directory / self.last)['success']:.3f}"
-
-    def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
-        """The figures with their intervals over the splits; a part of the tasks that a split lacks has none."""
-        finals = [read_sealed(run / self.last) for run in runs.values()]
-        found: dict[str, Any] = {}
-        for name in ("success", *STRATA, "entailed", "others"):
-            known = [final[name] for final in finals if final[name] is not None]
-            found[name] = summary(known, "mean") if len(known) == len(finals) else None
-        for name in ("share_sibling", "tasks", "wall_s"):
-            found[name] = round(sum(final[name] for final in finals) / len(finals), 4)
-        return found
 
     def examples(self, directory: Path) -> list[str]:
         """See `misled`; of words alone and all sources but links."""
