@@ -69,7 +69,7 @@ class DepthRuns(OutsideRuns):
         "wall s": figure_of("wall_s", ".0f"),
     }
     shown = ("splits", "success (95 % interval)")
-    figures = ("success",)
+    intervals = ("success",)
     means = ("tasks", "wall_s")
     code = (*WordCraftRuns.code, "agents/knowledge.py", "agents/advice.py", "kg/planning.py", "kg/planning_kernels.py")
     headline = WordCraftRuns.headline

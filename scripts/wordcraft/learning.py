@@ -75,7 +75,7 @@ class LearningRuns(SourcesRuns):
         "wall s": figure_of("wall_s", ".0f"),
     }
     shown = ("splits", "success (95 % interval)", "P(better than KG only)", "best weight", "either right")
-    figures = ("success", "best", "either")
+    intervals = ("success", "best", "either")
     means = ("tasks", "wall_s")
 
     def played(self, player: Any, config: Any, seed: int) -> dict[str, Any]:

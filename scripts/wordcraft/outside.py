@@ -70,7 +70,7 @@ class OutsideRuns(WordCraftRuns):
         "wall s": figure_of("wall_s", ".0f"),
     }
     shown = ("splits", "success (95 % interval)", "entailed recipes", "the others")
-    figures: ClassVar[Sequence[str]] = ("success", "entailed", "others")
+    intervals: ClassVar[Sequence[str]] = ("success", "entailed", "others")
     means: ClassVar[Sequence[str]] = ("share_entailed", "tasks", "same_slot_twice", "wall_s")
     code = (*WordCraftRuns.code, "agents/knowledge.py", "kg/rules", "data/graphs/commonsense-facts.tsv")
     drawn = ("success", "final", "success on test tasks")
@@ -137,7 +137,7 @@ class OutsideRuns(WordCraftRuns):
     def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
         """The figures with their intervals over the splits, None where a split lacks such tasks; and plain means."""
         finals = [read_sealed(run / self.last) for run in runs.values()]
-        per_seed = {name: [final.get(name) for final in finals] for name in self.figures}
+        per_seed = {name: [final.get(name) for final in finals] for name in self.intervals}
         found: dict[str, Any] = {
             name: None if None in each else summary(each, "mean") for name, each in per_seed.items()
         }

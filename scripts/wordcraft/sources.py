@@ -56,7 +56,7 @@ class SourcesRuns(OutsideRuns):
         "wall s": figure_of("wall_s", ".0f"),
     }
     shown = ("splits", "success (95 % interval)", *STRATA.values())
-    figures = ("success", *STRATA, "entailed", "others")
+    intervals = ("success", *STRATA, "entailed", "others")
     means = ("share_sibling", "tasks", "wall_s")
     code = (*OutsideRuns.code, "agents/fits.py", "agents/outside.py", "kg/sources/outside.py", "kg/planning.py")
     misled_in = MISLED_IN
