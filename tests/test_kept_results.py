@@ -28,7 +28,6 @@ import torch
 from safetensors.torch import load_file
 
 from gumption.agents.probsol import goals
-from gumption.data.sealed import read_sealed
 from gumption.scripts import cli
 from gumption.scripts.experiment import find_experiment
 from gumption.scripts.probsol import experiments as of_probsol
@@ -100,6 +99,7 @@ EXPERIMENTS: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {
         {"tasks": 2, "learned": 6},
     ),
     "ProbSol's goals and constraints": ("probsol-goals", ("naive", "random"), {}),
+    "WordCraft's lives": ("wordcraft-living", ("memory and words", "empowerment, words and facts"), {"mixes": 60}),
     "Gradual's agents on the curriculum": (
         "gradual-curriculum",
         ("perfect knower", "gradual learner", "table", "echo", "random"),
@@ -238,7 +238,7 @@ def measured(name: str, folder: Path) -> dict[str, Any]:
                 settings = {**experiment.base, **condition.settings, "device": "cpu", **smaller}
                 job = Job(label, 0, condition.method, settings, Path(slug(label)), last=experiment.kind.last)
                 experiment.kind.run(job, False)
-                told.append(f"{label}: {experiment.kind.words(read_sealed(job.directory / job.last))}")
+                told.append(f"{label}: {experiment.kind.told(job)}")
                 row = {"condition": label, "settings": settings, "seeds": [0]}
                 rows.append(row | experiment.kind.row(condition, {0: job.directory}))
             more = experiment.kind.more(rows, Path(), {})
