@@ -202,6 +202,7 @@ def test_every_headline_is_shown_once() -> None:
                 "wordcraft-living-2020",
                 "wordcraft-outside",
                 "wordcraft-outside-2020",
+                "wordcraft-sources-2020",
             ),
             *(*HALMA_TABLES, *GRADUAL_TABLES, *SEGAR_TABLES, *PROBSOL_TABLES),
         )
