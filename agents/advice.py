@@ -208,7 +208,12 @@ class Advice:
 
     def links(self, fact: Fact) -> list[Fact]:
         """The facts beside that link a party of a fact to its object, as "parrot foundAt jungle" does for jungle and
-        bird that make a parrot: a reason where the fact itself is nowhere stated."""
+        bird that make a parrot: a reason where the fact itself is nowhere stated.
+
+        :raises InputError: a fact without subject, relation and object.
+        """
+        if len(fact) < 3:
+            raise InputError(f"the fact is {shown(fact)}; it has a subject, a relation and an object at least")
         subject, _, object_, *given = fact
         parties = {subject, *given} - {object_}
         return [link for link in self._beside if object_ in link[::2] and not parties.isdisjoint(link[::2])]

@@ -106,6 +106,8 @@ def test_a_choice_is_explained_by_facts_of_the_graph_beside(configure, graph: st
         assert score.facts == (f"{other} with something makes mud?",)
         for pair in ((link[2], other), (other, link[2])):
             assert advice.links((pair[0], "makes", "mud", pair[1])) == [link]
+    with pytest.raises(InputError, match=r"the fact is \('mud', 'madeOf'\); it has a subject, a relation"):
+        advice.links(("mud", "madeOf"))
 
 
 def test_no_weight_is_learned_from_a_test_item(configure, graph: str, seen: Seen) -> None:
