@@ -221,8 +221,10 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
                 other = f"other {name}" if name.endswith("s") else f"another {name}"
                 raise InputError(f"the saved environment has {other} ({state[name][:12]}, here {mine[name][:12]})")
         theirs, ours = np.shape(state[each]), np.shape(mine[each])
+        if theirs[:1] != ours[:1] and theirs[1:] == ours[1:]:
+            raise InputError(f"the saved environment is a batch of {len(state[each])}, here {self.num_envs}")
         if theirs != ours:
-            raise InputError(f"the saved environment has {each} of the shape {theirs}, here {ours}: another batch")
+            raise InputError(f"the saved environment has {each} of the shape {theirs}, here {ours}")
 
     # ---- what a world implements whose transitions can be kept
 
