@@ -15,6 +15,7 @@ from gumption.data.settings import Count, Seed, shown
 from gumption.envs.action_facts import ActionFacts, action_facts
 from gumption.envs.physics.factors import Position, Visible
 from gumption.envs.physics.scene import EntityData
+from gumption.envs.priors import Laws, Names
 from gumption.envs.segar.env import BilliardsEnv, InvisiballEnv, PuttPuttEnv, PuttPuttNegDistEnv, SegarEnv
 from gumption.envs.segar.facts import BALL, Affordances
 from gumption.envs.segar.render import COLOURS, SolidColours
@@ -32,11 +33,11 @@ CLASSES = {
 }
 PUTTED = ("gumption/PuttPutt-v0", "gumption/PuttPuttNegDist-v0", "gumption/SEGAR-v0")
 AIMS = {
-    "Billiards": "Push the white ball so that the others fall into holes, and it does not.",
-    "Invisiball": "Bring the ball to the green goal. It can be seen before the first push alone: watch the others.",
+    "Billiards": "Push the {actor} so that each {Ball} falls into a {Hole}, and it does not.",
+    "Invisiball": "Bring the {actor} to the {GoalTile}. It can be seen before the first push alone: watch the others.",
 }
 PUSHES = """\
-Pull an arrow from the ball: it is pushed that way, harder the longer the arrow is. What moves goes on moving for a \
+Pull an arrow from it: it is pushed that way, harder the longer the arrow is. What moves goes on moving for a \
 moment after each push; Wait lets it move without one.
 An episode has {steps} pushes or waits."""
 
@@ -50,8 +51,11 @@ class Face(TextFace):
         self._env = env
 
     def rules(self, env: Any) -> str:
-        aim = AIMS.get(env.batch.task.name, "Bring the white ball to the green goal, past what slows or swallows it.")
-        return f"{aim}\n{PUSHES.format(steps=env.batch.settings.max_steps)}"
+        batch = env.batch
+        aim = AIMS.get(batch.task.name, "Bring the {actor} to the {GoalTile}, past what slows or swallows it.")
+        kinds = {kind: _in_words(called) for kind, called in batch.dials.called.items()}
+        told = f"{aim}\n{PUSHES}"
+        return told.format(actor=kinds[batch.task.actor.__name__], steps=batch.settings.max_steps, **kinds)
 
     def told(self, info: Mapping[str, Any], over: bool) -> str:
         seen = over or _actor(self._env) in {entity.id for entity in _visible(self._env)}
@@ -68,6 +72,8 @@ def begin(
         "gumption/SEGAR-v0",
     ] = "gumption/PuttPutt-v0",
     level: str | None = None,
+    names: Names = "real",
+    laws: Laws = "real",
     steps: Count = 50,
     seed: Seed = 0,
 ) -> tuple[SegarEnv, Face]:
@@ -75,11 +81,14 @@ def begin(
 
     :param env: Id of the environment.
     :param level: Its name, CONFIGURATION/train|test/SEED/NUMBER.  [default: drawn by the seed]
+    :param names: Of kinds of things: real, anonymous or shuffled.
+    :param laws: Counterfactual: tiles do what other tiles do, and objects what other objects do.
     :param steps: The longest that the episode may be.
     :param seed: Draws the level, where none is given.
     """
+    settings = {"observation": "state", "partition": "test", "max_steps": steps, "names": names, "laws": laws}
     levels = {"levels": "objectsx2-medium"} if env in PUTTED else {}
-    made = CLASSES[env](render_mode="ansi", observation="state", partition="test", max_steps=steps, **levels)
+    made = CLASSES[env](render_mode="ansi", **settings, **levels)
     made.reset(seed=seed, options={} if level is None else {"level": level})
     return made, Face(level or "", made)
 
@@ -89,15 +98,17 @@ def drawing(env: Any) -> dict[str, Any]:
     arrow begins, None where the ball is not visible; and the strongest push."""
     state = env.batch.state
     one = state.select(np.array([0]))
-    painter = SolidColours(PIXELS)
+    dials = env.batch.dials
+    painter = SolidColours(PIXELS, dials=dials)
     painter.begin(one, np.array([0]), [0])
     low, high = (float(wall) for wall in state.walls[:, 0])
     actor, things, start = _actor(env), [], None
     for entity in _visible(env):
         place = [round((float(value) - low) / (high - low), 4) for value in entity.factors[Position]]
-        kind = next(each for each in entity.type.__mro__ if each in COLOURS)
+        kind = next(each for each in dials.look(entity.type).__mro__ if each in COLOURS)
         colour = "#{:02x}{:02x}{:02x}".format(*COLOURS[kind])
-        things.append({"name": _in_words(entity.type.__name__), "colour": colour, "place": place})
+        called = dials.called.get(entity.type.__name__, entity.type.__name__)
+        things.append({"name": _in_words(called), "colour": colour, "place": place})
         if entity.id == actor:
             start = place
     told = "; ".join(f"{one['name']} at {one['place'][0]:.0%} right, {one['place'][1]:.0%} up" for one in things)
@@ -140,11 +151,12 @@ def helped(env: Any) -> Iterator[tuple[ActionFacts, dict[int, dict[str, Any]]]]:
     batch = env.batch
     turns = 2 * np.pi * np.arange(LOOKS) / LOOKS
     directions = np.stack([np.cos(turns), np.sin(turns)], axis=1)[None]
-    ahead = Affordances(batch.simulator.rules)(batch.state, batch.state.first(batch.task.actor), directions)
+    state, dials = batch.state, batch.dials
+    ahead = Affordances(batch.simulator.rules, dials)(state, state.first(batch.task.actor), directions)
     kinds = np.unique(ahead.subject[ahead.subject > 0])
     ways = [np.flatnonzero((ahead.subject[0] == kind).any(axis=1)) for kind in kinds]
     # What a thing does is the same at each place on the way, so it is asked at the first one.
-    ball = batch.vocabulary.index(BALL)
+    ball = batch.vocabulary.index(dials.called[BALL])
     asked = [(kinds if relation.endswith(f"{PLACE}1") else 0, ball, 0) for relation in ahead.relations]
     facts = action_facts(ahead.relations, (1, len(kinds)), asked)
     yield facts, {k: {"label": f"a push at {_arcs(there)}"} for k, there in enumerate(ways)}
