@@ -187,6 +187,7 @@ def test_every_headline_is_shown_once() -> None:
         for name in (
             *(
                 "little-alchemy",
+                "wordcraft-ablation",
                 "wordcraft-fig2",
                 "wordcraft-fig2-2020",
                 "wordcraft-fig3",
