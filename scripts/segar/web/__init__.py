@@ -16,22 +16,15 @@ from gumption.envs.action_facts import ActionFacts, action_facts
 from gumption.envs.physics.factors import Position, Visible
 from gumption.envs.physics.scene import EntityData
 from gumption.envs.priors import Laws, Names
-from gumption.envs.segar.env import BilliardsEnv, InvisiballEnv, PuttPuttEnv, PuttPuttNegDistEnv, SegarEnv
+from gumption.envs.segar import text
+from gumption.envs.segar.env import SegarEnv
 from gumption.envs.segar.facts import BALL, Affordances
 from gumption.envs.segar.render import COLOURS, SolidColours
-from gumption.envs.segar.text import TextFace
+from gumption.envs.segar.tasks import PuttPutt
 from gumption.kg.facts import PLACE
 from gumption.scripts.web.views import View, as_png
 
 PIXELS = 720  # of a side of the picture
-CLASSES = {
-    "gumption/PuttPutt-v0": PuttPuttEnv,
-    "gumption/PuttPuttNegDist-v0": PuttPuttNegDistEnv,
-    "gumption/Invisiball-v0": InvisiballEnv,
-    "gumption/Billiards-v0": BilliardsEnv,
-    "gumption/SEGAR-v0": SegarEnv,
-}
-PUTTED = ("gumption/PuttPutt-v0", "gumption/PuttPuttNegDist-v0", "gumption/SEGAR-v0")
 AIMS = {
     "Billiards": "Push the {actor} so that each {Ball} falls into a {Hole}, and it does not.",
     "Invisiball": "Bring the {actor} to the {GoalTile}. It can be seen before the first push alone: watch the others.",
@@ -42,7 +35,7 @@ moment after each push; Wait lets it move without one.
 An episode has {steps} pushes or waits."""
 
 
-class Face(TextFace):
+class Face(text.TextFace):
     """The rules in the words of the page, where a push is an arrow; where the ball cannot be seen, how far it is from
     the goal is not told."""
 
@@ -86,10 +79,8 @@ def begin(
     :param steps: The longest that the episode may be.
     :param seed: Draws the level, where none is given.
     """
-    settings = {"observation": "state", "partition": "test", "max_steps": steps, "names": names, "laws": laws}
-    levels = {"levels": "objectsx2-medium"} if env in PUTTED else {}
-    made = CLASSES[env](render_mode="ansi", **settings, **levels)
-    made.reset(seed=seed, options={} if level is None else {"level": level})
+    task = env.removeprefix("gumption/").removesuffix("-v0").replace("SEGAR", PuttPutt.__name__)
+    made, _ = text.begin(level=level, task=task, names=names, laws=laws, seed=seed, steps=steps)
     return made, Face(level or "", made)
 
 
