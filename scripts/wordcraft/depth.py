@@ -46,6 +46,7 @@ BY_RULES: dict[str, dict[str, Any]] = {
 }
 KNOWN = {"training facts": "train", "all facts": "full"}
 LAST, AHEAD = "the last step", "looking ahead"
+AGENTS = {"trained": "train", "untrained": "untrained", "trained, KG taken away": "without_kg"}
 #: The rows of the README: label -> words.
 BRIEF = {
     "random policy": "random choices",
@@ -112,8 +113,9 @@ class DepthRuns(OutsideRuns):
         return [
             *Kind.body(self, experiment, results),
             f"Success is greedy, on at most {TASKS:,} test tasks, evenly spread, one table each; the mean over splits "
-            "with its 95 % bootstrap interval. KG only: the choice with the highest score, nothing is learned. Other "
-            "ways allowed: tables may offer another way to the goal, by a recipe that no task names. Random names: the "
+            "with its 95 % bootstrap interval. KG only: the choice with the highest score, nothing is learned. "
+            "Untrained: the network before training, with the graph. KG taken away: every score is 0. Other ways "
+            "allowed: tables may offer another way to the goal, by a recipe that no task names. Random names: the "
             "graph's words have each other's names.",
             "",
             *self.told_examples(results),
@@ -128,10 +130,10 @@ def _conditions() -> dict[str, Condition]:
             for words, look_ahead in ((LAST, "off"), (AHEAD, "on")):
                 settings = {**base, "kg": kg, "look_ahead": look_ahead}
                 found[f"{knowledge}, {words}, KG only, {panel}"] = Condition(settings, "kg_only", (panel,))
-                if kg == "train":
-                    found[f"{knowledge}, {words}, trained, {panel}"] = Condition(
-                        settings, panels=(panel,), on_demand=True
-                    )
+                for agent, method in AGENTS.items() if kg == "train" else ():
+                    of = None if method == "train" else f"{knowledge}, {words}, trained, {panel}"
+                    label = f"{knowledge}, {words}, {agent}, {panel}"
+                    found[label] = Condition(settings, method, (panel,), of=of, on_demand=True)
             shuffled = {**base, "kg": kg, "look_ahead": "on", "kg_shuffled": 0}
             found[f"{knowledge}, {AHEAD}, random names, KG only, {panel}"] = Condition(shuffled, "kg_only", (panel,))
         found[f"no KG, trained, {panel}"] = Condition({**base, "kg": "none"}, panels=(panel,), on_demand=True)

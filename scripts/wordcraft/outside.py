@@ -114,11 +114,13 @@ class OutsideRuns(WordCraftRuns):
         config, started = TrainConfig(**given), perf_counter()
         if job.method == "train":
             train_impala(config, run_dir=job.directory, progress=progress, resume=True)
+        if job.method in ("train", "without_kg"):
             places = {name: job.settings.get(name) for name in ("recipe_book", "device")}
-            player: Any = Greedy(load_policy(job.directory, **places)[1])
-        elif job.method == "kg_only":
+            policy = load_policy(job.directory if job.method == "train" else job.source_run(), **places)[1]
+            player: Any = Greedy(policy, without_knowledge=job.method == "without_kg")
+        elif job.method in ("kg_only", "untrained"):
             made = setup.untrained(config, None)
-            player = Distinct(made.policy) if config.kg == GRAPH else made
+            player = Distinct(made.policy) if config.kg_only and config.kg == GRAPH else made
         else:
             player = {"random": random_slots, "oracle": oracle}[job.method]
         found = self.played(player, config, job.seed)

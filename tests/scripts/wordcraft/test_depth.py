@@ -3,11 +3,13 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from gumption.data.make_word_vectors import write_word2vec
 from gumption.scripts.experiment import find_experiment
 from gumption.scripts.results import slug
-from gumption.scripts.wordcraft.depth import EXPERIMENTS, NAME, PANELS
+from gumption.scripts.wordcraft.depth import AGENTS, EXPERIMENTS, NAME, PANELS
 
 
 def test_the_rows_of_each_depth() -> None:
@@ -20,6 +22,11 @@ def test_the_rows_of_each_depth() -> None:
         assert {"random policy", "oracle", "no KG, trained"} <= set(here)
         for name, one in here.items():
             assert one.settings.get("look_ahead") in ({"on"} if "ahead" in name else {"off", None})
+        beside = {"untrained": "untrained", "trained, KG taken away": "without_kg"}
+        for words in ("the last step", "looking ahead"):
+            for agent, method in beside.items():
+                one = here[f"training facts, {words}, {agent}"]
+                assert (one.method, one.of) == (method, f"training facts, {words}, trained, {panel}")
     assert len({slug(label) for label in experiment.conditions}) == len(experiment.conditions)
     assert "wordcraft-outside" in EXPERIMENTS
 
@@ -40,3 +47,28 @@ def test_a_small_one_shows_what_looking_ahead_adds(experiment, book: Path, words
     assert "the choice with the highest score, nothing is learned" in Path("saved/table.md").read_text()
     assert "| oracle | 1.000" in EXPERIMENTS[NAME].kind.headline(saved)
     assert "8 runs, 8 complete" in experiment(NAME, *given)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_trained_agent_stands_beside_its_ablations(experiment, tmp_path: Path) -> None:
+    """In a book in which the vector of a product is the sum of those of its ingredients."""
+    rng = np.random.default_rng(0)
+    vectors = {f"{kind}{i}": rng.normal(size=100).astype(np.float32) for kind in "ab" for i in range(8)}
+    recipes = {f"a{i}b{j}": (f"a{i}", f"b{j}") for i in range(8) for j in range(8)}
+    vectors |= {made: vectors[one] + vectors[other] for made, (one, other) in recipes.items()}
+    book, words = tmp_path / "sums.tsv", tmp_path / "sums.bin"
+    rows = [
+        "\t".join(row) for row in (("result", "ingredient", "ingredient"), *((c, *of) for c, of in recipes.items()))
+    ]
+    book.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    write_word2vec(words, tuple(vectors), vectors)
+    labels = [f"training facts, looking ahead, {agent}, depth 1" for agent in AGENTS]
+    given = [part for label in labels for part in ("--setting", label)]
+    given += ["--recipe-book", str(book), "--word-vectors", str(words), "--seeds", "1", "--total-steps", "20000"]
+    experiment(NAME, *given, "--save", "saved")
+    saved = json.loads(Path("saved/results.json").read_text())
+    assert [row["condition"] for row in saved["rows"]] == labels
+    trained, untrained, without = (row["success"]["mean"] for row in saved["rows"])
+    assert without < untrained <= trained
+    assert "KG taken away: every score is 0" in Path("saved/table.md").read_text()
