@@ -58,10 +58,8 @@ def test_a_trained_agent_stands_beside_its_ablations(experiment, tmp_path: Path)
     recipes = {f"a{i}b{j}": (f"a{i}", f"b{j}") for i in range(8) for j in range(8)}
     vectors |= {made: vectors[one] + vectors[other] for made, (one, other) in recipes.items()}
     book, words = tmp_path / "sums.tsv", tmp_path / "sums.bin"
-    rows = [
-        "\t".join(row) for row in (("result", "ingredient", "ingredient"), *((c, *of) for c, of in recipes.items()))
-    ]
-    book.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    rows = [("result", "ingredient", "ingredient"), *((made, *of) for made, of in recipes.items())]
+    book.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
     write_word2vec(words, tuple(vectors), vectors)
     labels = [f"training facts, looking ahead, {agent}, depth 1" for agent in AGENTS]
     given = [part for label in labels for part in ("--setting", label)]
