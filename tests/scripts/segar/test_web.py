@@ -8,8 +8,9 @@ import pytest
 from PIL import Image
 
 from gumption.data import InputError
+from gumption.envs import worlds
 from gumption.envs.physics.factors import Charge, Density, Friction, Heat, Magnetism, Mass, Position, Velocity
-from gumption.scripts.segar.web import CLASSES, PIXELS, VIEW
+from gumption.scripts.segar.web import PIXELS, VIEW
 from gumption.scripts.web.episodes import Episode
 
 HIDDEN = (Charge, Density, Friction, Heat, Magnetism, Mass)
@@ -28,6 +29,18 @@ def test_the_table_is_drawn_and_told():
     assert "#{:02x}{:02x}{:02x}".format(*pixel) == places["goal tile"]["colour"]
     assert all(name in drawing["alt"] for name in places)
     assert "50 pushes or waits" in face.rules(env)
+
+
+def test_things_look_as_they_are_called():
+    real, shuffled, anonymous = (
+        {(one["name"], one["colour"]) for one in VIEW.drawing(VIEW.begin(seed=22, names=names)[0])["things"]}
+        for names in ("real", "shuffled", "anonymous")
+    )
+    called = {"golf ball": "ball", "goal tile": "fire tile"}
+    assert called.keys() <= {name for name, _ in real}
+    assert set(called.values()) <= {name for name, _ in shuffled}
+    assert not {name for name, _ in real} & {name for name, _ in anonymous}
+    assert {colour for _, colour in anonymous} == {"#969696"}
 
 
 def test_a_push_moves_the_ball_that_way():
@@ -76,7 +89,7 @@ def test_where_an_invisible_ball_is_and_how_fast_is_not_shown():
     assert one.shown() == other.shown()
 
 
-@pytest.mark.parametrize("env", CLASSES)
+@pytest.mark.parametrize("env", [each.id for each in worlds.find("segar").environments])
 def test_each_task_is_played(env):
     made, face = VIEW.begin(env=env, seed=1, steps=2)
     assert face.rules(made)
