@@ -20,7 +20,6 @@ from gumption.envs.segar import text
 from gumption.envs.segar.env import SegarEnv
 from gumption.envs.segar.facts import BALL, Affordances
 from gumption.envs.segar.render import COLOURS, SolidColours
-from gumption.envs.segar.tasks import PuttPutt
 from gumption.kg.facts import PLACE
 from gumption.scripts.web.views import View, as_png
 
@@ -30,7 +29,7 @@ AIMS = {
     "Invisiball": "Bring the {actor} to the {GoalTile}. It can be seen before the first push alone: watch the others.",
 }
 PUSHES = """\
-Pull an arrow from it: it is pushed that way, harder the longer the arrow is. What moves goes on moving for a \
+Pull an arrow from the {actor}: it is pushed that way, harder the longer the arrow is. What moves goes on moving for a \
 moment after each push; Wait lets it move without one.
 An episode has {steps} pushes or waits."""
 
@@ -79,7 +78,7 @@ def begin(
     :param steps: The longest that the episode may be.
     :param seed: Draws the level, where none is given.
     """
-    task = env.removeprefix("gumption/").removesuffix("-v0").replace("SEGAR", PuttPutt.__name__)
+    task = "PuttPutt" if env == "gumption/SEGAR-v0" else env.removeprefix("gumption/").removesuffix("-v0")
     made, _ = text.begin(level=level, task=task, names=names, laws=laws, seed=seed, steps=steps)
     return made, Face(level or "", made)
 
