@@ -302,7 +302,10 @@ def test_every_model_of_pykeens_comes_and_goes(tmp_path: Path) -> None:
     assert len(names) >= 30
     for name in names:
         factory = inverse if name == "compgcn" else plain
-        model = PyKEENPredictor(model_resolver.make(name, triples_factory=factory, random_seed=0), vocabulary)
+        made = model_resolver.make(name, triples_factory=factory, random_seed=0)
+        if name == "fixed":  # a mock of PyKEEN's, whose only weight is memory that nothing was written to
+            torch.nn.init.zeros_(made.dummy)
+        model = PyKEENPredictor(made, vocabulary)
         model.save(tmp_path / name)
         loaded = PyKEENPredictor.load(tmp_path / name, device="cpu")
         assert type(loaded.model) is type(model.model)
