@@ -136,11 +136,10 @@ class Dials:
     @staticmethod
     def _labels(names: Names) -> dict[str, str]:
         """What each type and `BALL` are called under real laws."""
+        groups = {kind.__name__: _group(kind) for kind in kinds()} | {BALL: BALL}
         # A person's own types come last, so that what the others are called does not depend on them.
-        found = sorted(kinds(), key=lambda kind: kind.__module__ != built_in.__name__)
-        groups = [_group(kind) for kind in found]
-        real = [*(kind.__name__ for kind in found), BALL]
-        return dict(zip(real, relabelled(real, names, [*groups, BALL]), strict=True))
+        real = sorted(groups, key=lambda name: (groups[name] == "own", name == BALL))
+        return dict(zip(real, relabelled(real, names, [groups[name] for name in real]), strict=True))
 
 
 def _group(kind: type[Entity]) -> str:

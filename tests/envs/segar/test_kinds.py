@@ -9,6 +9,7 @@ import pytest
 
 import gumption.envs
 from gumption.data import InputError
+from gumption.envs.physics.entities import Tile
 from gumption.envs.physics.factors import Consumes, Position, Size
 from gumption.envs.record_memory import RecordMemory
 from gumption.envs.segar import Memory
@@ -40,6 +41,17 @@ def test_no_kind_that_is_exchanged_is_called_as_what_it_does(dials) -> None:
     assert len(set(called.values())) == len(called) == len(kinds()) + 1
     if dials["names"] == "real":
         assert {name for name in called if called[name] == name} == set(called) - {k.__name__ for k in EXCHANGEABLE}
+
+
+def test_a_persons_own_types_change_nothing_that_others_are_called() -> None:
+    others = {kind.__name__ for kind in kinds() if kind.__module__ == Tile.__module__} | {BALL}
+
+    def called() -> list[dict[str, str]]:
+        return [{name: label for name, label in Dials(**dials).called.items() if name in others} for dials in DIALS]
+
+    before = called()
+    assert type("Aisle", (Tile,), {}) in kinds()
+    assert called() == before
 
 
 @pytest.mark.slow
