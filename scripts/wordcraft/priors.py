@@ -31,13 +31,14 @@ from gumption.scripts.results import (
 from gumption.scripts.results import figure as figure_of
 from gumption.scripts.results import seeds as seeds_of
 
+from .depth import AGENTS, DepthRuns
 from .depth import EXPERIMENTS as BEFORE
-from .depth import DepthRuns
 from .experiments import BASE, WordCraftRuns
 from .outside import ALONE, GRAPH, RULES
 
 NAME = "wordcraft-priors"
 REAL, RANDOM = "real names, real laws", "random policy"
+ONE_DIAL = ("anonymous names, real laws", "real names, counterfactual laws")
 RUNGS: dict[str, dict[str, str]] = {
     f"{names} names, {laws} laws": {"names": names, "laws": laws}
     for laws in ("real", "counterfactual")
@@ -77,16 +78,15 @@ class PriorsRuns(DepthRuns):
         super().run(replace(job, method="random") if blind else job, progress)
 
     def played(self, player: Any, config: Any, seed: int) -> dict[str, Any]:
-        """The success on the test tasks, and the answers of the player's knowledge, if it has any and nothing else."""
+        """The success on the test tasks, and the answers of knowledge that plays alone."""
         from gumption.agents.wordcraft.measures import recipe_questions
         from gumption.envs.wordcraft import WordCraftVectorEnv
 
         found = super().played(player, config, seed)
-        advice = getattr(getattr(player, "policy", None), "advice", None)
-        if advice is None:
+        if not config.kg_only:
             return found
         env = WordCraftVectorEnv(1, **config.env_settings("test"))
-        return found | recipe_questions(advice.scores, env.book, env.split, seed=seed)
+        return found | recipe_questions(player.policy.advice.scores, env.book, env.split, seed=seed)
 
     def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
         """The figures with their intervals over the splits."""
@@ -99,12 +99,13 @@ class PriorsRuns(DepthRuns):
         return [
             *Kind.body(self, experiment, results),
             "Success is greedy, on test tasks, one table each; the mean over splits with its 95 % bootstrap interval. "
-            "KG only: the choice with the highest score, nothing is learned beside the fit of the facts. The two "
-            "questions are about the recipes of the test: which pairs make anything, against as many that make "
-            "nothing, of the same things (AUC); which of four products a pair makes. Chance is 0.5 and 0.25. 103 "
-            f"people came to {PEOPLE['makes_anything']:.3f} and {PEOPLE['which_of_four']:.3f}: computed from the data "
-            "of the validation in Brändle et al. (2023), of another book and with questions drawn in another way, so "
-            "that they are no bar.",
+            "KG only: the choice with the highest score, nothing is learned beside the fit of the facts. Untrained: "
+            "the network before training, with the graph. KG taken away: every score is 0. The two questions are "
+            "about the recipes of the test: which pairs make anything, against as many that make nothing, of the same "
+            "things (AUC); which of four products a pair makes. Chance is 0.5 and 0.25. 103 people came to "
+            f"{PEOPLE['makes_anything']:.3f} and {PEOPLE['which_of_four']:.3f}: computed from the data of the "
+            "validation in Brändle et al. (2023), of another book and with questions drawn in another way, so that "
+            "they are no bar.",
             "",
             *self.told_examples(results),
         ]
@@ -125,13 +126,14 @@ class PriorsRuns(DepthRuns):
         return f"{told}\n{by_panel('knowledge: makes anything / which of four', answers, rungs)}"
 
     def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
-        """One figure: the success on each rung, and what is lost of that with real names under the real laws."""
+        """One figure: the success on each rung, without ablations, and what is lost where one dial alone is turned."""
         from gumption.agents.plots import FinalPanel, Scale, plot_final_success
 
         by_agent: dict[str, dict[str, list[float]]] = {}
         for rung, rows in panels(results).items():
             for row in rows:
-                by_agent.setdefault(short(row, rung), {})[rung] = row["success"]["per_seed"]
+                if row["of"] is None:
+                    by_agent.setdefault(short(row, rung), {})[rung] = row["success"]["per_seed"]
         by_chance = [one for each in by_agent.pop(RANDOM, {}).values() for one in each]
         across = {RANDOM: sum(by_chance) / len(by_chance)} if by_chance else {}
         by_agent.pop("oracle", None)
@@ -143,14 +145,14 @@ class PriorsRuns(DepthRuns):
             )
             for agent, rungs in by_agent.items()
         ]
-        for agent, rungs in by_agent.items():
+        for rung in ONE_DIAL:
             lost = {
-                rung: estimate(summary(np.subtract(rungs[REAL], each).tolist(), "mean"))
-                for rung, each in rungs.items()
-                if rung != REAL and len(each) == len(rungs.get(REAL, ()))
+                agent: estimate(summary(np.subtract(rungs[REAL], rungs[rung]).tolist(), "mean"))
+                for agent, rungs in by_agent.items()
+                if len(rungs.get(rung, ())) == len(rungs.get(REAL, ())) > 0
             }
             if lost:
-                drawn.append(FinalPanel(f"lost of it: {agent}", lost))
+                drawn.append(FinalPanel(f"lost of it: {rung}", lost))
         return list(plot_final_success(drawn, directory / "priors", results["title"], scale=Scale("success")))
 
 
@@ -163,7 +165,9 @@ def _conditions() -> dict[str, Condition]:
         outside = {**base, "kg": GRAPH, "kg_rules": RULES}
         found[f"outside{ALONE}, {rung}"] = Condition(outside, "kg_only", (rung,))
         found[f"no KG, trained, {rung}"] = Condition({**base, "kg": "none"}, panels=(rung,), on_demand=True)
-        found[f"training facts, trained, {rung}"] = Condition(known, panels=(rung,), on_demand=True)
+        for agent, method in AGENTS.items():
+            of = None if method == "train" else f"training facts, trained, {rung}"
+            found[f"training facts, {agent}, {rung}"] = Condition(known, method, (rung,), of=of, on_demand=True)
         found[f"{RANDOM}, {rung}"] = Condition(base, "random", (rung,))
         found[f"oracle, {rung}"] = Condition(base, "oracle", (rung,))
     return found
