@@ -112,17 +112,16 @@ class PriorsRuns(DepthRuns):
 
     def headline(self, results: Mapping[str, Any]) -> str:
         """The success of each agent on each rung, then its answers with real names under the real laws."""
-        rungs, cells = list(panels(results)), dict[str, dict[str, str]]()
-        for rung, rows in panels(results).items():
-            for row in rows:
-                cells.setdefault(short(row, rung), {})[rung] = with_interval(row["success"])
-        told = by_panel("agent: success", cells, rungs)
+        rungs = list(panels(results))
+        cells: dict[str, dict[str, str]] = {}
         answers: dict[str, dict[str, str]] = {}
         for rung, rows in panels(results).items():
             for row in rows:
+                cells.setdefault(short(row, rung), {})[rung] = with_interval(row["success"])
                 if row["makes_anything"].get("mean") is not None:
                     both = (f"{row[name]['mean']:.3f}" for name in PEOPLE)
                     answers.setdefault(short(row, rung), {})[rung] = " / ".join(both)
+        told = by_panel("agent: success", cells, rungs)
         return f"{told}\n{by_panel('knowledge: makes anything / which of four', answers, rungs)}"
 
     def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
@@ -138,11 +137,7 @@ class PriorsRuns(DepthRuns):
         across = {RANDOM: sum(by_chance) / len(by_chance)} if by_chance else {}
         by_agent.pop("oracle", None)
         drawn = [
-            FinalPanel(
-                agent,
-                {rung: estimate(summary(each, "mean")) for rung, each in rungs.items()},
-                across,
-            )
+            FinalPanel(agent, {rung: estimate(summary(each, "mean")) for rung, each in rungs.items()}, across)
             for agent, rungs in by_agent.items()
         ]
         for rung in ONE_DIAL:
