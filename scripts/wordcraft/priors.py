@@ -147,7 +147,7 @@ class PriorsRuns(DepthRuns):
                 if len(rungs.get(rung, ())) == len(rungs.get(REAL, ())) > 0
             }
             if lost:
-                drawn.append(FinalPanel(f"lost of it: {rung}", lost))
+                drawn.append(FinalPanel(f"what is lost with {rung}", lost))
         return list(plot_final_success(drawn, directory / "priors", results["title"], scale=Scale("success")))
 
 
