@@ -111,7 +111,7 @@ class PriorsRuns(DepthRuns):
         ]
 
     def headline(self, results: Mapping[str, Any]) -> str:
-        """The success of each agent on each rung, then its answers with real names under the real laws."""
+        """The success of each agent on each rung, then what knowledge alone answers there."""
         rungs = list(panels(results))
         cells: dict[str, dict[str, str]] = {}
         answers: dict[str, dict[str, str]] = {}

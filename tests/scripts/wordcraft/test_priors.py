@@ -17,6 +17,7 @@ from gumption.scripts.wordcraft.play import begin
 from gumption.scripts.wordcraft.priors import NAME, RUNGS
 from gumption.scripts.wordcraft.web import begin as begin_on_the_web
 
+LEARNED = ("training facts, trained", "training facts, untrained", "training facts, trained, KG taken away")
 OTHER = ("--names", "shuffled", "--laws", "counterfactual")
 
 
@@ -93,8 +94,7 @@ def test_the_rows_of_each_rung() -> None:
         here = {label.removesuffix(f", {rung}"): c for label, c in experiment.conditions.items() if rung in c.panels}
         unasked = {name for name, one in here.items() if not one.on_demand}
         assert unasked == {"training facts, KG only", "outside, KG only", "random policy", "oracle"}
-        agents = {f"training facts, {agent}" for agent in ("trained", "untrained", "trained, KG taken away")}
-        assert set(here) - unasked == {"no KG, trained", *agents}
+        assert set(here) - unasked == {"no KG, trained", *LEARNED}
         assert all(one.settings[dial] == value for one in here.values() for dial, value in dials.items())
     assert len({slug(label) for label in experiment.conditions}) == len(experiment.conditions)
 
@@ -104,8 +104,10 @@ def test_the_rows_of_each_rung() -> None:
 def test_a_small_one_has_a_row_for_each_rung(experiment, small_book: Path) -> None:
     fitted = [f"training facts, KG only, {rung}" for rung in (*RUNGS,)[::5]]
     labels = [f"{name}, {rung}" for name in ("outside, KG only", "random policy", "oracle") for rung in RUNGS] + fitted
+    learned = [f"{name}, real names, real laws" for name in ("no KG, trained", *LEARNED)]
+    labels += learned
     given = [part for label in labels for part in ("--setting", label)]
-    given += ["--recipe-book", str(small_book), "--seeds", "1"]
+    given += ["--recipe-book", str(small_book), "--seeds", "1", "--total-steps", "256"]
     experiment(NAME, *given, "--save", "saved")
     saved = json.loads(Path("saved/results.json").read_text())
     rows = {row["condition"]: row for row in saved["rows"]}
@@ -115,6 +117,7 @@ def test_a_small_one_has_a_row_for_each_rung(experiment, small_book: Path) -> No
     for label in fitted:
         assert 0 <= rows[label]["makes_anything"]["mean"] <= 1
         assert 0 <= rows[label]["which_of_four"]["mean"] <= 1
+    assert all(rows[label]["makes_anything"]["mean"] is None for label in learned)  # asked of knowledge alone
     # What is drawn does not depend on names.
     success = [rows[f"random policy, {names} names, real laws"]["success"] for names in ("real", "anonymous")]
     assert success[0] == success[1]
@@ -123,4 +126,5 @@ def test_a_small_one_has_a_row_for_each_rung(experiment, small_book: Path) -> No
     headline = find_experiment(NAME).kind.headline(saved)
     assert headline.count("| oracle |") == 1
     assert headline.count("| training facts, KG only |") == 2
+    assert all(headline.count(f"| {name} |") == 1 for name in LEARNED)
     assert Path("saved/priors.png").is_file()
