@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -406,12 +407,15 @@ def _timed(run: Callable[[Job, bool], None], job: Job, progress: bool = False) -
 
 
 def _begin_worker(threads: int) -> None:
+    from multiprocessing import parent_process
     from multiprocessing.util import Finalize
 
     import torch
 
     torch.set_num_threads(threads)
     Finalize(None, print_notes(), exitpriority=0)
+    # A worker whose parent was killed would wait for its next job for ever.
+    Thread(target=lambda parent: (parent.join(), os._exit(1)), args=(parent_process(),), daemon=True).start()
 
 
 def _difference(before: Mapping[str, Any], now: Mapping[str, Any], fixed: Sequence[str]) -> str | None:

@@ -113,8 +113,7 @@ class PriorsRuns(DepthRuns):
     def headline(self, results: Mapping[str, Any]) -> str:
         """The success of each agent on each rung, then what knowledge alone answers there."""
         rungs = list(panels(results))
-        cells: dict[str, dict[str, str]] = {}
-        answers: dict[str, dict[str, str]] = {}
+        cells, answers = dict[str, dict[str, str]](), dict[str, dict[str, str]]()
         for rung, rows in panels(results).items():
             for row in rows:
                 cells.setdefault(short(row, rung), {})[rung] = with_interval(row["success"])

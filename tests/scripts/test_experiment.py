@@ -5,6 +5,11 @@ import json
 import os
 import re
 import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -199,6 +204,45 @@ def test_a_killed_worker_is_told_and_the_next_call_does_the_rest(tmp_path, monke
     with pytest.raises(InputError, match="fewer --workers"):
         list(run_jobs(jobs, 2, dies))
     assert len(list(run_jobs(jobs, 2, stand_in))) == len(jobs)
+
+
+def lasts(job: Job, progress: bool) -> None:
+    """A run that says in which process it is, and does not end by itself."""
+    job.directory.mkdir(parents=True)
+    (job.directory / "process").write_text(str(os.getpid()))
+    time.sleep(600)
+
+
+@pytest.mark.slow
+def test_workers_end_with_an_experiment_that_is_killed(tmp_path):
+    begin = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r}); from pathlib import Path; "
+        "from tests.scripts.test_experiment import EXPERIMENTS, lasts, make_jobs, run_jobs; "
+        f"jobs = make_jobs(EXPERIMENTS['wordcraft-fig2'], {{'total_steps': 100}}, [0], Path({str(tmp_path)!r})); "
+        "list(run_jobs(jobs, 2, lasts))"
+    )
+    whole = subprocess.Popen([sys.executable, "-c", begin])
+
+    def workers() -> list[int]:
+        return [int(one.read_text() or 0) for one in tmp_path.rglob("process")]
+
+    def goes_on(worker: int) -> bool:
+        with suppress(OSError):  # one that ended may stay as a zombie, where nobody asks how
+            return Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return False
+
+    def until(reached: Callable[[], bool]) -> None:
+        end = time.monotonic() + 60
+        while not reached():
+            assert time.monotonic() < end, "the processes did not come that far"
+            time.sleep(0.1)
+
+    try:
+        until(lambda: len(workers()) == 2 and all(workers()))
+    finally:
+        whole.kill()
+        whole.wait()
+    until(lambda: not any(map(goes_on, workers())))
 
 
 def test_jobs_carry_the_settings_of_their_condition(tmp_path):
