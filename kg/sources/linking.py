@@ -8,8 +8,9 @@ Each method, in this order, links labels that the methods before it left without
 - compound: the head of a compound, in English on the right: "trainyard" is a yard, given that both "train" and "yard"
   are targets; "strawberry ice cream" is an ice cream; the head of "house of cards" is "house", that of "bat (animal)"
   is "bat". Compounds such as "hot dog" are linked wrongly; the relation of the link marks the method;
-- nearest: the target whose word vector has the largest cosine with the label's, if it reaches a threshold. All words of
-  a name need a vector: without its unknown word "nucleic acid" would look like "acid".
+- nearest: the target with the smallest cosine distance (1 - cosine) between its word vector and the label's; a distance
+  above a threshold is refused. All words of a name need a vector: without its unknown word "nucleic acid" would look
+  like "acid". A small distance does not prove the same meaning: "life" is near "lifework".
 
 A label gets one link, perhaps without a target. Of several targets the label's own spelling is preferred, then the
 first in sorted order, so that the order of the arguments does not matter.
@@ -28,7 +29,7 @@ from annotated_types import Ge, Le
 from gumption.data import InputError
 from gumption.data.label_words import label_words, tokens, two_parts
 from gumption.data.settings import checked
-from gumption.kg.vocabulary import LINKS, unknown_label
+from gumption.kg.vocabulary import LINKS, WEIGHTS, unknown_label
 
 from .weights import add_weighted
 
@@ -38,8 +39,11 @@ if TYPE_CHECKING:
     from .words import WordVectors
 
 METHODS = ("exact", "lemma", "compound", "nearest")
-NEAREST_COSINE = 0.6
-Cosine = Annotated[float, Ge(-1), Le(1)]
+REFUSED, NONE = "refused", "none"
+KINDS = (*METHODS, REFUSED, NONE)
+MAX_DISTANCE = 0.4
+Distance = Annotated[float, Ge(0), Le(2)]
+DECIMALS = 5  # of cosines
 # Targets and labels whose cosines are in memory at a time, 64 MB.
 CHUNK, BLOCK = 1 << 14, 1 << 10
 
@@ -52,15 +56,21 @@ _PREPOSITION = re.compile(r" (?:of|in|on|at|for|from|with|to|by) ")
 class Link:
     """A label and its partner.
 
-    :ivar target: None, with "none" as `method`, where no method links the label.
-    :ivar score: 1 for exact and lemma, the share of the label's letters in the target for compound, the cosine for
-        nearest, 0 for none.
+    :ivar target: None where no method links the label.
+    :ivar method: without a target "refused", where the nearest target is too far, or "none".
+    :ivar score: 1 for exact and lemma, the share of the label's letters in the target for compound, the cosine with the
+        nearest target for nearest and refused, 0 for none.
     """
 
     label: str
     target: str | None
     method: str
     score: float
+
+    @property
+    def distance(self) -> float | None:
+        """The cosine distance to the nearest target, from 0 to 2, for nearest and refused; else None."""
+        return round(1 - self.score, DECIMALS) if self.method in ("nearest", REFUSED) else None
 
 
 @checked
@@ -70,14 +80,15 @@ def link(
     *,
     vectors: "WordVectors | None" = None,
     methods: Sequence[str] = METHODS,
-    min_cosine: Cosine = NEAREST_COSINE,
+    max_distance: Distance = MAX_DISTANCE,
 ) -> list[Link]:
     """The link of each distinct label, in sorted order.
 
     :param targets: the other graph's entities; a million take seconds.
     :param vectors: for nearest, which is left out without them.
     :param methods: the methods to try, always in the order of METHODS.
-    :raises InputError: an unknown method.
+    :param max_distance: the largest cosine distance that nearest bridges; 0 allows only the same direction.
+    :raises InputError: an unknown method, or a distance outside [0, 2].
     """
     for method in methods:
         if method not in METHODS:
@@ -98,16 +109,16 @@ def link(
                     found[label] = Link(label, target, method, score)
             open_labels = [label for label in open_labels if label not in found]
     if "nearest" in methods and vectors is not None:
-        found |= {each.label: each for each in _nearest(open_labels, names, vectors, min_cosine)}
+        found |= {each.label: each for each in _nearest(open_labels, names, vectors, max_distance)}
     every = sorted(set(open_labels) | set(found))
-    return [found.get(label, Link(label, None, "none", 0.0)) for label in every]
+    return [found.get(label, Link(label, None, NONE, 0.0)) for label in every]
 
 
 @checked
 def coverage(links: Sequence[Link]) -> dict[str, int]:
-    """The number of labels that each method linked, in the order of METHODS, and of those that none did, "none"."""
+    """Count the labels of each kind: linked by each method, in the order of METHODS, then "refused" and "none"."""
     counts = Counter(each.method for each in links)
-    return {method: counts[method] for method in (*METHODS, "none")}
+    return {method: counts[method] for method in KINDS}
 
 
 @checked
@@ -129,6 +140,21 @@ def add_links(graph: "KnowledgeGraph", links: Iterable[Link], name: str) -> int:
     made = [each for each in links if each.target is not None]
     facts = [(each.label, LINKS[each.method], str(each.target)) for each in made]
     return add_weighted(graph, facts, [each.score for each in made], name)
+
+
+@checked
+def remove_links(graph: "KnowledgeGraph", labels: Iterable[str], targets: Iterable[str], name: str) -> int:
+    """Remove the links, and their weights, from labels to targets in a named graph; returns how many there were."""
+    labels, targets, relations = frozenset(labels), frozenset(targets), frozenset(LINKS.values())
+    made = [
+        (label, relation, target)
+        for label, relation, target in graph.triples(graph=name)
+        if relation in relations and label in labels and target in targets
+    ]
+    pairs = {(label, target) for label, _, target in made}
+    weights = [fact for fact in graph.triples(graph=name + WEIGHTS) if (fact[0], fact[2]) in pairs]
+    graph.remove(weights, graph=name + WEIGHTS)
+    return graph.remove(made, graph=name)
 
 
 class _Index:
@@ -208,9 +234,9 @@ def _word_lemma() -> Callable[[str], str]:
 
 
 def _nearest(
-    labels: Sequence[str], targets: Sequence[str], vectors: "WordVectors", min_cosine: float
+    labels: Sequence[str], targets: Sequence[str], vectors: "WordVectors", max_distance: float
 ) -> Iterable[Link]:
-    """The nearest of the sorted targets for each label that has a vector."""
+    """Link each label that has a vector to the nearest of the sorted targets, or refuse that target."""
     from scipy.sparse import csr_array
 
     word_ids = cast("Mapping[str, int]", vectors.keyed.key_to_index)
@@ -247,7 +273,7 @@ def _nearest(
         return sums[rows] / lengths[rows, None], rows
 
     wanted, which = unit_rows(labels)
-    best = np.full(len(wanted), -1.0, dtype=np.float32)
+    best = np.full(len(wanted), -np.inf, dtype=np.float32)
     choice = np.zeros(len(wanted), dtype=np.int64)
     for start in range(0, len(targets) if len(wanted) else 0, CHUNK):
         units, rows = unit_rows(targets[start : start + CHUNK])
@@ -256,12 +282,15 @@ def _nearest(
         for first in range(0, len(wanted), BLOCK):
             block = slice(first, first + BLOCK)
             # Rounded, so that targets with the same words in another order tie, and the first one is taken.
-            cosines = np.round(wanted[block] @ units.T, 5)
+            cosines = np.round(wanted[block] @ units.T, DECIMALS)
             at = cosines.argmax(axis=1)
             largest = cosines[np.arange(len(cosines)), at]
             better = largest > best[block]
             best[block][better] = largest[better]
             choice[block][better] = start + rows[at[better]]
     for row, (cosine, target) in enumerate(zip(best.tolist(), choice.tolist(), strict=True)):
-        if cosine >= min_cosine:
-            yield Link(labels[int(which[row])], targets[target], "nearest", round(cosine, 5))
+        if cosine == -np.inf:  # no target has a vector
+            continue
+        label, score = labels[int(which[row])], round(cosine, DECIMALS)
+        refused = round(1 - score, DECIMALS) > max_distance
+        yield Link(label, None, REFUSED, score) if refused else Link(label, targets[target], "nearest", score)

@@ -25,7 +25,7 @@ app = App()
 importers = App(no_args_is_help=True, help="Import ConceptNet, ATOMIC 2020 or WordNet into a graph.")
 app.add_typer(importers, name="import")
 
-EXAMPLES = 4  # of each method, in the table
+EXAMPLES = 4  # of each kind of link, in the table; of nearest twice as many
 
 Out = Annotated[
     str,
@@ -105,10 +105,13 @@ def wordnet(folder: Path, *, out: Out, update: Update = None, graph: str = "word
 @app.command(epilog="Example: gumption kg link wordcraft conceptnet --out runs/kg")
 def link(
     labels: str, targets: str, *, out: str | None = None, update: Update = None, graph: str | None = None,
-    methods: list[str] | None = None, min_cosine: Annotated[float, Ge(-1), Le(1)] = 0.6,
+    methods: list[str] | None = None, max_distance: Annotated[float, Ge(0), Le(2)] | None = None,
     vectors: Path | None = None, skip_bad: SkipBad = 0, as_json: Json = False,
 ) -> None:  # fmt: skip
-    """How many entities of one graph have a partner in another, by exact spelling, lemma, compound and word vectors.
+    """Link the entities of one graph to those of another by exact spelling, lemma, compound and nearest word vector.
+
+    The table shows the links by kind. "refused" counts entities whose nearest vector is too far away, "none" the others
+    without a partner. Examples of both "nearest" and "refused" end with the cosine distance.
 
     LABELS and TARGETS are each the first of these that fits: a named graph of --out; a file of ConceptNet, assertions
     or tab form; a file, folder or http address of a graph, with #NAME for one of its graphs; a world, whose facts are
@@ -117,64 +120,80 @@ def link(
 
     :param labels: Whose entities are to be linked.
     :param targets: Whose entities are to be found.
-    :param out: A graph that has either side, as a named graph, and gets the links.
+    :param out: A graph that has either side, as a named graph, and gets the links in place of earlier ones.
     :param graph: Name of the links' graph; links/LABELS/TARGETS if not given.
     :param methods: A method: exact, lemma, compound or nearest; may be repeated. All if not given.
-    :param min_cosine: What nearest has to reach.
+    :param max_distance: Refuse a nearest vector at a larger cosine distance, from 0 to 2; 0.4 if not given.
     :param vectors: Word vectors for nearest, in word2vec's binary format.
     """
     from gumption.kg import KnowledgeGraph
-    from gumption.kg.sources.linking import METHODS, add_links, coverage
+    from gumption.kg.sources.linking import KINDS, MAX_DISTANCE, METHODS, add_links, coverage, remove_links
     from gumption.kg.sources.linking import link as make_links
 
     chosen = methods or list(METHODS)
     if unknown := [method for method in chosen if method not in METHODS]:
         raise InputError(f"--methods {unknown[0]!r} is not one of {', '.join(METHODS)}")
-    if vectors is not None and "nearest" not in chosen:
-        raise InputError("--vectors are for the method nearest: leave them out, or add --methods nearest")
+    for option, value in (("--vectors are", vectors), ("--max-distance is", max_distance)):
+        if value is not None and "nearest" not in chosen:
+            raise InputError(f"{option} for the method nearest: leave that out, or add --methods nearest")
     if out is None and (update or graph):
         raise InputError("--update and --graph say where links are written: add --out, or leave them out")
     with KnowledgeGraph() if out is None else changed_graph(out, update) as store:
         (names, _), (others, said) = (_entities(each, store, skip_bad) for each in (labels, targets))
+        if not names:
+            raise InputError(f"{labels} has no entities to link")
+        farthest = MAX_DISTANCE if max_distance is None else max_distance
         loaded = None
         if "nearest" in chosen:
             from gumption.kg import WordVectors
 
             loaded = WordVectors.load(vectors)
         with working("linking"):
-            links = make_links(names, others, vectors=loaded, methods=chosen, min_cosine=min_cosine)
+            links = make_links(names, others, vectors=loaded, methods=chosen, max_distance=farthest)
         name = graph or f"links/{_short(labels)}/{_short(targets)}"
         if out is not None:
             # The links repeat entities of the targets' graph: what its licence asks for holds for them too.
-            how = f"{', '.join(chosen)}; cosine of at least {min_cosine:g} by {loaded.source if loaded else 'none'}"
+            how = ", ".join(chosen) + (f"; cosine distance up to {farthest:g} by {loaded.source}" if loaded else "")
             about = {"title": f"links from {labels} to {targets}", "description": f"made by gumption kg link: {how}"}
+            remove_links(store, names, others, name)  # an earlier run's, some of which may be refused now
             store.annotate(name, {**said, **about})
             add_links(store, links, name)
-    if as_json:
-        print_json({"targets": len(others), "coverage": coverage(links), "links": [asdict(each) for each in links]})
-        return
     many = coverage(links)
+    if as_json:
+        listed = [{**asdict(each), "distance": each.distance} for each in links]
+        print_json({"targets": len(others), "coverage": many, "links": listed})
+        return
+    tried = {*chosen, "none"} | ({"refused"} if loaded else set())
     rows = [
-        (method, number, f"{number / len(links):.1%}", _examples(links, method))
-        for method, number in many.items()
-        if number or method in chosen
+        (kind, many[kind], f"{many[kind] / len(links):.1%}", _examples(links, kind)) for kind in KINDS if kind in tried
     ]
-    linked = len(links) - many["none"]
+    linked = len(links) - many["refused"] - many["none"]
     caption = (
         f"{linked} of {len(links)} entities of {labels} ({linked / len(links):.1%}) have a partner among the "
         f"{len(others)} of {targets}" + (f"; links in {name}, written to {out}" if out else "")
     )
-    print_table(["method", "entities", "share", "examples"], rows, caption)
+    if many["nearest"]:
+        caption += (
+            f". {count(range(many['nearest']), 'link')} by nearest word vector may lead to other things: "
+            f"--max-distance D refuses those farther away than D (now {farthest:g})"
+        )
+    print_table(["kind", "number", "share", "examples"], rows, caption)
 
 
-def _examples(links: "Sequence[Link]", method: str) -> str:
-    found = [each for each in links if each.method == method]
-    chosen = found[:: max(1, len(found) // EXAMPLES)][:EXAMPLES]
-    return "\n".join(
-        each.label if each.target is None or method == "exact"
-        else f"{each.label} -> {each.target}" + ("" if method == "lemma" else f" ({each.score:.2f})")
-        for each in chosen
-    )  # fmt: skip
+def _examples(links: "Sequence[Link]", kind: str) -> str:
+    """Choose links from all over their kind: of nearest the farthest first, of refused the nearest first."""
+    found = [each for each in links if each.method == kind]
+    number = EXAMPLES
+    if kind == "nearest":
+        found.sort(key=lambda each: each.score)
+        number *= 2
+    elif kind == "refused":
+        found.sort(key=lambda each: -each.score)
+    lines = []
+    for each in found[:: max(1, len(found) // number)][:number]:
+        line = each.label if each.target is None or kind == "exact" else f"{each.label} -> {each.target}"
+        lines.append(line if each.distance is None else f"{line} ({each.distance:.2f})")
+    return "\n".join(lines)
 
 
 def _entities(source: str, store: "KnowledgeGraph", skip_bad: int) -> tuple[list[str], dict[str, str]]:

@@ -13,7 +13,7 @@ from gumption.envs.wordcraft import RecipeBook
 from gumption.kg import KnowledgeGraph, WordVectors
 from gumption.kg.sources import linking
 from gumption.kg.sources.external import conceptnet_entities
-from gumption.kg.sources.linking import Link, add_links, coverage, link
+from gumption.kg.sources.linking import Link, add_links, coverage, link, remove_links
 from gumption.kg.sources.weights import fact_weights
 
 
@@ -84,10 +84,52 @@ def test_the_scores():
 def test_nearest_by_the_sum_of_the_words_of_a_label():
     known = vectors(red=[1, 0], hot=[0, 1], ember=[1, 1], cold=[-1, 0.1])
     assert partner("red hot", "ember", "cold", vectors=known, methods=["nearest"]) == ("ember", "nearest")
-    assert partner("red", "cold", vectors=known) == (None, "none")
-    assert partner("red", "ember", vectors=known, min_cosine=0.71) == (None, "none")
-    assert partner("red", "ember", vectors=known, min_cosine=0.70) == ("ember", "nearest")
+    assert partner("red", "cold", vectors=known) == (None, "refused")
+    assert partner("red", "ember", vectors=known, max_distance=0.29) == (None, "refused")
+    assert partner("red", "ember", vectors=known, max_distance=0.3) == ("ember", "nearest")
     assert partner("unheard", "ember", "red", vectors=known) == (None, "none")
+    assert partner("red", "unheard", vectors=known) == (None, "none")
+
+
+def test_the_distance_at_the_limit_is_allowed_and_nothing_farther():
+    known = vectors(fire=[1, 0], flame=[3, 4], blaze=[7, 0], smoke=[4, 3], ice=[-1, 0])
+    assert link(["flame"], ["fire"], vectors=known) == [Link("flame", "fire", "nearest", 0.6)]  # 0.4 if not given
+    for label, distance in (("flame", 0.4), ("smoke", 0.2), ("blaze", 0), ("ice", 2)):
+        (near,) = link([label], ["fire"], vectors=known, max_distance=distance)
+        assert (near.target, near.method, near.distance) == ("fire", "nearest", distance)
+        if distance:
+            (far,) = link([label], ["fire"], vectors=known, max_distance=distance - 0.001)
+            assert (far.target, far.method, far.distance) == (None, "refused", distance)
+
+
+def test_distance_0_allows_only_the_same_direction():
+    known = vectors(fire=[0.3, 0.7], blaze=[0.9, 2.1], flame=[0.3, 0.701], dog=[1, 0])
+    links = link(["blaze", "flame", "dogs"], ["fire", "dog"], vectors=known, max_distance=0)
+    assert [(each.label, each.target, each.method) for each in links] == [
+        ("blaze", "fire", "nearest"),
+        ("dogs", "dog", "lemma"),
+        ("flame", "fire", "nearest"),  # the same to 5 decimals
+    ]
+    assert partner("dog fire", "fire dog", vectors=known, methods=["nearest"], max_distance=0) == (
+        "fire dog",
+        "nearest",
+    )
+    assert partner("fire", "dog", vectors=known, max_distance=0) == (None, "refused")
+
+
+def test_a_vector_is_not_near_a_target_without_one():
+    known = vectors(red=[1, 0], cold=[-1, 0])
+    assert partner("red", "a target", vectors=known, max_distance=2) == (None, "none")
+    assert partner("red", "a target", "cold", vectors=known, max_distance=2) == ("cold", "nearest")
+
+
+def test_coverage_has_a_number_for_each_kind():
+    known = vectors(flame=[1, 0], fire=[1, 0.1], ice=[-1, 0])
+    links = link(
+        ["dog", "wolves", "firetruck driver", "flame", "ice", "xyz"], ["dog", "wolf", "fire", "driver"], vectors=known
+    )
+    assert coverage(links) == {"exact": 1, "lemma": 1, "compound": 1, "nearest": 1, "refused": 1, "none": 1}
+    assert [each.distance is None for each in links] == [each.method not in ("nearest", "refused") for each in links]
 
 
 def test_a_name_with_an_unknown_word_is_not_near():
@@ -124,8 +166,9 @@ def test_links_do_not_depend_on_order(labels, targets, random):
 def test_what_is_refused():
     with pytest.raises(InputError, match="unknown method of linking 'lemmas': did you mean 'lemma'"):
         link(["a"], ["b"], methods=["lemmas"])
-    with pytest.raises(InputError, match=r"min_cosine is 1\.5; it is a number from -1 to 1"):
-        link(["a"], ["b"], min_cosine=1.5)
+    for distance in (-0.1, 2.1):
+        with pytest.raises(InputError, match=rf"max_distance is {distance}; it is a number from 0 to 2"):
+            link(["a"], ["b"], max_distance=distance)
 
 
 def test_a_query_walks_from_an_ingredient_over_the_link_into_the_other_graph(graph):
@@ -149,6 +192,21 @@ def test_a_query_walks_from_an_ingredient_over_the_link_into_the_other_graph(gra
     assert fact_weights(graph, "links/wordcraft/cn").tolist() == [np.float32(4 / 9), 1.0]
 
 
+def test_links_are_removed_with_their_weights_between_the_two_sides_only(graph):
+    fact = ("trainyard", "near", "yard")
+    graph.add([fact], graph="links")
+    assert remove_links(graph, ["trainyard"], ["yard"], "links") == 0
+    first = link(["trainyard", "wood"], ["train", "yard", "Wood"])
+    add_links(graph, first, "links")
+    other = [Link("trainyard", "place", "compound", 0.5)]
+    add_links(graph, other, "links")
+    assert remove_links(graph, ["trainyard", "wood"], ["yard", "Wood"], "links") == 2
+    broad = "http://www.w3.org/2004/02/skos/core#broadMatch"
+    assert set(graph.triples(graph="links")) == {fact, ("trainyard", broad, "place")}
+    assert {(s, o) for s, _, o in graph.triples(graph="links/weights") if s == "trainyard"} == {("trainyard", "place")}
+    assert remove_links(graph, ["a"], ["b"], "not there") == 0
+
+
 def test_no_links_without_partners():
     graph = KnowledgeGraph()
     assert add_links(graph, link(["a"], ["b"]), "links") == 0
@@ -166,5 +224,7 @@ def test_the_recipe_book_against_the_real_conceptnet_part(shared_data):
     assert by_label["nurse"] == ("doctor", "nearest")
     many = coverage(links)
     assert many["exact"] == 522
-    assert many["none"] < 0.15 * len(links)
+    assert many["refused"] + many["none"] < 0.15 * len(links)
+    assert all(each.distance <= 0.4 for each in links if each.method == "nearest")
+    assert all(each.distance > 0.4 for each in links if each.method == "refused")
     assert all(math.isfinite(each.score) for each in links)

@@ -3,7 +3,9 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+from gensim.models import KeyedVectors
 
 from gumption.kg import KnowledgeGraph
 from gumption.kg.sources.external import CONCEPTNET
@@ -93,11 +95,72 @@ def test_link_shows_how_many_found_a_partner(gumption):
     assert cells(out) == [
         ["exact", "1", "25.0%", "ice cream"],
         ["lemma", "1", "25.0%", "wolves -> wolf"],
-        ["compound", "1", "25.0%", "trainyard -> yard (0.44)"],
+        ["compound", "1", "25.0%", "trainyard -> yard"],
         ["nearest", "0", "0.0%", ""],
+        ["refused", "0", "0.0%", ""],
         ["none", "1", "25.0%", "xyzzy"],
     ]
     assert "3 of 4 entities of mine.nq (75.0%) have a partner among the 8 of part.tsv" in " ".join(out.split())
+    assert "--max-distance" not in out
+
+
+@pytest.fixture
+def near(gumption, tmp_path: Path):
+    """`gumption kg link` of four labels to "north" and "blank" by vectors at known distances, with more options."""
+    vectors = KeyedVectors(2)
+    words = {"north": [0, 1], "up": [0, 2], "steep": [3, 4], "slope": [1, 1], "east": [1, 0]}
+    vectors.add_vectors(list(words), np.array(list(words.values()), dtype=np.float32))
+    vectors.save_word2vec_format(str(tmp_path / "v.bin"), binary=True)
+    (tmp_path / "mine.tsv").write_text("up\tr\tsteep\nslope\tr\teast\nunheard\tr\tup\n")
+    (tmp_path / "far.tsv").write_text("north\tr\tblank\n")
+    return lambda *options: gumption.ok("link", "mine.tsv", "far.tsv", "--vectors", "v.bin", *options)
+
+
+def test_link_shows_the_farthest_first_and_max_distance_refuses(near):
+    out = near()
+    assert cells(out) == [
+        ["exact", "0", "0.0%", ""],
+        ["lemma", "0", "0.0%", ""],
+        ["compound", "0", "0.0%", ""],
+        ["nearest", "3", "60.0%", "slope -> north (0.29)"],
+        ["", "", "", "steep -> north (0.20)"],
+        ["", "", "", "up -> north (0.00)"],
+        ["refused", "1", "20.0%", "east (1.00)"],
+        ["none", "1", "20.0%", "unheard"],
+    ]
+    told = " ".join(out.split())
+    assert "3 of 5 entities of mine.tsv (60.0%) have a partner among the 2 of far.tsv. 3 links by nearest word" in told
+    assert "--max-distance D refuses those farther away than D (now 0.4)" in told
+    assert cells(near("--max-distance", "0.25"))[3:7] == [
+        ["nearest", "2", "40.0%", "steep -> north (0.20)"],
+        ["", "", "", "up -> north (0.00)"],
+        ["refused", "2", "40.0%", "slope (0.29)"],
+        ["", "", "", "east (1.00)"],
+    ]
+    assert cells(near("--max-distance", "0"))[3] == ["nearest", "1", "20.0%", "up -> north (0.00)"]
+    assert cells(near("--max-distance", "2"))[3] == ["nearest", "4", "80.0%", "east -> north (1.00)"]
+
+
+def test_json_of_link_has_the_kinds_and_distances(near):
+    answer = json.loads(near("--max-distance", "0.25", "--json"))
+    assert answer["coverage"] == {"exact": 0, "lemma": 0, "compound": 0, "nearest": 2, "refused": 2, "none": 1}
+    assert answer["links"] == [
+        {"label": "east", "target": None, "method": "refused", "score": 0.0, "distance": 1.0},
+        {"label": "slope", "target": None, "method": "refused", "score": 0.70711, "distance": 0.29289},
+        {"label": "steep", "target": "north", "method": "nearest", "score": 0.8, "distance": 0.2},
+        {"label": "unheard", "target": None, "method": "none", "score": 0.0, "distance": None},
+        {"label": "up", "target": "north", "method": "nearest", "score": 1.0, "distance": 0.0},
+    ]
+
+
+def test_a_link_that_is_refused_now_leaves_the_graph(near):
+    near("--out", "links.nq")
+    assert KnowledgeGraph.load("links.nq").graphs() == {"links/mine/far": 3, "links/mine/far/weights": 6}
+    near("--out", "links.nq", "--max-distance", "0")
+    graph = KnowledgeGraph.load("links.nq")
+    related = "http://www.w3.org/2004/02/skos/core#relatedMatch"
+    assert list(graph.triples(graph="links/mine/far")) == [("up", related, "north")]
+    assert "cosine distance up to 0 by" in graph.annotations("links/mine/far")["description"]
 
 
 def test_link_the_graphs_of_one_store(gumption, tmp_path):
@@ -106,14 +169,15 @@ def test_link_the_graphs_of_one_store(gumption, tmp_path):
     options = ["--methods", "exact", "--methods", "lemma", "--out", "g", "--json"]
     answer = json.loads(gumption.ok("link", "wordcraft/all", "conceptnet", *options))
     assert answer["targets"] == 4
-    assert answer["coverage"] == {"exact": 1, "lemma": 0, "compound": 0, "nearest": 0, "none": 3}
-    assert answer["links"][0] == {"label": "ice cream", "target": "ice cream", "method": "exact", "score": 1.0}
+    assert answer["coverage"] == {"exact": 1, "lemma": 0, "compound": 0, "nearest": 0, "refused": 0, "none": 3}
+    exact = {"label": "ice cream", "target": "ice cream", "method": "exact", "score": 1.0, "distance": None}
+    assert answer["links"][0] == exact
     with KnowledgeGraph(tmp_path / "g") as graph:
         match = "http://www.w3.org/2004/02/skos/core#exactMatch"
         assert list(graph.triples(graph="links/all/conceptnet")) == [("ice cream", match, "ice cream")]
         said = graph.annotations("links/all/conceptnet")
         assert said["license"] == graph.annotations("conceptnet")["license"] == CONCEPTNET["license"]
-        assert said["description"].startswith("made by gumption kg link: exact, lemma; cosine of at least 0.6")
+        assert said["description"] == "made by gumption kg link: exact, lemma"
 
 
 def test_the_name_conceptnet_is_the_fetched_file(gumption, tmp_path):
@@ -147,5 +211,11 @@ def test_what_link_refuses(gumption):
         assert (code, "say where links are written" in err) == (2, True)
     code, _, err = gumption("link", "wordcraft", "part.tsv", "--vectors", "v.bin")
     assert (code, "v.bin: no such file of word vectors" in err) == (2, True)
-    code, _, err = gumption("link", "wordcraft", "part.tsv", "--min-cosine", "2")
-    assert (code, "--min-cosine is 2.0; it is a number from" in err) == (2, True)
+    for distance in ("-0.1", "2.1"):
+        code, _, err = gumption("link", "wordcraft", "part.tsv", "--max-distance", distance)
+        assert (code, f"--max-distance is {distance}; it is a number from 0 to 2" in err) == (2, True)
+    code, _, err = gumption("link", "wordcraft", "part.tsv", "--max-distance", "0.2", "--methods", "exact")
+    assert (code, "--max-distance is for the method nearest" in err) == (2, True)
+    Path("empty.ttl").write_text("")
+    code, _, err = gumption("link", "empty.ttl", "part.tsv", "--methods", "exact")
+    assert (code, "empty.ttl has no entities to link" in err) == (2, True)
