@@ -6,9 +6,11 @@ learning and measuring since the start; steps_per_s of learning; then the learne
 """
 
 import random
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from math import isfinite, nan
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -16,7 +18,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 import torch
 
-from gumption.data import InputError
+from gumption.data import InputError, Note
 from gumption.data.progress import Bar
 from gumption.data.provenance import hardware, versions
 from gumption.kg.checkpoint import optimiser_tensors, put_weights, restore_optimiser, torch_threads, under
@@ -25,7 +27,10 @@ from .run_folder import Board, RunFolder, read_metrics
 
 KIND = "gumption/training/1"  # of the checkpoints of V-trace learners
 CLOCK = ("step", "wall_s", "steps_per_s")  # what `run_learner` adds to a line of metrics
+LOW_LINES = 3  # in a row, of a collapse
+SURE = 30  # successes; the half of a smaller number lies within its own noise
 Line = dict[str, float]
+Measured = tuple[str, int]  # see `Learner.measured`
 Tensors = dict[str, torch.Tensor]
 
 
@@ -40,6 +45,9 @@ class Learner(Protocol):
     :ivar step: steps done, "step" in the metrics.
     :ivar done, total: the progress and its end, in steps or in episodes.
     :ivar measured_every, kept_every: in the same unit, between lines of metrics, and between checkpoints.
+    :ivar measured: what shows a `collapse`: the name of a figure of the lines of metrics, and the number of episodes in
+        it that are in no earlier line. The figure is a mean over episodes, 0 or more, and higher is better. None where
+        no figure is sure to rise as the agent learns.
     """
 
     kind: str = KIND
@@ -48,6 +56,7 @@ class Learner(Protocol):
     total: int
     measured_every: int
     kept_every: int
+    measured: Measured | None = None
 
     @property
     def step(self) -> int: ...
@@ -117,7 +126,8 @@ def run_learner(
     :param make: makes the learner before its first step, and seeds the generators of torch, NumPy and Python that it
         draws from; afterwards these are as they were before.
     :param progress: show the progress on stderr, on a terminal with a bar.
-    :returns: the learner at its end, the lines of metrics, and the final figures.
+    :returns: the learner at its end, the lines of metrics, and the final figures, with "collapsed" where the training
+        ends in a `collapse`.
     :raises InputError: a folder that another process writes; errors of the learner.
     """
     try:
@@ -170,12 +180,15 @@ def _run(folder: RunFolder | None, learner: Learner, title: str, progress: bool)
                 board.write(curve[-1])
                 if folder is not None:
                     folder.add_metrics(curve[-1])
+                warn_of_collapse(curve, learner.measured, board, title if path is None else str(path))
                 bar.show(learner.done, f"{curve[-1]['steps_per_s']:,.0f} steps/s, {learner.words(curve[-1])}")
             if over or learner.done // learner.kept_every > before // learner.kept_every:
                 keep()
     final = learner.final(curve)
     if final is not None:
         final = {**final, **_clock(learner, learned, measured)}
+        if (collapsed := collapse(curve, learner.measured)) is not None:
+            final["collapsed"] = collapsed
         if folder is not None:
             if not folder.has_checkpoint:  # nothing was learned, but the policy can be loaded
                 keep()
@@ -215,6 +228,56 @@ def own_random_numbers() -> Iterator[None]:
     finally:
         np.random.set_state(numbers)  # noqa: NPY002
         random.setstate(drawn)
+
+
+# ---- A training that collapses
+
+
+def collapse(curve: list[Line], measured: Measured | None) -> dict[str, Any] | None:
+    """Find the collapse in which a training is at its last line of metrics.
+
+    In a collapse the measure is below half of its best for three lines in a row or more. The first line at half or
+    above ends it: a training that recovers has been warned, but its final figures, which are of the agent at the end,
+    have no collapse. A best of fewer than `SURE` successes counts as chance: a lucky line at the level of random play
+    would soon be followed by three below its half. Lines without the measure, or where it is NaN or infinite, are
+    skipped.
+
+    :param measured: see `Learner`.
+    :returns: None, or "measure", its name; "best" and "best_step", of the last line that had it; "since", the step of
+        the first line below half.
+    """
+    if measured is None:
+        return None
+    name, episodes = measured
+    best, best_step, low = 0.0, 0.0, list[float]()
+    for line in curve:
+        value = line.get(name, nan)
+        if not isfinite(value):
+            continue
+        if value >= best:
+            best, best_step = value, line["step"]
+        if value < best / 2:
+            low.append(line["step"])
+        else:
+            low.clear()
+    if len(low) < LOW_LINES or best * episodes < SURE:
+        return None
+    return {"measure": name, "best": best, "best_step": best_step, "since": low[0]}
+
+
+def warn_of_collapse(curve: list[Line], measured: Measured | None, board: Board, where: str) -> None:
+    """Warn on stderr and in TensorBoard if the last line makes it a collapse: once for each collapse."""
+    found = collapse(curve, measured)
+    if found is None or collapse(curve[:-1], measured) is not None:
+        return
+    best, step, since = found["best"], found["best_step"], found["since"]
+    text = (
+        f"{found['measure']} fell below half of its best ({best:.3g} at step {step:,}) and stayed there since step "
+        f"{since:,}: the training collapsed; lower the learning rate or the scale of the rewards, or end it earlier, "
+        "since only the last checkpoint is kept"
+    )
+    board.tell("collapsed", text, int(curve[-1]["step"]))
+    warnings.warn(f"{where}: {text}", Note, stacklevel=2)
 
 
 # ---- The state of a network, its optimiser and its environments as one checkpoint

@@ -340,13 +340,14 @@ class Board:
     """The run's TensorBoard file; nothing without a run directory."""
 
     def __init__(self, run_dir: Path | None, step: int) -> None:
+        """:param step: of the checkpoint that the run goes on from, 0 without any; what came after it is dropped."""
         self.writer = None
         if run_dir is not None:
             from torch.utils.tensorboard import SummaryWriter
 
             self.run_dir = run_dir
             with write_errors(run_dir):
-                self.writer = SummaryWriter(str(run_dir), purge_step=step or None)
+                self.writer = SummaryWriter(str(run_dir), purge_step=step + 1 if step else None)
 
     def __enter__(self) -> "Board":
         return self
@@ -358,6 +359,12 @@ class Board:
                 for name, value in line.items():
                     if name != "step":
                         self.writer.add_scalar(name, value, int(line["step"]))
+
+    def tell(self, name: str, text: str, step: int) -> None:
+        """A sentence, among the texts."""
+        if self.writer is not None:
+            with write_errors(self.run_dir):
+                self.writer.add_text(name, text, step)
 
     def __exit__(self, *_: object) -> None:
         if self.writer is not None:

@@ -101,6 +101,7 @@ class _Done:
 
 class RecurrentLearner(Learner):
     threads = 1
+    measured = None  # tasks begin anew with a stream, and a harder task has fewer right answers
 
     def __init__(self, config: RecurrentConfig) -> None:
         self.config, self.torch_device = config, pick_device(config.device)

@@ -151,6 +151,7 @@ class ImpalaLearner(Learner):
         self.frames = self.learner.batch_size * self.learner.unroll_length
         self.total = 0 if config.kg_only else math.ceil(config.total_steps / self.frames) * self.frames
         self.measured_every = self.kept_every = max(1, round(config.eval_interval / self.frames)) * self.frames
+        self.measured = setup.measured
         self.counts = Counts()
         self.state_now = self.policy.read(self.env)
 

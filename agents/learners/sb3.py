@@ -21,7 +21,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
-from gumption.agents.run import Learner, Line, Tensors
+from gumption.agents.run import Learner, Line, Measured, Tensors
 from gumption.agents.run_folder import RunFolder
 from gumption.data.progress import Bar
 from gumption.kg.checkpoint import optimiser_tensors, put_weights, restore_optimiser, under
@@ -61,14 +61,15 @@ class SB3Learner(Learner):
         manifest: Mapping[str, Any],
         keep: Callable[[Path], None] = lambda folder: None,
         threads: int | None = None,
+        measured: Measured | None = None,
     ) -> None:
         """
-        :param kind, words, manifest, keep, threads: see `gumption.agents.run.Learner`.
+        :param kind, words, manifest, keep, threads, measured: see `gumption.agents.run.Learner`.
         :param model: untrained.
         :param measure: its figures, at the end of each leg.
         """
         self.kind, self.model, self.device, self.seed = kind, model, str(model.device), config.seed
-        self.threads = threads
+        self.threads, self.measured = threads, measured
         self._measure, self._words, self._manifest, self._keep = measure, words, dict(manifest), keep
         model.set_logger(Logger(folder=None, output_formats=[]))
         stride = model.n_envs * (model.n_steps if isinstance(model, OnPolicyAlgorithm) else 1)

@@ -18,12 +18,14 @@ from gumption.envs.wordcraft import LittleAlchemyVectorEnv
 from gumption.envs.wordcraft.facts import COMBINES_WITH
 
 WORLD = "wordcraft"
+GAMES = 8  # of a measurement
 
 
 class AlchemySetup(Setup):
     """The open-ended game for a learner; see `Setup`. Nothing is held out of it: things made is what is measured."""
 
     place = 1
+    measured = property(lambda self: ("made", GAMES))
 
     def words(self, line: Any) -> str:
         return f"{line['made']:.0f} things made"
@@ -33,7 +35,7 @@ class AlchemySetup(Setup):
 
     def final(self, policy: Policy) -> dict[str, float]:
         """Things made in a game, by the policy as it samples, the mean of a few games."""
-        env = self.make_env(8, autoreset_mode="Disabled")
+        env = self.make_env(GAMES, autoreset_mode="Disabled")
         made = things_made(Sampling(policy, self.config.seed), env, [env.max_steps], self.config.seed)
         return {"made": float(made.mean())}
 

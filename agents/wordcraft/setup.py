@@ -33,6 +33,9 @@ class WordCraftSetup(Setup):
     too, or, where the split has none, on training tasks.
     """
 
+    # Training tasks: a fall on validation tasks alone is no collapse of the training.
+    measured = property(lambda self: ("train_success_eval", len(self.train_tasks)))
+
     @property
     def learner(self) -> type[ImpalaLearner] | None:  # pyright: ignore[reportIncompatibleVariableOverride]
         if not self.config.supervised:
