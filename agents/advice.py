@@ -11,6 +11,7 @@ policy mixes the scores into its logits (policy.py), `KGScores` puts them into a
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,17 @@ from gumption.data.settings import checked_methods, shown
 from gumption.envs.action_facts import ActionFacts, Fact, PlanningProblem, check_size
 from gumption.kg import KnowledgeGraph, NaryRelation, Vocabulary
 from gumption.kg.checkpoint import pick_device
-from gumption.kg.facts import distinct, fact_graphs, nary_rows, relation_labels, relation_name, stated_name
+from gumption.kg.facts import (
+    distinct,
+    fact_graphs,
+    label_numbers,
+    marks,
+    nary_rows,
+    pair_marks,
+    relation_labels,
+    relation_name,
+    stated_name,
+)
 from gumption.kg.links.nary_predictor import PairPredictor
 from gumption.kg.links.predictor import LinkPredictor
 from gumption.kg.scores import (
@@ -30,11 +41,15 @@ from gumption.kg.scores import (
     BinaryTable,
     KnownFacts,
     RelationScores,
+    Repeats,
     binary_scorer,
     known_scores,
     pair_scorer,
 )
 from gumption.kg.vocabulary import nearest_labels, unknown_label
+
+from .settings import Repeat
+from .transcript import open_transcript
 
 if TYPE_CHECKING:
     from gumption.kg.planning import Planner
@@ -59,10 +74,13 @@ class Advice:
     best derivation of the goal that it leaves possible (`gumption.kg.planning`), where facts are looked up as it is, of
     a predictor as a log-ratio to chance.
 
+    What spoke for a thing does not speak for choosing it again; see `RelationScores`.
+
     :ivar scores: the RelationScores; in `train()` mode they are the held-out ones, where there are such.
     :ivar relations: K names; `asked` are those of the facts that these scores are of.
     :ivar said: (B, A, K) float32, the latest scores.
     :ivar report: how much of the world the source knows, in a sentence; "" where it knows all.
+    :ivar repeat: "rule", or "paper": as in Jiang et al. (2020), scores speak again for what is chosen already.
     """
 
     def __init__(
@@ -74,6 +92,7 @@ class Advice:
         graph: str | None = None,
         look_ahead: "bool | Planner" = False,
         beside: Collection[Fact] = (),
+        repeat: Repeat = "rule",
         device: torch.device | str = "cpu",
     ) -> None:
         """
@@ -90,21 +109,21 @@ class Advice:
         if isinstance(source, KnowledgeGraph):
             stated = StatedFacts.of(source, graph, vocabulary[1:], relations)
             self.report = stated.report
-            rows = {relation: stated.world_rows(relation) for relation in stated.relations}
-            self.scores = known_scores(rows, vocabulary[1:], device)
+            self.scores = stated.look_up(stated.relations, device)
         elif isinstance(source, LinkPredictor):
             scored = scored_relations(source, relations, {})
             if not scored:
                 asked, has = ", ".join(map(relation_name, relations)), ", ".join(source.vocabulary.relations[:5])
                 raise InputError(f"the predictor has none of the relations {asked}; it has {has}")
             key = scored[0] if isinstance(source, PairPredictor) else BINARY
-            self.scores = predictor_scores({key: source}, vocabulary[1:], scored, device=device)
+            repeats = marked_repeats(source, vocabulary[1:], relations)
+            self.scores = predictor_scores({key: source}, vocabulary[1:], scored, repeats=repeats, device=device)
             self.report = lacking(source, vocabulary[1:])
         else:
             if source.entities != self.vocabulary[1:]:
                 raise InputError("the scores are of other entities than the world's vocabulary: make them from it")
             self.scores = source
-        self.produces = produced_by(relations)
+        self.produces, self.repeat = produced_by(relations), repeat
         self._beside = tuple(beside)
         self.planner: Planner | None = None
         if look_ahead:
@@ -140,7 +159,7 @@ class Advice:
         :param problem: of the same environments, for scores that look ahead.
         :raises InputError: scores that look ahead, and no problem, or one of another relation.
         """
-        said = self.scores.action_scores(facts)
+        said = self.scores.action_scores(facts if self.repeat == "rule" else facts._replace(chosen=None))
         if self.planner is not None:
             if problem is None:
                 raise InputError("these scores look ahead: give the planning problem, too, or call advice(env)")
@@ -158,6 +177,8 @@ class Advice:
             said[:, :, k] = self._planned(self.planner, problem, said[:, :, k])
         self._asked, self.said, self._problem = facts, said, problem
         self._shortfalls.clear()
+        if (kept := open_transcript()) is not None:
+            kept.advise(facts, said.cpu().numpy())
         return said
 
     def _planned(self, planner: "Planner", problem: PlanningProblem, last_step: torch.Tensor) -> torch.Tensor:
@@ -287,6 +308,7 @@ def predictor_scores(
     calibrated: bool = True,
     names: Mapping[str, str] | None = None,
     unknown: Mapping[str, Collection[str]] | None = None,
+    repeats: Repeats | None = None,
     device: torch.device | str = "cpu",
 ) -> RelationScores:
     """Frozen scores of relations over the world's entities.
@@ -295,6 +317,7 @@ def predictor_scores(
     :param calibrated: log-ratios to chance for relations of two parties, rather than the predictor's raw scores.
     :param names: see `scored_relations`.
     :param unknown: key of `predictors` -> entities whose facts score 0.
+    :param repeats: see `RelationScores`.
     """
     scorers: dict[str, nn.Module] = {}
     unknown = unknown or {}
@@ -312,7 +335,32 @@ def predictor_scores(
             device=device,
         )
         scorers[relation] = BinaryTable(scorer.table.T.contiguous()) if called.startswith(INVERSE) else scorer
-    return RelationScores(entities, scorers)
+    return RelationScores(entities, scorers, repeats)
+
+
+def marked_repeats(
+    predictor: LinkPredictor,
+    entities: Sequence[str],
+    relations: Sequence[Relation],
+    names: Mapping[str, str] = MappingProxyType({}),
+) -> Repeats:
+    """The facts that use a thing twice among those that a predictor was trained on; none where it does not tell them.
+
+    :param names: see `scored_relations`.
+    """
+    marked, labels = predictor.trained_on, label_numbers(entities)
+    if marked is None:
+        return {}
+    if isinstance(predictor, PairPredictor):
+        (name,) = scored_relations(predictor, relations, names) or ("",)
+        thing, object_ = np.nonzero(np.isin(pair_marks(labels[:, None], labels[:, None], labels), marked))
+        return {name: np.stack([thing, object_], axis=1) + 1}
+    repeats = {}
+    for relation in scored_relations(predictor, relations, names):
+        (number,) = label_numbers([_called(relation, names).removeprefix(INVERSE)])
+        thing = np.flatnonzero(np.isin(marks(labels, number, labels), marked)) + 1
+        repeats[stated_name(relation)] = np.stack([thing, thing], axis=1)
+    return repeats
 
 
 # ---- The facts that a graph states of a world's relations
@@ -372,6 +420,25 @@ class StatedFacts:
         parties = [self.ids[:, [0, 2]].ravel(), *(rows.ravel() for rows in self.rows.values())]
         known = np.isin(np.arange(self.size), np.concatenate(parties))
         return tuple(self.vocabulary.entities[i] for i in np.flatnonzero(~known).tolist())
+
+    @property
+    def repeats(self) -> Repeats:
+        """The facts that use one of the world's entities twice: of the relations of three parties, where there are
+        such facts, for they say what is made of the two; else of all relations of two parties."""
+        if self.rows:
+            three = {
+                name: rows[(rows < self.size).all(1) & (rows[:, 0] == rows[:, 1])] for name, rows in self.rows.items()
+            }
+            return {name: rows[:, [0, 2]] + 1 for name, rows in three.items()}
+        two = self.ids[(self.ids[:, 0] == self.ids[:, 2]) & (self.ids[:, 0] < self.size)]
+        return {
+            self.vocabulary.relations[at]: two[two[:, 1] == at][:, [0, 2]] + 1 for at in np.unique(two[:, 1]).tolist()
+        }
+
+    def look_up(self, relations: Sequence[Relation], device: torch.device | str = "cpu") -> RelationScores:
+        """Scores that look up the facts of some of `relations`."""
+        rows = {relation: self.world_rows(relation) for relation in relations}
+        return known_scores(rows, self.vocabulary.entities[: self.size], device, self.repeats)
 
     def world_rows(self, relation: Relation) -> np.ndarray:
         """(n, 3) int64 rows (subject, given, object) of a relation's facts among the world's entities alone, as ids of

@@ -9,7 +9,7 @@ away.
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -25,6 +25,7 @@ from gumption.envs import worlds
 from gumption.envs.native import as_actions
 
 from .statistics import bootstrap_interval
+from .transcript import failures, open_transcript, transcript
 
 Player = Callable[[Any, np.ndarray], np.ndarray]
 Rows = dict[str, np.ndarray]  # name of a figure -> (n,) values, one for each episode
@@ -60,6 +61,7 @@ def steps(player: Player, env: Any, episodes: int | None = None) -> Iterator[tup
     :returns: after each step the actions (B, ...), and (B,) bool: whose step belongs to an episode that counts.
     """
     env.start()
+    kept = open_transcript()
     size, mode = env.num_envs, env.autoreset_mode
     shape = (size, *(env.single_action_space.shape or ()))
     count = size if episodes is None else episodes
@@ -68,12 +70,16 @@ def steps(player: Player, env: Any, episodes: int | None = None) -> Iterator[tup
     while left.any():
         actions = as_actions(player(env, first), env.single_action_space, shape)
         playing = (left > 0) & ~resting
+        if kept is not None:
+            kept.choose(env, actions, first, playing)
         if mode == AutoresetMode.DISABLED:
             env.make_step(actions, ~playing)
         else:
             env.make_step(actions, resting if resting.any() else None)
         _, terminated, truncated = env.results()
         over = terminated | truncated
+        if kept is not None:
+            kept.end(over & playing)
         yield actions, playing
         left -= over & playing
         begin = {AutoresetMode.SAME_STEP: over, AutoresetMode.NEXT_STEP: resting}.get(mode, np.zeros_like(over))
@@ -145,7 +151,7 @@ def ends(values: np.ndarray) -> tuple[float | None, float | None]:
 
 
 class Greedy:
-    """Plays the most probable choices of a policy, whose mode (training or not) stays as it was.
+    """Plays the most probable choices of a policy, whose mode (training or not) stays as it was; see `most_probable`.
 
     :param policy: `policy.read(env)` is a state, `policy(state)` its Readout.
     :param without_knowledge: every score that it reads is 0.
@@ -153,6 +159,7 @@ class Greedy:
 
     def __init__(self, policy: Any, *, without_knowledge: bool = False) -> None:
         self.policy, self.without_knowledge = policy, without_knowledge
+        self._steps = np.zeros(0, dtype=np.int64)  # (B,) of the episodes that are played
 
     def __call__(self, env: Any, first: np.ndarray) -> np.ndarray:
         import torch
@@ -164,10 +171,48 @@ class Greedy:
             state = self.policy.read(env)
             if self.without_knowledge:
                 state = state._replace(scores=torch.zeros_like(state.scores))
-            actions = self.policy(state).logits.argmax(1).cpu().numpy()
+            logits = self.logits(state)
         if was_training:
             self.policy.train()
-        return actions
+        self._steps = (
+            np.where(first, 0, self._steps + 1) if len(self._steps) == len(first) else np.zeros_like(first, int)
+        )
+        return most_probable(logits, state.seen, self._steps)
+
+    def logits(self, state: Any) -> Any:
+        """(B, A) tensor, the highest of which is chosen."""
+        return self.policy(state).logits
+
+
+def most_probable(logits: Any, seen: Sequence[Any], steps: np.ndarray) -> np.ndarray:
+    """(B,) int64: the candidate with the highest logit. Of several, chance decides: a hash of what the network sees of
+    the episode, of the step and of the candidate, so that the choice is the same in a batch of any size.
+
+    :param logits: (B, A) tensor.
+    :param seen: tensors (B, ...), the inputs of the network.
+    :param steps: (B,) int64, steps of the episode before this one.
+    """
+    values = logits.cpu().numpy()
+    chosen = values.argmax(1)
+    best = values == values.max(1, keepdims=True)
+    tied = np.flatnonzero(best.sum(1) > 1)
+    if len(tied):
+        key = _mixed(steps[tied].astype(np.uint64))
+        for part in seen:
+            row = np.ascontiguousarray(part[tied].cpu().numpy()).reshape(len(tied), -1).view(np.uint8)
+            weights = _mixed(np.arange(row.shape[1], dtype=np.uint64)) | np.uint64(1)
+            key = _mixed(key + (row * weights).sum(1, dtype=np.uint64))
+        lots = _mixed(key[:, None] + _mixed(np.arange(values.shape[1], dtype=np.uint64)))
+        chosen[tied] = np.where(best[tied], lots >> np.uint64(1), -1).astype(np.int64).argmax(1)
+    return chosen
+
+
+def _mixed(numbers: np.ndarray) -> np.ndarray:
+    """The numbers (uint64) as a hash mixes their bits: the finaliser of splitmix64 (Steele et al., 2014)."""
+    z = numbers + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
 
 
 def random_player(env: Any, first: np.ndarray) -> np.ndarray:
@@ -347,7 +392,7 @@ def evaluate_policy(
     env = made.unwrapped
     env.reset(seed=seed)
     player = GivenPlayer(policy, env.single_action_space, single=single, name=name)
-    with telling(episodes, keep, progress) as tell:
+    with telling(episodes, keep, progress) as tell, transcript() as kept:
         rows = play(player, env, episodes, tell=tell)
     low, high = ends(rows["success"].astype(float))
     figures = means(rows, "success", "return", "steps") | {"low": low, "high": high}
@@ -360,6 +405,7 @@ def evaluate_policy(
         "seed": seed,
         "settings": given,
         "players": {player.name: figures},
+        "failures": failures(kept),
         "about": f"{episodes:,} episodes of {entry.id}" + (f", {told}" if told else ""),
     }
 

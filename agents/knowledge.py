@@ -29,7 +29,7 @@ from gumption.kg import (
     NaryRelation,
     load_predictor,
 )
-from gumption.kg.checkpoint import checkpoint_hash, has_checkpoint
+from gumption.kg.checkpoint import checkpoint_hash, has_checkpoint, pick_device
 from gumption.kg.facts import fact_graphs, relation_labels, relation_name, stated_name
 from gumption.kg.graph import open_graph, shipped_graph
 from gumption.kg.leaks import Fact, Leaks, count_leaks, count_marked
@@ -45,13 +45,14 @@ from .advice import (
     Relation,
     StatedFacts,
     lacking,
+    marked_repeats,
     planner_of,
     predictor_scores,
     produced_by,
     scored_relations,
 )
 from .fits import Fits, FitSettings
-from .settings import FED, OWN, KnowledgeConfig, place_name
+from .settings import FED, OWN, KnowledgeConfig, Repeat, place_name
 
 if TYPE_CHECKING:
     from gumption.kg.planning import Planner
@@ -87,6 +88,7 @@ class Knowledge:
     :ivar certain: relation of three parties -> its facts (subject, given, object) that were fitted; looking ahead they
         win over what the predictor says of the same pair.
     :ivar beside: the facts between two of the world's entities in a graph that feeds the fits.
+    :ivar repeats: relation -> the pairs (thing, object) of the facts that use a thing twice; see `RelationScores`.
     """
 
     scores: RelationScores
@@ -101,6 +103,7 @@ class Knowledge:
     fits: "Fits | None" = None
     certain: Mapping[str, Sequence[tuple[str, str, str]]] = field(default_factory=dict)
     beside: Sequence[Fact] = ()
+    repeats: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
     _planners: dict[tuple[str, ...], "Planner"] = field(default_factory=dict, init=False)
 
     @classmethod
@@ -204,7 +207,8 @@ class Knowledge:
                 _refuse_unread(config, False)
                 kept = _copied(graph, name, relation_labels(chosen))
                 weights = dict.fromkeys(map(relation_name, chosen), 1.0)
-                return cls(Advice(kept, vocabulary, chosen, device=device).scores, kept, weights, about=about)
+                scores = stated.look_up(chosen, pick_device(device))
+                return cls(scores, kept, weights, about=about, repeats=_repeats_in_words(scores))
         _refuse_unread(config, fit and any(isinstance(relation, str) for relation in chosen))
         given_to = stated, fit_settings or FitSettings(**config.fit_settings()), word_vectors, device
         fits = Fits(*given_to) if outside is None else outside.fits(*given_to)
@@ -242,10 +246,17 @@ class Knowledge:
             name: [label for label in stated.unknown if name == BINARY or label in of_no_vector] for name in predictors
         }
         scores = predictor_scores(
-            predictors, entities, names, calibrated=calibrated, unknown=unknown, device=fits.device
+            predictors,
+            entities,
+            names,
+            calibrated=calibrated,
+            unknown=unknown,
+            repeats=stated.repeats,
+            device=fits.device,
         )
         certain = {name: _labelled(stated, name) for name in names if name in stated.rows}
-        return cls(scores, None, {}, predictors, {}, unknown, calibrated, about, stated, fits, certain)
+        made = cls(scores, None, {}, predictors, {}, unknown, calibrated, about, stated, fits, certain)
+        return replace(made, repeats=_repeats_in_words(scores))
 
     def _with(self, other: "Knowledge", world: World, given: Mapping[str, Any]) -> "Knowledge":
         """Fitted scores, and beside them those of a graph that is looked up."""
@@ -264,8 +275,12 @@ class Knowledge:
         scorers = dict(zip(self.scores.relations, self.scores.scorers, strict=True))
         scorers |= zip(other.scores.relations, other.scores.scorers, strict=True)
         about = {**self.about, "beside": {**other.about, "weights": weights}}
-        scores = _weighted(RelationScores(self.scores.entities, scorers), weights)
-        return replace(self, scores=scores, graph=other.graph, weights=weights, about=about)
+        repeats = self.scores.repeats  # of facts of three parties these alone: they say what is made of the two
+        if not self.certain:
+            repeats = {**other.scores.repeats, **repeats}
+        scores = _weighted(RelationScores(self.scores.entities, scorers, repeats), weights)
+        said = _repeats_in_words(scores)
+        return replace(self, scores=scores, graph=other.graph, weights=weights, about=about, repeats=said)
 
     @classmethod
     def _of_predictor(
@@ -304,8 +319,12 @@ class Knowledge:
         if report := lacking(predictor, entities):
             warnings.warn(f"{source}: {report}", UnknownEntities, stacklevel=3)
         calibrated = config.kg_calibrated
-        scores = predictor_scores(predictors, entities, has, calibrated=calibrated, names=names, device=device)
-        return cls(scores, None, {}, predictors, names, {}, calibrated, about)
+        repeats = marked_repeats(predictor, entities, relations, names)
+        scores = predictor_scores(
+            predictors, entities, has, calibrated=calibrated, names=names, repeats=repeats, device=device
+        )
+        made = cls(scores, None, {}, predictors, names, {}, calibrated, about)
+        return replace(made, repeats=_repeats_in_words(scores))
 
     @classmethod
     def of_run(
@@ -330,10 +349,17 @@ class Knowledge:
             return cls.of(config, world, vocabulary, relations, *played, device=device, **more)
         return cls.load(kept, vocabulary, relations, device)
 
-    def advice(self, vocabulary: Sequence[str], relations: Sequence[Relation], *, look_ahead: bool = False) -> Advice:
+    def advice(
+        self,
+        vocabulary: Sequence[str],
+        relations: Sequence[Relation],
+        *,
+        look_ahead: bool = False,
+        repeat: Repeat = "rule",
+    ) -> Advice:
         """Advice for an environment with this vocabulary; whether it is in training mode is its own.
 
-        :param look_ahead: see `Advice`.
+        :param look_ahead, repeat: see `Advice`.
         :raises InputError: nothing to look ahead by.
         """
         if tuple(vocabulary[1:]) == self.scores.entities:
@@ -343,7 +369,7 @@ class Knowledge:
         if look_ahead and tuple(vocabulary) not in self._planners:
             self._planners[tuple(vocabulary)] = self._planner(scores, vocabulary, relations)
         planner = look_ahead and self._planners[tuple(vocabulary)]
-        return Advice(scores, vocabulary, relations, look_ahead=planner, beside=self.beside)
+        return Advice(scores, vocabulary, relations, look_ahead=planner, beside=self.beside, repeat=repeat)
 
     def produces(self, relation: str, uses: int) -> bool:
         """Whether a relation is scored in a way by which so many uses of it can be looked ahead."""
@@ -381,7 +407,13 @@ class Knowledge:
                 device=device,
             )
             scorers |= zip(found.relations, found.scorers, strict=True)
-        return _weighted(RelationScores(vocabulary[1:], {name: scorers[name] for name in names}), self.weights)
+        ids = {label: i for i, label in enumerate(vocabulary)}
+        repeats = {}
+        for name, pairs in self.repeats.items():
+            rows = [(ids[thing], ids[object_]) for thing, object_ in pairs if thing in ids and object_ in ids]
+            repeats[name] = np.array(rows, dtype=np.int64).reshape(-1, 2)
+        made = RelationScores(vocabulary[1:], {name: scorers[name] for name in names}, repeats)
+        return _weighted(made, self.weights)
 
     def save(self, folder: Path) -> None:
         """Keep the graph that is looked up, or the predictors, so that the run can be evaluated without the source."""
@@ -402,6 +434,7 @@ class Knowledge:
             "about": self.about,
             "certain": dict(self.certain),
             "beside": list(self.beside),
+            "repeats": dict(self.repeats),
         }
         write_sealed(folder / SCORES, said)
 
@@ -415,7 +448,7 @@ class Knowledge:
         """
         said = read_sealed(folder / SCORES, missing="the run has no such knowledge: it is damaged, or older")
         try:
-            if said.get("version") != VERSION:
+            if said.get("version") != VERSION or "repeats" not in said:
                 raise InputError(f"{folder}: the scores of an older gumption mean something else; train again")
             predictors = {name: load_predictor(folder / name, device) for name in said["predictors"]}
             scored, hash_, about = said["relations"], said["graph"], said.get("about", {})
@@ -423,13 +456,23 @@ class Knowledge:
             parts = predictors, said["names"], said["unknown"], said["calibrated"], about
             certain = {name: [tuple(fact) for fact in facts] for name, facts in said.get("certain", {}).items()}
             beside = [tuple(fact) for fact in said.get("beside", ())]
-        except (AttributeError, KeyError, TypeError) as error:
+            repeats = {name: [(thing, object_) for thing, object_ in pairs] for name, pairs in said["repeats"].items()}
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"{folder}: not the knowledge of a run ({error})") from None
         graph = None if hash_ is None else KnowledgeGraph.load(folder / GRAPH)
         if graph is not None and graph.content_hash() != hash_:
             damaged(folder / GRAPH, f"these are not the facts that {SCORES} tells of")
-        kept = cls(RelationScores((), {}), graph, weights, *parts, certain=certain, beside=beside)
+        kept = cls(RelationScores((), {}), graph, weights, *parts, certain=certain, beside=beside, repeats=repeats)
         return replace(kept, scores=kept._scores(vocabulary, relations, scored, device))
+
+
+def _repeats_in_words(scores: RelationScores) -> dict[str, list[tuple[str, str]]]:
+    """The repeats of scores as pairs of labels."""
+    labels = scores.entities
+    return {
+        name: [(labels[thing - 1], labels[object_ - 1]) for thing, object_ in rows.tolist()]
+        for name, rows in scores.repeats.items()
+    }
 
 
 def _labelled(stated: StatedFacts, relation: str) -> list[tuple[str, str, str]]:

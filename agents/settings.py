@@ -24,6 +24,7 @@ WORDS, OUTSIDE, LINKS, RULES = SOURCES = ("words", "outside", "links", "rules")
 # tasks of the shipped book.
 FED = (WORDS, OUTSIDE, RULES)
 LookAhead = Literal["auto", "on", "off"]  # see gumption.kg.planning
+Repeat = Literal["rule", "paper"]  # whether scores speak again for what is chosen already; see `GuidedConfig`
 Overrides = tuple[tuple[str, Any], ...]  # parameters of a learner that differ from its defaults
 
 
@@ -179,6 +180,7 @@ class KnowledgeConfig(RunConfig):
         of_knowledge = [one for one in fields(self) if one.name.startswith("kg_") or one.name == "mixing"]
         given = [one.name for one in of_knowledge if getattr(self, one.name) != one.default]
         given += ["look_ahead"] if getattr(self, "look_ahead", "off") == "on" else []
+        given += ["repeat"] if getattr(self, "repeat", "rule") == "paper" else []
         if self.kg == "none" and given:
             raise InputError(f"{', '.join(given)}: that is for knowledge; add kg='train', 'full' or a graph")
         if self.kg_fit is False and not self.kg_calibrated:
@@ -214,12 +216,15 @@ class GuidedConfig(KnowledgeConfig):
     :ivar look_ahead: score a choice by the best derivation of the goal that it leaves possible, rather than by its own
         facts alone: "on", "off", or "auto", on for `kg_only` and for goals that need several choices, where no scores
         are named, and the world and the knowledge have a relation that produces.
+    :ivar repeat: "rule": a score that spoke for a thing does not speak for choosing it again, unless a fact pairs the
+        thing with itself; "paper": it does, as in Jiang et al. (2020), whose agents chose one thing twice.
     """
 
     _: KW_ONLY
     kg_only: bool = False
     mixing: str = "linear"
     look_ahead: LookAhead = "auto"
+    repeat: Repeat = "rule"
 
     def check_knowledge(self) -> None:
         """:raises InputError: as of `KnowledgeConfig`; an unknown mixing."""

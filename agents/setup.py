@@ -22,7 +22,8 @@ from .knowledge import Knowledge
 from .policy import FlatActorCritic, Policy, guided_policy
 from .run import own_random_numbers, put_network, saved_network
 from .run_folder import KNOWLEDGE, RunFolder, read_config
-from .settings import WorldConfig
+from .settings import Repeat, WorldConfig
+from .transcript import failures, transcript
 
 
 class Setup:
@@ -37,6 +38,7 @@ class Setup:
 
     place = 0
     learner: Any = None
+    measured = property(lambda self: ("test_success", self.config.eval_episodes))  # see `Learner.measured`
 
     def __init__(
         self,
@@ -79,7 +81,9 @@ class Setup:
                 self.knowledge = Knowledge.load(where, self.env.vocabulary, self.env.relations, self.device)
             else:
                 self.knowledge = self.make_knowledge(kept)
-            self.advice = self.knowledge.advice(self.env.vocabulary, self.env.relations, look_ahead=self.looks_ahead())
+            self.advice = self.knowledge.advice(
+                self.env.vocabulary, self.env.relations, look_ahead=self.looks_ahead(), repeat=config.repeat
+            )
 
     def looks_ahead(self) -> bool:
         """Whether the advice looks ahead: not by default where the world or the knowledge has no relation that
@@ -229,21 +233,33 @@ def untrained(config: Any, advice: Advice | None, known: Mapping[str, torch.Tens
 
 @checked
 def evaluate(
-    run: Any, *, episodes: Count = 500, seed: Seed = 0, device: str | None = None, network: nn.Module | None = None
+    run: Any,
+    *,
+    episodes: Count = 500,
+    seed: Seed = 0,
+    repeat: Repeat | None = None,
+    device: str | None = None,
+    network: nn.Module | None = None,
 ) -> dict[str, Any]:
     """How well a run of the general learner does with its most probable actions, beside the players to compare it with.
 
     :param run: its folder, or the result of a training.
     :param episodes: how many are played.
     :param seed: of the episodes.
+    :param repeat: other than in training: rule, or paper; see `GuidedConfig`.
     :param device: other than in training: auto, cpu or cuda.
     :param network: see `load_policy`.
     :returns: "success" and "random", shares of the run's and of random choices, "episodes" and "seed"; "players": name
-        -> {"success"}.
+        -> {"success"}; "failures", sentences on the run's choices.
     :raises InputError: as `load_policy`.
     """
     made = getattr(run, "policy", None)
-    config, policy = (run.config, made) if made is not None else load_policy(run, device=device, network=network)
+    if made is None:
+        config, policy = load_policy(run, device=device, network=network, repeat=repeat)
+    elif repeat is None:
+        config, policy = run.config, made
+    else:
+        raise InputError("repeat is for a run in a folder: this policy is in memory")
     entry = worlds.find(config.world).environments[0]
     settings = {**dict(config.env), **entry.held_out}
     env: Any = gym.make_vec(entry.id, num_envs=min(episodes, SIDE_BY_SIDE), autoreset_mode="SameStep", **settings)
@@ -253,12 +269,19 @@ def evaluate(
     if policy.advice is not None:
         players["knowledge taken away"] = Greedy(policy, without_knowledge=True)
     players["random"] = random_player
-    found = {name: {"success": success_rate(one, env.unwrapped, episodes, seed)} for name, one in players.items()}
+
+    def figures(player: Player) -> dict[str, float]:
+        return {"success": success_rate(player, env.unwrapped, episodes, seed)}
+
+    with transcript() as kept:
+        found = {"trained": figures(players.pop("trained"))}
+    found |= {name: figures(player) for name, player in players.items()}
     return {
         "success": found["trained"]["success"],
         "random": found["random"]["success"],
         "episodes": episodes,
         "seed": seed,
         "players": found,
+        "failures": failures(kept),
         "about": f"{episodes:,} episodes " + ("that were held out" if entry.held_out else "drawn as in training"),
     }

@@ -34,6 +34,7 @@ from gumption.envs.gif import save_gif
 from gumption.kg.facts import PLACE
 
 from .advice import PLAN
+from .evaluation import most_probable
 from .policy import MASKED
 from .run_folder import world_of
 from .setup import load_policy
@@ -243,16 +244,21 @@ class PolicyPlayer:
         """
         self.policy, self.env, self.question, self.options = policy, env, question, dict(options or {})
         self._labels, self._outcome = labels, outcome
+        self._steps = 0
 
     def begin(self, seed: int) -> None:
+        self._steps = 0
         self.env.reset(seed=seed, options=self.options)
 
     @torch.no_grad()
     def decide(self) -> tuple[np.ndarray, tuple[Choice, ...]]:
-        readout = self.policy(self.policy.read(self.env))
+        state = self.policy.read(self.env)
+        readout = self.policy(state)
         logits, advice = readout.logits[0], self.policy.advice
         probabilities = logits.softmax(0).tolist()
-        best = int(logits.argmax())
+        seen = getattr(state, "seen", ())  # the state of a policy of your own may be anything
+        best = int(most_probable(readout.logits, seen, np.array([self._steps]))[0])
+        self._steps += 1
         names = self._labels or self.env.action_facts().candidates(self.env.vocabulary)
         places = [a for a, logit in enumerate(logits.tolist()) if logit > MASKED / 2]
         candidates = tuple(

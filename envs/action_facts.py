@@ -17,9 +17,14 @@ class ActionFacts(NamedTuple):
     or a third one, `given`: of the recipe "water and fire make steam" water is the subject, steam the object, and fire
     is given. Where the third party is not chosen yet, `given` is 0 and `partners` says who it can be: the best counts.
 
+    A choice may have several parts, each of which fills a role of the same fact: of the recipe above, water and then
+    fire. `chosen` names the things that fill a role already. A score that spoke for one of them does not speak for
+    choosing it again (see `gumption.kg.scores.RelationScores`).
+
     :ivar relations: K names.
     :ivar subject, object, given: (B, A, K) int64.
     :ivar partners: (B, P) int64, or None where no relation has three parties.
+    :ivar chosen: (B, C) int64, 0 for none; None where each choice is a whole action.
     """
 
     relations: tuple[str, ...]
@@ -27,6 +32,28 @@ class ActionFacts(NamedTuple):
     object: np.ndarray
     given: np.ndarray
     partners: np.ndarray | None = None
+    chosen: np.ndarray | None = None
+
+    @property
+    def named(self) -> np.ndarray:
+        """(B, A) int64: the thing that each choice names, the first subject of its facts; 0 where it has none."""
+        if not self.subject.shape[2]:
+            return np.zeros(self.subject.shape[:2], dtype=np.int64)
+        first = (self.subject > 0).argmax(2)
+        return np.take_along_axis(self.subject, first[:, :, None], 2)[:, :, 0]
+
+    @property
+    def again(self) -> np.ndarray:
+        """(B, A) bool: the choices that name a thing which is chosen already."""
+        if self.chosen is None or not self.chosen.any():
+            return np.zeros(self.subject.shape[:2], dtype=bool)
+        named = self.named
+        return (named[:, :, None] == self.chosen[:, None, :]).any(2) & (named > 0)
+
+    def of(self, columns: np.ndarray) -> "ActionFacts":
+        """The facts of some of the environments."""
+        parts = (None if part is None else part[columns] for part in self[1:])
+        return ActionFacts(self.relations, *parts)
 
     def labels(self, vocabulary: Sequence[str], b: int = 0) -> list[list[Fact]]:
         """For each candidate of environment b its facts in words, those without subject or object left out.
@@ -45,10 +72,8 @@ class ActionFacts(NamedTuple):
         return named
 
     def candidates(self, vocabulary: Sequence[str], b: int = 0) -> list[str]:
-        """Names of the A candidates of environment b: each the first subject of its facts, "" where it has none."""
-        found = self.subject[b]
-        first = found[np.arange(len(found)), (found > 0).argmax(1)] if found.size else np.zeros(len(found), dtype=int)
-        return [str(vocabulary[subject]) for subject in first.tolist()]
+        """Names of the A candidates of environment b, see `named`; "" where one names nothing."""
+        return [str(vocabulary[thing]) for thing in self.named[b].tolist()]
 
 
 class PlanningProblem(NamedTuple):
@@ -93,8 +118,12 @@ def action_facts(
     shape: tuple[int, int],
     parties: Sequence[tuple[np.ndarray | int, np.ndarray | int, np.ndarray | int]],
     partners: np.ndarray | None = None,
+    chosen: np.ndarray | None = None,
 ) -> ActionFacts:
-    """`ActionFacts` from K triples (subject, object, given), each broadcast to `shape`, which is (B, A)."""
+    """`ActionFacts` from K triples (subject, object, given), each broadcast to `shape`, which is (B, A).
+
+    :param chosen: without it nothing fills a role yet.
+    """
     arrays = np.zeros((3, *shape, len(relations)), dtype=np.int64)
     subject, object_, given = arrays
     for k, (s, o, g) in enumerate(parties):
@@ -102,7 +131,9 @@ def action_facts(
         object_[:, :, k] = o
         if not isinstance(g, int) or g:
             given[:, :, k] = g
-    return ActionFacts(tuple(relations), subject, object_, given, partners)
+    if chosen is None:
+        chosen = np.zeros((shape[0], 0), dtype=np.int64)
+    return ActionFacts(tuple(relations), subject, object_, given, partners, chosen)
 
 
 def check_size(advice: Any, world: Any) -> None:

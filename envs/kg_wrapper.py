@@ -221,9 +221,7 @@ class _ActionScores:
         """(B, A, K) float32, or of the envs in `columns` only."""
         facts, problem = self._checked(observation)
         if columns is not None:
-            partners = None if facts.partners is None else facts.partners[columns]
-            parts = facts.subject[columns], facts.object[columns], facts.given[columns]
-            facts = ActionFacts(facts.relations, *parts, partners)
+            facts = facts.of(columns)
             if problem is not None:
                 problem = problem.with_arrays(part[columns] for part in problem.arrays)
         try:
@@ -273,6 +271,14 @@ class _ActionScores:
                 raise InputError(
                     f"{self._who} gave {name} with shape {ids.shape}; (environments, candidates, relations) are {shape}"
                 )
+        chosen = facts.chosen
+        if chosen is not None and (
+            np.ndim(chosen) != 2 or len(chosen) != self._num_envs or chosen.dtype.kind not in "iu"
+        ):
+            raise InputError(
+                f"{self._who} gave chosen with shape {np.shape(chosen)}; it is ({self._num_envs}, C) integers, the ids "
+                "of the things that fill a role already, 0 for none"
+            )
         return facts, problem
 
 
@@ -347,12 +353,9 @@ def _asking(
 
 def _joined(each: Sequence[ActionFacts]) -> ActionFacts:
     """The facts of B environments from those of each, whose B is 1."""
-    first, *_ = each
-    subject = np.concatenate([facts.subject for facts in each])
-    object_ = np.concatenate([facts.object for facts in each])
-    given = np.concatenate([facts.given for facts in each])
-    partners = None if first.partners is None else np.concatenate([np.asarray(facts.partners) for facts in each])
-    return ActionFacts(first.relations, subject, object_, given, partners)
+    columns = zip(*(facts[1:] for facts in each), strict=True)
+    joined = (None if parts[0] is None else np.concatenate(parts) for parts in columns)
+    return ActionFacts(each[0].relations, *joined)
 
 
 def _no_facts(env: Any) -> InputError:

@@ -14,7 +14,7 @@ from gumption.data import InputError
 from gumption.data.progress import Bar
 from gumption.data.settings import checked_methods
 
-from .facts import NaryRelation, relation_name
+from .facts import NaryRelation, relation_name, stated_name
 from .links.nary_predictor import PairPredictor
 from .links.predictor import LinkPredictor
 from .vocabulary import unknown_label
@@ -33,6 +33,7 @@ from .vocabulary import unknown_label
 # know one of the entities.
 
 VERSION = 2  # of the scores' definition; scores of version 1 were log p
+RULE = 1  # of the rule that a score speaks for a thing once, see `RelationScores`; there was none before
 
 FLOOR = -30.0  # log-probabilities end here, so that half precision and mixtures stay finite
 PAIRS_AT_ONCE = 1 << 14  # of a product of scores: bounds its memory
@@ -387,6 +388,15 @@ class FactIds(Protocol):
     def given(self) -> np.ndarray: ...
     @property
     def partners(self) -> np.ndarray | None: ...
+    @property
+    def named(self) -> np.ndarray: ...
+    @property
+    def again(self) -> np.ndarray: ...
+
+
+#: The facts that use one thing twice: relation -> (n, 2) int64 rows (thing, object) of env ids. Of two parties that is
+#: (thing, relation, thing), of three (thing, given itself, relation, object).
+Repeats = Mapping[str, np.ndarray]
 
 
 @checked_methods
@@ -396,14 +406,25 @@ class RelationScores(nn.Module):
     In training mode (`train()`) a scorer that holds facts out (`HeldOut`) scores each by predictors that have not seen
     it: scores of training facts are then as good as those of unseen ones.
 
+    Nothing speaks twice: a score that spoke for a thing does not speak for choosing it again. A candidate that is
+    chosen already gets the least score of its relation among the environment's candidates, unless one of its facts is
+    among `repeats`.
+
     :ivar entities: N labels; env id i + 1 is entities[i].
     :ivar relations: K names.
+    :ivar repeats: whatever relations are scored; where some are of three parties, which state the whole fact, these.
     """
 
-    def __init__(self, entities: Sequence[str], scorers: Mapping[str, nn.Module]) -> None:
-        """:param scorers: for each relation a scorer, such as a `PairTable`."""
+    def __init__(
+        self, entities: Sequence[str], scorers: Mapping[str, nn.Module], repeats: Repeats | None = None
+    ) -> None:
+        """
+        :param scorers: for each relation a scorer, such as a `PairTable`.
+        :param repeats: see `Repeats`; None where nothing is used twice.
+        """
         super().__init__()
         self.entities, self.relations = tuple(entities), tuple(scorers)
+        self.repeats = dict(repeats or {})
         self.scorers = nn.ModuleList(scorers.values())
         self._quick: tuple[LookUp | None, ...] | None = None  # made when first needed
         self.eval()
@@ -428,6 +449,31 @@ class RelationScores(nn.Module):
 
         :raises InputError: a scored relation without facts.
         """
+        scores = self._first_scores(facts)
+        again = facts.again
+        if not again.any():
+            return scores
+        again &= ~self._repeated(facts, again)
+        there = torch.from_numpy(facts.named > 0).to(scores.device)[:, :, None]
+        least = scores.masked_fill(~there, torch.inf).amin(1, keepdim=True)
+        return torch.where(torch.from_numpy(again).to(scores.device)[:, :, None], least, scores)
+
+    def _repeated(self, facts: FactIds, again: np.ndarray) -> np.ndarray:
+        """(B, A) bool: the candidates among those chosen already one of whose facts uses it twice."""
+        at = np.nonzero(again)
+        repeated = np.zeros(again.shape, dtype=bool)
+        for k, relation in enumerate(facts.relations):
+            rows = self.repeats.get(stated_name(relation))
+            if rows is None or not len(rows):
+                continue
+            subject, object_, given = (part[*at, k] for part in (facts.subject, facts.object, facts.given))
+            size = len(self.entities) + 1
+            stated = np.isin(subject * size + object_, rows[:, 0] * size + rows[:, 1])
+            repeated[at] |= stated & ((given == 0) | (given == subject))
+        return repeated
+
+    def _first_scores(self, facts: FactIds) -> torch.Tensor:
+        """As `action_scores`, where nothing is chosen."""
         for relation in self.relations:
             if relation not in facts.relations:
                 raise InputError(
@@ -546,12 +592,16 @@ def _of_known(
 
 
 def known_scores(
-    rows: Mapping[str | NaryRelation, np.ndarray], entities: Sequence[str], device: torch.device | str = "cpu"
+    rows: Mapping[str | NaryRelation, np.ndarray],
+    entities: Sequence[str],
+    device: torch.device | str = "cpu",
+    repeats: Repeats | None = None,
 ) -> RelationScores:
     """Plain look-up: 1 for each known fact, 0 for any other.
 
     :param rows: the facts of each relation, (n, 3) int64 env ids (subject, given, object); given is 0 in a relation of
         two parties.
+    :param repeats: of the graph; see `RelationScores`.
     """
     scorers: dict[str, nn.Module] = {}
     for relation, facts in rows.items():
@@ -560,7 +610,7 @@ def known_scores(
         parties = 3 if nary else 2
         scorer = KnownFacts(torch.from_numpy(facts), len(entities), parties=parties, either=either)
         scorers[relation_name(relation)] = scorer.to(device)
-    return RelationScores(entities, scorers)
+    return RelationScores(entities, scorers, repeats)
 
 
 def _looked_up(quick: Sequence[LookUp | None], columns: Sequence[int], facts: FactIds) -> np.ndarray:

@@ -119,7 +119,8 @@ def print_players(found: Mapping[str, Any]) -> None:
     """A table: a row for each player, or for each of its parts, and a column for each figure.
 
     :param found: "players", name -> figures, or name -> part -> figures, where "parts" says what a part is; "about",
-        what was played. A figure is a number or a mean with its interval; "low" and "high" are that of the first one.
+        what was played; "failures", sentences on the first player. A figure is a number or a mean with its interval;
+        "low" and "high" are that of the first one.
     """
     from gumption.scripts.output import print_table
 
@@ -133,6 +134,8 @@ def print_players(found: Mapping[str, Any]) -> None:
     headings = ["player", str(found.get("parts"))][:width] + [HEADINGS.get(name, name) for name in names]
     print_table(headings, cells)
     print(found["about"])
+    for failure in found.get("failures", ()):
+        print(f"note: {failure}")
 
 
 def _figure(name: str, figures: Mapping[str, Any], first: bool) -> str:

@@ -22,6 +22,7 @@ from gumption.agents.knowledge import Knowledge
 from gumption.agents.learners.sb3 import SB3Learner, put_policy
 from gumption.agents.run import opened, own_random_numbers, run_learner
 from gumption.agents.run_folder import KNOWLEDGE, RunFolder, read_config, read_final, read_metrics
+from gumption.agents.transcript import failures, transcript
 from gumption.data import InputError
 from gumption.data.sealed import content_hash
 from gumption.data.settings import Seed, Size, checked
@@ -290,6 +291,7 @@ def train_probsol(
                 **about,
             },
             keep=lambda path: None if knowledge is None else knowledge.save(path / KNOWLEDGE),
+            measured=("train_solved", min(len(parts["train"]), config.eval_tasks)),
         )
 
     learner, curve, final = run_learner(folder, make, progress=progress)
@@ -345,7 +347,8 @@ def evaluate(
     :param num_tasks: at most so many of each family.
     :param seed: draws the players' actions.
     :param device: other than in training, of a run in a folder: auto, cpu or cuda.
-    :returns: "partition", "tasks" (how many), and "players": name -> family -> see `evaluation.compare`. "partition" is
+    :returns: "partition", "tasks" (how many), and "players": name -> family -> see `evaluation.compare`;
+        "failures", sentences on the run's choices. "partition" is
         "" where the tasks are in every part, so that the training had them, too.
     :raises InputError: no run there, or a damaged one; no such task.
     """
@@ -358,10 +361,14 @@ def evaluate(
     tasks, every = config.tasks(partition, task), config.tasks("all", task)
     parted = {one.hash for one in tasks} != {one.hash for one in every}
     chosen = [one for family in FAMILIES for one in spread([t for t in tasks if t.family == family], num_tasks)]
+    own, *others = (run.players(seed) | baselines(seed)).items()
+    with transcript() as kept:
+        played = compare(dict([own]), chosen, seed=seed, laws=config.laws)
     return {
         "partition": partition if parted else "",
         "tasks": len(chosen),
-        "players": compare(run.players(seed) | baselines(seed), chosen, seed=seed, laws=config.laws),
+        "players": played | compare(dict(others), chosen, seed=seed, laws=config.laws),
+        "failures": failures(kept),
         "parts": "family",
         "about": f"{len(chosen)} {f'{partition} tasks' if parted else 'tasks, which the training had, too'}",
     }

@@ -15,6 +15,7 @@ from gumption.agents.evaluation import Greedy, Player, means
 from gumption.agents.run_folder import NO_RUN
 from gumption.agents.settings import CONFIG, WorldConfig
 from gumption.agents.setup import load_policy, untrained
+from gumption.agents.transcript import failures, transcript
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed
 from gumption.data.settings import Size, checked
@@ -52,7 +53,8 @@ def evaluate(
     :param yardstick: also tell the gap between the run's own training levels and these, as a share of what lies between
         random actions and this player: scripted, no action, MODULE:NAME, or the folder of another run; of several, the
         best.
-    :returns: "levels", "partition", "num_levels", and "players": name -> "return" and "success"; with a yardstick also
+    :returns: "levels", "partition", "num_levels", and "players": name -> "return" and "success"; "failures",
+        sentences on the run's choices; with a yardstick also
         "gap" (None where it is no better than random actions) and "yardstick", its name.
     :raises InputError: no run there, or a damaged one; no such configuration or yardstick.
     """
@@ -66,11 +68,12 @@ def evaluate(
     if isinstance(found.config, WorldConfig):
         if found.policy is None and found.run_dir is not None:  # pyright: ignore[reportAttributeAccessIssue]
             found = read_run(found.run_dir, None)
-        told, drawn, figures = _play_general(found, partition, levels, num_levels)
+        told, drawn, figures, failed = _play_general(found, partition, levels, num_levels)
     else:
-        told, drawn, figures = _play_forces(found, partition, levels, num_levels)  # pyright: ignore[reportArgumentType]
+        told, drawn, figures, failed = _play_forces(found, partition, levels, num_levels)  # pyright: ignore[reportArgumentType]
     about = f"{len(drawn)} {partition} levels of {told}"
     result = {"levels": told, "partition": partition, "num_levels": len(drawn), "players": figures, "about": about}
+    result["failures"] = failed
     if yardstick is None:
         return result
     from .study import told_gap
@@ -82,7 +85,8 @@ def evaluate(
     return result | measured | {"about": f"{about}; {words}"}
 
 
-Played = tuple[str, Levels, dict[str, dict[str, float]]]  # the levels' name, the levels, and figures of each player
+#: The levels' name, the levels, figures of each player, and the failures of the trained one.
+Played = tuple[str, Levels, dict[str, dict[str, float]], list[str]]
 
 
 def _play_forces(run: SegarRun, partition: Split, levels: str | None, num_levels: int | None) -> Played:
@@ -92,8 +96,10 @@ def _play_forces(run: SegarRun, partition: Split, levels: str | None, num_levels
     count = num_levels or (config.num_levels if partition == "train" else config.test_levels)
     drawn = replace(config, num_levels=count, test_levels=count).draw(partition, levels)
     name = levels or (config.levels if partition == "train" else config.test or config.levels)
-    players = {"trained": run.player, "untrained": before_training(run), **baselines(config.task)}
-    return name, drawn, played(run, drawn, players)
+    with transcript() as kept:
+        figures = played(run, drawn, {"trained": run.player})
+    figures |= played(run, drawn, {"untrained": before_training(run), **baselines(config.task)})
+    return name, drawn, figures, failures(kept)
 
 
 def load(run_dir: Path, *, device: str | None = None) -> tuple[Any, Any]:
@@ -131,13 +137,14 @@ def _play_general(run: Any, partition: Split, levels: str | None, num_levels: in
             "name others (--levels)"
         )
     env = gym.make_vec(guided.ID, num_envs=len(drawn.levels), **{**settings, "levels": drawn.levels})
-    players: dict[str, Player] = {
-        "trained": Greedy(run.policy),
-        "untrained": untrained(run.config, run.policy.advice),
-    }
+
+    def figures(player: Player) -> dict[str, float]:
+        return means(play_levels(player, env), "return", "success")
+
+    with transcript() as kept:
+        found = {"trained": figures(Greedy(run.policy))}
+    players: dict[str, Player] = {"untrained": untrained(run.config, run.policy.advice)}
     if run.policy.advice is not None:
         players["knowledge taken away"] = Greedy(run.policy, without_knowledge=True)
-    figures = {
-        name: means(play_levels(player, env), "return", "success") for name, player in {**players, **BASELINES}.items()
-    }
-    return drawn.levels.name or "a distribution of its own", drawn.levels, figures
+    found |= {name: figures(player) for name, player in {**players, **BASELINES}.items()}
+    return drawn.levels.name or "a distribution of its own", drawn.levels, found, failures(kept)

@@ -80,7 +80,7 @@ def cross_fitted(knowledge: Knowledge, together: Together | None = None) -> Know
         assert table is not None
         held_out = PairTable(table, whole.chance) if isinstance(whole, PairTable) else BinaryTable(table)
         scorers[relation] = HeldOut(whole, held_out)
-    return replace(knowledge, scores=RelationScores(entities, scorers))
+    return replace(knowledge, scores=RelationScores(entities, scorers, knowledge.scores.repeats))
 
 
 def _folds(rows: np.ndarray, group: np.ndarray | None, seed: int) -> np.ndarray:

@@ -10,12 +10,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import torch
 from torch import nn
 
 from gumption.agents import setup
+from gumption.agents.advice import Advice
 from gumption.agents.evaluation import GivenPlayer, Greedy, Keep, Player, Rows, Tell, ends, play, telling
 from gumption.agents.policy import Policy
 from gumption.agents.run import RunResult
+from gumption.agents.settings import Repeat
+from gumption.agents.transcript import failures, transcript
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, Size, Whole, checked
 from gumption.envs.priors import Laws, Names, other_than_real
@@ -26,6 +30,10 @@ from gumption.envs.wordcraft.tasks import Depth
 from .config import TrainConfig
 
 MAX_BATCH = 4096
+#: The players of a table. "train": a trained policy; "untrained": the network before training, with its knowledge;
+#: "kg_only": that knowledge alone, nothing is learned (C.4); "without_kg": the trained policy, every score 0; "random";
+#: "oracle", which sees the true recipes.
+Method = Literal["train", "untrained", "kg_only", "without_kg", "random", "oracle"]
 Baseline = Literal["random", "oracle", "kg_only", "untrained", "without_kg"]
 
 
@@ -184,7 +192,7 @@ def evaluate_policy(
     tasks = some_tasks(made.tasks(partition), num_tasks)
     env = evaluation_env(settings, 1 if single else len(tasks) * draws, alternatives=alternatives)
     player = GivenPlayer(policy, env.single_action_space, single=single, name=name)
-    with telling(len(tasks) * draws, keep, progress) as tell:
+    with telling(len(tasks) * draws, keep, progress) as tell, transcript() as kept:
         rows = play_tasks(player, env, tasks, draws, seed, tell)
     figures = task_figures(rows, draws)
     return {
@@ -201,6 +209,7 @@ def evaluate_policy(
         **other_than_real(names=names, laws=laws),
         "split": {**made.parameters, "sha256": made.hash},
         "players": {player.name: figures},
+        "failures": failures(kept),
         "about": what_was_played(len(tasks), draws, partition, made.parameters["mode"], num_distractors, depth),
     }
 
@@ -218,6 +227,35 @@ MOST = 10_000  # tasks of a part that are played: of depth 3 there are hundreds 
 def some_tasks(tasks: np.ndarray, count: int | None) -> np.ndarray:
     """At most so many of the tasks, evenly spread."""
     return tasks if count is None else tasks[np.linspace(0, len(tasks) - 1, min(count, len(tasks))).astype(np.int64)]
+
+
+# ---- The players of a table
+
+
+def player_of(
+    method: Method,
+    config: TrainConfig,
+    policy: Policy | None = None,
+    *,
+    advice: Advice | None = None,
+    known: Mapping[str, torch.Tensor] | None = None,
+) -> Player:
+    """The player of a row, in `gumption evaluate` and in every experiment.
+
+    :param policy: trained, for "train" and "without_kg".
+    :param advice: knowledge in place of the config's, for "kg_only" and "untrained"; `known` as of `Setup`.
+    :raises InputError: "kg_only" or "without_kg" without knowledge.
+    """
+    if method in ("random", "oracle"):
+        return random_slots if method == "random" else oracle
+    if method in ("kg_only", "without_kg") and config.kg == "none" and advice is None:
+        raise InputError("this agent has no knowledge to play alone, or to be taken away")
+    if method in ("train", "without_kg"):
+        return Greedy(policy, without_knowledge=method == "without_kg")
+    config = replace(config, cross_fit=False)  # held-out scores are for learning
+    if method == "kg_only":
+        config = replace(config, kg_only=True, mixing="linear")
+    return setup.untrained(config, advice, known)
 
 
 # ---- Trained runs
@@ -274,6 +312,7 @@ def evaluate(
     num_distractors: Whole | None = None,
     depth: Depth | None = None,
     alternatives: bool = False,
+    repeat: Repeat | None = None,
     recipe_book: str | None = None,
     device: str | None = None,
     network: nn.Module | None = None,
@@ -289,22 +328,26 @@ def evaluate(
     :param seed: of the tables.
     :param num_distractors, depth: other than in training.
     :param alternatives: tables may offer other ways to the goal.
+    :param repeat: other than in training: rule, or paper; see `GuidedConfig`.
     :param recipe_book: the file of the run's book, if it does not ship.
     :param device: other than in training: auto, cpu or cuda.
     :param network: see `load_policy`.
     :returns: "success" with its 95 % bootstrap interval over the tasks, "low" and "high", "same_slot_twice", "tasks",
-        "episodes", and the settings; "players": name -> the same figures of those that the run is compared with.
+        "episodes", and the settings; "players": name -> the same figures of those that the run is compared with;
+        "failures", sentences on the run's choices.
     :raises InputError: as `load_policy`; an agent="mlp" on tables of another size.
     """
     if isinstance(run, RunResult) and run.policy is not None:
-        if recipe_book or device or network:
-            raise InputError("recipe_book, device and network are for a run directory: this policy is in memory")
+        if recipe_book or device or network or repeat:
+            raise InputError(
+                "recipe_book, device, network and repeat are for a run directory: this policy is in memory"
+            )
         config, policy = run.config, run.policy
     else:
         where = run.run_dir if isinstance(run, RunResult) else run
         if where is None:
             raise InputError("this result has neither a policy nor a run directory")
-        config, policy = load_policy(where, recipe_book=recipe_book, device=device, network=network)
+        config, policy = load_policy(where, recipe_book=recipe_book, device=device, network=network, repeat=repeat)
     changed = replace(
         config,
         num_distractors=config.num_distractors if num_distractors is None else num_distractors,
@@ -315,17 +358,22 @@ def evaluate(
     settings = changed.env_settings(partition)
     tasks = some_tasks(WordCraftVectorEnv(1, **settings).split.tasks(partition), MOST)
     env = evaluation_env(settings, len(tasks), alternatives=alternatives)
-    players: dict[str, Player] = {"trained": Greedy(policy)}
     state = policy.network.state_dict()
+    rows: dict[str, Method] = {}
     has_words = any(name.endswith("encoder.features") for name in state)
     if has_words and not config.kg_only:  # else it is a network of a person's own, or none is trained
-        players["untrained"] = setup.untrained(config, policy.advice, state)
+        rows["untrained"] = "untrained"
         if policy.advice is not None:
-            alone = replace(config, kg_only=True, cross_fit=False, mixing="linear")
-            players["knowledge only"] = setup.untrained(alone, policy.advice, state)
-            players["knowledge taken away"] = Greedy(policy, without_knowledge=True)
-    players |= {"random": random_slots, "oracle": oracle}
-    found = {name: task_figures(play_tasks(player, env, tasks, draws, seed), draws) for name, player in players.items()}
+            rows |= {"knowledge only": "kg_only", "knowledge taken away": "without_kg"}
+    rows |= {"random": "random", "oracle": "oracle"}
+
+    def figures(player: Player) -> dict[str, float | None]:
+        return task_figures(play_tasks(player, env, tasks, draws, seed), draws)
+
+    with transcript() as kept:
+        found = {"trained": figures(player_of("train", config, policy))}
+    for name, method in rows.items():
+        found[name] = figures(player_of(method, config, policy, advice=policy.advice, known=state))
     split = env.split.parameters["mode"]
     return {
         **found["trained"],
@@ -338,6 +386,7 @@ def evaluate(
         "alternatives": alternatives,
         "seed": seed,
         "players": found,
+        "failures": failures(kept),
         "about": what_was_played(len(tasks), draws, partition, split, changed.num_distractors, changed.depth),
     }
 
@@ -349,22 +398,9 @@ def baseline(
     """What a training of a config is compared with: its figures on test and training tasks, and on test tables that may
     offer other ways to the goal.
 
-    :param name: "random"; "oracle", which sees the true recipes; "kg_only", by the config's relation scores alone,
-        nothing is learned (C.4); "untrained", by the network with which training begins, with the config's knowledge if
-        it has any; "without_kg", by `policy`, every relation score that it reads being 0.
-    :raises InputError: "kg_only" or "without_kg" without knowledge.
+    :param name, policy: see `player_of`.
     """
-    if name == "without_kg" and config.kg == "none":
-        raise InputError("this policy has no knowledge that could be taken away")
-    if name in ("random", "oracle"):
-        player = random_slots if name == "random" else oracle
-    elif name == "without_kg":
-        player = Greedy(policy, without_knowledge=True)
-    else:
-        config = replace(config, cross_fit=False)  # held-out scores are for learning
-        if name == "kg_only":
-            config = replace(config, kg_only=True, mixing="linear")
-        player = setup.untrained(config, None)
+    player = player_of(name, config, policy)
     found, tasks = [], np.zeros(0)
     for partition, alternatives in (("train", False), ("test", True), ("test", False)):
         settings = config.env_settings(partition)

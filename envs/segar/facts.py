@@ -86,7 +86,8 @@ class Affordances:
         there = slots < state.slots
         kinds_met = state.types[np.where(there, slots, 0), np.arange(state.num_envs)[:, None, None]]
         subject = np.repeat(np.where(there, by_type[kinds_met], 0), len(self.relations) // PLACES, axis=2)
-        return ActionFacts(self.relations, subject, np.full_like(subject, ball), np.zeros_like(subject))
+        none = np.zeros((len(subject), 0), dtype=np.int64)  # a push is a whole action: nothing is chosen before it
+        return ActionFacts(self.relations, subject, np.full_like(subject, ball), np.zeros_like(subject), chosen=none)
 
     def numbers(self, state: State) -> np.ndarray:
         """Of each type of a state the number of its label in the vocabulary, 0 where it has none."""

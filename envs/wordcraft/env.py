@@ -346,7 +346,8 @@ class WordCraftVectorEnv(NativeVectorEnv):
         selection = np.where(there, engine.selection[:, None], 0)
         goal = np.where(there, engine.goal[:, None], 0)
         parties = [(table, selection, 0), (table, goal, 0), (table, goal, selection)]
-        return action_facts(RELATION_NAMES, table.shape, parties, partners=table)
+        chosen = engine.selection.astype(np.int64)[:, None]
+        return action_facts(RELATION_NAMES, table.shape, parties, partners=table, chosen=chosen)
 
     def planning_problem(self) -> PlanningProblem:
         """The relation makes produces; a mix uses it, and its two choices name the ingredients."""

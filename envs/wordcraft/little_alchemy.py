@@ -193,7 +193,8 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         """For each discovered entity the fact that would speak for it: (candidate, combinesWith, selection)."""
         candidates = np.where(self.discovered, np.arange(1, len(self.basic) + 1), PAD)
         selection = np.where(self.discovered, self.selection[:, None], PAD)
-        return action_facts(self.relations, candidates.shape, [(candidates, selection, 0)])
+        parties = [(candidates, selection, 0)]
+        return action_facts(self.relations, candidates.shape, parties, chosen=self.selection[:, None].astype(np.int64))
 
     def draw_frame(self, i: int, mode: str) -> Any:
         from .render import discoveries

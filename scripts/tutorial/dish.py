@@ -75,7 +75,7 @@ class Dish(gym.Env):
         """For each thing on the counter: (thing, makes, dish), given what is held or anything else there."""
         there = self.on_counter()
         parties = (there, np.where(there, self.dish, 0), self.held)
-        return action_facts((MAKES.name,), there.shape, [parties], partners=there)
+        return action_facts((MAKES.name,), there.shape, [parties], partners=there, chosen=np.array([[self.held]]))
 
     def planning_problem(self) -> PlanningProblem:
         """What makes the dish of what is on the counter, in the uses that are left."""
