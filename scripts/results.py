@@ -33,6 +33,9 @@ FINAL = "final.json"  # the last file of a run, unless its kind names another on
 PLAN, RESULTS, TABLE = "plan.json", "results.json", "table.md"
 HEADER = ("command", "versions", "hardware", "workers", "formats")  # of a plan, at least: what runs were made with
 
+#: Of rows with knowledge that were saved before there was the rule (see `gumption.kg.scores.RelationScores`).
+BEFORE_RULE = "scores before the rule, which spoke again for what was chosen already"
+
 #: Of rows that were saved before fingerprints were.
 NOT_KEPT = "code whose fingerprint was not kept, so that changes since then are not known"
 
@@ -271,11 +274,11 @@ class Kind:
         :param made: its `formats`.
         """
         told = [
-            f"an older version of {name} ({made.get(name) or 'unknown'}, now {now})"
+            BEFORE_RULE if name == "rule" else f"an older version of {name} ({made.get(name) or 'unknown'}, now {now})"
             for name, now in self.formats().items()
             if name in self.rests_on
             and made.get(name) != now
-            and (name != "scores" or row["settings"].get("kg", "none") != "none")
+            and (name not in ("scores", "rule") or row["settings"].get("kg", "none") != "none")
         ]
         if self.changed(made):
             told.append("older code")

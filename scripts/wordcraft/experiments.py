@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
 
@@ -43,6 +43,9 @@ from gumption.scripts.results import (
     summary,
     with_interval,
 )
+
+if TYPE_CHECKING:
+    from gumption.agents.wordcraft.config import TrainConfig
 
 _ACROSS = ("random", "oracle", "kg_only", "person")  # methods whose success is drawn across the curves
 _METHODS = {
@@ -75,6 +78,10 @@ class Options:
     preset: Annotated[Literal["fast", "paper"], typer.Option(help="fast (tuned) or paper (Table 1's parameters).")] = (
         "fast"
     )
+    conceptnet: Annotated[
+        Path | None,
+        typer.Option(help="ConceptNet's graph as `gumption kg link wordcraft` linked it, for the rows of that name."),
+    ] = None
     human: Annotated[
         list[Path] | None, typer.Option(help="Result of `gumption play wordcraft` to draw in; may be given again.")
     ] = None
@@ -105,10 +112,40 @@ def _target(row: Row, rows: Sequence[Row]) -> str:
     return f"{row['target']:.2f} {'met' if row['success']['mean'] >= row['target'] else 'missed'}"
 
 
+CONCEPTNET = "conceptnet"  # in settings of conditions, for the graph that --conceptnet names
+
+
+def of_conceptnet(settings: Mapping[str, Any]) -> bool:
+    """Whether the knowledge of these settings is ConceptNet's."""
+    return CONCEPTNET in (settings.get("kg"), settings.get("kg_beside"))
+
+
+def config_of(job: Job, **changes: Any) -> TrainConfig:
+    """The config of a job, as `gumption train wordcraft` makes it of options of the same names.
+
+    :param changes: settings in place of the job's.
+    :raises InputError: ConceptNet is named, and where it is not.
+    """
+    from gumption.agents.wordcraft.config import TrainConfig
+
+    given = {**job.settings, **changes}
+    place = given.pop(CONCEPTNET, None)
+    for name in ("kg", "kg_beside"):
+        if given.get(name) == CONCEPTNET:
+            if place is None:
+                raise InputError(f"{job.label}: name the linked graph of ConceptNet with --conceptnet")
+            given[name] = place
+    return TrainConfig(**given)
+
+
 class BookRuns(Kind):
     """Runs in the world of a recipe book."""
 
-    rests_on: ClassVar = {"scores": "gumption.kg.scores:VERSION", "splits": "gumption.envs.wordcraft.splits:SCHEMA"}
+    rests_on: ClassVar = {
+        "scores": "gumption.kg.scores:VERSION",
+        "rule": "gumption.kg.scores:RULE",
+        "splits": "gumption.envs.wordcraft.splits:SCHEMA",
+    }
     kept = ("V-trace on WordCraft, with knowledge",)
 
     def older(self, results: Mapping[str, Any]) -> dict[str, list[Row]]:
@@ -159,6 +196,7 @@ class WordCraftRuns(BookRuns):
     def settings(self, options: Options, device: str) -> dict[str, Any]:
         """Recipe book, preset and device, and the other options given."""
         given = {"word_vectors": options.word_vectors, "total_steps": options.total_steps}
+        given |= {CONCEPTNET: None if options.conceptnet is None else str(options.conceptnet)}
         common = {"recipe_book": options.recipe_book, "preset": options.preset, "device": device}
         return common | {name: value for name, value in given.items() if value is not None}
 
@@ -175,10 +213,9 @@ class WordCraftRuns(BookRuns):
         """Train the agent of a job, or measure its baseline."""
         from gumption.agents.learners.impala import train_impala
         from gumption.agents.run_folder import load_policy
-        from gumption.agents.wordcraft.config import TrainConfig
         from gumption.agents.wordcraft.evaluation import baseline
 
-        config = TrainConfig(**job.settings)
+        config = config_of(job)
         if job.method == "train":
             train_impala(config, run_dir=job.directory, progress=progress, resume=True)
             return
@@ -336,7 +373,11 @@ def told_few(rows: Sequence[Row]) -> list[str]:
 
 def what_learning_adds(guided: Row, rows: Sequence[Row]) -> str:
     """The shares of knowledge and of learning in a guided agent's success, from the rows beside it; "" without any."""
-    beside = {row["method"]: row["success"]["mean"] for row in rows if row.get("of") == guided["condition"]}
+    beside = {
+        row["method"]: row["success"]["mean"]
+        for row in rows
+        if row.get("of") == guided["condition"] and row["settings"].get("repeat") != "paper"
+    }
     success, told = guided["success"]["mean"], []
     if "kg_only" in beside:
         points = (round(1000 * success) - round(1000 * beside["kg_only"])) / 10
@@ -398,6 +439,7 @@ def _summary(scores: Sequence[float]) -> dict[str, Any]:
 
 PAPER_SCORES = ("combinesWith", "componentOf")
 RECIPE_SCORE = ("makes",)
+PAPERS_REPEAT = ", repeat as in the paper"  # ends the label of a row whose scores speak again for what is chosen
 BASE = {
     "depth": 1, "split": "by_recipe", "train_ratio": 0.8, "fit_validation": True, "total_steps": 3_000_000,
     "test_curve": True, "look_ahead": "off",
@@ -437,7 +479,8 @@ def knowledge_alone(
     label: str, guided: Condition, suffix: str = "", known: float | None = None
 ) -> dict[str, Condition]:
     """Beside a guided agent: its scores, with nothing learned."""
-    only = Condition(guided.settings, "kg_only", guided.panels, of=label + suffix, known=known)
+    of = label + suffix.removesuffix(PAPERS_REPEAT)
+    only = Condition(guided.settings, "kg_only", guided.panels, of=of, known=known)
     return {f"{label}, KG only{suffix}": only}
 
 
@@ -504,7 +547,10 @@ def _kg_scores(count: int, measured: Mapping[tuple[str, ...], float]) -> dict[st
         for scores in _SCORE_WORDS:
             (label, chosen), known = _guided(kg, scores), measured.get((kg, "train", *scores))
             guided[label] = _agent(count, (word,), known, targets.get(scores), **chosen)
-            alone |= knowledge_alone(label, guided[label], known=measured.get((kg, "kg_only", *scores)))
+            alone |= knowledge_alone(label, guided[label])
+            if (known := measured.get((kg, "kg_only", *scores))) is not None:
+                as_paper = Condition({**guided[label].settings, "repeat": "paper"}, panels=(word,))
+                alone |= knowledge_alone(label, as_paper, PAPERS_REPEAT, known)
             learned |= what_was_learned(label, guided[label])
     references = _references(both_panels, count, _RANDOM_2020[count])
     return {"no KG": _agent(count, both_panels, *_NO_KG[count]), **guided, **alone, **learned, **references}

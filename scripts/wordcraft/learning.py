@@ -28,7 +28,7 @@ from gumption.scripts.results import figure as figure_of
 from gumption.scripts.results import seeds as seeds_of
 
 from .depth import TASKS
-from .experiments import BASE, CROSS_FITTED
+from .experiments import BASE, CONCEPTNET, CROSS_FITTED, of_conceptnet
 from .outside import ALONE, DRAWS, GRAPH, SPLITS, TRAIN
 from .sources import BEST, SourcesRuns
 from .sources import EXPERIMENTS as BEFORE
@@ -40,7 +40,11 @@ PANELS: dict[str, dict[str, Any]] = {
     **{panel: {"split": split} for split, panel in SPLITS.items()},
     "recipe unseen, depth 2": {"split": "by_recipe", "depth": 2},
 }
-KNOWLEDGE: dict[str, dict[str, Any]] = {TRAIN: {"kg": "train"}, BEST: {"kg": "train", "kg_beside": GRAPH}}
+KNOWLEDGE: dict[str, dict[str, Any]] = {
+    TRAIN: {"kg": "train"},
+    BEST: {"kg": "train", "kg_beside": GRAPH},
+    f"{BEST}, ConceptNet": {"kg": "train", "kg_beside": CONCEPTNET},
+}
 
 
 def _than_knowledge(row: Row, rows: Sequence[Row]) -> str:
@@ -92,8 +96,8 @@ class LearningRuns(SourcesRuns):
 
         found: dict[str, Any] = {"success": float(success(player).mean()), "tasks": len(tasks)}
         if config.mixing == PRODUCT:
-            mixed = [success(Weighted(player.policy, weight)) for weight in WEIGHTS]
-            either = mixed[0] | success(Weighted(player.policy, None))
+            mixed = [success(weighted(player.policy, weight)) for weight in WEIGHTS]
+            either = mixed[0] | success(weighted(player.policy, None))
             found |= {"best": max(float(each.mean()) for each in mixed), "either": float(either.mean())}
         return found
 
@@ -128,23 +132,19 @@ class LearningRuns(SourcesRuns):
         return by_panel("agent", cells, list(panels(results)))
 
 
-class Weighted:
-    """Plays the highest of w times what a product has learned plus its scores; with None what it has learned alone."""
+def weighted(policy: Any, weight: float | None) -> Any:
+    """A player by w times what a product has learned plus its scores; by None what it has learned alone."""
+    from gumption.agents.evaluation import Greedy
+    from gumption.agents.policy import PRODUCT_ATTENTION
 
-    def __init__(self, policy: Any, weight: float | None) -> None:
-        self.policy, self.weight = policy, weight
+    class Weighted(Greedy):
+        def logits(self, state: Any) -> Any:
+            readout = self.policy(state)
+            if weight is None:
+                return readout.attention
+            return readout.logits + (weight - PRODUCT_ATTENTION) * readout.attention
 
-    def __call__(self, env: Any, first: np.ndarray) -> np.ndarray:
-        import torch
-
-        from gumption.agents.policy import PRODUCT_ATTENTION
-
-        with torch.no_grad():
-            readout = self.policy(self.policy.read(env))
-            logits = readout.attention
-            if self.weight is not None:
-                logits = readout.logits + (self.weight - PRODUCT_ATTENTION) * readout.attention
-        return logits.argmax(1).cpu().numpy()
+    return Weighted(policy)
 
 
 def _conditions() -> dict[str, Condition]:
@@ -157,9 +157,11 @@ def _conditions() -> dict[str, Condition]:
         }
         for label, known in KNOWLEDGE.items():
             guided = {**base, **known, **({"look_ahead": "on"} if "depth" in chosen else {})}
+            rows[f"{label}{ALONE}"] = Condition(guided, "kg_only")
+            if of_conceptnet(known):
+                continue
             product, asked = {**guided, "mixing": PRODUCT}, label == BEST
             rows |= {
-                f"{label}{ALONE}": Condition(guided, "kg_only"),
                 f"{label}, {CROSS_FITTED}": Condition({**guided, "cross_fit": True}, on_demand=asked),
                 f"{label}, {PRODUCT}": Condition(product, on_demand=asked),
                 f"{label}, {PRODUCT}, {SUPERVISED}": Condition({**product, "supervised": True}),

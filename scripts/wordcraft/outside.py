@@ -34,7 +34,7 @@ from gumption.scripts.results import seeds as seeds_of
 
 from . import experiments as of_paper
 from .alchemy import ALCHEMY
-from .experiments import WordCraftRuns
+from .experiments import CONCEPTNET, WordCraftRuns, config_of, of_conceptnet
 
 NAME, GRAPH, RULES = "wordcraft-outside", "commonsense-facts", "linked"
 OUTSIDE, TRAIN, BOTH, ALL = "outside", "training facts", "training facts and outside", "all facts"
@@ -43,6 +43,11 @@ SOURCES: dict[str, dict[str, Any]] = {
     TRAIN: {"kg": "train"},
     BOTH: {"kg": "train", "kg_beside": GRAPH, "kg_rules": RULES},
     ALL: {"kg": "full"},
+}
+#: The same of a graph that strangers made; knowledge alone.
+STRANGERS: dict[str, dict[str, Any]] = {
+    "ConceptNet": {"kg": CONCEPTNET, "kg_rules": RULES},
+    "training facts and ConceptNet": {"kg": "train", "kg_beside": CONCEPTNET, "kg_rules": RULES},
 }
 SPLITS = {"by_recipe": "recipe unseen", "by_goal": "goal unseen", "by_family": "family unseen"}
 DISTRACTORS = (8, 1)
@@ -84,45 +89,39 @@ class OutsideRuns(WordCraftRuns):
         from gumption.kg import KnowledgeGraph
 
         book = RecipeBook.load(common["recipe_book"])
-        graph = KnowledgeGraph.load(GRAPH).content_hash()
-        return {"recipe_book": book.name, "recipe_book_hash": book.hash, "graph_hash": graph}
+        told = {"recipe_book": book.name, "recipe_book_hash": book.hash}
+        told["graph_hash"] = KnowledgeGraph.load(GRAPH).content_hash()
+        if CONCEPTNET in common:
+            told["conceptnet_hash"] = KnowledgeGraph.load(common[CONCEPTNET]).content_hash()
+        return told
 
     def prepare(self, jobs: Sequence[Job], out: Path) -> list[Job]:
-        """Without those on unseen families, where the book has none; those of one knowledge, which is dear to set up,
-        one after the other."""
+        """Without those on unseen families, where the book has none, and of ConceptNet, where its graph is not given;
+        those of one knowledge, which is dear to set up, one after the other."""
         from gumption.envs.wordcraft import RecipeBook
 
         book = RecipeBook.load(jobs[0].settings["recipe_book"]) if jobs else None
         families = book is not None and any(map(family_of, book.origins or ()))
         there = [job for job in jobs if families or job.settings["split"] != "by_family"]
+        there = [job for job in there if CONCEPTNET in job.settings or not of_conceptnet(job.settings)]
         known = ("split", "kg", "kg_beside", "kg_shuffled")
         return sorted(there, key=lambda job: (job.seed, *(str(job.settings.get(name)) for name in known)))
 
     def run(self, job: Job, progress: bool) -> None:
         """Train the agent of a job, or take its knowledge alone, and play the test tasks."""
-        from gumption.agents import setup
-        from gumption.agents.evaluation import Greedy
         from gumption.agents.learners.impala import train_impala
-        from gumption.agents.wordcraft.config import TrainConfig
-        from gumption.agents.wordcraft.evaluation import load_policy, oracle, random_slots
+        from gumption.agents.wordcraft.evaluation import load_policy, player_of
 
-        given: dict[str, Any] = {**job.settings, "split_seed": job.seed}
-        if "kg_shuffled" in given:
-            given["kg_shuffled"] = job.seed
-        if job.method == "kg_only":
-            given["kg_only"] = True
-        config, started = TrainConfig(**given), perf_counter()
+        changes: dict[str, Any] = {"split_seed": job.seed, "kg_only": job.method == "kg_only"}
+        if "kg_shuffled" in job.settings:
+            changes["kg_shuffled"] = job.seed
+        config, started, policy = config_of(job, **changes), perf_counter(), None
         if job.method == "train":
             train_impala(config, run_dir=job.directory, progress=progress, resume=True)
         if job.method in ("train", "without_kg"):
             places = {name: job.settings.get(name) for name in ("recipe_book", "device")}
             policy = load_policy(job.directory if job.method == "train" else job.source_run(), **places)[1]
-            player: Any = Greedy(policy, without_knowledge=job.method == "without_kg")
-        elif job.method in ("kg_only", "untrained"):
-            made = setup.untrained(config, None)
-            player = Distinct(made.policy) if config.kg_only and config.kg == GRAPH else made
-        else:
-            player = {"random": random_slots, "oracle": oracle}[job.method]
+        player = player_of(job.method, config, policy)  # pyright: ignore[reportArgumentType]
         found = self.played(player, config, job.seed)
         job.directory.mkdir(parents=True, exist_ok=True)
         write_sealed(job.directory / self.last, {**found, "wall_s": perf_counter() - started})
@@ -162,8 +161,9 @@ class OutsideRuns(WordCraftRuns):
         lines += [
             "Success is greedy, the mean over splits with its 95 % bootstrap interval. Entailed recipes: test tasks "
             "for which the outside graph has a fact between each ingredient and the product. KG only: the choice with "
-            "the highest sum of the scores, nothing is learned; with the outside graph alone no thing is chosen twice. "
-            "Random names: the graph's words have each other's names, of two graphs those of the outside one.",
+            "the highest sum of the scores, nothing is learned. ConceptNet: a part of it, linked to the book's words "
+            "by `gumption kg link`. Random names: the graph's words have each other's names, of two graphs those of "
+            "the outside one.",
             "",
         ]
         return [*lines, *self.told_examples(results)]
@@ -188,25 +188,6 @@ class OutsideRuns(WordCraftRuns):
                     for part, words in (("entailed", "recipes that outside entails"), ("others", "the others")):
                         cells.setdefault(f"{label}: {words}", {})[panel] = with_interval(row[part])
         return by_panel("agent", cells, list(panels(results)))
-
-
-class Distinct:
-    """Plays the highest scores of a policy, but no thing twice: a graph says which things are linked to the goal, and
-    each of them as much for the second choice as for the first.
-
-    :param policy: see `gumption.agents.evaluation.Greedy`.
-    """
-
-    def __init__(self, policy: Any) -> None:
-        self.policy = policy
-
-    def __call__(self, env: Any, first: np.ndarray) -> np.ndarray:
-        import torch
-
-        with torch.no_grad():
-            logits = self.policy(self.policy.read(env)).logits.cpu().numpy()
-        selected = env.selection[:, None]
-        return np.where((env.table == selected) & (selected > 0), -np.inf, logits).argmax(1)
 
 
 class _Noted:
@@ -310,6 +291,8 @@ def _conditions() -> dict[str, Condition]:
                         f"{source}{end}{ALONE}, {panel}": Condition(guided.settings, "kg_only", guided.panels),
                     }
                     trained[f"{source}{end}, {panel}"] = guided
+            for source, chosen in STRANGERS.items():
+                alone[f"{source}{ALONE}, {panel}"] = Condition({**base, **chosen}, "kg_only", (panel,))
             trained[f"none, {panel}"] = Condition({**base, "kg": "none"}, panels=(panel,))
             alone[f"random policy, {panel}"] = Condition(base, "random", (panel,))
             alone[f"oracle, {panel}"] = Condition(base, "oracle", (panel,))

@@ -33,7 +33,7 @@ from gumption.scripts.results import seeds as seeds_of
 
 from .depth import AGENTS, DepthRuns
 from .depth import EXPERIMENTS as BEFORE
-from .experiments import BASE, WordCraftRuns
+from .experiments import BASE, CONCEPTNET, WordCraftRuns
 from .outside import ALONE, GRAPH, RULES
 
 NAME = "wordcraft-priors"
@@ -73,8 +73,8 @@ class PriorsRuns(DepthRuns):
     )
 
     def run(self, job: Job, progress: bool) -> None:
-        """As of other experiments. The outside graph knows none of the codes, so that choices by it are random."""
-        blind = job.settings["names"] == "anonymous" and job.settings.get("kg") == GRAPH
+        """As of other experiments. Outside graphs know none of the codes, so that choices by them are random."""
+        blind = job.settings["names"] == "anonymous" and job.settings.get("kg") in (GRAPH, CONCEPTNET)
         super().run(replace(job, method="random") if blind else job, progress)
 
     def played(self, player: Any, config: Any, seed: int) -> dict[str, Any]:
@@ -158,6 +158,7 @@ def _conditions() -> dict[str, Condition]:
         found[f"training facts{ALONE}, {rung}"] = Condition(known, "kg_only", (rung,))
         outside = {**base, "kg": GRAPH, "kg_rules": RULES}
         found[f"outside{ALONE}, {rung}"] = Condition(outside, "kg_only", (rung,))
+        found[f"ConceptNet{ALONE}, {rung}"] = Condition({**outside, "kg": CONCEPTNET}, "kg_only", (rung,))
         found[f"no KG, trained, {rung}"] = Condition({**base, "kg": "none"}, panels=(rung,), on_demand=True)
         for agent, method in AGENTS.items():
             of = None if method == "train" else f"training facts, trained, {rung}"

@@ -28,8 +28,8 @@ from gumption.scripts.results import (
 from gumption.scripts.results import figure as figure_of
 from gumption.scripts.results import seeds as seeds_of
 
-from .experiments import BASE
-from .outside import ALONE, GRAPH, RANDOM_NAMES, SPLITS, OutsideRuns, misled
+from .experiments import BASE, CONCEPTNET
+from .outside import ALONE, GRAPH, RANDOM_NAMES, SPLITS, STRANGERS, OutsideRuns, misled
 from .outside import SOURCES as GRAPHS
 from .priors import EXPERIMENTS as BEFORE
 
@@ -113,7 +113,9 @@ def _sources() -> dict[str, dict[str, Any]]:
         **without,
         f"{WITHIN[WORDS]} and rules, nothing from outside": {"kg": "train", "kg_sources": (WORDS, RULES)},
         f"{BEST}{RANDOM_NAMES}": {**without[BEST], "kg_shuffled": 0},
+        f"{BEST}, ConceptNet": {**without[BEST], "kg_beside": CONCEPTNET},
         "outside alone (no training facts)": GRAPHS["outside"],
+        "ConceptNet alone (no training facts)": STRANGERS["ConceptNet"],
         "all facts": GRAPHS["all facts"],
     }
 
