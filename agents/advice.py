@@ -59,6 +59,7 @@ Relation = str | NaryRelation
 Source = KnowledgeGraph | LinkPredictor | RelationScores
 BINARY = "binary"  # the predictor of all relations of two parties
 PLAN = "plan"  # the scores of looking ahead, in place of those of the relation that produces
+PAIRS_AT_A_TIME = 1 << 22  # of a thing and what it may make, whose marks are looked up: bounds their memory
 INVERSE = "^"  # before the name of a relation: with subject and object exchanged, as in a SPARQL path
 
 
@@ -353,8 +354,12 @@ def marked_repeats(
         return {}
     if isinstance(predictor, PairPredictor):
         (name,) = scored_relations(predictor, relations, names) or ("",)
-        thing, object_ = np.nonzero(np.isin(pair_marks(labels[:, None], labels[:, None], labels), marked))
-        return {name: np.stack([thing, object_], axis=1) + 1}
+        rows = []
+        for block in np.array_split(np.arange(len(labels)), 1 + len(labels) ** 2 // PAIRS_AT_A_TIME):
+            twice = pair_marks(labels[block, None], labels[block, None], labels)
+            thing, object_ = np.nonzero(np.isin(twice, marked))
+            rows.append(np.stack([block[thing], object_], axis=1))
+        return {name: np.concatenate(rows) + 1}
     repeats = {}
     for relation in scored_relations(predictor, relations, names):
         (number,) = label_numbers([_called(relation, names).removeprefix(INVERSE)])

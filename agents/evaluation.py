@@ -79,7 +79,7 @@ def steps(player: Player, env: Any, episodes: int | None = None) -> Iterator[tup
         _, terminated, truncated = env.results()
         over = terminated | truncated
         if kept is not None:
-            kept.end(over & playing)
+            kept.end(over & playing, env.success)
         yield actions, playing
         left -= over & playing
         begin = {AutoresetMode.SAME_STEP: over, AutoresetMode.NEXT_STEP: resting}.get(mode, np.zeros_like(over))
@@ -202,8 +202,8 @@ def most_probable(logits: Any, seen: Sequence[Any], steps: np.ndarray) -> np.nda
             row = np.ascontiguousarray(part[tied].cpu().numpy()).reshape(len(tied), -1).view(np.uint8)
             weights = _mixed(np.arange(row.shape[1], dtype=np.uint64)) | np.uint64(1)
             key = _mixed(key + (row * weights).sum(1, dtype=np.uint64))
-        lots = _mixed(key[:, None] + _mixed(np.arange(values.shape[1], dtype=np.uint64)))
-        chosen[tied] = np.where(best[tied], lots >> np.uint64(1), -1).astype(np.int64).argmax(1)
+        lots = _mixed(key[:, None] + _mixed(np.arange(values.shape[1], dtype=np.uint64))) >> np.uint64(1)
+        chosen[tied] = np.where(best[tied], lots.astype(np.int64), -1).argmax(1)
     return chosen
 
 

@@ -275,10 +275,10 @@ class Knowledge:
         scorers = dict(zip(self.scores.relations, self.scores.scorers, strict=True))
         scorers |= zip(other.scores.relations, other.scores.scorers, strict=True)
         about = {**self.about, "beside": {**other.about, "weights": weights}}
-        repeats = self.scores.repeats  # of facts of three parties these alone: they say what is made of the two
-        if not self.certain:
-            repeats = {**other.scores.repeats, **repeats}
-        scores = _weighted(RelationScores(self.scores.entities, scorers, repeats), weights)
+        repeats = {**other.scores.repeats, **self.scores.repeats}
+        # Of facts of three parties these alone, where there are some: they say what is made of the two.
+        whole = {one.name: repeats[one.name] for one in world.get("nary") or () if one.name in repeats}
+        scores = _weighted(RelationScores(self.scores.entities, scorers, whole or repeats), weights)
         said = _repeats_in_words(scores)
         return replace(self, scores=scores, graph=other.graph, weights=weights, about=about, repeats=said)
 

@@ -2,7 +2,7 @@
 
     with transcript() as kept:
         rows = play(player, env)
-    failures(kept)                    # ["97.2 % of episodes choose one thing twice"]
+    failures(kept)                    # ["97.2% of episodes choose one thing twice"]
 
 The loop by which every world plays (`gumption.agents.evaluation.steps`) and `Advice`, which every guided agent queries,
 write into the open transcript. It keeps counts, not choices, so that a long evaluation takes no memory.
@@ -25,10 +25,10 @@ REPORTED = 0.1
 class Transcript:
     """Counts of what an agent does.
 
-    :ivar counts: "episodes" and "choices" in all; the episodes that choose one thing "twice"; the "long" ones, of three
-        steps or more, and those of them that repeat one action from the beginning to the end, "loops"; the choices that
-        the action mask rules out, "refused"; the choices that are "advised", and those of them where no score differs
-        between the candidates, "undecided".
+    :ivar counts: "episodes" and "choices" in all; the episodes without success that choose one thing "twice"; the
+        "long" ones, of three steps or more, and those of them that repeat one action from the beginning to the end
+        without success, "loops"; the choices that the action mask rules out, "refused"; the choices that are "advised",
+        and those of them where no score differs between the candidates, "undecided".
     """
 
     def __init__(self) -> None:
@@ -73,13 +73,14 @@ class Transcript:
             self.counts["undecided"] += int((counted & undecided).sum())
         self._advised.clear()
 
-    def end(self, over: np.ndarray) -> None:
-        """Note whose episodes (B,) bool ended with the latest step."""
+    def end(self, over: np.ndarray, success: np.ndarray) -> None:
+        """Note whose episodes (B,) bool ended with the latest step, and where the aim of the world is reached: what
+        leads there is no failure."""
+        failed, long = over & ~success, over & (self._steps >= 3)
         self.counts["episodes"] += int(over.sum())
-        self.counts["twice"] += int(self._twice[over].sum())
-        long = over & (self._steps >= 3)
+        self.counts["twice"] += int(self._twice[failed].sum())
         self.counts["long"] += int(long.sum())
-        self.counts["loops"] += int(self._same[long].sum())
+        self.counts["loops"] += int(self._same[long & failed].sum())
 
 
 _OPEN: ContextVar[Transcript | None] = ContextVar("transcript", default=None)

@@ -272,12 +272,13 @@ class _ActionScores:
                     f"{self._who} gave {name} with shape {ids.shape}; (environments, candidates, relations) are {shape}"
                 )
         chosen = facts.chosen
-        if chosen is not None and (
-            np.ndim(chosen) != 2 or len(chosen) != self._num_envs or chosen.dtype.kind not in "iu"
+        if chosen is not None and not (
+            isinstance(chosen, np.ndarray) and chosen.dtype.kind in "iu" and chosen.shape[:-1] == shape[:1]
         ):
+            kind = f"{chosen.dtype}, shape {chosen.shape}" if isinstance(chosen, np.ndarray) else type(chosen).__name__
             raise InputError(
-                f"{self._who} gave chosen with shape {np.shape(chosen)}; it is ({self._num_envs}, C) integers, the ids "
-                "of the things that fill a role already, 0 for none"
+                f"{self._who} gave chosen as {kind}; it is ({self._num_envs}, C) integers, the ids of the things that "
+                "fill a role already, 0 for none"
             )
         return facts, problem
 

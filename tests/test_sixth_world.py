@@ -53,6 +53,7 @@ def test_it_is_listed_built_trained_evaluated_and_watched(gumption, tmp_path: Pa
     told = json.loads(gumption("evaluate", "guided", "--episodes", "60", "--json"))
     assert told["success"] == pytest.approx(1.0)
     assert told["random"] < 0.6
+    assert told["failures"] == []
     (tmp_path / "kg.nq").unlink()  # the run keeps what it depends on
     assert json.loads(gumption("evaluate", "guided", "--episodes", "60", "--json")) == told
     manifest = json.loads((tmp_path / "guided" / "manifest.json").read_text())
@@ -67,6 +68,7 @@ def test_a_maze_of_ones_own_is_planned_through(gumption, tmp_path: Path) -> None
     gumption("kg", "build", "maze", "--out", "kg.nq", "--partition", "all", world="maze")
     gumption("train", "maze", "--kg", "kg.nq", "--kg-only", "--run", "run", *SMALL, world="maze")
     told = json.loads(gumption("evaluate", "run", "--episodes", "60", "--json", world="maze"))
+    assert told["failures"] == []
     assert told["success"] == pytest.approx(1.0)
     assert told["random"] < 0.6
     reset = ("--reset", "room=room 00", "--reset", "goal=room 01", "--out", "watched.html")

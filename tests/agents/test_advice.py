@@ -55,7 +55,7 @@ def recipes(book: RecipeBook) -> NaryPredictor:
 def test_a_graph_says_whether_it_states_a_fact(
     env: WordCraftVectorEnv, graph: KnowledgeGraph, book: RecipeBook
 ) -> None:
-    advice = Advice(graph, env.vocabulary, env.relations)
+    advice = Advice(graph, env.vocabulary, env.relations, repeat="paper")
     assert advice.relations == RELATION_NAMES
     assert advice.report == ""
     stated = set(facts(book, partition="all"))
@@ -103,7 +103,7 @@ def test_what_the_graph_does_not_know_is_reported(env: WordCraftVectorEnv) -> No
 
 
 def test_complex_gives_log_ratios(env: WordCraftVectorEnv, model: ComplEx) -> None:
-    advice = Advice(model, env.vocabulary, env.relations)
+    advice = Advice(model, env.vocabulary, env.relations, repeat="paper")
     assert advice.relations == RELATION_NAMES[:2]
     tables = [binary_scorer(model, name, env.vocabulary[1:]) for name in RELATION_NAMES[:2]]
     found, asked = advice(env), env.action_facts()
@@ -117,7 +117,7 @@ def test_complex_gives_log_ratios(env: WordCraftVectorEnv, model: ComplEx) -> No
 
 
 def test_a_predictor_of_recipes_answers_for_the_whole_fact(env: WordCraftVectorEnv, recipes: NaryPredictor) -> None:
-    advice = Advice(recipes, env.vocabulary, env.relations)
+    advice = Advice(recipes, env.vocabulary, env.relations, repeat="paper")
     assert advice.relations == ("makes",)
     found = advice(env)
     for b, a in np.argwhere(env.table > 0).tolist():
@@ -129,9 +129,9 @@ def test_a_predictor_of_recipes_answers_for_the_whole_fact(env: WordCraftVectorE
 def test_scores_are_taken_as_they_are(env: WordCraftVectorEnv, model: ComplEx) -> None:
     entities = env.vocabulary[1:]
     scores = RelationScores(entities, {"componentOf": binary_scorer(model, "componentOf", entities)})
-    advice = Advice(scores, env.vocabulary, env.relations)
+    advice, whole = (Advice(one, env.vocabulary, env.relations, repeat="paper") for one in (scores, model))
     assert advice.scores is scores
-    assert torch.equal(advice(env), Advice(model, env.vocabulary, env.relations)(env)[..., 1:])
+    assert torch.equal(advice(env), whole(env)[..., 1:])
 
 
 # ---- asking

@@ -6,10 +6,20 @@ import re
 import gymnasium as gym
 import numpy as np
 import pytest
+import torch
 from gymnasium import spaces
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gumption.agents import evaluation
-from gumption.agents.evaluation import GivenPlayer, evaluate_policy, play, random_player, success_rate
+from gumption.agents.evaluation import (
+    GivenPlayer,
+    evaluate_policy,
+    most_probable,
+    play,
+    random_player,
+    success_rate,
+)
 from gumption.agents.segar.evaluation import begin_levels, scripted
 from gumption.data import InputError, Note
 
@@ -143,6 +153,50 @@ def test_a_row_is_what_the_steps_of_its_episode_gave() -> None:
     assert (starts >= [3, 3, 2, 2]).all()
 
 
+# ---- of several best choices
+
+
+def states(count: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The inputs of a network: numbers of two kinds, no two states alike."""
+    rng = np.random.default_rng(0)
+    return torch.from_numpy(rng.integers(0, 2, size=(count, 3))), torch.arange(count, dtype=torch.float32)[:, None]
+
+
+def test_each_of_the_best_is_chosen_as_often() -> None:
+    logits = torch.tensor([[0.5, 2.0, 2.0, -1.0, 2.0]]).repeat(6000, 1)
+    for step in (0, 3):
+        counts = np.bincount(most_probable(logits, states(6000), np.full(6000, step)), minlength=5)
+        assert counts[[0, 3]].tolist() == [0, 0]
+        assert ((counts[[1, 2, 4]] - 2000) ** 2 / 2000).sum() < 13.8, "chi square of 2 degrees, one in a thousand"
+
+
+@given(st.lists(st.lists(st.integers(-2, 1), min_size=4, max_size=4), min_size=1, max_size=20), st.integers(0, 5))
+def test_none_but_the_best_is_chosen(rows: list[list[int]], step: int) -> None:
+    logits = torch.tensor(rows, dtype=torch.float32)
+    chosen = most_probable(logits, states(len(rows)), np.full(len(rows), step))
+    assert chosen.dtype == np.int64
+    assert [row[place] for row, place in zip(rows, chosen.tolist(), strict=True)] == list(map(max, rows))
+
+
+def test_the_choice_depends_on_the_episode_and_its_step_and_not_on_the_batch() -> None:
+    size = 64
+    logits, (kinds, numbers), begun = torch.zeros(size, 6), states(size), np.arange(size) % 5
+    chosen = most_probable(logits, (kinds, numbers), begun)
+    order = np.random.default_rng(1).permutation(size)
+    for batch in (1, 7, size):
+        for rows in (np.arange(size), order):
+            for part in np.split(rows, range(batch, size, batch)):
+                seen = kinds[part], numbers[part]
+                assert most_probable(logits[part], seen, begun[part]).tolist() == chosen[part].tolist()
+    others = (
+        most_probable(logits, (kinds, numbers), begun + 1),
+        most_probable(logits, (1 - kinds, numbers), begun),
+        most_probable(logits, (kinds, numbers + 64), begun),
+    )
+    for other in others:
+        assert 0 < (other == chosen).sum() < size / 2, "one in six is the same by chance"
+
+
 def test_an_evaluation_that_would_take_too_long_ends_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     env = gym.make_vec("gumption/Gradual-v0", num_envs=2, autoreset_mode="SameStep", max_steps=500).unwrapped
     monkeypatch.setattr(evaluation, "MOST_STEPS", 20)
@@ -158,6 +212,8 @@ def test_a_policy_plays_what_training_does_not_show() -> None:
     found = evaluate_policy(middle, "segar", episodes=4, **settings)
     assert found["settings"] == {"partition": "test", **settings}
     assert (found["episodes"], found["steps"], found["policy"]) == (4, 50, middle.__qualname__)
+    loops = "100.0% of episodes of three steps or more repeat one action from the beginning to the end"
+    assert found["failures"] == [loops]
     alone = evaluate_policy(lambda observation: [0.0, 0.0], "segar", episodes=1, single=True, **settings)
     assert (alone["success"], alone["low"], alone["high"]) == (0.0, None, None)
     for arguments, told in (

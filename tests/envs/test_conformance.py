@@ -14,6 +14,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+import torch
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
@@ -24,8 +25,9 @@ from gumption.envs import worlds
 from gumption.envs.kg_wrapper import KGScores
 from gumption.envs.native import NativeEnv
 from gumption.envs.worlds import Environment, World
-from gumption.kg import KnowledgeGraph
+from gumption.kg import KnowledgeGraph, RelationScores
 from gumption.kg.facts import relation_labels, relation_name
+from gumption.kg.scores import BinaryTable
 
 ENVIRONMENTS = list(worlds.environments())
 LOOKS = [
@@ -245,6 +247,33 @@ def test_action_facts_are_ids_of_the_vocabulary(environment: Environment, settin
         after.step(np.stack([choose(_Single(envs), row, np.random.default_rng(0)) for row in mask_of(after)]))
         stated = sum(map(len, after.action_facts().labels(vocabulary, 0)))
     assert stated
+
+
+@pytest.mark.parametrize(("environment", "settings"), LOOKS)
+def test_scores_are_as_they_are_said_where_nothing_is_chosen(
+    environment: Environment, settings: Mapping[str, Any]
+) -> None:
+    """What fills a role already has ids of the vocabulary. The scores of environments where nothing does, and so those
+    of worlds whose choices are whole actions, are the scorer's to the bit."""
+    envs = gym.make_vec(environment.id, num_envs=5, **settings).unwrapped
+    envs.reset(seed=0)
+    size, names = len(envs.vocabulary) - 1, list(map(relation_name, envs.relations))
+    table = BinaryTable(torch.randn(size, size, generator=torch.Generator().manual_seed(0)))
+    scores = RelationScores(envs.vocabulary[1:], dict.fromkeys(names, table))
+    rng, plain = np.random.default_rng(0), 0
+    for _ in range(4):
+        for prefix in parts_of_choices(envs):
+            facts = envs.action_facts(prefix)
+            chosen = facts.chosen
+            assert chosen.dtype.kind in "iu"
+            assert (chosen.ndim, len(chosen)) == (2, 5)
+            assert 0 <= chosen.min(initial=0) <= chosen.max(initial=0) < len(envs.vocabulary)
+            found, expected = (scores.action_scores(one) for one in (facts, facts._replace(chosen=None)))
+            none = ~chosen.any(axis=1)
+            assert torch.equal(found[none], expected[none])
+            plain += int(none.sum())
+        envs.step(np.stack([choose(_Single(envs), row, rng) for row in mask_of(envs)]))
+    assert plain
 
 
 def mask_of(envs: Any) -> np.ndarray:

@@ -161,6 +161,50 @@ def test_a_native_batch_is_scored(book, book_advice):
         observation, _, _, _, infos = env.step(env.unwrapped.random_actions())
 
 
+class HeldCards(TellingCards):
+    """The card that is shown fills a role already, so the lever of the same number names it again."""
+
+    def action_facts(self):
+        return card_facts(None, self.card)._replace(chosen=np.array([[0, 1 + self.card]]))
+
+
+class Noting(Constant):
+    """Keeps the facts that it is asked about."""
+
+    def score(self, facts):
+        self.seen = facts
+        return super().score(facts)
+
+
+@pytest.mark.parametrize("vector", [SyncVectorEnv, AsyncVectorEnv])
+def test_what_is_chosen_already_is_told_of_each_env(vector):
+    advice = Noting(1.0, relations=("opens",))
+    env = KGScores(vector([HeldCards] * 3), advice)
+    try:
+        _, infos = env.reset(seed=1)
+        assert set(infos["card"].tolist()) == {0, 1}
+        assert advice.seen.chosen.tolist() == [[0, 1 + card] for card in infos["card"].tolist()]
+        *_, infos = env.step(np.zeros(3, dtype=int))
+        assert advice.seen.chosen.tolist() == [[0, 1 + card] for card in infos["card"].tolist()]
+    finally:
+        env.close()
+
+
+def test_what_is_chosen_already_is_told_of_the_last_observations():
+    def held(env, observation):
+        card = np.asarray(observation)
+        return card_facts(env, card)._replace(chosen=1 + card[:, None])
+
+    advice = Noting(1.0, relations=("opens",))
+    env = KGScores(SyncVectorEnv([Cards] * 3, autoreset_mode=AutoresetMode.SAME_STEP), advice, facts=held)
+    env.reset(seed=1)
+    told = []
+    advice.score = lambda facts: told.append(facts.chosen) or np.zeros((*facts.subject.shape[:2], 1))
+    for _ in range(3):
+        *_, infos = env.step(np.array([0, 1, 0]))
+    assert told[-2].tolist() == [[1 + last["observation"]] for last in infos["final_obs"]]
+
+
 def test_processes_are_asked(cards):
     env = KGScores(AsyncVectorEnv([TellingCards] * 2), cards)
     try:
@@ -352,6 +396,16 @@ def broken(told):
         (lambda facts: facts._replace(object=facts.object[:, :1]), r"gave object with shape \(1, 1, 1\).*\(1, 2, 1\)"),
         (lambda facts: facts._replace(given=facts.given * np.nan), "gave given as float64; ids are integer arrays"),
         (lambda facts: facts._replace(given=[[[0], [0]]]), "gave given as list; ids are integer arrays"),
+        (
+            lambda facts: facts._replace(chosen=np.zeros((2, 1), int)),
+            r"chosen as int64, shape \(2, 1\); it is \(1, C\)",
+        ),
+        (
+            lambda facts: facts._replace(chosen=np.zeros(1, int)),
+            r"chosen as int64, shape \(1,\); it is \(1, C\)",
+        ),
+        (lambda facts: facts._replace(chosen=np.zeros((1, 1))), r"gave chosen as float64, shape \(1, 1\); it is"),
+        (lambda facts: facts._replace(chosen=[[1]]), r"gave chosen as list; it is \(1, C\) integers"),
         (lambda facts: facts._replace(relations=("shuts",)), "names the relations shuts, and the advice scores opens"),
         (lambda facts: 1 / 0, "function 'mine' raised ZeroDivisionError: division by zero"),
     ],

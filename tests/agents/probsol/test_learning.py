@@ -22,6 +22,7 @@ from gumption.agents.probsol.training import (
 )
 from gumption.agents.run import own_random_numbers
 from gumption.agents.run_folder import Board, RunFolder, read_final, read_metrics
+from gumption.agents.transcript import failures, transcript
 from gumption.data import InputError
 from gumption.data.writing import write_json
 from gumption.envs.probsol.engine import CHECK
@@ -319,6 +320,10 @@ def test_a_run_is_evaluated_beside_players_that_learn_nothing(config):
     assert list(found["players"]) == ["trained", "untrained", "random", "do nothing", "scripted (people wrote it)"]
     assert (found["tasks"], found["partition"]) == (2, "")  # files are in every part
     assert found["players"]["scripted (people wrote it)"]["Curling"]["solved"] == 1.0
+    with transcript() as kept:
+        compare({"trained": run.players(0)["trained"]}, run.config.tasks("test"), laws=run.config.laws)
+    assert kept.counts["episodes"] > 0
+    assert found["failures"] == failures(kept)
     with pytest.raises(InputError, match="device is for a run in a folder"):
         evaluate(run, device="cpu")
 

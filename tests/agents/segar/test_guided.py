@@ -139,11 +139,12 @@ def test_knowledge_that_is_taken_away_says_nothing() -> None:
     policy = player.policy
     with torch.no_grad():
         policy.network.mlp[-1].bias[:] = 50.0  # the scores decide
-    assert player(env.unwrapped, None)[0] in (EAST, EAST + 1, EAST + 15)
+    begins = np.ones(1, dtype=bool)
+    assert player(env.unwrapped, begins)[0] in (EAST, EAST + 1, EAST + 15)
     blind = Greedy(policy, without_knowledge=True)
     with torch.no_grad():
         attention = policy(policy.read(env.unwrapped)).attention
-    assert blind(env.unwrapped, None)[0] == int(attention.argmax())
+    assert blind(env.unwrapped, begins)[0] == int(attention.argmax())
 
 
 def test_the_untrained_policy_is_the_one_with_which_training_begins() -> None:

@@ -11,6 +11,7 @@ from gumption.agents.run import RunResult
 from gumption.agents.segar import guided
 from gumption.agents.segar.evaluation import play_levels, scripted
 from gumption.agents.settings import WorldConfig
+from gumption.agents.transcript import failures, transcript
 from gumption.data import InputError
 from gumption.envs.segar.configurations import draw_levels
 
@@ -38,6 +39,9 @@ def test_a_guided_run_is_played_beside_others(run: RunResult) -> None:
     for name, player in (("trained", Greedy(run.policy)), ("scripted", scripted)):
         expected = means(play_levels(player, env), "return", "success")
         assert told["players"][name] == pytest.approx(expected)
+    with transcript() as kept:
+        play_levels(Greedy(run.policy), env)
+    assert told["failures"] == failures(kept) != [], "those of the trained player"
 
 
 @pytest.mark.slow

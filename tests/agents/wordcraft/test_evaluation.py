@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 import torch
 
+from gumption.agents.evaluation import steps
 from gumption.agents.policy import Policy
 from gumption.agents.watch import SHOWN, PolicyPlayer, play_steps
 from gumption.agents.wordcraft.evaluation import (
     MAX_BATCH,
     evaluation_env,
     play_tasks,
+    player_of,
     shares,
     success_rate,
 )
@@ -117,3 +119,38 @@ def test_the_logit_of_a_slot_is_the_weighted_sum_of_what_is_shown(configure, mix
         for one in choice.candidates:
             parts = {"attention": one.own, **{score.relation: score.value for score in one.scores}}
             assert one.logit == pytest.approx(sum(choice.weights[name] * parts[name] for name in parts), abs=1e-4)
+
+
+def test_a_choice_among_equals_is_the_same_in_a_batch_of_any_size(configure) -> None:
+    """Tables of which the graph knows nothing, so that chance decides; in an app, too, which plays one at a time."""
+    config = configure(kg="full", kg_fit=False, kg_scores=("componentOf",), kg_only=True)
+    rng, made = np.random.default_rng(0), WordCraftVectorEnv(1, **config.env_settings("train"))
+    entities, size = made.book.entities, 30
+    tables = [rng.permutation(entities)[:6].tolist() for _ in range(size)]
+    options = [{"goal": goal, "table": table} for goal, *table in tables]
+
+    def chosen(batch: int, order: np.ndarray) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        player = player_of("kg_only", config)
+        for rows in np.split(order, range(batch, size, batch)):
+            env = WordCraftVectorEnv(len(rows), **config.env_settings("train"), autoreset_mode="Disabled")
+            env.reset(seed=0)
+            for place, row in enumerate(rows.tolist()):
+                env.reset(options={**options[row], "reset_mask": np.arange(len(rows)) == place})
+            both = np.stack([actions for actions, _ in steps(player, env)], axis=1)
+            found |= dict(zip(rows.tolist(), both.tolist(), strict=True))
+        return found
+
+    expected = chosen(size, np.arange(size))
+    first, second = zip(*expected.values(), strict=True)
+    assert len(set(first)) > 2
+    assert sum(one != other for one, other in zip(first, second, strict=True)) > size / 2
+    for batch in (1, 7):
+        assert chosen(batch, rng.permutation(size)) == expected
+
+    policy = player_of("kg_only", config).policy
+    for row in range(5):
+        env = WordCraftVectorEnv(1, **SHOWN, **config.env_settings("train"))
+        player = PolicyPlayer(policy, env, options=options[row])
+        shown = [step.choices[0].chosen for step in play_steps(player, episodes=1, pictures=False) if step.choices]
+        assert shown == expected[row]

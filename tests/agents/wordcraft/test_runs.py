@@ -12,8 +12,11 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from gumption.agents import TrainConfig, evaluate, train_impala
+from gumption.agents.evaluation import Greedy
 from gumption.agents.run import RunResult
 from gumption.agents.run_folder import load_policy, read_config, read_final, read_metrics
+from gumption.agents.transcript import failures, transcript
+from gumption.agents.wordcraft.evaluation import evaluation_env, play_tasks
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed, sealed, write_sealed
 from gumption.envs.wordcraft import RecipeBook, make_split
@@ -243,6 +246,12 @@ def test_evaluation_of_a_directory_is_that_of_the_policy(
     assert in_memory == evaluate(replace(finished, policy=None), **where, draws=2, seed=1)
     assert in_memory["success"] == finished.final["test_success"]  # the last evaluation of a run is this one
     assert 0 < in_memory["success"] < 1
+    settings = finished.config.env_settings("test")
+    tasks = make_split(book, train_ratio=0.6).test_tasks
+    with transcript() as kept:
+        play_tasks(Greedy(finished.policy), evaluation_env(settings, len(tasks)), tasks, 2, 1)
+    assert kept.counts["episodes"] == in_memory["episodes"]
+    assert in_memory["failures"] == failures(kept)
     assert in_memory["episodes"] == 26
     open_tables = evaluate(finished, draws=2, seed=1, alternatives=True)
     assert open_tables["success"] == finished.final["test_success_alternatives"]

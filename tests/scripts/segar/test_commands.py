@@ -43,6 +43,7 @@ def test_a_run_is_trained_and_evaluated_beside_players_that_learn_nothing(tmp_pa
     assert (told["levels"], told["partition"], told["num_levels"]) == ("empty-hard", "test", 4)
     assert list(told["players"]) == ["trained", "untrained", "random", "no action", "scripted"]
     assert told["players"]["scripted"]["success"] == 1
+    assert isinstance(told["failures"], list)
     code, out, err = call("evaluate", "run", "--partition", "train")
     assert code == 0, err
     assert "scripted" in out

@@ -1,16 +1,18 @@
 """`gumption experiment wordcraft-outside`: its conditions, and a small one, of knowledge alone and trained."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gumption.agents.wordcraft.config import TrainConfig
+from gumption.agents.wordcraft.evaluation import player_of
 from gumption.data.sealed import write_sealed
 from gumption.envs.wordcraft import RecipeBook, WordCraftVectorEnv
 from gumption.scripts.experiment import find_experiment
 from gumption.scripts.results import slug
-from gumption.scripts.wordcraft.outside import EXPERIMENTS, NAME, Distinct, misled, played
+from gumption.scripts.wordcraft.outside import EXPERIMENTS, NAME, STRANGERS, misled, played
 
 
 def test_the_rows_of_each_setting() -> None:
@@ -21,8 +23,8 @@ def test_the_rows_of_each_setting() -> None:
         here = {label.removesuffix(f", {panel}"): c for label, c in experiment.conditions.items() if panel in c.panels}
         sources = ("outside", "training facts", "training facts and outside", "all facts")
         named = [f"{source}{end}" for end in ("", ", random names") for source in sources]
-        expected = {f"{name}, KG only" for name in named} | set(named) | {"none", "random policy", "oracle"}
-        assert set(here) == expected
+        expected = {f"{name}, KG only" for name in (*named, *STRANGERS)} | set(named)
+        assert set(here) == expected | {"none", "random policy", "oracle"}
         assert len({(c.settings["split"], c.settings["num_distractors"]) for c in here.values()}) == 1
         for name in named:  # alone and trained it is the same knowledge
             assert here[name].settings == here[f"{name}, KG only"].settings
@@ -35,7 +37,8 @@ def test_the_rows_of_each_setting() -> None:
 def test_a_small_one_is_run_saved_and_goes_on(experiment, book: Path, words_file: Path, tmp_path: Path) -> None:
     panel = "goal unseen, 8 distractors"
     labels = ["random policy", "outside, KG only", "training facts and outside, KG only", "outside"]
-    given = [part for label in labels for part in ("--setting", f"{label}, {panel}")]
+    without_its_graph = "ConceptNet, KG only"  # is left out
+    given = [part for label in (*labels, without_its_graph) for part in ("--setting", f"{label}, {panel}")]
     given += ["--recipe-book", str(book), "--word-vectors", str(words_file), "--total-steps", "2048", "--seeds", "2"]
     out = experiment(NAME, *given, "--save", "saved")
     assert "(entailed " in out
@@ -45,14 +48,14 @@ def test_a_small_one_is_run_saved_and_goes_on(experiment, book: Path, words_file
     for row in rows.values():
         assert len(row["success"]["per_seed"]) == 2
         assert 0 <= row["share_entailed"] <= 1
-    assert rows["outside, KG only"]["same_slot_twice"] == 0
+    assert rows["outside, KG only"]["same_slot_twice"] < 0.2, "where nothing speaks for the rest, chance decides"
     table = Path("saved/table.md").read_text()
     assert "entailed recipes" in table
     assert "the highest sum of the scores" in table
     assert "outside, KG only: recipes that outside entails" in EXPERIMENTS[NAME].kind.headline(saved)
     assert list(Path("saved").glob("final.*"))
     again = experiment(NAME, *given)
-    assert "8 runs, 8 complete" in again
+    assert "10 runs, 8 complete" in again
 
 
 @pytest.mark.slow
@@ -68,14 +71,14 @@ def test_families_are_left_out_where_a_book_has_none(experiment, book: Path, wor
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_no_thing_is_chosen_twice_and_success_is_told_in_parts(book: Path, words_file: Path) -> None:
-    from gumption.agents import setup
-
+def test_success_is_told_in_parts_and_the_paper_chooses_things_twice(book: Path, words_file: Path) -> None:
     config = TrainConfig(
         recipe_book=str(book), word_vectors=str(words_file), split="by_goal", num_distractors=3, features="glove",
         kg="commonsense-facts", kg_rules="linked", kg_only=True, device="cpu",
     )  # fmt: skip
-    found = played(Distinct(setup.untrained(config, None).policy), config, seed=0)
+    found, paper = (
+        played(player_of("kg_only", each), each, seed=0) for each in (config, replace(config, repeat="paper"))
+    )
     parts = [(found["share_entailed"], found["entailed"]), (1 - found["share_entailed"], found["others"])]
     assert found["success"] == pytest.approx(sum(share * (success or 0) for share, success in parts))
     split = WordCraftVectorEnv(1, **config.env_settings("test")).split
@@ -85,7 +88,8 @@ def test_no_thing_is_chosen_twice_and_success_is_told_in_parts(book: Path, words
     for goal, pair in made:
         a, b = (recipes.entity_id(word) for word in (*pair, *pair)[:2])
         assert recipes.entity_id(goal) in recipes.products(a, b)
-    assert all(row[3] != row[4] for row in found["first"])
+    twice, by_paper = (sum(row[3] == row[4] for row in each["first"]) for each in (found, paper))
+    assert twice < by_paper
     assert all(row[5] == ({row[3], row[4]} == {row[1], row[2]}) for row in found["first"] if row[5])
 
 
