@@ -20,14 +20,15 @@ from gumption.envs.action_facts import ActionFacts
 
 #: The share of episodes or choices from which a failure is reported.
 REPORTED = 0.1
+LOOP = 0.8  # share of an episode's steps; an agent that explores leaves a loop now and then
 
 
 class Transcript:
     """Counts of what an agent does.
 
     :ivar counts: "episodes" and "choices" in all; the episodes without success that choose one thing "twice"; the
-        "long" ones, of three steps or more, and those of them that repeat one action from the beginning to the end
-        without success, "loops"; the choices that the action mask rules out, "refused"; the choices that are "advised",
+        "long" ones, of three steps or more, and those of them without success in which four of five steps repeat the
+        action before, "loops"; the choices that the action mask rules out, "refused"; the choices that are "advised",
         and those of them where no score differs between the candidates, "undecided".
     """
 
@@ -35,7 +36,7 @@ class Transcript:
         self.counts: Counter[str] = Counter()
         self._asks = True  # whether the world's choices may name a thing that is chosen already
         self._advised: list[tuple[np.ndarray, np.ndarray]] = []
-        self._first_action = self._steps = self._same = self._twice = np.zeros(0)
+        self._last = self._steps = self._repeats = self._twice = np.zeros(0)
 
     def advise(self, facts: ActionFacts, scores: np.ndarray) -> None:
         """Note advice: scores (B, A, K) of the candidates of B environments. One candidate alone is no choice."""
@@ -50,28 +51,32 @@ class Transcript:
         :param first: (B,) bool, an episode begins; `playing` (B,) bool, whose step counts.
         """
         if len(self._steps) != len(first) or first.all():
-            self._first_action, self._steps = actions.copy(), np.zeros(len(first), dtype=np.int64)
-            self._same, self._twice = np.ones(len(first), dtype=bool), np.zeros(len(first), dtype=bool)
-        self._first_action[first], self._steps[first] = actions[first], 0
-        self._same[first], self._twice[first] = True, False
+            self._last, self._steps = actions.copy(), np.zeros(len(first), dtype=np.int64)
+            self._repeats, self._twice = np.zeros(len(first), dtype=np.int64), np.zeros(len(first), dtype=bool)
+        self._steps[first], self._repeats[first], self._twice[first] = 0, 0, False
+        self._repeats += ~first & (actions == self._last).all(axis=tuple(range(1, actions.ndim)))
         self._steps += 1
-        axes = tuple(range(1, actions.ndim))
-        self._same &= (actions == self._first_action).all(axis=axes)
-        rows = np.arange(len(first))
-        if self._asks and actions.ndim == 1:
-            facts = env.action_facts()
-            self._asks = facts.chosen is not None and facts.chosen.shape[1] > 0
-            if self._asks:
-                self._twice |= facts.again[rows, np.clip(actions, 0, facts.again.shape[1] - 1)]
-        mask = env.info_arrays().get("action_mask")
-        if mask is not None and actions.ndim == 1 and mask.ndim == 2:
-            self.counts["refused"] += int((mask[rows, np.clip(actions, 0, mask.shape[1] - 1)] == 0)[playing].sum())
+        self._last = actions.copy()
+        if actions.ndim == 1:
+            self._choose_one(env, actions, playing)
         self.counts["choices"] += int(playing.sum())
         for choice, undecided in self._advised:
             counted = choice & playing if len(choice) == len(playing) else choice
             self.counts["advised"] += int(counted.sum())
             self.counts["undecided"] += int((counted & undecided).sum())
         self._advised.clear()
+
+    def _choose_one(self, env: Any, actions: np.ndarray, playing: np.ndarray) -> None:
+        """As `choose`, of a world in which an action is one of A candidates."""
+        rows = np.arange(len(actions))
+        if self._asks:
+            facts = env.action_facts()
+            self._asks = facts.chosen is not None and facts.chosen.shape[1] > 0
+            if self._asks:
+                self._twice |= facts.again[rows, np.clip(actions, 0, facts.again.shape[1] - 1)]
+        mask = env.info_arrays().get("action_mask")
+        if mask is not None and mask.ndim == 2:
+            self.counts["refused"] += int((mask[rows, np.clip(actions, 0, mask.shape[1] - 1)] == 0)[playing].sum())
 
     def end(self, over: np.ndarray, success: np.ndarray) -> None:
         """Note whose episodes (B,) bool ended with the latest step, and where the aim of the world is reached: what
@@ -80,7 +85,7 @@ class Transcript:
         self.counts["episodes"] += int(over.sum())
         self.counts["twice"] += int(self._twice[failed].sum())
         self.counts["long"] += int(long.sum())
-        self.counts["loops"] += int(self._same[long & failed].sum())
+        self.counts["loops"] += int((self._repeats >= LOOP * (self._steps - 1))[long & failed].sum())
 
 
 _OPEN: ContextVar[Transcript | None] = ContextVar("transcript", default=None)
@@ -107,7 +112,7 @@ def failures(kept: Transcript) -> list[str]:
     counts = kept.counts
     found = (
         ("twice", "episodes", "{} of episodes choose one thing twice"),
-        ("loops", "long", "{} of episodes of three steps or more repeat one action from the beginning to the end"),
+        ("loops", "long", "in {} of episodes of three steps or more, four of five steps repeat the action before"),
         ("refused", "choices", "{} of choices are refused: the action mask rules them out"),
         ("undecided", "advised", "in {} of choices no score differs between the candidates"),
     )

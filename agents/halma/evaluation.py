@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 import numpy as np
 
 from gumption.agents.evaluation import GivenPlayer, Keep, ends, name_of
+from gumption.agents.transcript import failures, transcript
 from gumption.data import InputError
 from gumption.data.progress import Bar
 from gumption.data.sealed import read_sealed, write_sealed
@@ -59,6 +60,7 @@ UNTRAINED = "untrained network + KG"
 TAKEN_AWAY = "trained network, KG taken away"
 RANDOM, ORACLE = "random", "oracle"
 COMPARISONS = (KNOWLEDGE_ONLY, UNTRAINED, TAKEN_AWAY, RANDOM, ORACLE)
+DRAWN = ", options drawn"  # after the name of an agent of TD3, which takes the likeliest
 
 _OF_A_RUN = ("seed", "device", "space_model")  # settings in which the runs of one agent differ
 
@@ -171,11 +173,12 @@ def evaluate_splits(
         `matched_mazes`: tests are easier than random mazes, whose ways are longer.
     :param keep: called with the name and the summary of each test after it is played.
     :param beside: by name, other actors that play the same tests; see `comparisons`.
-    :returns: {"schema", "agent", "config", "seeds", "knowledge", "tests", "beside": tests by name}; a test is {"mazes":
-        their number, "reason": why there are none, or None, "rho_a", "rho_g", "rho_p", "return": {"mean", "std" over
-        the seeds, "low", "high": the 95 % bootstrap interval over the mazes, "per_seed", "per_maze": the mean of each
-        maze over the seeds}}. With `matched` a generated test has "matched", the same of the random mazes, and in it
-        "shape": of "way", "dead ends" and "crossings" the means of the test and of the random mazes, and the mean
+    :returns: {"schema", "agent", "config", "seeds", "knowledge", "tests", "failures": sentences on what the run's actor
+        chooses, "beside": tests by name}; a test is {"mazes": their number, "reason": why there are none, or None,
+        "rho_a", "rho_g", "rho_p", "return": {"mean", "std" over the seeds, "low", "high": the 95 % bootstrap interval
+        over the mazes, "per_seed", "per_maze": the mean of each maze over the seeds}}. With `matched` a generated test
+        has "matched", the same of the random mazes, and in it "shape": of "way", "dead ends" and "crossings" the means
+        of the test and of the random mazes, and the mean
         difference. How the splits read the experience stands in "choices", where it is not the default.
     :raises InputError: no seed, knowledge bases of options of another length, or a function that returns no options.
     """
@@ -222,6 +225,8 @@ def evaluate_splits(
         found = _summaries(splits, played, None if tests is None else "not asked for")
         return _with_controls(found, beside_them, played_mazes, controls)
 
+    with transcript() as kept:
+        own = tests_of(None)
     return {
         "schema": SCHEMA,
         "agent": label(config),
@@ -229,7 +234,8 @@ def evaluate_splits(
         "seeds": list(seeds),
         "knowledge": splits.manifest["knowledge"]["fingerprint"],
         **({"choices": splits.choices} if splits.choices else {}),
-        "tests": tests_of(None),
+        "tests": own,
+        "failures": failures(kept),
         "beside": {name: tests_of(make) for name, make in (beside or {}).items()},
     }
 
@@ -411,13 +417,20 @@ class Exploring:
 
 
 def comparisons(run: HALMARun) -> Mapping[str, MakeActor]:
-    """The actors of COMPARISONS by name, with the knowledge of the run at its end; none for a run without knowledge."""
+    """The actors that play the tests of a run, too, by name.
+
+    For a run with knowledge these are COMPARISONS, with the knowledge at its end. An agent by TD3 takes the likeliest
+    option, while the target of its critic draws: the second way of acting is measured, too.
+    """
     from .scoring import KnowledgeActor  # which takes an eighth of a second; saved tables go without
 
     knowledge, config = run.player.knowledge, run.config
+    found: dict[str, MakeActor] = {}
+    if config.learner == "td3":
+        found[label(config) + DRAWN] = lambda _: run.actor(drawn=True)
     if knowledge is None:
-        return {}
-    return {
+        return found
+    return found | {
         KNOWLEDGE_ONLY: lambda _: Exploring(
             KnowledgeActor(knowledge, config.max_opt_len, config.rules), config.parameters.greedy_last, config.rules
         ),

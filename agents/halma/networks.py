@@ -17,7 +17,7 @@ from torch.nn import functional
 from gumption.agents.advice import Advice
 from gumption.agents.learners.replay import Memo
 
-from .acting import Percept, any_options, explored, other_options
+from .acting import Explore, Percept, any_options, explored, other_options
 from .config import HALMAConfig
 from .knowledge import HALMAKnowledge
 from .scoring import Guide, StrategyGuide, make_guide
@@ -406,8 +406,8 @@ def make_perception(config: HALMAConfig, device: torch.device) -> Perception:
 class NetworkActor:
     """Plays an option of a network with probability `greedy`, else one to explore.
 
-    :ivar deterministic: the network's option is the likeliest, and any is explored, as TD3 does; else it is drawn, and
-        half of those explored are in its direction.
+    :ivar deterministic: the network's option is the likeliest; else it is drawn.
+    :ivar explore: gives the options to explore.
     :ivar generator: of the network's options, seeded anew when all episodes begin; None for torch's own, as in
         training.
     :ivar features: of the latest percept.
@@ -421,9 +421,10 @@ class NetworkActor:
         generator: torch.Generator | None = None,
         *,
         deterministic: bool = False,
+        explore: Explore = other_options,
     ) -> None:
         self.network, self.perception, self.greedy, self.generator = network, perception, greedy, generator
-        self.deterministic = deterministic
+        self.deterministic, self.explore = deterministic, explore
         self.features = torch.empty(0)
         self.memo: Memo | None = None
         self.knowledge: HALMAKnowledge | Advice | None = None
@@ -454,7 +455,7 @@ class NetworkActor:
             bias = self.bias
         drawn, rules = not self.deterministic, self.network.rules
         options = self.network.decode(made[:, 0], generator=self.generator, bias=bias, drawn=drawn).cpu().numpy()
-        return explored(rng, options, self.greedy, rules, other_options if drawn else any_options)
+        return explored(rng, options, self.greedy, rules, self.explore)
 
     def bias(self, chosen: torch.Tensor) -> torch.Tensor:
         """(B, 4) what the guide adds to the logits of the next choice, given those made so far (B, t)."""
@@ -481,8 +482,23 @@ class NetworkActor:
 
 
 def make_player(
-    config: HALMAConfig, network: ActorNetwork, perception: Perception, generator: torch.Generator | None = None
+    config: HALMAConfig,
+    network: ActorNetwork,
+    perception: Perception,
+    generator: torch.Generator | None = None,
+    *,
+    drawn: bool = False,
 ) -> NetworkActor:
-    """An actor as it plays at the end of its training."""
-    deterministic = config.learner == "td3"
-    return NetworkActor(network, perception, config.parameters.greedy_last, generator, deterministic=deterministic)
+    """An actor as it plays at the end of its training: TD3's takes the likeliest option and explores any.
+
+    :param drawn: TD3's draws its options, too, as the target of its critic does.
+    """
+    td3 = config.learner == "td3"
+    return NetworkActor(
+        network,
+        perception,
+        config.parameters.greedy_last,
+        generator,
+        deterministic=td3 and not drawn,
+        explore=any_options if td3 else other_options,
+    )

@@ -47,18 +47,19 @@ class HALMARun:
     network: ActorNetwork = field(repr=False)
     player: NetworkActor = field(repr=False)
 
-    def actor(self, *, trained: bool = True, guided: bool = True) -> NetworkActor:
+    def actor(self, *, trained: bool = True, guided: bool = True, drawn: bool = False) -> NetworkActor:
         """A new actor, which plays as the training did at its end: the network's option with probability greedy_last.
 
         :param trained: with the network of the training; else with the one that the training began with.
         :param guided: with the knowledge of the run, if it has any.
+        :param drawn: options are drawn from the network with TD3, too, whose agents take the likeliest.
         """
         device, network = pick_device(self.config.device), self.network
         if not trained:
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(self.config.seed)
                 network = ActorNetwork(self.config).to(device).eval()
-        made = make_player(self.config, network, self.player.perception, torch.Generator(device))
+        made = make_player(self.config, network, self.player.perception, torch.Generator(device), drawn=drawn)
         if guided and self.player.knowledge is not None:
             made.consult(self.player.knowledge, self.config.guide_weight)
         return made

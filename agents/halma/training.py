@@ -169,6 +169,7 @@ class Training(Learner):
         self.total, self.measured_every, self.kept_every = (
             config.episodes, config.log_interval, config.checkpoint_interval,
         )  # fmt: skip
+        self.measured = "finished_trials", min(config.log_interval, config.num_mazes)
         self.kept: int | None = None  # records of the memory at the checkpoint; None for a run that begins
         if self.knowledge is not None:
             vocabulary = HALMAFacts(config.max_opt_len, config.rules).vocabulary

@@ -18,7 +18,8 @@ class ReplayParameters:
     :ivar learning_rate: of Adam for the actor, 1e-4 in Table S1; `critic_learning_rate` is not in it.
     :ivar adam_epsilon: of Adam, 1e-8.
     :ivar batch_size: moves of an update, 128.
-    :ivar reward_scale: of rewards as the critic sees them; not in Table S1.
+    :ivar reward_scale: of rewards as the critic sees them; not in Table S1. 0.05 makes values a few units: with rewards
+        as they are, up to 100, TD3 learns little, or learns and then collapses.
     :ivar discount: gamma, 0.95.
     :ivar policy_delay: updates of the critic for one of the actor, 5.
     :ivar target_rate: the share that target networks keep of themselves in an update, 0.995.
@@ -37,7 +38,7 @@ class ReplayParameters:
     critic_learning_rate: NonNegative = 1e-4
     adam_epsilon: NonNegative = 1e-8
     batch_size: Size = 128
-    reward_scale: NonNegative = 1.0
+    reward_scale: NonNegative = 0.05
     discount: Share = 0.95
     policy_delay: Count = 5
     target_rate: Share = 0.995
@@ -78,7 +79,6 @@ class MPOParameters(ReplayParameters):
     """Parameters of MPO (mpo.py), where they differ from Table S1: an update follows each step of 32
     environments, so that updates are fewer; their rates are larger and their gradients clipped.
 
-    :ivar reward_scale: makes values a few units.
     :ivar candidates: options per state that the actor is fitted to, with weights that rise with the critic's value;
         `random_candidates` are drawn as in exploration and the others, at least half, from the actor itself.
     :ivar temperature: of these weights, in scaled reward.
@@ -87,7 +87,6 @@ class MPOParameters(ReplayParameters):
     num_envs: Size = 32
     learning_rate: NonNegative = 1e-3
     critic_learning_rate: NonNegative = 1e-3
-    reward_scale: NonNegative = 0.05
     max_grad_norm: NonNegative | None = 10.0
     candidates: Annotated[int, Ge(2), Le(65_536)] = 12
     random_candidates: Annotated[int, Ge(0), Le(65_536)] = 4

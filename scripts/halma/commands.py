@@ -113,7 +113,8 @@ def evaluate(
     """Play the tests that `gumption splits` made for a run.
 
     Several runs of one agent with different seeds become one column of the paper's Table 1. Beside a guided agent stand
-    its knowledge alone, its network before training and without knowledge, random options and the oracle. Plots go to
+    its knowledge alone, its network before training and without knowledge, random options and the oracle; beside an
+    agent trained by TD3, which takes the option with the largest logits, its network with options drawn. Plots go to
     RUN/plots.
 
     Example: gumption evaluate runs/halma --splits splits/halma --paper --plot table.png
@@ -154,10 +155,14 @@ def evaluate(
     if stem is not None:
         drawn += plot_table(agents_of(table), stem, published=published_of(table) if paper else None)
     if as_json:
-        print_json({"columns": table, "plots": [str(path) for path in drawn]})
+        failed = {str(run): one["failures"] for run, one in zip(runs, evaluations, strict=True)}
+        print_json({"columns": table, "failures": failed, "plots": [str(path) for path in drawn]})
         return
     console = Console()
     console.print(Overview(table, paper), highlight=False)
+    for run, one in zip(runs, evaluations, strict=True):
+        for failure in one["failures"]:
+            console.print(f"note: {run}: {failure}", soft_wrap=True, highlight=False)
     for path in drawn:
         console.print(f"written: {path}", soft_wrap=True, highlight=False)
 

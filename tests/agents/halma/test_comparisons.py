@@ -1,4 +1,4 @@
-"""The rows beside a guided agent, and the list of what it knows beforehand."""
+"""The columns beside a guided agent and beside one by TD3, and the list of what a guided agent knows beforehand."""
 
 import json
 import re
@@ -12,13 +12,23 @@ import torch
 from gumption.agents.halma import scoring
 from gumption.agents.halma.acting import first_percept
 from gumption.agents.halma.config import HALMAConfig
-from gumption.agents.halma.evaluation import COMPARISONS, KNOWLEDGE_ONLY, TAKEN_AWAY, UNTRAINED, comparisons, play_test
+from gumption.agents.halma.evaluation import (
+    COMPARISONS,
+    KNOWLEDGE_ONLY,
+    TAKEN_AWAY,
+    UNTRAINED,
+    columns,
+    comparisons,
+    evaluate_splits,
+    play_test,
+)
 from gumption.agents.halma.experience import OptionBags, experience_facts
 from gumption.agents.halma.knowledge import HALMAKnowledge
 from gumption.agents.halma.prior import LEARNED, prior_knowledge, told
 from gumption.agents.halma.runs import HALMARun, train_halma
 from gumption.envs.halma import HALMAVectorEnv, Mazes, sample_mazes
 from gumption.envs.halma.memory import Memory
+from gumption.envs.halma.splits import make_splits, read_run
 
 SMALL = (("num_envs", 4), ("batch_size", 32), ("hidden_size", 16), ("policy_delay", 20), ("candidates", 2),
          ("random_candidates", 1))  # fmt: skip
@@ -64,6 +74,23 @@ def test_what_is_taken_away_and_what_stays(run: HALMARun) -> None:
     assert all(same)
     assert not all(other)
     assert run.actor(guided=False).act(percept, np.random.default_rng(0)).shape == (2, 6)
+
+
+def test_an_agent_by_td3_plays_by_the_largest_logit_and_by_drawing(tmp_path: Path) -> None:
+    """An evaluation has both ways of acting; the agent's own column is the largest logit."""
+    overrides = tuple((name, value) for name, value in SMALL if name in ("num_envs", "batch_size", "hidden_size"))
+    config = HALMAConfig(learner="td3", episodes=1, steps=2000, log_interval=1, num_mazes=3, device="cpu",
+                         overrides=overrides)  # fmt: skip
+    run = train_halma(config, tmp_path / "run", progress=False)
+    assert list(comparisons(run)) == ["MLP, options drawn"]
+    splits = make_splits(read_run(tmp_path / "run"), tmp_path / "splits", mazes=2)
+    found = evaluate_splits(run, splits, seeds=[0], tests=["T", "RT"], beside=comparisons(run))
+    own, drawn = found["tests"], found["beside"]["MLP, options drawn"]
+    assert own["T"] != drawn["T"]
+    assert own["T"] == evaluate_splits(run, splits, seeds=[0], tests=["T"])["tests"]["T"]
+    assert {name: column.get("beside") for name, column in columns([found]).items()} == {
+        "MLP": None, "MLP, options drawn": "MLP",
+    }  # fmt: skip
 
 
 def test_the_list_names_every_rule_and_number() -> None:

@@ -79,7 +79,7 @@ def test_td3_has_table_s1_whatever_the_agent(agent):
     learner = HALMAConfig(learner="td3", agent=agent, **panels).parameters
     assert learner == TD3Parameters()
     assert (learner.learning_rate, learner.num_envs, learner.greedy_unit) == (1e-4, 1, "steps")
-    assert (learner.reward_scale, learner.max_grad_norm) == (1.0, None)
+    assert (learner.reward_scale, learner.max_grad_norm) == (0.05, None), "not in Table S1; the scale is MPO's"
     assert (learner.batch_size, learner.discount, learner.policy_delay, learner.target_rate) == (128, 0.95, 5, 0.995)
     assert (learner.buffer_size, learner.greedy_first, learner.greedy_last) == (10_000, 0.1, 0.95)
     assert (learner.greedy_steps, learner.adam_epsilon, learner.hidden_size) == (100_000, 1e-8, 128)
@@ -89,6 +89,7 @@ def test_agents_have_what_is_tuned_for_them_unless_it_is_overridden():
     assert HALMAConfig(agent="tran").parameters.learning_rate == 3e-4
     assert HALMAConfig(agent="tran", overrides=(("learning_rate", 1e-4),)).parameters.learning_rate == 1e-4
     assert HALMAConfig(agent="mlp").parameters == MPOParameters()
+    assert MPOParameters().reward_scale == 0.05
 
 
 def test_a_config_from_before_there_were_two_learners_is_one_of_mpo():

@@ -76,6 +76,14 @@ def test_it_is_told_what_an_agent_perceives_and_nothing_of_where_it_is(splits) -
     assert any(info["success"].any() and info["trial_over"].any() for info in seen)
 
 
+def test_an_agent_that_repeats_its_move_is_told_so(splits) -> None:
+    found = evaluate_splits(lambda observation, info: np.zeros_like(info["action"]), splits, seeds=(0,))
+    assert found["failures"] == [
+        "in 100.0% of episodes of three steps or more, four of five steps repeat the action before"
+    ]
+    assert evaluate_splits(Explorer(), splits, seeds=(0,))["failures"] == []
+
+
 def test_pictures_are_seen_where_they_are_asked_for(splits) -> None:
     shapes = set()
 

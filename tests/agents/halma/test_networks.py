@@ -12,7 +12,6 @@ from gumption.agents.halma.networks import (
     ActorNetwork,
     Body,
     CriticNetwork,
-    NetworkActor,
     make_perception,
     make_player,
 )
@@ -154,20 +153,21 @@ def test_td3_s_agents_take_the_likeliest_option_and_explore_any():
     chosen = config("mlp", max_opt_len=1, learner="td3")
     network = ActorNetwork(chosen)
     perception = make_perception(chosen, torch.device("cpu"))
-    player, drawing = make_player(chosen, network, perception), NetworkActor(network, perception, 1.0)
+    player, drawing = (make_player(chosen, network, perception, drawn=drawn) for drawn in (False, True))
     env = HALMAVectorEnv(500, num_mazes=1, max_opt_len=1)
     env.reset(seed=0)
     percept, rng = first_percept(env), np.random.default_rng(0)
-    player.greedy = 1.0
+    player.greedy = drawing.greedy = 1.0
     same = player.act(percept, rng)
     made, _ = network.body(torch.from_numpy(percept.observation[:1, None]), *_nothing(), network.body.start(1))
     options, chances = network.distribution(made[:, 0])
     assert (same[:, 0] == options[chances.argmax(), 0].item()).all()
     assert np.array_equal(same, player.act(percept, rng))
     assert len(np.unique(drawing.act(percept, rng), axis=0)) > 1
-    player.greedy = 0.0
-    explored = player.act(percept, rng)[:, 0] == same[0, 0]
-    assert explored.mean() == pytest.approx(1 / 4, abs=0.06), "not half of them in the direction of its own option"
+    for actor in (player, drawing):
+        actor.greedy = 0.0
+        explored = actor.act(percept, rng)[:, 0] == same[0, 0]
+        assert explored.mean() == pytest.approx(1 / 4, abs=0.06), "not half of them in the direction of its own option"
 
 
 def test_advice_is_asked_with_the_choices_made_and_added_to_the_logits():

@@ -8,7 +8,7 @@ import pytest
 from gumption.agents import plots
 from gumption.agents.halma import plots as halma_plots
 from gumption.agents.halma.config import HALMAConfig
-from gumption.agents.halma.evaluation import EVALUATION, MEASURES, ROWS, label, save_evaluation
+from gumption.agents.halma.evaluation import DRAWN, EVALUATION, MEASURES, ROWS, label, save_evaluation
 from gumption.data.sealed import write_sealed
 from gumption.scripts.halma.experiments import HALMARuns
 from gumption.scripts.results import Job
@@ -32,6 +32,8 @@ def stand_in(job: Job, progress: bool) -> None:
     tests["AnT"] = {"mazes": 0, "reason": "nothing follows"}
     kept = {"schema": "gumption/halma-evaluation/1", "agent": label(config), "config": config.to_json()}
     beside = {"knowledge only": tests, "oracle": tests} if config.guided else {}
+    if config.learner == "td3":
+        beside[label(config) + DRAWN] = tests
     evaluation = {**kept, "seeds": [0], "knowledge": "k", "tests": tests, "beside": beside}
     save_evaluation(job.directory / EVALUATION, evaluation)
 

@@ -3,6 +3,7 @@ last test, which trains."""
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,13 @@ import pytest
 from gumption.agents.halma.acting import OracleActor
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import EVALUATION, ROWS, label
+from gumption.agents.learners.parameters import TD3Parameters
 from gumption.data import InputError
 from gumption.kg import KnowledgeGraph
 from gumption.scripts.experiment import chosen_conditions, find_experiment, make_jobs
 from gumption.scripts.halma import experiments as of_halma
-from gumption.scripts.halma.experiments import EXPERIMENTS, KIND, TABLE_1, build_graph, inferred_pairs
+from gumption.scripts.halma.experiments import EXPERIMENTS, KIND, build_graph, inferred_pairs
+from gumption.scripts.halma.paper import TABLE_1
 from gumption.scripts.results import Job, gather, slug
 from gumption.scripts.wordcraft.experiments import EXPERIMENTS as OF_WORDCRAFT
 
@@ -46,7 +49,25 @@ def test_the_paper_s_experiments_are_there():
     assert set(EXPERIMENTS) == {f"halma-{name}" for name in names}
     learners = EXPERIMENTS["halma-learners"]
     assert learners.base["steps"] == 200_000, "the same for both learners"
-    assert list(learners.conditions) == [f"{agent}, {by}" for agent in SYMBOLIC[:3] for by in ("TD3", "MPO")]
+    unscaled, of_batch = "MLP, TD3, rewards unscaled", "MLP, TD3, 32 environments, rewards unscaled"
+    ways = "TD3", "TD3, 32 environments", "MPO"
+    assert set(learners.conditions) == {
+        *(f"{agent}, {way}" for agent in SYMBOLIC[:3] for way in ways),
+        unscaled,
+        of_batch,
+        "MLP, TD3, 32 environments, 2,000 episodes",
+    }
+    assert [name for name, condition in learners.conditions.items() if condition.on_demand] == [unscaled]
+    parameters = {
+        name: HALMAConfig(**{**learners.base, **condition.settings}).parameters
+        for name, condition in learners.conditions.items()
+    }
+    for agent in SYMBOLIC[:3]:
+        assert parameters[f"{agent}, TD3"] == TD3Parameters(), "Table S1"
+        assert parameters[f"{agent}, TD3, 32 environments"].num_envs == parameters[f"{agent}, MPO"].num_envs == 32
+    assert parameters[unscaled] == TD3Parameters(reward_scale=1.0)
+    assert parameters[of_batch] == replace(parameters["MLP, TD3, 32 environments"], reward_scale=1.0)
+    assert {one.reward_scale for name, one in parameters.items() if name not in (unscaled, of_batch)} == {0.05}
     assert not set(EXPERIMENTS) & set(OF_WORDCRAFT)
     assert list(EXPERIMENTS["halma-table1"].conditions) == SYMBOLIC
     assert list(EXPERIMENTS["halma-visual"].conditions) == [

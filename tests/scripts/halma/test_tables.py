@@ -64,7 +64,7 @@ def test_learners_are_told_apart(run, no_pictures, tmp_path):
     """Both have the paper's figures beside theirs."""
     names = [part for agent in ("MLP", "TRAN") for by in ("TD3", "MPO") for part in ("--setting", f"{agent}, {by}")]
     output = run("halma-learners", "--seeds", "1", "--out", "there", *names)
-    assert re.search(r"learner +┃? *│? +│? *TD3 +│ MPO +│ TD3 +│ MPO", output)
+    assert re.search(r"learner +┃? *│? +│? *TD3 +│ TD3 +│ MPO +│ TD3 +│ TD3 +│ MPO", output)
     results = gather(tmp_path / "there", EXPERIMENTS["halma-learners"])
     lines = KIND.headline(results).splitlines()
     assert lines[0] == "| rho_g / rho_p, % | MLP, TD3 | MLP, MPO | TRAN, TD3 | TRAN, MPO |"
@@ -72,6 +72,11 @@ def test_learners_are_told_apart(run, no_pictures, tmp_path):
     assert lines[3].startswith(
         "| T | 40.0 / 40.0<br>paper 99.2 / 71.7 | 40.0 / 40.0<br>paper 99.2 / 71.7 | 60.0 / 60.0"
     )
+    whole = KIND.markdown(EXPERIMENTS["halma-learners"], results)
+    heads = ["MLP, TD3", "MLP, options drawn, TD3", "MLP, MPO", "TRAN, TD3", "TRAN, options drawn, TD3", "TRAN, MPO"]
+    assert f"| test | | mazes | {' | '.join(heads)} |" in whole
+    assert "Agents by TD3 take the option with the largest logits" in whole
+    assert "options drawn" in output
 
 
 def test_a_return_is_told_where_runs_have_one():
