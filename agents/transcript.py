@@ -40,10 +40,10 @@ class Transcript:
 
     def advise(self, facts: ActionFacts, scores: np.ndarray) -> None:
         """Note advice: scores (B, A, K) of the candidates of B environments. One candidate alone is no choice."""
-        there = (facts.subject > 0).any(2)[:, :, None]
+        there = facts.subject.any(axis=2, keepdims=True)
         high = np.where(there, scores, -np.inf).max(1, initial=-np.inf)
         low = np.where(there, scores, np.inf).min(1, initial=np.inf)
-        self._advised.append((there[:, :, 0].sum(1) > 1, ~(high > low).any(1)))
+        self._advised.append((there.sum(axis=(1, 2)) > 1, ~(high > low).any(1)))
 
     def choose(self, env: Any, actions: np.ndarray, first: np.ndarray, playing: np.ndarray) -> None:
         """Note actions (B, ...) of environments that have not made them yet.

@@ -52,7 +52,7 @@ class ActionFacts(NamedTuple):
 
     def of(self, columns: np.ndarray) -> "ActionFacts":
         """The facts of some of the environments."""
-        parts = (None if part is None else part[columns] for part in self[1:])
+        parts: list[Any] = [None if part is None else part[columns] for part in self[1:]]
         return ActionFacts(self.relations, *parts)
 
     def labels(self, vocabulary: Sequence[str], b: int = 0) -> list[list[Fact]]:

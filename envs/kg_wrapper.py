@@ -355,7 +355,7 @@ def _asking(
 def _joined(each: Sequence[ActionFacts]) -> ActionFacts:
     """The facts of B environments from those of each, whose B is 1."""
     columns = zip(*(facts[1:] for facts in each), strict=True)
-    joined = (None if parts[0] is None else np.concatenate(parts) for parts in columns)
+    joined: list[Any] = [None if parts[0] is None else np.concatenate(parts) for parts in columns]
     return ActionFacts(each[0].relations, *joined)
 
 
