@@ -389,7 +389,9 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _settings(experiment: Experiment, label: str, common: Mapping[str, Any]) -> dict[str, Any]:
-    return {**experiment.base, **experiment.conditions[label].settings, **common}
+    own = {**experiment.base, **experiment.conditions[label].settings}
+    unused = set(experiment.kind.places).difference(value for value in own.values() if isinstance(value, str))
+    return {**own, **{name: value for name, value in common.items() if name not in unused}}
 
 
 def _portable(settings: Mapping[str, Any]) -> dict[str, Any]:

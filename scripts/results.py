@@ -107,6 +107,7 @@ class Kind:
     :cvar options: a dataclass of the command line's options that these experiments alone read.
     :cvar last: the file that a run writes last.
     :cvar fixed: what `header` tells that must be the same for all runs of a folder.
+    :cvar places: settings of the command line that say where something is, for the conditions alone that name it.
     :cvar named: what a condition is, as the heading of the first column.
     :cvar source: what stands before `expected` where no paper has the table.
     :cvar columns: heading -> cell, of the other columns of the table; `shown` those that a terminal shows, all where
@@ -123,6 +124,7 @@ class Kind:
     options: type[Any] = NoOptions
     last: str = FINAL
     fixed: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
     named: str = "condition"
     source: str = ""
     columns: ClassVar[Mapping[str, Cell]] = {}

@@ -147,6 +147,7 @@ class BookRuns(Kind):
         "splits": "gumption.envs.wordcraft.splits:SCHEMA",
     }
     kept = ("V-trace on WordCraft, with knowledge",)
+    places = (CONCEPTNET,)
 
     def older(self, results: Mapping[str, Any]) -> dict[str, list[Row]]:
         """See `Kind`; so is a result of a former edition of the shipped book that has this name no more."""
