@@ -256,11 +256,14 @@ class Kind:
         :param folder: the name of the folder that they are saved in.
         """
         where, many = f"; `scripts/results/{folder}/table.md` names them", len(results["rows"])
-        return [
+        lines = [
             f"{'All rows' if len(rows) == many else f'{len(rows)} of {many} rows'} were made with {told}"
             f"{where if len(rows) < many else ''}."
             for told, rows in self.older(results).items()
         ]
+        if lines:
+            lines[-1] += f" `gumption experiment {results['experiment']} --setting ROW` makes one again."
+        return lines
 
     def older(self, results: Mapping[str, Any]) -> dict[str, list[Row]]:
         """What rows were made with that means something else today, in words -> these rows."""

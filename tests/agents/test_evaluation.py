@@ -212,7 +212,7 @@ def test_a_policy_plays_what_training_does_not_show() -> None:
     found = evaluate_policy(middle, "segar", episodes=4, **settings)
     assert found["settings"] == {"partition": "test", **settings}
     assert (found["episodes"], found["steps"], found["policy"]) == (4, 50, middle.__qualname__)
-    loops = "100.0% of episodes of three steps or more repeat one action from the beginning to the end"
+    loops = "in 100.0% of episodes of three steps or more, four of five steps repeat the action before"
     assert found["failures"] == [loops]
     alone = evaluate_policy(lambda observation: [0.0, 0.0], "segar", episodes=1, single=True, **settings)
     assert (alone["success"], alone["low"], alone["high"]) == (0.0, None, None)

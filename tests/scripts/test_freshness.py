@@ -111,13 +111,14 @@ def test_rows_are_older_where_code_changed_and_the_small_run_with_it(package: Pa
     change(package, CODE.replace("6  #", "8  #"), "a")
     assert kind.older(results) == {}, "the small run shows that no bit changed"
     change(package, CODE.replace("6  #", "8  #"), "b")
-    assert kind.page(results, "thrown").endswith("\nAll rows were made with older code.\n")
+    again = "`gumption experiment thrown --setting ROW` makes one again."
+    assert kind.page(results, "thrown").endswith(f"\nAll rows were made with older code. {again}\n")
     assert kind.changed(results["formats"]) == ["dice/engine.py"]
 
     # A row that is made again is as today; the other one stays older, and so does one with a run from before.
-    again = with_saved(saved(package, "two", runs="new"), EXPERIMENT, {"settings": {}}, folder_of(package, results))
-    assert kind.age(again, "thrown") == [
-        "1 of 2 rows were made with older code; `scripts/results/thrown/table.md` names them."
+    both = with_saved(saved(package, "two", runs="new"), EXPERIMENT, {"settings": {}}, folder_of(package, results))
+    assert kind.age(both, "thrown") == [
+        f"1 of 2 rows were made with older code; `scripts/results/thrown/table.md` names them. {again}"
     ]
     more = saved(package, "one", seeds=3)
     assert [row["condition"] for row in kind.older(more)["older code"]] == ["one", "two"]
