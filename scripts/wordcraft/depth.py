@@ -78,7 +78,7 @@ class DepthRuns(OutsideRuns):
     def header(self, experiment: Experiment, common: Mapping[str, Any]) -> dict[str, Any]:
         """Which book."""
         told = super().header(experiment, common)
-        return {name: told[name] for name in ("recipe_book", "recipe_book_hash")}
+        return {name: value for name, value in told.items() if name != "graph_hash"}
 
     def played(self, player: Any, config: Any, seed: int) -> dict[str, Any]:
         """The success on at most `TASKS` test tasks, one table each."""
