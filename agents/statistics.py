@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from gumption.data import InputError
 from gumption.data.settings import Count, InnerShare, Positive, Seed, checked
 
-Statistic = Literal["mean", "iqm"]
+Statistic = Literal["mean", "iqm", "median"]
 
 
 class Estimate(NamedTuple):
@@ -142,7 +142,7 @@ def _iqm(scores: NDArray[np.float64], axis: int) -> Any:
     return stats.trim_mean(scores, 0.25, axis=axis)
 
 
-_STATISTICS: dict[Statistic, Callable[..., Any]] = {"mean": np.mean, "iqm": _iqm}
+_STATISTICS: dict[Statistic, Callable[..., Any]] = {"mean": np.mean, "iqm": _iqm, "median": np.median}
 
 
 def _score_table(scores: ArrayLike) -> NDArray[np.float64]:

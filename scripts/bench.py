@@ -234,7 +234,7 @@ def measure_cases(
     if out is not None:
         figures = {case: [one.as_json() for one in ones] for case, ones in measured.items()}
         used = {  # without the folders of this machine
-            key: Path(value).name if isinstance(value, str) else value
+            key: Path(value).name if isinstance(value, (str, Path)) else value
             for each in options.values()
             for key, value in each.items()
         }

@@ -26,6 +26,7 @@ from .pykeen_peer import train_pykeen
 from .ranking import ranking_rows
 from .stores import store_rows
 from .training import FactSets, fact_sets, one_thread, training_case
+from .versions import version_rows
 
 
 @settings
@@ -34,6 +35,7 @@ class Settings(BenchSettings):
 
     recipe_book: str = "commonsense"
     wn18rr: Path | None = None
+    against: Path | None = None
     triples: Annotated[int, Ge(100), Le(10**10)] = 500_000
     facts: Annotated[int, Ge(1000), Le(10**10)] = FULL
 
@@ -67,7 +69,11 @@ def recipes_case(settings: Settings) -> Iterator[Measurement]:
 
 
 def kg_case(settings: Settings) -> Iterator[Measurement]:
-    """Training against PyKEEN's loops, ranking against its evaluator, stores against rdflib's."""
+    """Training against PyKEEN's loops, ranking against its evaluator, stores against rdflib's; or graphs against those
+    of another version."""
+    if settings.against is not None:
+        yield from version_rows(settings, settings.against)
+        return
     ranked = None if settings.wn18rr is None else read_parts(settings.wn18rr)  # refuses a wrong folder at once
     yield from training_case(settings, fact_sets())
     if ranked is None:
@@ -100,6 +106,7 @@ def bench(
     repeats: Count = 5,
     recipe_book: str = "commonsense",
     wn18rr: Path | None = None,
+    against: Path | None = None,
     triples: Annotated[int, Ge(100), Le(10**10)] = 500_000,
     facts: Annotated[int, Ge(1000), Le(10**10)] = FULL,
     out: Path | None = None,
@@ -115,6 +122,7 @@ def bench(
     :param repeats: How often each short timing is taken.
     :param recipe_book: Name of a recipe book, or a file, for the cases complex and recipes.
     :param wn18rr: Folder with train.txt, valid.txt and test.txt, for the ranking of the case kg.
+    :param against: A checkout of another version: the case kg only compares the speed of graphs with it.
     :param triples: Facts in each store of the case kg.
     :param facts: Facts of the case large.
     :param out: Write the figures as JSON.
@@ -124,6 +132,12 @@ def bench(
         if each not in CASES:
             raise InputError(f"no bench of peers is called {each!r}; known are: {', '.join(CASES)}, link-prediction")
     chosen = {each: CASES[each] for each in name or CASES}
-    options: dict[str, Any] = {"recipe_book": recipe_book, "wn18rr": wn18rr, "triples": triples, "facts": facts}
+    options: dict[str, Any] = {
+        "recipe_book": recipe_book,
+        "wn18rr": wn18rr,
+        "against": against,
+        "triples": triples,
+        "facts": facts,
+    }
     command = without_folders(["python", "-m", "tests.bench", *sys.argv[1:]])
     measure_cases(chosen, {"": options}, device, repeats, out, markdown, command)

@@ -130,7 +130,7 @@ def _answers(address: str) -> bool:
     return True
 
 
-def _hops(number: int) -> str:
+def hops_query(number: int) -> str:
     """The entities so many steps from ?x0, each step another relation, once for each way."""
     steps = (f"?x{i} <{label_to_iri(f'relation {i}', RELATION)}> ?x{i + 1}" for i in range(number))
     return f"SELECT ?x{number} {{ {' . '.join(steps)} }}"
@@ -138,7 +138,7 @@ def _hops(number: int) -> str:
 
 def _ours(graph: KnowledgeGraph, work: Work, repeats: int) -> Figures:
     def hops(number: int) -> int:
-        query = _hops(number)
+        query = hops_query(number)
         return sum(len(graph.query(query, x0=start)) for start in work.starts)
 
     return _measure(
@@ -159,7 +159,7 @@ def _rdflib(work: Work, repeats: int) -> Figures:
     starts = [_term(start, ENTITY) for start in work.starts]
 
     def hops(number: int) -> int:
-        query = prepareQuery(_hops(number))
+        query = prepareQuery(hops_query(number))
         return sum(len(list(graph.query(query, initBindings={"x0": start}))) for start in starts)
 
     def arrays() -> int:
