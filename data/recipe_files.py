@@ -173,7 +173,7 @@ def read_recipe_table(path: Path, columns: str | None = None, header: bool | Non
     """
     if path.suffix.lower() not in ENDINGS:
         raise InputError(f"{path}: a table of recipes ends in {', '.join(ENDINGS)}")
-    layout = TableLayout.of(columns, header, RECIPE)
+    layout = TableLayout.of(columns, header, kind=RECIPE)
     wrong: list[str] = []
 
     def bad(number: int, reason: str) -> None:
@@ -188,11 +188,8 @@ def read_recipe_table(path: Path, columns: str | None = None, header: bool | Non
     )
     if layout.header is None and rows:
         if not RECIPE.looks_like_header(rows[0][1]):
-            raise InputError(
-                f"{path}:{rows[0][0]}: {', '.join(rows[0][1])}: is that a header? Give --header or --no-header of "
-                f"`{RECIPE.command}`, or begin with the line {','.join(HEADER)}"
-            )
-        layout = TableLayout.of(columns, True, RECIPE)
+            raise RECIPE.question(path, *rows[0], "may be", f", or begin with the line {','.join(HEADER)}")
+        layout = TableLayout.of(columns, True, kind=RECIPE)
     found: list[Row] = []
     for number, cells in layout.cells(path, [(number, [cell.strip() for cell in row]) for number, row in rows], bad):
         if broken := [cell for cell in cells if any(character in cell for character in "\t\n\r")]:

@@ -1,16 +1,23 @@
-"""Tables in TSV and CSV files: whether the first line is a header, and which columns hold the wanted parts."""
+"""Tables in TSV and CSV files: their delimiter, whether the first line is a header, which columns hold the parts."""
 
 import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
 from .errors import InputError, did_you_mean
+from .packed import LINE
 
 Row = tuple[int, list[str]]  # the number of its first line, and its cells
 Bad = Callable[[int, str], None]  # is called with the line of a bad row and the reason
+
+DELIMITERS = ",;\t|"  # those that are detected, in the order in which they are tried
+_DETECTED_BY = 20  # the first rows show the delimiter,
+_COMPARED = 1_000  # and so many whether the first is a header,
+_CHARACTERS = 1 << 20  # fewer where they are long
+_COLUMN_NAME = re.compile(r"[^\W\d_][\w .()/-]{0,39}")
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,38 @@ class RowKind:
         keyed = len(cells) > at and self.part(cells[at]) == self.key
         first = tuple(cell.strip().lower() for cell in cells[: len(self.parts)])
         return len(found) > 1 or keyed or first in self.rows
+
+    def may_be_header(self, cells: Sequence[str], rows: Iterator[Row]) -> tuple[bool, Iterator[Row]]:
+        """Whether all cells look like names of columns, and none of them comes again in the rows that follow; and these
+        rows, of which some have been read.
+
+        A first row is taken for one of the others where there are none, and where one of its cells is a number, an IRI,
+        a literal or a sentence.
+        """
+        names = [text for cell in cells if (text := cell.strip())]
+        distinct = set(names)
+        if not len(self.parts) <= len(names) == len(distinct) or not all(map(_COLUMN_NAME.fullmatch, names)):
+            return False, rows
+        seen: list[Row] = []
+        left, again = _CHARACTERS, False
+        for row in islice(rows, _COMPARED):
+            seen.append(row)
+            left -= sum(map(len, row[1]))
+            again = not distinct.isdisjoint(map(str.strip, row[1]))
+            if again or left < 0:
+                break
+        return bool(seen) and not again, chain(seen, rows)
+
+    def question(self, path: Path, number: int, cells: Sequence[str], looks: str, otherwise: str = "") -> InputError:
+        """The error for a first row that may be a header, with the options that decide.
+
+        :param looks: what the row does: "looks like" or "may be".
+        :param otherwise: a further way to decide.
+        """
+        return InputError(
+            f"{path}:{number}: {', '.join(cells[:4])} {looks} a header. Say whether it is one: --header or --no-header "
+            f"of `{self.command}` (in Python header=True or header=False){otherwise}"
+        )
 
 
 FACT = RowKind(
@@ -80,20 +119,30 @@ class TableLayout:
     :ivar columns: of each part the name in the header, or the number from 1; None for a table of the parts alone, in
         their order or under their usual names.
     :ivar header: whether the first row holds names; None where the caller does not know.
+    :ivar delimiter: what separates the cells; None for tabs in .tsv and .txt, and in .csv for what the first rows show.
     """
 
     columns: tuple[str | int, ...] | None = None
     header: bool | None = None
+    delimiter: str | None = None
     kind: RowKind = FACT
 
     @classmethod
-    def of(cls, columns: str | Sequence[str | int] | None, header: bool | None, kind: RowKind = FACT) -> "TableLayout":
+    def of(
+        cls, columns: str | Sequence[str | int] | None = None, header: bool | None = None,
+        delimiter: str | None = None, kind: RowKind = FACT,
+    ) -> "TableLayout":  # fmt: skip
         """The layout of `columns`, a sequence or a text such as "subject,relation,3". A name implies a header.
 
-        :raises InputError: a wrong number of columns, a repeated one, number 0, a name without a header.
+        :param delimiter: one character; "tab" is one, too.
+        :raises InputError: a wrong number of columns, a repeated one, number 0, a name without a header; a delimiter
+            that cannot be one.
         """
+        delimiter = "\t" if delimiter in ("tab", "\\t") else delimiter
+        if delimiter is not None and (len(delimiter) != 1 or delimiter.isalnum() or delimiter in '"\r\n'):
+            raise InputError(f"the delimiter is {delimiter!r}: give one character, such as ; or |, or the word tab")
         if columns is None:
-            return cls(None, header, kind)
+            return cls(None, header, delimiter, kind)
         listed = next(csv.reader(columns.splitlines()), []) if isinstance(columns, str) else list(columns)
         texts = [str(each).strip() for each in listed]
         chosen = tuple(int(text) if text.isdecimal() else text for text in texts)
@@ -108,13 +157,14 @@ class TableLayout:
         names = [each for each in chosen if isinstance(each, str)]
         if names and header is False:
             raise InputError(f"the column {names[0]!r} has a name and the table no header: give the column's number")
-        return cls(chosen, True if names else header, kind)
+        return cls(chosen, True if names else header, delimiter, kind)
 
     def cells(self, path: Path, rows: Iterable[Row], bad: Bad) -> Iterator[Row]:
         """The line of each row with the cells of its parts and, where the table has them, of the optional ones.
 
         :param bad: called for each bad row, which is left out if the call returns.
-        :raises InputError: with file and line: an undeclared row that looks like a header, a missing column.
+        :raises InputError: with file and line: an undeclared row that looks like a header or may be one, a missing
+            column.
         """
         rows = iter(rows)
         first = next(rows, None)
@@ -122,11 +172,13 @@ class TableLayout:
             return
         number, cells = first
         # A header is on line 1: an empty first line shows that there is none.
-        if self.header is None and number == 1 and self.kind.looks_like_header(cells):
-            raise InputError(
-                f"{path}:1: {', '.join(cells[:4])} looks like a header. Say whether it is one: --header or --no-header "
-                f"of `{self.kind.command}` (in Python header=True or header=False)"
-            )
+        if self.header is None and number == 1:
+            if self.kind.looks_like_header(cells):
+                raise self.kind.question(path, number, cells, "looks like")
+            asked, rows = self.kind.may_be_header(cells, rows)
+            if asked:
+                otherwise = "; --columns chooses columns by name, and an empty first line says that there is none"
+                raise self.kind.question(path, number, cells, "may be", otherwise)
         places = self._places(path, number, cells)
         if not self.header:
             rows = chain([first], rows)
@@ -172,9 +224,11 @@ class TableLayout:
         for number, cells in rows:
             if least <= len(cells) <= most and all(cells):
                 yield number, cells
-            else:
-                perhaps = f" and perhaps a {self.kind.optional[0]}" if self.kind.optional else ""
-                bad(number, f"expected {', '.join(self.kind.parts)}{perhaps}, none of them empty; found {cells}")
+                continue
+            perhaps = f" and perhaps a {self.kind.optional[0]}" if self.kind.optional else ""
+            more = "; --delimiter gives what separates the cells" if len(cells) == 1 else ""
+            more = "; --columns says which cells they are" if len(cells) > most else more
+            bad(number, f"expected {', '.join(self.kind.parts)}{perhaps}, none of them empty; found {cells}{more}")
 
     def _chosen(self, rows: Iterable[Row], bad: Bad, places: list[int], first: list[str]) -> Iterator[Row]:
         parts = (*self.kind.parts, *self.kind.optional)
@@ -191,24 +245,57 @@ class TableLayout:
             bad(number, f"the cell of the {parts[part]}, column {places[part] + 1}{name}, is empty")
 
 
-def csv_rows(stream: Iterable[bytes], bad: Bad) -> Iterator[Row]:
+def needs_empty_line(rows: Iterator[Sequence[str]], kind: RowKind = FACT) -> tuple[bool, Iterator[Sequence[str]]]:
+    """Whether a new table with these rows and without a header begins with an empty line, because a reader would take
+    its first row for a header; and the rows."""
+    numbered = ((0, list(row)) for row in rows)
+    first = next(numbered, None)
+    if first is None:
+        return False, iter(())
+    asked, following = kind.may_be_header(first[1], numbered)
+    return asked or kind.looks_like_header(first[1]), (row for _, row in chain([first], following))
+
+
+# ---- CSV
+
+
+def csv_rows(stream: Iterable[bytes], bad: Bad, delimiter: str | None = None) -> Iterator[Row]:
     """The rows of a CSV file in UTF-8 (RFC 4180: quoted cells may hold commas, doubled quotes and line breaks), without
-    empty lines; `bad` is called for broken rows."""
+    empty lines; `bad` is called for broken rows, and for those of more than LINE characters.
+
+    :param delimiter: what separates cells; None for the one that the first rows show.
+    """
+    source = iter(stream)
+    if delimiter is None:
+        delimiter, source = detected(source)
     broken: list[str] = []
+    read: list[str] = []  # the lines of a row
+    count = 0
 
     def lines() -> Iterator[str]:
-        for number, line in enumerate(stream):
+        nonlocal count
+        for line in source:
             try:
-                yield line.decode("utf-8" if number else "utf-8-sig")
+                read.append(line.decode("utf-8" if count else "utf-8-sig"))
             except UnicodeDecodeError as error:
                 broken.append(error.reason)
-                yield line.decode("utf-8", "replace")
+                read.append(line.decode("utf-8", "replace"))
+            count += 1
+            yield read[-1]
 
-    reader = csv.reader(lines(), strict=True)
+    texts = lines()
+    reader = csv.reader(texts, delimiter=delimiter, strict=True)
     while True:
-        number = reader.line_num + 1
+        number = count + 1
+        read.clear()
         try:
-            cells = next(reader)
+            try:
+                cells = next(reader)
+            except csv.Error:
+                # Its limit of a cell holds for the whole process: a row that may be beyond it is read here.
+                if sum(map(len, read)) <= csv.field_size_limit():
+                    raise
+                cells = csv_row(chain(tuple(read), texts), delimiter)
         except StopIteration:
             return
         except csv.Error as error:
@@ -219,3 +306,84 @@ def csv_rows(stream: Iterable[bytes], bad: Bad) -> Iterator[Row]:
             broken.clear()
         elif cells:
             yield number, cells
+
+
+_WITHIN_QUOTES = re.compile(r'(?:[^"]++|"")*+')
+
+
+def csv_row(lines: Iterator[str], delimiter: str) -> list[str]:
+    """The cells of the row that begins in the next line, as csv.reader gives them, but without its limit of a cell.
+
+    :raises csv.Error: as its strict reader does; a row of more than LINE characters.
+    :raises StopIteration: no line is left.
+    """
+    line, at = next(lines), 0
+    size = len(line)
+    cells: list[str] = []
+    plain = re.compile(rf"[^{re.escape(delimiter)}\r\n]*")
+    while line.strip("\r\n") or cells:  # an empty line has no cells
+        if line.startswith('"', at):
+            parts: list[str] = []
+            at += 1
+            while (end := _end(_WITHIN_QUOTES, line, at)) == len(line):
+                parts.append(line[at:])
+                line, at = next(lines, ""), 0
+                size += len(line)
+                if not line or size > LINE:
+                    raise csv.Error(f"more than {LINE:,} characters" if line else "unexpected end of data")
+            parts.append(line[at:end])
+            cells.append("".join(parts).replace('""', '"'))
+            at = end + 1
+            if at < len(line) and line[at] not in (delimiter, "\r", "\n"):
+                raise csv.Error(f"'{delimiter}' expected after '\"'")
+        else:
+            end = _end(plain, line, at)
+            cells.append(line[at:end])
+            at = end
+        if not line.startswith(delimiter, at):
+            break
+        at += 1
+    if line[at:].strip("\r\n"):
+        raise csv.Error("new-line character seen in unquoted field")
+    return cells
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    match = pattern.match(text, at)
+    return at if match is None else match.end()
+
+
+def detected(stream: Iterator[bytes]) -> tuple[str, Iterator[bytes]]:
+    """The delimiter of a CSV file, and its lines, of which some have been read.
+
+    It is the first of DELIMITERS that gives at least three cells, and the same number, in all of the first rows; with
+    commas some rows may have a fourth cell, the graph. Where none does, it is the comma.
+    """
+    seen: list[bytes] = []
+
+    def again() -> Iterator[str]:
+        yield from (line.decode("utf-8-sig", "replace") for line in tuple(seen))
+        for line in stream:
+            seen.append(line)
+            yield line.decode("utf-8-sig", "replace")
+
+    def whole() -> Iterator[bytes]:
+        yield from seen
+        yield from stream
+
+    for delimiter in DELIMITERS:
+        lines, sizes = again(), set[int]()
+        rows = left = 0
+        try:
+            while rows < _DETECTED_BY and left < _CHARACTERS:
+                if cells := csv_row(lines, delimiter):
+                    sizes.add(len(cells))
+                    rows += 1
+                    left += sum(map(len, cells))
+        except StopIteration:
+            pass
+        except csv.Error:
+            continue
+        if sizes and min(sizes) >= 3 and (len(sizes) == 1 or (delimiter == "," and max(sizes) == 4)):
+            return delimiter, whole()
+    return ",", whole()

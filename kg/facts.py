@@ -1,5 +1,7 @@
 """Sets of facts as ids, marks that identify a fact across vocabularies, and facts of three parties."""
 
+import re
+import warnings
 from collections.abc import Iterable, Sequence
 from functools import reduce
 from hashlib import blake2b
@@ -7,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeGuard, cast
 
 import numpy as np
 
-from gumption.data import InputError
+from gumption.data import InputError, Note
 from gumption.data.settings import whole_numbers
 
 from .vocabulary import PROVENANCE, WEIGHTS, Triple, Vocabulary, checked_triples
@@ -73,6 +75,82 @@ def triples_factory(vocabulary: Vocabulary, ids: np.ndarray, inverse: bool = Fal
         relation_to_id={label: index for index, label in enumerate(vocabulary.relations)},
         create_inverse_triples=inverse,
     )
+
+
+# ---- Facts between entities, which predictors and rules learn from: not those with numbers, texts or statements.
+
+
+# N-Triples (RDF 1.2): a text in quotes, perhaps with a language (and its direction) or a datatype.
+_LITERAL = re.compile(
+    r'"(?:[^"\\\n\r]|\\.)*+"(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*(?:--(?:ltr|rtl))?|\^\^<[^<>"{}|^`\\\x00-\x20]+>)?'
+)
+
+
+def is_literal(label: str) -> bool:
+    """Whether an object's label is that of a literal."""
+    return label.startswith('"') and _LITERAL.fullmatch(label) is not None
+
+
+def is_triple_term(label: str) -> bool:
+    """Whether an object's label is that of a triple, `<<( subject relation object )>>`."""
+    return label.startswith("<<(") and label.endswith(")>>")
+
+
+class LeftOut(NamedTuple):
+    """How many facts are not between entities: those with a literal, unless literals are kept, and those with a triple
+    term."""
+
+    literals: int = 0
+    triple_terms: int = 0
+
+    def note(self, of: str = "") -> None:
+        """Issue a Note with the numbers, unless both are 0.
+
+        :param of: what was read, such as " of test.nt".
+        """
+        parts = [
+            f"{number:,} fact{'s' * (number > 1)} with {what}"
+            for number, what in (
+                (self.literals, "literals (--literals keeps them; in Python literals=True)"),
+                (self.triple_terms, "triple terms"),
+            )
+            if number
+        ]
+        if parts:
+            warnings.warn(f"left out{of}: {', '.join(parts)}", Note, stacklevel=3)
+
+
+def between_entities(
+    vocabulary: Vocabulary, ids: np.ndarray, literals: bool = False
+) -> tuple[Vocabulary, np.ndarray, LeftOut]:
+    """The facts without a triple term and, unless `literals` keeps them, without a literal, in their order.
+
+    The vocabulary is the same where nothing is left out; else it lacks the labels of which no fact is left.
+    """
+    of_literal, of_term = (
+        np.fromiter(map(test, vocabulary.entities), dtype=bool, count=len(vocabulary.entities))[ids[:, 2]]
+        for test in (is_literal, is_triple_term)
+    )
+    dropped = of_term if literals else of_literal | of_term
+    if not dropped.any():
+        return vocabulary, ids, LeftOut()
+    labels: list[list[str]] = []
+    kept = ids[~dropped]
+    for columns, all_labels in (((0, 2), vocabulary.entities), ((1,), vocabulary.relations)):
+        gone = np.setdiff1d(ids[dropped][:, columns], kept[:, columns])
+        here = np.ones(len(all_labels), dtype=bool)
+        here[gone] = False
+        kept[:, columns] = (np.cumsum(here) - 1)[kept[:, columns]]
+        labels.append([all_labels[index] for index in np.flatnonzero(here)])
+    left_out = LeftOut(0 if literals else int(of_literal.sum()), int(of_term.sum()))
+    return Vocabulary(*labels), kept, left_out
+
+
+def learnable(vocabulary: Vocabulary, ids: np.ndarray, literals: bool = False) -> tuple[Vocabulary, np.ndarray]:
+    """The facts `between_entities`; a Note counts the others."""
+    vocabulary, ids, left_out = between_entities(vocabulary, ids, literals)
+    left_out.note()
+    return vocabulary, ids
 
 
 # ---- Marks: a hash of 64 bits for each fact, the same in any vocabulary.

@@ -288,6 +288,7 @@ class Examples:
             "kg.FactorModel.tensors": {"entities": lambda: 3, "relations": lambda: 2, "generator": torch.Generator},
             "kg.DistMult.__init__": {"entity": lambda: torch.zeros(3, 2), "relation": lambda: torch.zeros(4, 2)},
             "kg.RelationScores.__init__": {"scorers": dict},
+            "kg.KnowledgeGraph.from_networkx": {"network": lambda: graph().to_networkx()},
             "kg.KnowledgeGraph.save": {"path": lambda: Path("new.tsv")},
             "kg.import_wordnet": {"graph": graph},
             "kg.ComplEx.extended": {"labels": lambda: ["fire"], "words": vectors},

@@ -376,6 +376,7 @@ class ComplEx(FactorModel):
         checkpoint_seconds: NonNegative = 60.0,
         progress: bool = False,
         regularizer: Regularizer | None = None,
+        literals: bool = False,
     ) -> Self:
         """Train with Adagrad on the distinct queries (s, p, ?) and (?, p, o).
 
@@ -408,13 +409,15 @@ class ComplEx(FactorModel):
             a training with a state there resumes, to the same bits on a CPU, until there are `epochs` in all.
         :param progress: show progress on stderr, on a terminal by a bar.
         :param regularizer: in place of N3, such as `F2(1e-3)`.
+        :param literals: learn the facts of a KnowledgeGraph with literals, too; they are left out otherwise, as those
+            with triple terms always are, and a Note counts them. Triples are learned as they are.
         :raises InputError: no facts, a setting out of range, a checkpoint of other facts or settings.
         """
         settings = TrainingSettings(
             rank, epochs, batch_size, learning_rate, n3_beside(n3, regularizer), reciprocal, relation_weight, weighting,
             precision, valid_every, patience, word_mode, word_dropout, seed,
         )  # fmt: skip
-        facts = TrainingFacts.read(graph_or_triples, graph, vocabulary, valid, known)
+        facts = TrainingFacts.read(graph_or_triples, graph, vocabulary, valid, known, literals)
         entities, relations = facts.vocabulary.entities, facts.vocabulary.relations
         vectors = None if words is None else words.vectors(entities)
         training = ComplExTraining(

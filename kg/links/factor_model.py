@@ -116,6 +116,7 @@ class FactorModel(LinkPredictor):
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_seconds: NonNegative = 60.0,
         progress: bool = False,
+        literals: bool = False,
     ) -> Self:
         """Train with the full softmax over all entities and Adagrad; the gradient is autograd's.
 
@@ -132,7 +133,7 @@ class FactorModel(LinkPredictor):
         )  # fmt: skip
         if relation_weight and cls.queries is FactorModel.queries:
             raise InputError(f"{cls.__name__} has no `queries`, which predict relations: leave relation_weight at 0")
-        facts = TrainingFacts.read(graph_or_triples, graph, vocabulary, valid, known)
+        facts = TrainingFacts.read(graph_or_triples, graph, vocabulary, valid, known, literals)
         where = pick_device(device)
         entities, relations = len(facts.vocabulary.entities), len(facts.vocabulary.relations)
 

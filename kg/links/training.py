@@ -20,7 +20,7 @@ from gumption.data.progress import Bar
 from gumption.data.provenance import versions
 from gumption.data.settings import NonNegative, check, checked_methods
 from gumption.kg.checkpoint import has_checkpoint, load_checkpoint, save_checkpoint, torch_threads
-from gumption.kg.facts import Facts, is_pair, marks_of, to_ids
+from gumption.kg.facts import Facts, is_pair, learnable, marks_of, to_ids
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import Triple, Vocabulary, checked_triples
 
@@ -426,13 +426,15 @@ class TrainingFacts:
         vocabulary: Vocabulary | None,
         valid: Sequence[Triple] | None,
         known: Facts,
+        literals: bool = False,
     ) -> Self:
         """Labels as ids, in the given vocabulary or in that of the facts.
 
+        :param literals: whether facts of a KnowledgeGraph with literals are kept.
         :raises InputError: no facts, an unknown label, or `known` without `valid`.
         """
         check("vocabulary", vocabulary, Vocabulary | None)
-        vocabulary, ids = _arrays(graph_or_triples, graph, vocabulary)
+        vocabulary, ids = _arrays(graph_or_triples, graph, vocabulary, literals)
         looked_at = None if valid is None else vocabulary.triples_to_ids(valid)
         if looked_at is not None and not len(looked_at):
             raise InputError("there are no test facts to rank in `valid`; leave it out or give some")
@@ -578,21 +580,19 @@ def _hash(ids: np.ndarray) -> str:
 
 
 def _arrays(
-    facts: KnowledgeGraph | Facts, graph: str | None, vocabulary: Vocabulary | None
+    facts: KnowledgeGraph | Facts, graph: str | None, vocabulary: Vocabulary | None, literals: bool
 ) -> tuple[Vocabulary, np.ndarray]:
     if is_pair(facts):
         vocabulary, ids = facts[0], to_ids(vocabulary or facts[0], facts)
-    elif isinstance(facts, KnowledgeGraph) and vocabulary is None:
-        vocabulary, ids = facts.arrays(graph=graph)
-    elif graph is not None and not isinstance(facts, KnowledgeGraph):
+    elif isinstance(facts, KnowledgeGraph):
+        theirs, ids = learnable(*facts.arrays(graph), literals)
+        if vocabulary is not None:
+            ids = vocabulary.triples_to_ids(theirs.ids_to_triples(ids))
+        vocabulary = vocabulary or theirs
+    elif graph is not None:
         raise InputError(f"the named graph {graph!r} is asked for, but triples were given; give a KnowledgeGraph")
     else:
-        # Sorted, because a large graph gives its facts in no order that can be relied on.
-        triples = (
-            sorted(facts.triples(graph=graph))
-            if isinstance(facts, KnowledgeGraph)
-            else checked_triples(cast("Iterable[Triple]", facts))
-        )
+        triples = checked_triples(cast("Iterable[Triple]", facts))
         vocabulary = vocabulary or Vocabulary.from_triples(triples)
         ids = vocabulary.triples_to_ids(triples)
     if not len(ids):

@@ -27,7 +27,7 @@ from scipy import sparse
 from gumption.data import InputError
 from gumption.data.settings import Count, Share, checked
 from gumption.data.writing import write_json
-from gumption.kg.facts import marks_of, to_ids
+from gumption.kg.facts import learnable, marks_of, to_ids
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import Vocabulary
 
@@ -281,6 +281,7 @@ def mine_rules(
     min_pca_confidence: Share = 0.0,
     min_contradiction_confidence: Share = 0.0,
     progress: Callable[[int, int], None] | None = None,
+    literals: bool = False,
 ) -> list[MinedRule]:
     """The rules that reach all thresholds, by falling confidence, then support, then text.
 
@@ -291,9 +292,14 @@ def mine_rules(
 
     :param facts: a graph, of which `graph` names the part (None: the union), or the result of its `arrays`.
     :param progress: called with the number of steps that are done, and of all steps.
+    :param literals: take the facts of a KnowledgeGraph with literals, too; they are left out otherwise, as those with
+        triple terms always are, and a Note counts them.
     :raises InputError: no facts, a threshold out of range, an unknown graph.
     """
-    vocabulary, ids = facts.arrays(graph) if isinstance(facts, KnowledgeGraph) else (facts[0], to_ids(facts[0], facts))
+    if isinstance(facts, KnowledgeGraph):
+        vocabulary, ids = learnable(*facts.arrays(graph), literals)
+    else:
+        vocabulary, ids = facts[0], to_ids(facts[0], facts)
     if not len(ids):
         raise InputError("there are no facts to mine rules from")
     thresholds = _Thresholds(

@@ -131,10 +131,10 @@ def store(
             with stated.open("wb") as facts_out, weighted.open("wb") as weights_out:
                 _write(facts, tally, facts_out, weights_out)
             graph.annotate(name, about())
-            new = graph.load_file(stated, name) if stated.stat().st_size else 0
+            new = graph.load_file(stated, name, header=False) if stated.stat().st_size else 0
             if weighted.stat().st_size:
                 graph.annotate(name + WEIGHTS, about())
-                graph.load_file(weighted, name + WEIGHTS)
+                graph.load_file(weighted, name + WEIGHTS, header=False)
     except OSError as error:
         raise InputError(f"cannot keep what was read in {tempfile.gettempdir()}: {error.strerror or error}") from None
     return tally.imported(name, new)

@@ -27,7 +27,7 @@ from gumption.scripts.apps import App, from_config, refuse_foreign, was_typed
 from gumption.scripts.kg.parts import rank_part, read_dataset, side_rows
 from gumption.scripts.output import count, print_table, working
 
-from .sources import READ, new_folder, only_graph, open_graph, read_facts
+from .sources import READ, Literals, new_folder, only_graph, open_graph, read_facts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,7 +55,7 @@ Known = Annotated[
     list[str] | None,
     typer.Option(help="True facts to leave out besides when --valid is ranked, GRAPH or GRAPH#NAME. Repeatable."),
 ]
-_OF_A_GRAPH = ("valid", "known", "entities")
+_OF_A_GRAPH = ("valid", "known", "entities", "literals")
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,14 @@ def read_training_facts(
     valid: str | None = None,
     known: Sequence[str] | None = None,
     entities: Sequence[str] | None = None,
+    literals: bool = False,
 ) -> TrainingInput:
-    """The facts of a GRAPH with its options, or of a data set."""
+    """The facts of a GRAPH with its options, or of a data set, which is taken as it is.
+
+    :param literals: keep facts with literals.
+    """
+    from gumption.kg.facts import learnable
+
     if dataset is not None:
         with working(f"reading {dataset}"):
             vocabulary, parts = read_dataset(dataset)
@@ -113,10 +119,10 @@ def read_training_facts(
     graph, name = open_graph(source)
     with graph:
         name = name or only_graph(graph, source)
-        vocabulary, ids = graph.arrays(name)
-    held_out = None if valid is None else read_facts(valid, only=True)
-    true = [fact for place in known or () for fact in read_facts(place, only=False)]
-    others = [fact for place in entities or () for fact in read_facts(place, only=False)]
+        vocabulary, ids = learnable(*graph.arrays(name), literals)
+    held_out = None if valid is None else read_facts(valid, only=True, literals=literals)
+    true = [fact for place in known or () for fact in read_facts(place, only=False, literals=literals)]
+    others = [fact for place in entities or () for fact in read_facts(place, only=False, literals=literals)]
     return TrainingInput(name, vocabulary.extended([*(held_out or ()), *others]), ids, held_out, true)
 
 
@@ -160,7 +166,7 @@ def fit(
     context: typer.Context, source: OptionalSource = None, *, chosen: TrainingSettings, out: Path,
     dataset: DataSet = None, model: str = OURS, settings: Path | None = None, valid: Valid = None,
     known: Known = None, entities: list[str] | None = None, words: str | None = None, device: str = "auto",
-    resume: bool = False,
+    literals: Literals = False, resume: bool = False,
 ) -> None:  # fmt: skip
     """Fit a link predictor on one named graph, or on a data set. Without #NAME it is the only one, recipe nodes apart.
 
@@ -195,7 +201,7 @@ def fit(
     new_folder(out)
     if (state := _state(out)).exists() and not resume:
         raise InputError(f"{state} is the state of a fit that was stopped: give --resume, or remove it")
-    facts = read_training_facts(source, dataset, valid, known, entities)
+    facts = read_training_facts(source, dataset, valid, known, entities, literals)
     if kind == OURS:
         predictor, seconds = _fit_ours(facts, out, chosen, device, words)
     else:
@@ -339,6 +345,7 @@ def tune(
     context: typer.Context, source: OptionalSource = None, *, out: Path, dataset: DataSet = None,
     trials: Count = 30, rank: list[Size] | None = None, valid: Valid = None, known: Known = None,
     epochs: Count = 100, valid_every: Count = 5, patience: Count = 3, seed: Seed = 0, device: str = "auto",
+    literals: Literals = False,
 ) -> None:  # fmt: skip
     """Search for settings of ComplEx: rank, learning rate, N3, batch size and the weight of predicting relations.
 
@@ -365,7 +372,7 @@ def tune(
     if out.exists() and not (out / STUDY).is_file():
         raise InputError(f"{out} exists and holds no search: choose another folder")
     pick_device(device)
-    facts = read_training_facts(source, dataset, valid, known)
+    facts = read_training_facts(source, dataset, valid, known, literals=literals)
     search = Search(facts.hash(), ranks, epochs, valid_every, patience, seed)
     study = _study(out, search)
     done = _complete_trials(study)

@@ -11,7 +11,7 @@ from gumption.data.settings import Count, Share, Whole
 from gumption.scripts.apps import App
 from gumption.scripts.output import Json, print_json, print_table, working
 
-from .sources import Source, Update, check_place, only_graph, open_graph
+from .sources import Literals, Source, Update, check_place, only_graph, open_graph
 
 Order = Literal["confidence", "pca-confidence", "contradiction-confidence", "support", "head-coverage"]
 
@@ -36,6 +36,7 @@ def infer(
     :param provenance: Also write what each fact was derived from.
     :param explain: Say how this fact follows, and write nothing.
     """
+    from gumption.kg.names import Names
     from gumption.kg.rules.horn import read_rules
     from gumption.kg.rules.inference import explain as explained
     from gumption.kg.rules.inference import infer as inferred
@@ -52,8 +53,10 @@ def infer(
     graph, name = open_graph(source, update=update, read_only=explain is not None)
     with graph:
         if explain is not None:
+            names, (subject, relation, object_) = Names(graph, name), explain
+            fact = names.label(subject), names.label(relation, "relation"), names.label(object_)
             with working("applying rules"):
-                explanation = explained(graph, explain, known, name, into)
+                explanation = explained(graph, fact, known, name, into)
             if as_json:
                 print_json(asdict(explanation))
             else:
@@ -77,7 +80,7 @@ def infer(
 def mine(
     source: Source, *, min_support: Whole = 10, min_head_coverage: Share = 0.01, min_confidence: Share = 0.5,
     min_pca_confidence: Share = 0.0, min_contradiction_confidence: Share = 0.0, sort_by: Order = "confidence",
-    out: Path | None = None, top: Count = 25, as_json: Json = False,
+    out: Path | None = None, top: Count = 25, literals: Literals = False, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Find the rules that a graph mostly obeys (AMIE). Without #NAME it is the only graph, recipe nodes apart.
 
@@ -94,13 +97,14 @@ def mine(
     :param top: How many rules the table shows.
     """
     from gumption.data.writing import check_writable
+    from gumption.kg.facts import learnable
     from gumption.kg.rules.mining import mine_rules, write_mined
 
     if out is not None:
         check_writable(out)
     graph, name = open_graph(source)
     with graph:
-        facts = graph.arrays(name or only_graph(graph, source))
+        facts = learnable(*graph.arrays(name or only_graph(graph, source)), literals)
     with working("counting", 1) as shown:
         mined = mine_rules(
             facts,

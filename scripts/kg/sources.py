@@ -19,8 +19,8 @@ from gumption.scripts.worlds import world_group
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph, NaryRelation
 
-FILES = ".nt, .nq, .ttl, .trig, .tsv, .txt or .csv file, also with .gz, .bz2 or .xz"  # for reading and writing
-READ = f".n3, .rdf, .owl, .xml, .jsonld, {FILES}"
+FILES = ".nt, .nq, .ttl, .trig, .rdf, .jsonld, .tsv, .txt or .csv file, also with .gz, .bz2 or .xz"  # read and written
+READ = f".n3, .owl, .xml, .graphml, .gexf, {FILES}"
 Source = Annotated[
     str,
     typer.Argument(metavar="GRAPH", help=f"A {READ}, a folder or an http address; #NAME picks one graph."),
@@ -28,6 +28,7 @@ Source = Annotated[
 PLACE = f"A {FILES}, a folder, or an endpoint's http address."
 Update = Annotated[str | None, typer.Option(help="The endpoint's address for updates.")]
 Timeout = Annotated[Seconds | None, typer.Option(help="Seconds after which it is stopped.")]
+Literals = Annotated[bool, typer.Option("--literals", help="Keep facts with literals: numbers and texts.")]
 MemoryFolder = Annotated[
     Path | None,
     typer.Option(help="Instead: what an agent saw, in a folder that RecordMemory wrote; other graphs stay."),
@@ -75,15 +76,28 @@ def changed_graph(place: str, update: str | None = None, *, anew: bool = False) 
             graph.save(file)
 
 
-def read_facts(source: str, only: bool) -> list[tuple[str, str, str]]:
-    """The facts of the named graph, else of all `binary_graphs`; `only` allows just one of these."""
+def read_facts(source: str, only: bool, literals: bool | None = None) -> list[tuple[str, str, str]]:
+    """The facts of the named graph, else of all `binary_graphs`; `only` allows just one of these.
+
+    :param literals: as in `between_entities`, with a Note about what is left out; None keeps all facts.
+    """
+    from gumption.kg.facts import LeftOut, between_entities
+
     graph, name = open_graph(source)
     with graph:
         if name is None and only:
             name = only_graph(graph, source)
         names = [name] if name is not None else binary_graphs(graph)
-        arrays = [graph.arrays(each) for each in names]
-        return sorted({fact for vocabulary, ids in arrays for fact in vocabulary.ids_to_triples(ids)})
+        facts: set[tuple[str, str, str]] = set()
+        numbers = []
+        for each in names:
+            vocabulary, ids = graph.arrays(each)
+            if literals is not None:
+                vocabulary, ids, left_out = between_entities(vocabulary, ids, literals)
+                numbers.append(left_out)
+            facts.update(vocabulary.ids_to_triples(ids))
+        LeftOut(*map(sum, zip(*numbers, strict=True))).note(f" of {source}")
+        return sorted(facts)
 
 
 def binary_graphs(graph: "KnowledgeGraph") -> list[str]:

@@ -13,6 +13,7 @@ from gumption.data.errors import extra
 from gumption.data.manifest import file_sha256
 from gumption.data.provenance import versions
 from gumption.data.writing import whole_folder, write_json, write_text
+from gumption.kg.facts import between_entities
 from gumption.kg.leaks import Likeness, alike, families, following
 from gumption.scripts.kg.parts import PARTS
 
@@ -26,7 +27,7 @@ FORMATS = ("tsv", "huggingface")
 
 def write_parts(
     graph: "KnowledgeGraph", name: str, out: Path, shares: dict[str, float], seed: int, form: str = "tsv",
-    together: bool = True,
+    together: bool = True, literals: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """Split the facts of a named graph at random and write them; every entity and relation is in the training part.
 
@@ -34,6 +35,7 @@ def write_parts(
     :param form: "tsv", train.txt and so on for PyKEEN; "huggingface", Parquet files with a card.
     :param together: keep facts in one part that follow from each other by inverse, near-duplicate or symmetric
         relations.
+    :param literals: keep facts with literals. Others are left out, as are those with triple terms; a Note counts them.
     :returns: the manifest.
     :raises InputError: impossible shares, a folder that exists, an unknown form or a missing package for it.
     """
@@ -45,7 +47,7 @@ def write_parts(
                 import_module(package)
     if out.exists():
         raise InputError(f"{out} exists already: choose a new folder")
-    vocabulary, ids = graph.arrays(name)
+    vocabulary, ids, left_out = between_entities(*graph.arrays(name), literals)
     likenesses = alike(ids)
     rows = split(ids, shares, seed, likenesses if together else ())
     parts = {part: ids[rows[part]] for part in PARTS}
@@ -63,11 +65,13 @@ def write_parts(
             "shares": shares,
             "seed": seed,
             "facts": {part: len(rows[part]) for part in PARTS},
+            "left_out": left_out._asdict(),
             "alike": [likeness.told(vocabulary) for likeness in likenesses],
             "test_facts_that_follow": int(following(likenesses, parts["train"], parts["test"]).sum()),
             "sha256": {file: file_sha256(folder / file) for file in files},
         }
         write_json(folder / MANIFEST, manifest)
+    left_out.note()
     return manifest
 
 

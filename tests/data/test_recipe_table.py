@@ -102,6 +102,7 @@ def test_an_ingredient_that_the_product_alone_makes_is_told(tmp_path: Path) -> N
         ("x.csv", "a,b,makes\nwater,earth,mud\nwater,fire,steam\n", ("--columns", "3,1,2", "--header")),
         ("x.csv", "mud,water,earth\nsteam,water,fire\n", ("--no-header",)),
         ("x.tsv", "mud\twater\tearth\nsteam\twater\tfire\n", ("--no-header",)),
+        ("x.csv", "product;ingredient 1;ingredient 2\nmud;water;earth\nsteam;water;fire\n", ()),
         ("x.txt", "result\tingredient\tingredient\r\nmud\twater\tearth\r\nsteam\twater\tfire\r\n", ()),
     ],
 )
@@ -116,14 +117,18 @@ def test_a_csv_file_is_a_book_too(tmp_path: Path) -> None:
     (tmp_path / "own.tsv").write_text("result\tingredient\tingredient\nmud\twater\tearth\nsteam\twater\tfire\n")
     assert RecipeBook.load(tmp_path / "own.csv") == RecipeBook.load(tmp_path / "own.tsv")
     (tmp_path / "own.csv").write_text("mud,water,earth\n")
-    with pytest.raises(InputError, match=r"own\.csv:1: mud, water, earth: is that a header\?"):
+    with pytest.raises(InputError, match=r"own\.csv:1: mud, water, earth may be a header\. Say"):
         RecipeBook.load(tmp_path / "own.csv")
 
 
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("mud,water,earth\n", (), "x.csv:1: mud, water, earth: is that a header? Give --header or --no-header of"),
+        (
+            "mud,water,earth\n",
+            (),
+            "x.csv:1: mud, water, earth may be a header. Say whether it is one: --header or --no-",
+        ),
         ("a,b,c\n", ("--columns", "a,b,d"), "x.csv:1: there is no column 'd'"),
         ("a,b,c\n", ("--columns", "a\nb"), "the columns are 'a\\nb': give the names of 3 different ones"),
         ("product,a,b,c\n", (), "x.csv:1: the header is product, a, b, c: say which columns are product, first ingr"),

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import json
 import re
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gumption.data import InputError
+from gumption.data.tables import FACT, csv_row
 from gumption.kg import KnowledgeGraph
 
 FACTS = [("cup", "usedFor", "drinking, hot"), ("knife", "locatedAt", "drawer")]
@@ -130,8 +132,16 @@ def test_a_saved_table_is_read_without_being_asked(tmp_path):
         ('a,b,c\na,"b"x,c\n', {}, "x.csv:2: not a row of CSV: ',' expected after '\"' (is a quote"),
         ('a,b,c\na,"b,c\nd,e,f\n', {}, "x.csv:2: not a row of CSV: unexpected end of data"),
         ('a,b,"c\nd"\na,b\n', {}, "x.csv:3: expected subject"),
-        ('a,b,c\na,"' + "b" * 140_000, {}, "x.csv:2: not a row of CSV: field larger than field limit"),
+        ('a,b,c\na,"' + "b" * 140_000, {}, "x.csv:2: not a row of CSV: unexpected end of data"),
+        ('a,b,c\na,"' + "b\n" * 9_000_000, {}, "x.csv:2: not a row of CSV: more than 16,777,216 characters"),
+        ("a,b,c\na,b," + "b" * 140_000 + ",d,e\n", {}, "x.csv:2: expected subject, relation, object"),
+        ("a,b,c,d,e\n", {}, "--columns says which cells they are"),
+        ("a b c\na d e\n", {}, "x.csv:1: expected subject, relation, object and perhaps a graph, none of them empty; "
+         "found ['a b c']; --delimiter gives what separates the cells"),
         (b"a,b,c\n\xff,b,c\n", {}, "x.csv:2: the text is not UTF-8: invalid start byte"),
+        ("", {"delimiter": ";;"}, "the delimiter is ';;': give one character"),
+        ("", {"delimiter": '"'}, "the delimiter is '\"'"),
+        ("", {"delimiter": "x"}, "the delimiter is 'x'"),
         ("", {"columns": "a,b"}, "the columns are 'a,b': give the names of 3 different ones"),
         ("", {"columns": "a,b,b"}, "the columns are 'a,b,b'"),
         ("", {"columns": (0, 1, 2)}, "the columns are (0, 1, 2)"),
@@ -150,7 +160,131 @@ def test_bad_rows_are_skipped_and_others_kept(tmp_path):
 
 
 def test_columns_are_for_tables(tmp_path):
-    with pytest.raises(InputError, match=r"x\.nt: columns and a header are for \.tsv and \.csv files"):
+    with pytest.raises(InputError, match=r"x\.nt: columns, a header and a delimiter are for \.tsv and \.csv"):
         load(tmp_path, "", "x.nt", columns="1,2,3")
-    with pytest.raises(InputError, match="columns and a header are for"):
-        load(tmp_path, "", "x.nt", header=False)
+    for how in ({"header": False}, {"delimiter": ";"}):
+        with pytest.raises(InputError, match="columns, a header and a delimiter are for"):
+            load(tmp_path, "", "x.nt", **how)
+
+
+# ---- The delimiter
+
+
+@pytest.mark.parametrize("tab", [";", "\t", "|", ","])
+@pytest.mark.parametrize("quoted", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
+def test_the_first_rows_show_the_delimiter(tmp_path, tab, quoted):
+    facts = [(f"cup {n}", "has; a, price\tor|more\nof", "5,20" if n % 2 else "no") for n in range(40)]
+    with (tmp_path / "x.csv").open("w", encoding="utf-8-sig", newline="") as file:
+        csv.writer(file, delimiter=tab, quoting=quoted).writerows([(n, *fact) for n, fact in enumerate(facts)])
+    assert sorted(KnowledgeGraph.load(tmp_path / "x.csv", columns="2,3,4").triples()) == sorted(facts)
+
+
+def test_the_delimiter_is_given_where_the_rows_do_not_show_it(tmp_path):
+    text = "cup;usedFor;tea, milk, water\n"
+    assert load(tmp_path, text) == [("cup;usedFor;tea", " milk", " water")]
+    assert load(tmp_path, text, delimiter=";") == [("cup", "usedFor", "tea, milk, water")]
+    assert load(tmp_path, "cup:usedFor:tea\n", delimiter=":") == [("cup", "usedFor", "tea")]
+    for name in ("x.tsv", "x.txt"):  # then with the quotes of CSV
+        assert load(tmp_path, 'cup\tsays\t"a ""b"""\n', name, delimiter="tab") == [("cup", "says", 'a "b"')]
+    assert load(tmp_path, "cup,a\\tb,c\n", "x.tsv", delimiter=",") == [("cup", "a\\tb", "c")]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sets(st.tuples(*[st.text(',;|\t"\n\ra ', min_size=1, max_size=6)] * 3), min_size=1, max_size=4), st.booleans()
+)
+def test_what_was_saved_keeps_its_commas(tmp_path_factory, facts, named):
+    path = tmp_path_factory.getbasetemp() / "commas.csv"
+    graph = KnowledgeGraph()
+    graph.add(facts)
+    if named:
+        graph.add([("a;b;c", "d;e", "f")], graph="some")
+    graph.save(path)
+    assert KnowledgeGraph.load(path).content_hash() == graph.content_hash()
+
+
+# ---- A first row that may be a header
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.tsv"])
+@pytest.mark.parametrize("how", [{}, {"columns": "1,2,3"}])
+def test_a_first_row_of_names_that_do_not_come_again_is_asked_about(tmp_path, name, how):
+    text = "what,how,whom\ncup,usedFor,tea\nknife,usedFor,bread\n"
+    text = text if name == "x.csv" else text.replace(",", "\t")
+    with pytest.raises(
+        InputError, match=rf"{name}:1: what, how, whom may be a header\. .* --header or --no-header .*--col"
+    ):
+        load(tmp_path, text, name, **how)
+    facts = [("cup", "usedFor", "tea"), ("knife", "usedFor", "bread")]
+    assert load(tmp_path, text, name, header=True) == facts
+    assert load(tmp_path, text, name, columns="what,how,whom") == facts
+    assert load(tmp_path, text, name, header=False) == [*facts, ("what", "how", "whom")]
+    assert load(tmp_path, "\n" + text, name) == [*facts, ("what", "how", "whom")]  # an empty line: no header
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ["fire,makes,steam"],
+        ["fire,makes,steam", "water,makes,mud"],
+        ["fire,makes,steam", "steam,drives,train"],
+        ["fire,makes,steam", *(f"a{n},drives,b{n}" for n in range(900)), "fire,burns,wood"],
+        ["/m/01,people/person,/m/02", "a,b,c"],
+        ["00260881,_hypernym,00260622", "a,b,c"],
+        ["http://e.org/a,http://e.org/b,http://e.org/c", "a,b,c"],
+        ['a,b,"""text"""', "d,e,f"],
+        ["a,b,a", "d,e,f"],
+        ["cup,is,a thing from which people drink what is hot", "d,e,f"],
+    ],
+)
+def test_a_fact_in_the_first_row_is_no_header(tmp_path, rows):
+    assert len(load(tmp_path, "\n".join(rows))) == len(rows)
+
+
+def test_graphs_that_others_share_load_without_a_question(shared_data):
+    for folder in ("wn18rr", "fb15k237"):
+        for part in ("train", "valid", "test"):
+            with (shared_data / folder / f"{part}.txt").open(encoding="utf-8") as file:
+                rows = [line.rstrip("\n").split("\t") for _, line in zip(range(1_001), file, strict=False)]
+            assert not FACT.may_be_header(rows[0], enumerate(rows[1:]))[0]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sets(st.tuples(*[st.sampled_from(["a", "b", "is", "what", "5"])] * 3), min_size=1, max_size=4))
+def test_whatever_was_saved_is_read_without_a_question(tmp_path_factory, facts):
+    graph = KnowledgeGraph()
+    graph.add(facts)
+    for name in ("saved.csv", "saved.tsv"):
+        path = tmp_path_factory.getbasetemp() / name
+        graph.save(path)
+        assert KnowledgeGraph.load(path).content_hash() == graph.content_hash()
+
+
+# ---- Cells of any length
+
+
+@pytest.mark.parametrize("long", ["x" * 200_000, 'a "word", ' * 30_000, "line\n" * 60_000])
+def test_a_long_literal_is_read_again_and_csv_keeps_its_limit(tmp_path, long):
+    limit = csv.field_size_limit()
+    graph = KnowledgeGraph()
+    graph.add([("a", "says", json.dumps(long)), ("b", "says", "less"), (long, "is", "long")])
+    for name in ("x.csv", "x.tsv", "x.csv.gz"):
+        graph.save(tmp_path / name)
+        assert KnowledgeGraph.load(tmp_path / name).content_hash() == graph.content_hash()
+    assert csv.field_size_limit() == limit
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text('ab";,\r\n ', max_size=20), st.sampled_from(",;"))
+def test_a_row_is_read_as_csv_reads_it(text, delimiter):
+    def outcome(read):
+        try:
+            return read()
+        except StopIteration:
+            return None
+        except csv.Error:
+            return "broken"
+
+    lines = re.findall(r"[^\n]*\n|[^\n]+", text)
+    expected = outcome(lambda: next(csv.reader(lines, delimiter=delimiter, strict=True)))
+    assert outcome(lambda: csv_row(iter(lines), delimiter)) == expected

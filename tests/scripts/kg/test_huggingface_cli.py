@@ -38,7 +38,7 @@ def test_datasets_reads_the_facts_of_the_graph(
     monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
     from datasets import load_dataset
 
-    export = ("export", "kg.nq", "--validation-ratio", "0.05", "--seed", "3", "--format", "huggingface")
+    export = ("export", "kg.nq", "--literals", "--validation-ratio", "0.05", "--seed", "3", "--format", "huggingface")
     told = gumption.ok(*export, "--out", "set")
     assert told.endswith("valid 5, test 10 facts written to set\n")
     again = json.loads(gumption.ok(*export, "--out", "again", "--json"))
@@ -57,7 +57,7 @@ def test_datasets_reads_the_facts_of_the_graph(
 def test_the_card_has_what_the_hub_wants_and_the_licence(gumption, graph, tmp_path: Path) -> None:
     from huggingface_hub import DatasetCard
 
-    gumption.ok("export", "kg.nq", "--out", "set", "--test-ratio", "0", "--format", "huggingface")
+    gumption.ok("export", "kg.nq", "--literals", "--out", "set", "--test-ratio", "0", "--format", "huggingface")
     front = front_matter(tmp_path / "set")
     assert front["license"] == "cc-by-sa-4.0"
     assert front["pretty_name"] == "odd things"

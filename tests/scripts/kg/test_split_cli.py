@@ -11,6 +11,7 @@ from gumption.scripts.kg.parts import read_parts
 
 FACTS = [(f"thing {i}", f"r{i % 3}", f"thing {i * 7 % 50}") for i in range(50)]
 FACTS += [(f"thing {i}", "r0", f"thing {(i + 1) % 50}") for i in range(50)] + [("thing 1", "says", '"5, \\"x\\""@en')]
+EXPORT = ("export", "kg.nq#a", "--literals")
 
 
 def test_a_data_set_that_we_and_pykeen_read(gumption, tmp_path):
@@ -20,7 +21,7 @@ def test_a_data_set_that_we_and_pykeen_read(gumption, tmp_path):
     graph.add(FACTS, graph="a")
     graph.annotate("a", {"license": "CC0-1.0"})
     graph.save(tmp_path / "kg.nq")
-    assert gumption.ok("export", "kg.nq#a", "--out", "set", "--validation-ratio", "0.05", "--seed", "3").endswith(
+    assert gumption.ok(*EXPORT, "--out", "set", "--validation-ratio", "0.05", "--seed", "3").endswith(
         "valid 5, test 10 facts written to set\n"
     )
     manifest = json.loads((tmp_path / "set" / "manifest.json").read_text())
@@ -43,11 +44,9 @@ def test_a_data_set_that_we_and_pykeen_read(gumption, tmp_path):
         tmp_path / "set" / "test.txt", entity_to_id=train.entity_to_id, relation_to_id=train.relation_to_id
     )
     assert test.num_triples == 10
-    again = json.loads(
-        gumption.ok("export", "kg.nq#a", "--out", "two", "--validation-ratio", "0.05", "--seed", "3", "--json")
-    )
+    again = json.loads(gumption.ok(*EXPORT, "--out", "two", "--validation-ratio", "0.05", "--seed", "3", "--json"))
     assert again == manifest
-    assert json.loads(gumption.ok("export", "kg.nq#a", "--out", "three", "--json"))["sha256"] != manifest["sha256"]
+    assert json.loads(gumption.ok(*EXPORT, "--out", "three", "--json"))["sha256"] != manifest["sha256"]
 
 
 def test_data_sets_that_cannot_be_made(gumption, tmp_path):
@@ -110,7 +109,7 @@ def test_what_was_drawn_before_is_drawn_again_where_no_relations_are_alike(gumpt
     graph.add(FACTS, graph="a")
     graph.save(tmp_path / "kg.nq")
     one, other = (
-        json.loads(gumption.ok("export", "kg.nq", "--out", out, "--json", *more))
+        json.loads(gumption.ok("export", "kg.nq", "--out", out, "--json", "--literals", *more))
         for out, more in (("one", ()), ("other", ("--split-families",)))
     )
     assert one == other

@@ -1,0 +1,92 @@
+"""Networks of other programs as facts: graphs of networkx, and the files GraphML and GEXF, which networkx reads.
+
+A node's label is its `label` where every node has one and they differ, as in files of Gephi; else the node itself as
+text, for files its id. An edge's relation is its `relation`, else its `label`, else its key where that is text (the ids
+of edges in files say nothing), else "relatedTo". An undirected edge is a fact in each direction. Other attributes, and
+nodes without edges, are no facts.
+"""
+
+from collections.abc import Iterable
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+from gumption.data import InputError
+from gumption.kg.vocabulary import Triple
+
+if TYPE_CHECKING:
+    from networkx import Graph
+
+RELATION, LABEL, OTHERWISE = "relation", "label", "relatedTo"
+
+
+class Network(NamedTuple):
+    """
+    :ivar triples: the facts, perhaps some of them twice.
+    :ivar left_out: what is no fact, for a Note; empty where nothing is left out.
+    """
+
+    triples: list[Triple]
+    left_out: str
+
+
+def network_facts(networks: "Iterable[Graph]", keys: bool = True) -> Network:
+    """The facts of graphs of networkx.
+
+    :param keys: whether the keys of edges of a multigraph are relations.
+    :raises InputError: something else; a node without a name, or two of one name.
+    """
+    import networkx
+
+    triples: list[Triple] = []
+    alone = attributes = weighted = 0
+    for network in networks:
+        if not isinstance(network, networkx.Graph):
+            raise InputError(f"expected a graph of networkx, got {type(network).__name__}")
+        labels, used = _labels(network)
+        alone += sum(1 for _ in networkx.isolates(network))
+        attributes += sum(not used.issuperset(data) for _, data in network.nodes(data=True))
+        many = network.is_multigraph()
+        shown: Any = {"keys": True} if many else {}
+        for subject, object_, *key, data in network.edges(data=True, **shown):
+            said = next((name for name in (RELATION, LABEL) if data.get(name) not in (None, "")), None)
+            by_key = key[0] if keys and many and isinstance(key[0], str) and key[0] else OTHERWISE
+            relation = by_key if said is None else str(data[said])
+            weighted += any(name not in (said, "id") for name in data)
+            triples.append((labels[subject], relation, labels[object_]))
+            if not network.is_directed():
+                triples.append((labels[object_], relation, labels[subject]))
+    counts = {"nodes without edges": alone, "nodes' attributes": attributes, "edges' attributes": weighted}
+    return Network(triples, ", ".join(f"{name} ({number:,})" for name, number in counts.items() if number))
+
+
+def _labels(network: "Graph") -> tuple[dict[Any, str], frozenset[str]]:
+    """Node -> label, and the attribute that gives it, if any."""
+    given: dict[Any, str] = {node: text for node, text in network.nodes(data=LABEL) if isinstance(text, str) and text}
+    if len(given) == len(network) == len(set(given.values())):
+        return given, frozenset((LABEL,))
+    labels = {node: str(node) for node in network}
+    seen: set[str] = set()
+    for node, label in labels.items():
+        if not label or label in seen:
+            raise InputError(f"the node {node!r} of the network has {'the name of another' if label else 'no name'}")
+        seen.add(label)
+    return labels, frozenset()
+
+
+def read_network(stream: IO[bytes], ending: str) -> Network:
+    """The facts of a file, which is read whole; networkx reads the first graph of a GEXF file, and all of GraphML.
+
+    :param stream: XML that is well-formed and whose entities are harmless.
+    :param ending: .graphml or .gexf.
+    :raises SyntaxError: another kind of XML, and what networkx does not read, such as hyperedges.
+    :raises InputError: as `network_facts`.
+    """
+    import networkx
+    from networkx.readwrite.graphml import GraphMLReader
+
+    try:
+        networks = [networkx.read_gexf(stream)] if ending == ".gexf" else list(GraphMLReader()(path=stream))
+    except (networkx.NetworkXException, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise SyntaxError(f"networkx cannot read this {ending} file: {error}") from None
+    if not networks:
+        raise SyntaxError(f"it has no graph: is it a {ending} file?")
+    return network_facts(networks, keys=False)
