@@ -36,6 +36,8 @@ from gumption.kg.facts import (
 )
 from gumption.kg.links.nary_predictor import PairPredictor
 from gumption.kg.links.predictor import LinkPredictor
+from gumption.kg.mapping import INVERSE, under_names
+from gumption.kg.names import Names
 from gumption.kg.scores import (
     FLOOR,
     BinaryTable,
@@ -60,7 +62,6 @@ Source = KnowledgeGraph | LinkPredictor | RelationScores
 BINARY = "binary"  # the predictor of all relations of two parties
 PLAN = "plan"  # the scores of looking ahead, in place of those of the relation that produces
 PAIRS_AT_A_TIME = 1 << 22  # of a thing and what it may make, whose marks are looked up: bounds their memory
-INVERSE = "^"  # before the name of a relation: with subject and object exchanged, as in a SPARQL path
 
 
 @checked_methods
@@ -108,17 +109,21 @@ class Advice:
         self.vocabulary, device = tuple(vocabulary), pick_device(device)
         self.report = ""
         if isinstance(source, KnowledgeGraph):
-            stated = StatedFacts.of(source, graph, vocabulary[1:], relations)
+            named = under_names(source, graph, vocabulary[1:], relation_labels(relations))
+            stated = StatedFacts.of(*named, vocabulary[1:], relations)
             self.report = stated.report
             self.scores = stated.look_up(stated.relations, device)
         elif isinstance(source, LinkPredictor):
-            scored = scored_relations(source, relations, {})
+            names = names_of(source, relations)
+            scored = scored_relations(source, relations, names)
             if not scored:
                 asked, has = ", ".join(map(relation_name, relations)), ", ".join(source.vocabulary.relations[:5])
                 raise InputError(f"the predictor has none of the relations {asked}; it has {has}")
             key = scored[0] if isinstance(source, PairPredictor) else BINARY
-            repeats = marked_repeats(source, vocabulary[1:], relations)
-            self.scores = predictor_scores({key: source}, vocabulary[1:], scored, repeats=repeats, device=device)
+            repeats = marked_repeats(source, vocabulary[1:], relations, names)
+            self.scores = predictor_scores(
+                {key: source}, vocabulary[1:], scored, names=names, repeats=repeats, device=device
+            )
             self.report = lacking(source, vocabulary[1:])
         else:
             if source.entities != self.vocabulary[1:]:
@@ -279,8 +284,15 @@ def planner_of(scores: RelationScores, relation: str, facts: np.ndarray, *, comp
 
 def lacking(predictor: LinkPredictor, entities: Sequence[str]) -> str:
     """How many of the world's entities a predictor knows, in a sentence; "" where it knows all."""
-    known = len(set(entities).intersection(predictor.vocabulary.entities))
+    known = len(Names(predictor.vocabulary).known(entities))
     return f"the predictor knows {known} of the world's {len(entities)} entities" if known < len(entities) else ""
+
+
+def names_of(predictor: LinkPredictor, relations: Sequence[Relation]) -> dict[str, str]:
+    """Relation of two parties -> what the predictor calls it, where that differs."""
+    mine = [stated_name(relation) for relation in relations if isinstance(relation, str)]
+    known = {} if isinstance(predictor, PairPredictor) else Names(predictor.vocabulary).known(mine, "relation")
+    return {relation: name for relation, name in known.items() if name != relation}
 
 
 def scored_relations(predictor: LinkPredictor, relations: Sequence[Relation], names: Mapping[str, str]) -> list[str]:
@@ -349,9 +361,11 @@ def marked_repeats(
 
     :param names: see `scored_relations`.
     """
-    marked, labels = predictor.trained_on, label_numbers(entities)
+    marked = predictor.trained_on
     if marked is None:
         return {}
+    called = Names(predictor.vocabulary).known(entities)
+    labels = label_numbers([called.get(entity, entity) for entity in entities])
     if isinstance(predictor, PairPredictor):
         (name,) = scored_relations(predictor, relations, names) or ("",)
         rows = []

@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,17 +36,19 @@ from gumption.kg.graph import open_graph, shipped_graph
 from gumption.kg.leaks import Fact, Leaks, count_leaks, count_marked
 from gumption.kg.links.nary_predictor import PairPredictor
 from gumption.kg.links.predictor import LinkPredictor
+from gumption.kg.mapping import INVERSE, NameMap, under_names
+from gumption.kg.names import Names
 from gumption.kg.scores import VERSION, HeldOut, KnownFacts, PairProducts, PairTable, RelationScores
 from gumption.kg.vocabulary import LINKS, unknown_label
 
 from .advice import (
     BINARY,
-    INVERSE,
     Advice,
     Relation,
     StatedFacts,
     lacking,
     marked_repeats,
+    names_of,
     planner_of,
     predictor_scores,
     produced_by,
@@ -62,7 +65,6 @@ if TYPE_CHECKING:
 GRAPH, SCORES = "graph.nq", "scores.json"
 #: The count of leaks where a predictor or rules do not say what they were trained on.
 NOT_KNOWN = "not known"
-RENAMED = "renamed"  # the graph of facts under the world's names of relations
 
 
 class UnknownEntities(Note):
@@ -139,8 +141,8 @@ class Knowledge:
                 return cls.of(fitted, world, vocabulary, relations, played, outside=outside, **more)
             assert config.kg_beside is not None
             beside = KnowledgeConfig(
-                kg=config.kg_beside, kg_fit=False, kg_rules=config.kg_rules, kg_relations=config.kg_relations,
-                kg_shuffled=config.kg_shuffled,
+                kg=config.kg_beside, kg_fit=False, kg_map=config.kg_map, kg_rules=config.kg_rules,
+                kg_relations=config.kg_relations, kg_shuffled=config.kg_shuffled,
             )  # fmt: skip
             one, other = (cls.of(each, world, vocabulary, relations, played, **more) for each in (fitted, beside))
             return one._with(other, world, world.played(played or {}))
@@ -155,12 +157,14 @@ class Knowledge:
         is_rules = source.endswith(".json") and Path(source).is_file()
         rules_file = source if is_rules else config.kg_rules and _rules_file(config.kg_rules, world)
         own, has_facts = source in OWN or is_rules, world.get("facts") is not None
+        if own and config.kg_map is not None:
+            raise InputError(f"kg_map is for a graph of your own, and kg is {source}: leave it out")
         graph, name = (_own_graph(world, OWN.get(source, "train"), given), None) if own else open_graph(source)
         about: dict[str, Any] = {"source": place_name(source)}
         with graph:
             about["graph"] = graph.content_hash(name)
-            if config.kg_relations:
-                graph, name = _renamed(graph, name, config.kg_relations, relations), None
+            if not own or config.kg_relations:
+                graph, name = _named(graph, name, config, about, vocabulary[1:], relations)
             if not own and has_facts:
                 leaks = count_leaks(graph, name, _asked(world, given), world.get("nary") or ())
                 about["test_facts"] = leaks._asdict()
@@ -182,7 +186,7 @@ class Knowledge:
                 about["rules"] = {"file": Path(rules_file).name, "sha256": hash_, "entailed": entailed}
                 if has_facts:
                     about["rules"]["test_facts"] = _learned(
-                        rules_file, mined_from(rules_file), world, given, config.kg_relations
+                        rules_file, mined_from(rules_file), world, given, dict(config.kg_relations)
                     )
                 if has_facts and not own:
                     asked = _asked(world, given)
@@ -294,8 +298,8 @@ class Knowledge:
         device: str,
     ) -> "Knowledge":
         source = config.kg
-        if config.kg_fit is not None or config.kg_rules is not None:
-            raise InputError(f"{source} is a link predictor: kg_fit and kg_rules are for graphs")
+        if config.kg_fit is not None or config.kg_map is not None or config.kg_rules is not None:
+            raise InputError(f"{source} is a link predictor: kg_fit and kg_rules are for graphs, and so is kg_map")
         _refuse_unread(config, False)
         predictor = load_predictor(source, device)
         nary = isinstance(predictor, PairPredictor)
@@ -303,10 +307,10 @@ class Knowledge:
             raise InputError(
                 f"{source} predicts facts of three parties, which have no other names: leave out kg_relations"
             )
-        names, known = dict(config.kg_relations), predictor.vocabulary.relations
-        _check_names(
-            config.kg_relations, relation_labels(r for r in relations if isinstance(r, str)), known, "predictor"
-        )
+        known, found = predictor.vocabulary.relations, Names(predictor.vocabulary)
+        names = names_of(predictor, relations)
+        ours = relation_labels(r for r in relations if isinstance(r, str))
+        names |= _called(config.kg_relations, ours, found, "predictor")
         has = scored_relations(predictor, wanted or relations, names)
         lacks = [name for name in map(relation_name, wanted or relations) if name not in has]
         if not has or (wanted and lacks):
@@ -315,7 +319,8 @@ class Knowledge:
         predictors: dict[str, LinkPredictor] = {has[0] if nary else BINARY: predictor}
         about: dict[str, Any] = {"source": place_name(source), "predictor": checkpoint_hash(source), "by": "predictor"}
         if world.get("facts") is not None:
-            about["test_facts"] = _learned(source, predictor.trained_on, world, given, config.kg_relations)
+            theirs = found.known(entities)
+            about["test_facts"] = _learned(source, predictor.trained_on, world, given, names, theirs)
         if report := lacking(predictor, entities):
             warnings.warn(f"{source}: {report}", UnknownEntities, stacklevel=3)
         calibrated = config.kg_calibrated
@@ -343,7 +348,8 @@ class Knowledge:
         :param kept: where the run that goes on keeps it; None for a run that begins.
         :raises InputError: as `of` and `load`.
         """
-        places = [place for place in (config.kg, config.kg_beside) if place is not None and place not in OWN]
+        named = (config.kg, config.kg_map, config.kg_beside)
+        places = [place for place in named if place is not None and place not in OWN]
         there = all("://" in place or Path(shipped_graph(place.partition("#")[0])).exists() for place in places)
         if there or kept is None or not (kept / SCORES).is_file():
             return cls.of(config, world, vocabulary, relations, *played, device=device, **more)
@@ -394,7 +400,8 @@ class Knowledge:
         scorers: dict[str, torch.nn.Module] = {}
         if looked_up := [_relation(name, relations) for name in names if name in self.weights]:
             assert self.graph is not None
-            found = Advice(self.graph, vocabulary, looked_up, device=device).scores
+            stated = StatedFacts.of(self.graph, None, vocabulary[1:], looked_up)
+            found = stated.look_up(stated.relations, pick_device(device))
             scorers |= zip(found.relations, found.scorers, strict=True)
         if fitted := [name for name in names if name not in self.weights]:
             found = predictor_scores(
@@ -496,14 +503,16 @@ def _learned(
     trained_on: np.ndarray | None,
     world: World,
     given: Mapping[str, Any],
-    pairs: Sequence[tuple[str, str]],
+    names: Mapping[str, str],
+    entities: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, int] | str:
     """The test facts that a predictor or mined rules were trained on, as the manifest has them; warns of any.
 
-    :param pairs: see `_renamed`; a fact that was learned under the other name counts, too.
+    :param names, entities: the world's name of a relation or an entity -> the other one under which a fact that was
+        learned counts, too.
     """
-    asked, names = _asked(world, given), dict(pairs)
-    called = {fact: _as_called(fact, names[fact[1]]) for fact in asked if len(fact) == 3 and fact[1] in names}
+    asked = _asked(world, given)
+    called = {fact: _as_called(fact, names.get(fact[1], fact[1]), entities) for fact in asked if len(fact) == 3}
     leaks = count_marked(trained_on, asked, called)
     if leaks is None:
         return NOT_KNOWN
@@ -511,9 +520,9 @@ def _learned(
     return leaks._asdict()
 
 
-def _as_called(fact: Fact, name: str) -> Fact:
-    """The fact under another name of its relation, perhaps after `INVERSE`."""
-    subject, _, object_ = fact
+def _as_called(fact: Fact, name: str, entities: Mapping[str, str]) -> Fact:
+    """The fact under other names of its parties and its relation, that perhaps after `INVERSE`."""
+    subject, object_ = (entities.get(party, party) for party in fact[::2])
     return (object_, name.removeprefix(INVERSE), subject) if name.startswith(INVERSE) else (subject, name, object_)
 
 
@@ -539,22 +548,29 @@ def _own_graph(world: World, part: str, given: Mapping[str, Any]) -> KnowledgeGr
     return graph
 
 
-def _renamed(
-    graph: KnowledgeGraph, name: str | None, pairs: Sequence[tuple[str, str]], relations: Sequence[Relation]
-) -> KnowledgeGraph:
-    """A copy in memory of the graph, with its facts under the world's names of relations, too.
+def _named(
+    graph: KnowledgeGraph,
+    name: str | None,
+    config: KnowledgeConfig,
+    about: dict[str, Any],
+    entities: Sequence[str],
+    relations: Sequence[Relation],
+) -> tuple[KnowledgeGraph, str | None]:
+    """The graph under the world's names, by the config's map and names of relations.
 
-    :param pairs: (the world's name, the graph's, perhaps after `INVERSE`).
-    :raises InputError: a name that the world or the graph does not have, with near matches.
+    :param about: of the graph, for a manifest; the hash of the map is added.
+    :raises InputError: as `under_names`; a map of another graph.
     """
-    copy = _copied(graph, name)
-    _check_names(pairs, relation_labels(relations), {relation for _, relation, _ in copy.triples()}, "graph")
-    for mine, called in pairs:
-        facts = [(s, mine, o) for s, _, o in copy.triples(relation=called.removeprefix(INVERSE))]
-        if called.startswith(INVERSE):
-            facts = [(o, mine, s) for s, _, o in facts]
-        copy.add(facts, graph=RENAMED)
-    return copy
+    labels, given = relation_labels(relations), NameMap()
+    if config.kg_map is not None:
+        given = NameMap.load(Path(config.kg_map))
+        given.check(about["graph"], config.kg_map, about["source"])
+        about["map"] = hashlib.sha256(Path(config.kg_map).read_bytes()).hexdigest()
+    pairs = _called(config.kg_relations, labels, Names(graph, name, language=given.language), "graph")
+    called = {mine: label for mine, label in given.relations.items() if mine in labels}
+    mine = set(entities)
+    named = {entity: label for entity, label in given.entities.items() if entity in mine}
+    return under_names(graph, name, entities, labels, replace(given, relations=called, entities=named), pairs)
 
 
 def _copied(graph: KnowledgeGraph, name: str | None, relations: Sequence[str | None] = (None,)) -> KnowledgeGraph:
@@ -640,15 +656,16 @@ def _outside(
     place = config.kg_beside
     if place is None:
         return Outside(config.kg_sources)
-    renamed = config.kg_rules or config.kg_relations
+    renamed = config.kg_rules or config.kg_relations or config.kg_map
     if not config.kg_sources and (renamed or place in OWN or place.endswith(".json") or has_checkpoint(Path(place))):
         return None
     graph, name = open_graph(place)
     with graph:
-        labels = () if config.kg_sources else relation_labels(relations)
-        if any(True for label in labels for _ in graph.triples(relation=label, graph=name)):
+        labels, names = () if config.kg_sources else relation_labels(relations), Names(graph, name)
+        if any(names.matches(label, "relation") for label in labels):
             return None
         about: dict[str, Any] = {"source": place_name(place), "graph": graph.content_hash(name)}
+        graph, name = _named(graph, name, config, about, words, relations)
         asked = _asked(world, given) if world.get("facts") is not None else None
         if asked is not None:
             leaks = count_leaks(graph, name, asked, world.get("nary") or ())
@@ -675,13 +692,22 @@ def _linked(asked: Collection[Fact], ends: Collection[tuple[str, ...]]) -> int:
     )
 
 
-def _check_names(pairs: Sequence[tuple[str, str]], ours: Collection[str], theirs: Collection[str], whose: str) -> None:
-    """:raises InputError: a name of a relation that the world, or the graph or predictor, does not have."""
+def _called(pairs: Sequence[tuple[str, str]], ours: Collection[str], names: Names, whose: str) -> list[tuple[str, str]]:
+    """The pairs of names of relations, with the graph's or predictor's labels.
+
+    :param pairs: (the world's name, the other's, perhaps after `INVERSE`).
+    :raises InputError: a name that the world, or the graph or predictor, does not have, with near matches.
+    """
+    found = []
     for mine, called in pairs:
         if mine not in ours:
             raise InputError(f"kg_relations: not one of the world's: {unknown_label('relation', mine, ours)}")
-        if (relation := called.removeprefix(INVERSE)) not in theirs:
-            raise InputError(f"kg_relations: not one of the {whose}'s: {unknown_label('relation', relation, theirs)}")
+        relation = called.removeprefix(INVERSE)
+        try:
+            found.append((mine, called.removesuffix(relation) + names.relation(relation)))
+        except InputError as error:
+            raise InputError(f"kg_relations: not one of the {whose}'s: {error}") from None
+    return found
 
 
 def _chosen(wanted: Sequence[Relation], stated: StatedFacts, source: str) -> Sequence[Relation]:

@@ -128,7 +128,8 @@ class KnowledgeConfig(RunConfig):
     :ivar kg_fit: whether a link predictor is fitted to the facts, or they are looked up, 1 for a fact that is stated
         and 0 for any other; without it a graph of your own is looked up.
     :ivar kg_relations: what your graph or predictor calls a relation of the world, the world's name first
-        (componentOf=ingredient_of); ^ before its name exchanges subject and object.
+        (componentOf=ingredient_of); ^ before its name exchanges subject and object. It wins over `kg_map`.
+    :ivar kg_map: a file of `gumption kg map`: which relations and entities of your graph stand for the world's.
     :ivar kg_rules: a file of rules, or one of the world's by its name, which are applied to the graph first.
     :ivar kg_beside: a graph beside the facts of `kg`. Where it states a relation of the world, by itself or by the
         relations and rules that are named, it is looked up beside the scores that are fitted. A graph of other
@@ -154,6 +155,7 @@ class KnowledgeConfig(RunConfig):
     kg: str = "none"
     kg_fit: bool | None = None
     kg_relations: tuple[tuple[str, str], ...] = ()
+    kg_map: str | None = None
     kg_rules: str | None = None
     kg_beside: str | None = None
     kg_sources: tuple[str, ...] = ()
@@ -168,7 +170,7 @@ class KnowledgeConfig(RunConfig):
 
     #: Those of `TrainingSettings` that a run sets.
     COMPLEX: ClassVar = ("rank", "epochs", "n3", "reciprocal")
-    PLACES = ("kg", "kg_rules", "kg_beside")
+    PLACES = ("kg", "kg_map", "kg_rules", "kg_beside")
 
     def fit_settings(self) -> dict[str, Any]:
         """The settings of fits that differ from their defaults: rank, epochs, n3, reciprocal, seed."""

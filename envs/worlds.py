@@ -155,6 +155,10 @@ class World:
         train = self._parties("train", given) if part == "test" else ()
         return asked_facts(self._parties(part, given), train, self.get("nary") or ())
 
+    def training(self, **given: Any) -> Iterator[tuple[str, str, str]]:
+        """The training facts, of two parties and of three."""
+        return self._parties("train", given)
+
     def _parties(self, part: str, given: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         """The facts of a part, of two parties and of three."""
         yield from self.facts(part, **given)

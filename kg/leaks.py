@@ -2,9 +2,9 @@
 
 A fact of two parties is (subject, relation, object). One of three parties is a node with roles (see `NaryRelation`);
 here it is (name, subject, given, object), and it entails the facts of two parties that `NaryRelation.entails` names.
-Its names in the graph, by rdfs:label, skos:prefLabel, skos:altLabel, skos:exactMatch or owl:sameAs, stand for an
-entity. A statement about a fact states the fact, too: a node with rdf:subject, rdf:predicate and rdf:object, or a
-triple term of RDF-star, which some endpoints have.
+All its names in the graph (see names.py), skos:altLabel, skos:exactMatch and owl:sameAs stand for an entity. A
+statement about a fact states the fact, too: a node with rdf:subject, rdf:predicate and rdf:object, or a triple term of
+RDF-star, which some endpoints have.
 
 A data set can leak without any other graph: a test fact follows from a training fact whose relation is an inverse or a
 near-duplicate of its own, or symmetric (Toutanova and Chen 2015; Dettmers et al. 2018; Akrami et al. 2020).
@@ -24,14 +24,13 @@ from scipy.sparse import csgraph
 
 from .facts import NaryRelation, label_numbers, marks, pair_marks
 from .graph import KnowledgeGraph
-from .vocabulary import PREFIXES, RELATION, Triple, Vocabulary, term_to_label
+from .names import NAMING, Names, text_of
+from .vocabulary import PREFIXES, RELATION, SKOS, Triple, Vocabulary, term_to_label
 
 #: (subject, relation, object), or (relation, subject, given, object).
 Fact = tuple[str, ...]
 
-_SKOS = "http://www.w3.org/2004/02/skos/core#"
-_NAMES = ("http://www.w3.org/2000/01/rdf-schema#label", f"{_SKOS}prefLabel", f"{_SKOS}altLabel")
-_SAME = (f"{_SKOS}exactMatch", "http://www.w3.org/2002/07/owl#sameAs")
+_SAME = (SKOS + "exactMatch", PREFIXES["owl"] + "sameAs")
 _ABOUT_FACTS = tuple(PREFIXES["rdf"] + part for part in ("subject", "predicate", "object"))
 
 #: A relation is like another where it has at least this share of the other's facts (Akrami et al. 2020, section 3), and
@@ -68,19 +67,23 @@ def count_leaks(
     :param asked: see `asked_facts`.
     """
     first, called = _classes(graph)
+    names = Names(graph, naming=(*NAMING, SKOS + "altLabel"))
 
-    def things(label: str) -> frozenset[str]:
+    def things(label: str, meant: Iterable[str]) -> frozenset[str]:
         """What the label stands for in the graph, each by the first label of its class."""
-        return frozenset((first.get(label, label), *called.get(label, ())))
+        return frozenset((*(first.get(each, each) for each in (label, *meant)), *called.get(label, ())))
 
     asked_relations = {fact[1] for fact in asked if len(fact) == 3}.union(*(each.roles for each in nary))
     relations: defaultdict[str, set[str]] = defaultdict(set)  # thing -> the relations that stand for it
     for relation in asked_relations:
-        for thing in things(relation):
+        for thing in things(relation, names.matches(relation, "relation")):
             relations[thing].add(relation)
     # Parties that stand for the same things are one party: work grows with statements, not with pairs of names.
     one: dict[frozenset[str], str] = {}
-    party_of = {label: one.setdefault(things(label), label) for label in sorted(chain.from_iterable(asked))}
+    party_of = {
+        label: one.setdefault(things(label, names.meanings(label)), label)
+        for label in sorted(chain.from_iterable(asked))
+    }
     parties: defaultdict[str, set[str]] = defaultdict(set)
     for stands_for, party in one.items():
         for thing in stands_for:
@@ -173,8 +176,7 @@ def _facts_of_node(parties: Mapping[str, set[str]], relation: NaryRelation) -> I
 
 
 def _classes(graph: KnowledgeGraph) -> tuple[Mapping[str, str], Mapping[str, Collection[str]]]:
-    """Label -> the first label of its class of sameAs and exactMatch; name -> the first labels of the classes, or the
-    labels without a class, that have this name."""
+    """Label -> the first label of its class of sameAs and exactMatch; text -> those of the classes that it is in."""
     same = [(subject, object_) for relation in _SAME for subject, _, object_ in graph.triples(relation=relation)]
     places = {label: number for number, label in enumerate(dict.fromkeys(chain.from_iterable(same)))}
     edges = np.array([(places[one], places[other]) for one, other in same], dtype=np.int64).reshape(-1, 2)
@@ -185,10 +187,7 @@ def _classes(graph: KnowledgeGraph) -> tuple[Mapping[str, str], Mapping[str, Col
     }
     called: defaultdict[str, set[str]] = defaultdict(set)
     for label, of in first.items():
-        called[_text(label)].add(of)
-    for relation in _NAMES:
-        for subject, _, name in graph.triples(relation=relation):
-            called[_text(name)].add(first.get(subject, subject))
+        called[text_of(label)[0]].add(of)
     return first, called
 
 
@@ -206,11 +205,6 @@ def _read(graph: KnowledgeGraph, name: str | None) -> Iterator[Triple]:
     for node in subjects.keys() & relations.keys() & objects.keys():
         # A relation that is an object of rdf:predicate is named by its IRI.
         yield subjects[node], relations[node].removeprefix(RELATION), objects[node]
-
-
-def _text(label: str) -> str:
-    """The text of a literal such as "steam"@en."""
-    return label[1 : label.rindex('"')] if label.startswith('"') and label.count('"') > 1 else label
 
 
 # ---- Leaks within a data set

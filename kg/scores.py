@@ -17,6 +17,7 @@ from gumption.data.settings import checked_methods
 from .facts import NaryRelation, relation_name, stated_name
 from .links.nary_predictor import PairPredictor
 from .links.predictor import LinkPredictor
+from .names import Names
 from .vocabulary import unknown_label
 
 # ---- Scorers of one relation: tables while they fit, known facts as sorted keys, products where they do not.
@@ -627,12 +628,13 @@ def _ids(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """(N,) int64, the predictor's id of each entity, 0 of one that it lacks; and (N,) bool, whether it knows it."""
     mine = predictor.vocabulary.entities
-    left_out = set(entities).difference(mine).union(unknown)
-    known = [entity not in left_out for entity in entities]
+    called, left_out = Names(predictor.vocabulary).known(entities), frozenset(unknown)
+    known = [entity in called and entity not in left_out for entity in entities]
     if not any(known):
         near = unknown_label("entity", entities[0], mine)
         raise InputError(f"the predictor knows none of the world's {len(entities)} entities: {near}")
-    ids = predictor.vocabulary.entity_ids([e if there else mine[0] for e, there in zip(entities, known, strict=True)])
+    labels = [called[entity] if there else mine[0] for entity, there in zip(entities, known, strict=True)]
+    ids = predictor.vocabulary.entity_ids(labels)
     return torch.from_numpy(ids).to(predictor.device), torch.tensor(known, device=predictor.device)
 
 

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Annotated, Any
@@ -32,6 +32,13 @@ def print_table(columns: list[str], rows: list[Any], caption: str | None = None)
         # Text, because a label may look like rich's markup.
         table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
     Console().print(table)
+
+
+def shown(cells: Iterable[object]) -> tuple[object, ...]:
+    """The cells of a row, IRIs by their prefixes where those are known."""
+    from gumption.kg.names import prefixed
+
+    return tuple(prefixed(cell) if isinstance(cell, str) else cell for cell in cells)
 
 
 @contextmanager

@@ -39,6 +39,7 @@ TASKS = """
 kg import atomic2020 train.tsv --out atomic.nq
 kg import conceptnet assertions.csv --out senses
 kg link facts.tsv senses --methods exact --out links.nq
+kg map facts.tsv wordcraft --out map.toml
 data recipes small.tsv --out book.tsv
 kg infer facts.tsv --rules rules.json --out inferred.nq
 kg build wordcraft --recipe-book small.tsv --out built

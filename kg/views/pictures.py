@@ -25,6 +25,7 @@ import numpy as np
 from gumption.data import InputError, Note
 from gumption.data.errors import extra
 from gumption.data.writing import write_bytes
+from gumption.kg.names import prefixed
 from gumption.kg.vocabulary import Triple
 
 from .analysis import GraphStatistics, Neighbourhood
@@ -204,11 +205,12 @@ def curve(start: np.ndarray, end: np.ndarray, bend: float) -> np.ndarray:
 def shown(label: str, characters: int) -> str:
     """A label as one line of printable characters; a longer one is cut with an ellipsis, an IRI at its beginning.
 
-    A literal is shown without its datatype.
+    A literal is shown without its datatype, an IRI by its prefix where that is known.
     """
     if label.startswith('"') and label.endswith(">"):
         label = label[: label.rindex('"') + 1]
-    text = " ".join("".join(c if c.isprintable() or c.isspace() else "\ufffd" for c in label).split())
+    printable = (c if c.isprintable() or c.isspace() else "\ufffd" for c in prefixed(label))
+    text = " ".join("".join(printable).split())
     if len(text) <= characters:
         return text
     if text.startswith(("http://", "https://", "urn:")):

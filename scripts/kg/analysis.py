@@ -12,7 +12,7 @@ from annotated_types import Ge, Le
 from gumption.data import InputError
 from gumption.data.settings import Count, InnerShare, Seed, Whole
 from gumption.scripts.apps import App
-from gumption.scripts.output import Json, count, print_json, print_table, working
+from gumption.scripts.output import Json, count, print_json, print_table, shown, working
 
 from .sources import READ, Source, binary_graphs, nary_relations, node_endings, open_graph, settings_of_facts
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from gumption.envs.worlds import World
-    from gumption.kg import Vocabulary
+    from gumption.kg import KnowledgeGraph, Vocabulary
     from gumption.kg.leaks import Leaks
     from gumption.kg.views.analysis import GraphStatistics
     from gumption.kg.views.derivations import Derivation, Recipes
@@ -51,10 +51,10 @@ def stats(
 
     if plot is not None:
         check_ending(plot, (".svg", ".png"))
-    (vocabulary, ids), everything, _ = _read(source)
+    (vocabulary, ids), everything, _, basic = _read(source, *basic or ())
     statistics = analysis.graph_statistics(vocabulary, ids)
     most = analysis.top_entities(vocabulary, ids, top)
-    depths = _depths(everything, basic)
+    depths = _depths(everything, basic or None)
     if plot is not None:
         draw_statistics(statistics, plot)
     if as_json:
@@ -88,7 +88,7 @@ def draw(
 
     In a graph of recipe nodes each one is a dot that its ingredients and products are joined to.
 
-    :param around: The label of the entity in the middle.
+    :param around: The name of the entity in the middle.
     :param out: A .svg or .png file, or .html to zoom and point in.
     :param hops: How many facts away an entity may be.
     :param max_nodes: At most so many entities: the nearest, then those with most facts, then by label.
@@ -97,7 +97,7 @@ def draw(
     from gumption.kg.views.pictures import ENDINGS, check_ending, draw_neighbourhood
 
     check_ending(out, ENDINGS)
-    arrays, _, nodes = _read(source)
+    arrays, _, nodes, (around,) = _read(source, around)
     part = neighbourhood(*arrays, around, hops, max_nodes, nodes)
     with working("drawing"):
         draw_neighbourhood(part, out)
@@ -129,18 +129,19 @@ def path(
         raise InputError("give either --goal, or --from and --to")
     if goal is None and (basic or quick):
         raise InputError("--basic and --quick go with --goal: they are about recipes")
-    arrays, everything, _ = _read(source)
+    arrays, everything, _, named = _read(
+        source, *(each for each in (goal, start, end) if each is not None), *basic or ()
+    )
     if goal is not None:
         recipes = _recipes(everything)
         with working("looking for the fewest combinations"):
-            found = recipes.derive(goal, basic, prove=not quick)
+            found = recipes.derive(named[0], named[1:] or None, prove=not quick)
         if as_json:
             print_json({**asdict(found), "minimal": found.minimal})
         else:
             _print_derivation(found)
         return
-    assert start is not None
-    assert end is not None
+    start, end = named
     steps = shortest_path(*arrays, start, end)
     if as_json:
         print_json({"from": start, "to": end, "steps": steps})
@@ -150,9 +151,10 @@ def path(
         _print_path(start, steps)
 
 
-def _read(source: str) -> tuple[Arrays, Arrays, set[str]]:
-    """The facts that a command shows; the facts that may hold recipes, of all graphs or of #NAME; and the shown
-    entities that are nodes of n-ary facts, the subjects in graphs of recipe nodes."""
+def _read(source: str, *named: str) -> tuple[Arrays, Arrays, set[str], list[str]]:
+    """The facts that a command shows; the facts that may hold recipes, of all graphs or of #NAME; the shown entities
+    that are nodes of n-ary facts, the subjects in graphs of recipe nodes; and the entities of these names."""
+    from gumption.kg.names import Names
     from gumption.kg.views.analysis import merged
 
     graph, name = open_graph(source)
@@ -160,13 +162,15 @@ def _read(source: str) -> tuple[Arrays, Arrays, set[str]]:
         everything = graph.arrays(name)
         if not len(everything[1]):
             raise InputError(f"{source} has no facts")
+        names = Names(graph, name)
+        labels = [names.entity(each) for each in named]
         names = list(graph.graphs())
         chosen = binary_graphs(graph)
         if name is not None or len(chosen) in (0, len(names)):
             drawn = names if name is None else [name]
             nodes = {fact[0] for each in drawn if each.endswith(node_endings()) for fact in graph.triples(graph=each)}
-            return everything, everything, nodes
-        return merged([graph.arrays(each) for each in chosen]), everything, set()
+            return everything, everything, nodes, labels
+        return merged([graph.arrays(each) for each in chosen]), everything, set(), labels
 
 
 def _recipes(arrays: Arrays) -> Recipes:
@@ -208,6 +212,8 @@ def _distribution(values: np.ndarray) -> dict[int, int]:
 
 
 def _print_statistics(statistics: GraphStatistics, most: list[tuple[str, int, int]]) -> None:
+    from gumption.kg.names import prefixed
+
     sizes = statistics.component_sizes
     caption = (
         f"{statistics.facts:,} facts, {statistics.entities:,} entities, {len(statistics.relations)} relations, "
@@ -215,17 +221,20 @@ def _print_statistics(statistics: GraphStatistics, most: list[tuple[str, int, in
     )
     columns = ["relation", "facts", "subj.", "obj.", "obj. /\nsubj.", "subj. /\nobj.", "class", "sym-\nmetric"]
     rows = [
-        (row.relation, *(f"{number:,}" for number in (row.facts, row.subjects, row.objects)),
+        (prefixed(row.relation), *(f"{number:,}" for number in (row.facts, row.subjects, row.objects)),
          f"{row.objects_per_subject:.2f}", f"{row.subjects_per_object:.2f}", row.cardinality, f"{row.symmetric:.0%}")
         for row in statistics.relations
     ]  # fmt: skip
     print_table(columns, rows, caption)
-    inverses = [(row.relation, row.inverse, f"{row.inverse_share:.0%}") for row in statistics.relations if row.inverse]
+    inverses = [
+        shown((row.relation, row.inverse, f"{row.inverse_share:.0%}")) for row in statistics.relations if row.inverse
+    ]
     if inverses:
         print_table(["relation", "inverse", "of its facts"], inverses)
     if most:
         print_table(
-            ["entity with most facts", "as object", "as subject"], [(e, f"{i:,}", f"{o:,}") for e, i, o in most]
+            ["entity with most facts", "as object", "as subject"],
+            [(prefixed(e), f"{i:,}", f"{o:,}") for e, i, o in most],
         )
 
 
@@ -241,13 +250,16 @@ def _print_derivation(found: Derivation) -> None:
 
 
 def _print_path(start: str, steps: tuple[tuple[tuple[str, str, str], ...], ...]) -> None:
+    from gumption.kg.names import prefixed
+
     rows = []
     here = start
     for number, facts in enumerate(steps, start=1):
         there = facts[0][2] if facts[0][0] == here else facts[0][0]
         for fact in facts:
             forward = fact[0] == here
-            rows.append((number, here, f"--{fact[1]}->" if forward else f"<-{fact[1]}--", there))
+            relation = prefixed(fact[1])
+            rows.append(shown((number, here, f"--{relation}->" if forward else f"<-{relation}--", there)))
         here = there
     print_table(["step", "from", "fact", "to"], rows, count(steps, "step"))
 
@@ -263,7 +275,7 @@ def leaks(
         str,
         typer.Argument(metavar="GRAPH", help=f"A {READ}, a folder or an http address, or the folder of a predictor."),
     ], *, world: str, split: str | None = None, train_ratio: InnerShare | None = None, split_seed: Seed | None = None,
-    setting: list[str] | None = None, as_json: Json = False,
+    setting: list[str] | None = None, kg_map: Path | None = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """How many facts of a world's test part a graph states or entails, or a predictor was trained on, and of how many.
 
@@ -277,6 +289,7 @@ def leaks(
     :param train_ratio: Share of the training part.
     :param split_seed: Seed of the draw.
     :param setting: NAME=VALUE: another setting of the world's facts, such as recipe_book=my.tsv. Repeatable.
+    :param kg_map: A file of `gumption kg map`, with which the graph guides.
     """
     import inspect
 
@@ -295,11 +308,15 @@ def leaks(
         raise InputError(f"the facts of {world!r} are not split in such a way: leave out --{option}")
     given |= settings_of_facts(asked, setting)
     if has_checkpoint(Path(source)):
+        if kg_map is not None:
+            raise InputError(f"--kg-map is for a graph, and {source} is a predictor")
         digest, counts = _of_predictor(source, asked, given)
     else:
         graph, name = open_graph(source)
         with graph, working("reading"):
             digest = graph.content_hash(name)
+            if kg_map is not None:
+                graph, name = _under_map(graph, name, kg_map, digest, [asked.asked(part, **given) for part in _PARTS])
             counts = {part: asked.leaks(graph, name, part, **given) for part in _PARTS}
     if as_json:
         found = {part: leaks._asdict() for part, leaks in counts.items()}
@@ -309,6 +326,20 @@ def leaks(
     told = counts["test"].stated
     verdict = f"it tells {told} answers of the test" if told else "nothing of the test is in it"
     print_table(["facts of", "stated", "of"], rows, f"{source} (sha256 {digest[:12]}): {verdict}")
+
+
+def _under_map(
+    graph: KnowledgeGraph, name: str | None, file: Path, digest: str, asked: list[frozenset[tuple[str, ...]]]
+) -> tuple[KnowledgeGraph, str | None]:
+    """The graph under the names of a world whose facts are asked."""
+    from gumption.kg.mapping import NameMap, under_names
+
+    given = NameMap.load(file)
+    given.check(digest, str(file), "the graph")
+    facts = [fact for part in asked for fact in part]
+    entities = {party for fact in facts for party in (fact[::2] if len(fact) == 3 else fact[1:])}
+    relations = {fact[1] for fact in facts if len(fact) == 3}.union(given.relations)
+    return under_names(graph, name, sorted(entities), sorted(relations), given)
 
 
 def _of_predictor(source: str, world: World, given: dict[str, Any]) -> tuple[str, dict[str, Leaks]]:

@@ -1,8 +1,8 @@
-"""`gumption kg import`, `link`, `import-pykeen`, `export-pykeen`: other projects' graphs and models."""
+"""`gumption kg import`, `link`, `map`, `import-pykeen`, `export-pykeen`: other projects' graphs and models."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,10 +11,10 @@ from annotated_types import Ge, Le
 
 from gumption.data import InputError
 from gumption.data.settings import NonNegative, Whole
-from gumption.scripts.apps import App
+from gumption.scripts.apps import App, NewFile, pair
 from gumption.scripts.output import Json, count, print_json, print_table, working
 
-from .sources import FILES, Update, binary_graphs, changed_graph, new_folder, open_graph, read_facts
+from .sources import FILES, Source, Update, binary_graphs, changed_graph, new_folder, open_graph, read_facts
 
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph
@@ -25,6 +25,7 @@ app = App()
 importers = App(no_args_is_help=True, help="Import ConceptNet, ATOMIC 2020 or WordNet into a graph.")
 app.add_typer(importers, name="import")
 
+NAMES_SHOWN = 3  # of those that several entities have
 EXAMPLES = 4  # of each kind of link, in the table; of nearest twice as many
 
 Out = Annotated[
@@ -139,7 +140,7 @@ def link(
     if out is None and (update or graph):
         raise InputError("--update and --graph say where links are written: add --out, or leave them out")
     with KnowledgeGraph() if out is None else changed_graph(out, update) as store:
-        (names, _), (others, said) = (_entities(each, store, skip_bad) for each in (labels, targets))
+        (names, _), (others, said) = (_spellings(each, store, skip_bad) for each in (labels, targets))
         if not names:
             raise InputError(f"{labels} has no entities to link")
         farthest = MAX_DISTANCE if max_distance is None else max_distance
@@ -149,19 +150,26 @@ def link(
 
             loaded = WordVectors.load(vectors)
         with working("linking"):
-            links = make_links(names, others, vectors=loaded, methods=chosen, max_distance=farthest)
+            links = make_links([*names], [*others], vectors=loaded, methods=chosen, max_distance=farthest)
+        best: dict[str, Link] = {}  # of an entity with several names
+        for each in sorted(links, key=lambda each: (KINDS.index(each.method), -each.score)):
+            target = None if each.target is None else others[each.target]
+            best.setdefault(names[each.label], replace(each, label=names[each.label], target=target))
+        links = [best[label] for label in sorted(best)]
         name = graph or f"links/{_short(labels)}/{_short(targets)}"
         if out is not None:
             # The links repeat entities of the targets' graph: what its licence asks for holds for them too.
             how = ", ".join(chosen) + (f"; cosine distance up to {farthest:g} by {loaded.source}" if loaded else "")
             about = {"title": f"links from {labels} to {targets}", "description": f"made by gumption kg link: {how}"}
-            remove_links(store, names, others, name)  # an earlier run's, some of which may be refused now
+            remove_links(
+                store, names.values(), others.values(), name
+            )  # an earlier run's, some of which may be refused now
             store.annotate(name, {**said, **about})
             add_links(store, links, name)
     many = coverage(links)
     if as_json:
         listed = [{**asdict(each), "distance": each.distance} for each in links]
-        print_json({"targets": len(others), "coverage": many, "links": listed})
+        print_json({"targets": len(set(others.values())), "coverage": many, "links": listed})
         return
     tried = {*chosen, "none"} | ({"refused"} if loaded else set())
     rows = [
@@ -170,7 +178,7 @@ def link(
     linked = len(links) - many["refused"] - many["none"]
     caption = (
         f"{linked} of {len(links)} entities of {labels} ({linked / len(links):.1%}) have a partner among the "
-        f"{len(others)} of {targets}" + (f"; links in {name}, written to {out}" if out else "")
+        f"{len(set(others.values()))} of {targets}" + (f"; links in {name}, written to {out}" if out else "")
     )
     if many["nearest"]:
         caption += (
@@ -182,6 +190,8 @@ def link(
 
 def _examples(links: "Sequence[Link]", kind: str) -> str:
     """Choose links from all over their kind: of nearest the farthest first, of refused the nearest first."""
+    from gumption.kg.names import local_name, prefixed
+
     found = [each for each in links if each.method == kind]
     number = EXAMPLES
     if kind == "nearest":
@@ -191,22 +201,24 @@ def _examples(links: "Sequence[Link]", kind: str) -> str:
         found.sort(key=lambda each: -each.score)
     lines = []
     for each in found[:: max(1, len(found) // number)][:number]:
-        line = each.label if each.target is None or kind == "exact" else f"{each.label} -> {each.target}"
+        same = each.target is None or (kind == "exact" and not local_name(each.target))
+        line = each.label if same else f"{each.label} -> {prefixed(str(each.target))}"
         lines.append(line if each.distance is None else f"{line} ({each.distance:.2f})")
     return "\n".join(lines)
 
 
-def _entities(source: str, store: "KnowledgeGraph", skip_bad: int) -> tuple[list[str], dict[str, str]]:
-    """The sorted entities of LABELS or TARGETS (see the help of `link`), and the annotations of their graph."""
+def _spellings(source: str, store: "KnowledgeGraph", skip_bad: int) -> tuple[dict[str, str], dict[str, str]]:
+    """The names of LABELS or TARGETS (see the help of `link`) -> their entities, and the annotations of their graph."""
     from gumption.envs import worlds
     from gumption.kg.graph import is_address
+    from gumption.kg.names import Names
 
     if source in store.graphs():
-        return list(store.arrays(source)[0].entities), store.annotations(source)
+        return Names(store, source).spellings(), store.annotations(source)
     path = Path(source)
     if source in worlds.known() and not path.exists():
         stated = worlds.find(source).facts("all")
-        return sorted({label for subject, _, object_ in stated for label in (subject, object_)}), {}
+        return {label: label for subject, _, object_ in stated for label in (subject, object_)}, {}
     if source == "conceptnet" and not path.exists():
         from gumption.data.download import cache_folder
         from gumption.data.manifest import fetchable
@@ -221,7 +233,8 @@ def _entities(source: str, store: "KnowledgeGraph", skip_bad: int) -> tuple[list
         from gumption.kg.sources.external import CONCEPTNET, conceptnet_entities
 
         with _progress([path]) as progress:
-            return conceptnet_entities(path, skip_bad=skip_bad, progress=progress), CONCEPTNET
+            entities = conceptnet_entities(path, skip_bad=skip_bad, progress=progress)
+        return dict(zip(entities, entities, strict=True)), CONCEPTNET
     if not (path.exists() or is_address(source) or "#" in source):
         raise InputError(
             f"{source!r} is neither a graph of --out nor a file, a folder or an address of a graph, nor one of the "
@@ -230,10 +243,10 @@ def _entities(source: str, store: "KnowledgeGraph", skip_bad: int) -> tuple[list
     graph, name = open_graph(source)
     with graph:
         names = [name] if name else binary_graphs(graph)
-        entities = {entity for each in names for entity in graph.arrays(each)[0].entities}
+        found = {text: entity for each in names for text, entity in Names(graph, each).spellings().items()}
         said = [graph.annotations(each) for each in names]
         keys = sorted({key for each in said for key in each})
-        return sorted(entities), {key: "; ".join(dict.fromkeys(x[key] for x in said if key in x)) for key in keys}
+        return found, {key: "; ".join(dict.fromkeys(x[key] for x in said if key in x)) for key in keys}
 
 
 def _is_conceptnet(path: Path) -> bool:
@@ -275,6 +288,69 @@ def _print_imported(done: "list[Imported]", out: str, as_json: bool, lines: str 
     print_table(["graph", "what", "number"], rows, f"{count(done, 'graph')} written to {out}")
 
 
+# ---- A graph's names for a world's.
+
+
+@app.command("map", epilog="Example: gumption kg map pantry.ttl wordcraft --out map.toml")
+def map_(
+    source: Source, world: str, *, out: NewFile | None = None,
+    language: str = "", setting: list[str] | None = None, as_json: Json = False,
+) -> None:  # fmt: skip
+    """Propose which relations and entities of a graph stand for those of a world, for `--kg-map`.
+
+    Entities are found by their names: label, IRI, rdfs:label, skos:prefLabel, schema:name, or the end of the IRI. Then
+    each relation of the world is compared with each of the graph, in both directions, by the pairs of entities that
+    both have in the world's training facts. Names decide between equals only, and where no pair speaks.
+
+    :param out: A .toml file, to be looked over and changed.
+    :param language: Of names that win over those without a language, such as de.
+    :param setting: NAME=VALUE: a setting of the world's environment, such as recipe_book=my.tsv. Repeatable.
+    """
+    import gymnasium as gym
+
+    from gumption.envs import worlds
+    from gumption.kg.facts import relation_labels, relation_name, stated_name
+    from gumption.kg.mapping import INVERSE, propose
+    from gumption.kg.names import prefixed
+
+    asked, given = worlds.find(world), dict(map(pair, setting or ()))
+    if asked.get("facts") is None:
+        raise InputError(f"the world {world!r} states no facts")
+    env: Any = gym.make(asked.environments[0].id, **given)
+    entities, relations = env.unwrapped.vocabulary[1:], env.unwrapped.relations
+    env.close()
+    graph, name = open_graph(source)
+    with graph, working("comparing"):
+        proposal = propose(graph, name, entities, relations, asked.training(**asked.played(given)), language)
+    mapped = {mine for mine, each in proposal.evidence.items() if each.called}
+    able = (relation_name(each) for each in relations if mapped.issuperset(relation_labels([each])))
+    ranked = list(dict.fromkeys(map(stated_name, able)))
+    if out is not None:
+        proposal.map.save(out)
+    if as_json:
+        evidence = {mine: each._asdict() for mine, each in proposal.evidence.items()}
+        known = {"known": proposal.known, "of": proposal.size, "several": dict(proposal.several)}
+        print_json({"graph": proposal.map.graph, "entities": known, "relations": evidence, "ranks": ranked})
+        return
+    rows = [
+        (mine, (INVERSE if each.called.startswith(INVERSE) else "") + prefixed(each.called.removeprefix(INVERSE)),
+         each.links, "by its name" if each.by_name else f"{each.right / each.links:.0%}" if each.links else "", each.of)
+        for mine, each in proposal.evidence.items()
+    ]  # fmt: skip
+    columns = ["of the world", "of the graph (^ backwards)", "links", "right", "training facts"]
+    caption = (
+        f"{len(mapped)} of {count(rows, 'relation')} mapped; {proposal.known} of {proposal.size} entities are known"
+    )
+    print_table(columns, rows, caption)
+    print(f"choices can be ranked by {', '.join(ranked) or 'nothing'}")
+    for mine, labels in list(proposal.several.items())[:NAMES_SHOWN]:
+        print(f"left out, for it names {len(labels):,} entities of the graph: {mine}")
+    if len(proposal.several) > NAMES_SHOWN:
+        print(f"and {len(proposal.several) - NAMES_SHOWN} more such names")
+    if out is not None:
+        print(f"written to {out}; use it with --kg {source} --kg-map {out}")
+
+
 # ---- Models from PyKEEN and to PyKEEN.
 
 
@@ -306,10 +382,12 @@ def export_pykeen(model: Path, *, out: Path, graph: str | None = None) -> None:
     :param graph: Facts for training_triples: GRAPH#NAME, or GRAPH.
     """
     new_folder(out)
-    facts = [] if graph is None else read_facts(graph, only=True)
 
     from gumption.kg import ComplEx
     from gumption.kg import export_pykeen as export
+    from gumption.kg.facts import is_literal
 
-    export(ComplEx.load(model, device="cpu"), out, facts)
+    fitted = ComplEx.load(model, device="cpu")
+    literals = any(map(is_literal, fitted.vocabulary.entities))
+    export(fitted, out, [] if graph is None else read_facts(graph, only=True, literals=literals))
     print(f"written to {out}")

@@ -9,7 +9,7 @@ from gumption.data import InputError
 from gumption.data.settings import Count
 from gumption.scripts.apps import App
 from gumption.scripts.kg.parts import side_rows
-from gumption.scripts.output import Json, count, print_json, print_table
+from gumption.scripts.output import Json, count, print_json, print_table, shown
 
 from .sources import read_facts
 
@@ -36,9 +36,9 @@ def predict(
     With --graph the probability is that of an answer which the graph does not have, calibrated where the model has
     been (`gumption kg calibrate`); without it, the model's plain softmax over all entities.
 
-    :param relation: A relation's label.
-    :param subject: An entity's label: asks for objects.
-    :param object_: An entity's label: asks for subjects.
+    :param relation: A relation's name.
+    :param subject: An entity's name: asks for objects.
+    :param object_: An entity's name: asks for subjects.
     :param k: How many.
     :param graph: What is known, GRAPH or GRAPH#NAME: marks known answers. Repeatable.
     :param exclude_known: Leave out what --graph knows.
@@ -52,10 +52,14 @@ def predict(
     facts = sorted({fact for source in graph or () for fact in read_facts(source, only=False)})
 
     from gumption.kg import Calibration, load_predictor
+    from gumption.kg.names import Names
 
     predictor = load_predictor(model)
     if words is not None:
         predictor = _extended(predictor, subject or object_ or "", words)
+    names = Names(predictor.vocabulary)
+    relation = names.relation(relation)
+    subject, object_ = (None if each is None else names.entity(each) for each in (subject, object_))
     question: dict[str, Any] = {"subject": subject, "relation": relation, "object": object_, "k": k}
     calibration = Calibration.load(model, predictor) if graph else None
     best = predictor.predict(**question)
@@ -87,7 +91,7 @@ def predict(
         for row in rows
     ]
     width = 3 + bool(graph) + why
-    print_table(columns[:width], [cell[:width] for cell in cells])
+    print_table(columns[:width], [shown(cell[:width]) for cell in cells])
     if not graph:
         print("probability: softmax over all entities")
     else:
@@ -161,14 +165,20 @@ def calibrate(
 def _held_out(
     model: Path, source: str, known: list[str] | None, skip_unknown: bool
 ) -> "tuple[LinkPredictor, Facts, list[Facts], int]":
-    """The predictor, the held-out facts, the known ones, and the number of facts that were left out."""
+    """The predictor, the held-out facts, the known ones, and the number of facts that were left out.
+
+    Facts with literals are held out for a predictor that has learned some.
+    """
+    from gumption.kg import load_predictor
+    from gumption.kg.facts import LeftOut, is_literal, is_triple_term, to_ids
+
     facts = read_facts(source, only=True)
     others: list[Facts] = [read_facts(each, only=False) for each in known or ()]
-
-    from gumption.kg import load_predictor
-    from gumption.kg.facts import to_ids
-
     predictor = load_predictor(model)
+    if not any(map(is_literal, predictor.vocabulary.entities)):
+        left = LeftOut(*(sum(map(test, (fact[2] for fact in facts))) for test in (is_literal, is_triple_term)))
+        left.note(f" of {source}")
+        facts = [fact for fact in facts if not is_literal(fact[2]) and not is_triple_term(fact[2])]
     if skip_unknown:
         ids = to_ids(predictor.vocabulary, facts, skip=True)
         return predictor, (predictor.vocabulary, ids), others, len(facts) - len(ids)

@@ -177,7 +177,7 @@ class Help(Part):
     :ivar kg: the knowledge, as of `gumption train WORLD --kg`: train, full, a graph, the folder of a model, or a file
         of rules.
     :ivar rules: a file of rules, or the world's of this name, which are applied to the graph first.
-    :ivar relations: the world's name of a relation -> the graph's.
+    :ivar relations: the world's name of a relation -> the graph's; `map`: a file of `gumption kg map`.
     :ivar price: of a help; it is taken from the reward of the task.
     :ivar at_most: helps in a task; without it there is no limit.
     """
@@ -185,6 +185,7 @@ class Help(Part):
     kg: Line
     rules: Line | None = None
     relations: dict[str, str] = {}
+    map: Line | None = None
     price: Annotated[float, Field(ge=0, le=1_000)] = 0.0
     at_most: Annotated[int, Field(ge=1, le=1_000)] | None = None
 

@@ -46,7 +46,7 @@ def offered(help: Help) -> Offer:
     """
     from gumption.scripts.web.helping import offer_of
 
-    return offer_of(help.kg, help.rules, help.relations, price=help.price, at_most=help.at_most)
+    return offer_of(help.kg, help.rules, help.relations, names=help.map, price=help.price, at_most=help.at_most)
 
 
 def helpers(study: Study) -> dict[str, str]:

@@ -35,6 +35,7 @@ def home(
     kg: list[str] | None = None,
     kg_rules: list[str] | None = None,
     kg_relations: list[str] | None = None,
+    kg_map: list[str] | None = None,
     schema: bool = False,
 ) -> None:
     """Serve the web home, where people play the worlds in a browser; or let a program play a world.
@@ -53,6 +54,7 @@ def home(
         of `gumption train`: train, full, a graph, the folder of a model, or a file of rules.
     :param kg_rules: WORLD=VALUE: a file of rules, or the world's of this name, which are applied to that graph.
     :param kg_relations: WORLD=NAME=THEIRS: what that graph or model calls a relation of the world.
+    :param kg_map: WORLD=FILE: a file of `gumption kg map` for that graph.
     :param schema: Print the JSON schema of the messages, and stop.
     """
     if context.invoked_subcommand is not None:
@@ -67,7 +69,7 @@ def home(
         return
     from .helping import read_offers
 
-    offers = read_offers(kg or [], kg_rules or [], kg_relations or [])
+    offers = read_offers(kg or [], kg_rules or [], kg_relations or [], kg_map or [])
     serve(
         host, port, data, runs=runs, names=name or [], open_to_others=open_to_others, token_file=token_file,
         offers=offers,

@@ -67,17 +67,19 @@ def offer_of(
     rules: str | None = None,
     relations: Mapping[str, str] | None = None,
     *,
+    names: str | None = None,
     price: float = 0.0,
     at_most: int | None = None,
 ) -> Offer:
     """An offer of the knowledge that these name, as `gumption train WORLD --kg` does.
 
-    :param rules: a file of rules, or the world's of this name; `relations`: the world's name of one -> the graph's.
+    :param rules: a file of rules, or the world's of this name; `relations`: the world's name of one -> the graph's;
+        `names`: a file of `gumption kg map`.
     :raises InputError: no knowledge, or no file, folder or shipped graph of this name.
     """
     from gumption.kg.graph import split_source
 
-    config = KnowledgeConfig(kg=kg, kg_rules=rules, kg_relations=tuple((relations or {}).items()))
+    config = KnowledgeConfig(kg=kg, kg_map=names, kg_rules=rules, kg_relations=tuple((relations or {}).items()))
     config.check_knowledge()
     if kg == "none":
         raise InputError("kg is none: help needs knowledge; give train, full, a graph, a model or a file of rules")
@@ -298,17 +300,20 @@ def _counted(verb: str, count: Any) -> str:
 # ---- The options of `gumption serve`.
 
 
-def read_offers(kg: Sequence[str], rules: Sequence[str], relations: Sequence[str]) -> dict[str, Offer]:
+def read_offers(
+    kg: Sequence[str], rules: Sequence[str], relations: Sequence[str], maps: Sequence[str] = ()
+) -> dict[str, Offer]:
     """The help that options of `home` offer, by world.
 
     :raises InputError: no such world, one without help, knowledge that is not there, or another form than WORLD=VALUE.
     """
     named = _by_world("--kg", kg)
     rules_of, pairs = _by_world("--kg-rules", rules), _by_world("--kg-relations", relations)
-    for option, given in (("--kg", named), ("--kg-rules", rules_of)):
+    maps_of = _by_world("--kg-map", maps)
+    for option, given in (("--kg", named), ("--kg-map", maps_of), ("--kg-rules", rules_of)):
         if twice := next((world for world, values in given.items() if len(values) > 1), None):
             raise InputError(f"{option} {twice}=...: it is there twice")
-    for option, given in (("--kg-rules", rules_of), ("--kg-relations", pairs)):
+    for option, given in (("--kg-map", maps_of), ("--kg-rules", rules_of), ("--kg-relations", pairs)):
         if lost := next((world for world in given if world not in named), None):
             raise InputError(f"{option} {lost}=...: that is for help from a graph; add --kg {lost}=GRAPH")
     offers = {}
@@ -318,7 +323,8 @@ def read_offers(kg: Sequence[str], rules: Sequence[str], relations: Sequence[str
         view = view_of(world)
         try:
             called = dict(pair(text) for text in pairs.get(name, ()))
-            offers[name] = offer_of(value, next(iter(rules_of.get(name, ())), None), called)
+            rule, map_ = (next(iter(each.get(name, ())), None) for each in (rules_of, maps_of))
+            offers[name] = offer_of(value, rule, called, names=map_)
             env = None if view.live is not None else view.begin(seed=0)[0]
         except InputError as error:
             raise InputError(f"{option}: {error}") from None

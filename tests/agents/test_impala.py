@@ -277,7 +277,7 @@ def test_no_option_is_left_out_above() -> None:
     learner = {*LEARNER_CHANGES, "hidden_size"}
     assert learner == {field.name for field in fields(Learner)}
     elsewhere = {"recipe_book", "word_vectors", "preset", "overrides", "device", "world", "subgoal_rewards"}
-    elsewhere |= {"kg_rules", "kg_beside", "kg_sources", "kg_shuffled", "names"}
+    elsewhere |= {"kg_rules", "kg_beside", "kg_sources", "kg_shuffled", "kg_map", "names"}
     assert {*CHANGES, *KG_CHANGES} | elsewhere == {field.name for field in fields(TrainConfig)}
 
 

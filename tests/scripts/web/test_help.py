@@ -14,6 +14,7 @@ import sqlalchemy as sql
 from gumption.data import InputError
 from gumption.envs import worlds
 from gumption.kg import KnowledgeGraph
+from gumption.kg.mapping import NameMap
 from gumption.scripts.study.running import in_thread
 from gumption.scripts.web import helping
 from gumption.scripts.web import store as tables
@@ -340,12 +341,19 @@ def test_any_world_with_listed_choices_has_help(graph: tuple[Path, str, str, str
     assert all(set(one) == {"action", "label", "score", "facts"} for one in found)
 
 
-def test_a_graph_with_other_names_of_relations_helps_by_a_mapping(tmp_path: Path) -> None:
+@pytest.mark.parametrize("by", ["--kg-relations", "--kg-map"])
+def test_a_graph_with_other_names_of_relations_helps_by_a_mapping(tmp_path: Path, by: str) -> None:
     word, _, goal = graph_of_task(tmp_path / "mine.nq", "ingredient_of")
     rules = tmp_path / "mine.rules.json"
     rules.write_text('{"rules": [{"symmetric": "combinesWith"}]}')
-    options = f"wordcraft={tmp_path / 'mine.nq'}", f"wordcraft={rules}", "wordcraft=componentOf=ingredient_of"
-    offers = read_offers(*([one] for one in options))
+    NameMap({"componentOf": "ingredient_of"}).save(tmp_path / "map.toml")
+    options = f"wordcraft={tmp_path / 'mine.nq'}", f"wordcraft={rules}"
+    given = (
+        [["wordcraft=componentOf=ingredient_of"]]
+        if by == "--kg-relations"
+        else [[], [f"wordcraft={tmp_path / 'map.toml'}"]]
+    )
+    offers = read_offers(*([one] for one in options), *given)
     env, _ = WORDS.begin(seed=SEED)
     adviser = adviser_of(Asked(offers["wordcraft"], worlds.find("wordcraft"), WORDS, env, {}))
     best = adviser.said(WORDS, env)["choices"][0]
@@ -393,6 +401,7 @@ def test_fitted_scores_are_told_as_ratios_to_chance() -> None:
      ((["wordcraft=nosuch.nq"], [], []), "--kg wordcraft=nosuch.nq: there is no graph at nosuch.nq"),
      (([], ["wordcraft=linked"], []), "--kg-rules wordcraft=...: that is for help from a graph; add --kg wordcraft="),
      (([], [], ["wordcraft=a=b"]), "--kg-relations wordcraft=...: that is for help from a graph"),
+     (([], [], [], ["wordcraft=a"]), "--kg-map wordcraft=...: that is for help from a graph"),
      ((["wordcraft=train"], [], ["wordcraft=a"]), "--kg wordcraft=train: 'a' is not NAME=VALUE")],
 )  # fmt: skip
 def test_a_wrong_offer_is_refused(options: tuple[list[str], ...], reason: str) -> None:

@@ -1,0 +1,328 @@
+"""The names of a graph for those of a world: proposed by evidence, kept in a file, put in their place.
+
+    proposal = propose(graph, None, entities, relations, facts("train"))
+    proposal.map.save("map.toml")
+    graph, name = under_names(graph, None, entities, relations, NameMap.load("map.toml"))
+
+Which relation of the graph stands for which of the world's is decided by the pairs of entities that both have, on the
+world's training facts alone; spelling decides between equals only.
+"""
+
+import json
+import tomllib
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from rapidfuzz import fuzz
+from scipy import sparse
+
+from gumption.data import InputError
+from gumption.data.writing import write_text
+
+from .facts import NaryRelation, fact_graphs, relation_labels, stated_name
+from .graph import KnowledgeGraph
+from .names import Names, local_name
+from .vocabulary import Triple, Vocabulary
+
+INVERSE = "^"  # before the name of a relation: with subject and object exchanged, as in a SPARQL path
+RENAMED = "renamed"  # the graph of facts under the world's names of relations
+#: Evidence for a relation: so many pairs of training facts at least, and so many times as many as by chance.
+FEWEST, LIFT = 5, 3
+ROLES = 16  # relations that may be roles of facts of three parties: those with most facts
+CROWD = 8  # parties of a thing in one relation; one with more, such as a class, is no fact
+
+
+@dataclass(frozen=True)
+class NameMap:
+    """What a graph calls the relations and entities of a world, where that is not found by itself.
+
+    :ivar relations: the world's name -> the graph's, perhaps after `INVERSE`.
+    :ivar entities: the world's name -> the graph's, "" where none of the graph's entities stands for it.
+    :ivar graph: the content hash of the graph; "" for any.
+    :ivar language: of names, see `Names`; "" for none.
+    """
+
+    relations: Mapping[str, str] = field(default_factory=dict)
+    entities: Mapping[str, str] = field(default_factory=dict)
+    graph: str = ""
+    language: str = ""
+
+    def save(self, path: Path) -> None:
+        """Write the map as TOML."""
+        lines = ["# What a graph calls the relations and entities of a world.", f"graph = {_quoted(self.graph)}"]
+        lines += [f"language = {_quoted(self.language)}"] if self.language else []
+        for mine, called in self.relations.items():
+            relation, turned = called.removeprefix(INVERSE), str(called.startswith(INVERSE)).lower()
+            lines += ["", f"[relations.{_quoted(mine)}]", f"relation = {_quoted(relation)}", f"inverse = {turned}"]
+        lines += ["", "[entities]  # an empty text: none"] if self.entities else []
+        lines += [f"{_quoted(mine)} = {_quoted(called)}" for mine, called in self.entities.items()]
+        write_text(path, "\n".join(lines) + "\n")
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """The map in a file; InputError where it is none."""
+        try:
+            content = tomllib.loads(path.read_text(encoding="utf-8"))
+            rows, entities = content.pop("relations", {}), content.pop("entities", {})
+            graph, language = content.pop("graph"), content.pop("language", "")
+            relations = {mine: INVERSE * row.pop("inverse", False) + row.pop("relation") for mine, row in rows.items()}
+            texts = (graph, language, *relations.values(), *entities.values())
+            if content or any(rows.values()) or not all(isinstance(text, str) for text in texts):
+                raise ValueError("a name that no map has, or a value that is no text")
+        except OSError as error:
+            raise InputError(f"cannot read the map {path}: {error.strerror}") from None
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{path} is no map of names: {error}; make one with `gumption kg map`") from None
+        return cls(relations, entities, graph, language)
+
+    def check(self, graph: str, path: str, source: str) -> None:
+        """:raises InputError: the map is for a graph with another content hash."""
+        if self.graph and self.graph != graph:
+            raise InputError(
+                f"the map {path} is for a graph with the hash {self.graph[:12]}, and {source} has {graph[:12]}: make "
+                "one for this graph with `gumption kg map`"
+            )
+
+
+def under_names(
+    graph: KnowledgeGraph,
+    name: str | None,
+    entities: Sequence[str],
+    relations: Collection[str],
+    given: NameMap | None = None,
+    pairs: Sequence[tuple[str, str]] = (),
+) -> tuple[KnowledgeGraph, str | None]:
+    """The graph, or a copy in memory of its facts under a world's names, where those differ from its own.
+
+    Facts with literals are left out of the copy. The facts of a relation are there under the graph's name of it, too,
+    but where the map gives that name to another.
+
+    :param name: one of its named graphs, None for all but those of weights and provenance.
+    :param relations: the world's labels of relations.
+    :param pairs: (a world's relation, the graph's label of it, perhaps after `INVERSE`): these win over the map.
+    :raises InputError: a name that stands for several things of the graph; one of the map that it does not have.
+    """
+    given = given or NameMap()
+    names = Names(graph, name, language=given.language)
+    said = {**given.relations, **dict(pairs)}
+    try:
+        called = names.known(entity for entity in entities if entity not in given.entities)
+        kinds = [*names.known((relation for relation in relations if relation not in said), "relation").items()]
+    except InputError as error:
+        raise InputError(f"{error}, in a map of names (`gumption kg map`)") from None
+    called |= {mine: names.entity(label) for mine, label in given.entities.items() if label}
+    kinds += pairs
+    mapped = given.relations.keys() - dict(pairs).keys()
+    for mine in sorted(mapped):
+        relation = given.relations[mine].removeprefix(INVERSE)
+        kinds.append((mine, given.relations[mine].removesuffix(relation) + names.relation(relation)))
+    words: defaultdict[str, list[str]] = defaultdict(list)
+    for mine, label in called.items():
+        words[label].append(mine)
+    for mine in given.entities:  # what the graph itself calls so is another thing
+        words.setdefault(mine, [])
+    if all(label == mine for mine, label in (*called.items(), *kinds)) and all(words.values()):
+        return graph, name
+    others = {mine for mine, label in kinds if mine in mapped and label != mine}  # another relation, too
+    graphs, copy = fact_graphs(graph.graphs(), name), KnowledgeGraph()
+
+    def facts(each: str, relation: str | None = None) -> Iterator[Triple]:
+        for subject, kind, object_ in graph.triples(relation=relation, graph=each):
+            for one in words.get(subject, (subject,)) if object_[0] != '"' else ():
+                yield from ((one, kind, other) for other in words.get(object_, (object_,)))
+
+    for each in graphs:
+        copy.add((fact for fact in facts(each) if fact[1] not in others), graph=each)
+    for mine, label in kinds:
+        rows = [fact for each in graphs for fact in facts(each, label.removeprefix(INVERSE)) if label != mine]
+        if label.startswith(INVERSE):
+            copy.add([(o, mine, s) for s, _, o in rows], graph=RENAMED)
+        else:
+            copy.add([(s, mine, o) for s, _, o in rows], graph=RENAMED)
+    return copy, None
+
+
+# ---- A proposal
+
+
+class Evidence(NamedTuple):
+    """What stands for a relation of the world.
+
+    :ivar called: the graph's name of it, perhaps after `INVERSE`; "" for none.
+    :ivar links: pairs of the world's entities that the graph links so; `right` of them are of training facts, of
+        which there are `of` between entities that the graph knows. Of a role these are pairs of parties of its facts.
+    :ivar by_name: whether the name alone speaks for it.
+    """
+
+    called: str
+    links: int = 0
+    right: int = 0
+    of: int = 0
+    by_name: bool = False
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A map of names, and what speaks for it.
+
+    :ivar evidence: the world's relation or role -> what stands for it.
+    :ivar several: the world's entity -> the entities of the graph that have this name; the map leaves it out.
+    :ivar known: how many of the world's entities the graph has; `size`: how many there are.
+    """
+
+    map: NameMap
+    evidence: Mapping[str, Evidence]
+    several: Mapping[str, Sequence[str]]
+    known: int
+    size: int
+
+
+def propose(
+    graph: KnowledgeGraph,
+    name: str | None,
+    entities: Sequence[str],
+    relations: Sequence[str | NaryRelation],
+    train: Iterable[Triple],
+    language: str = "",
+) -> Proposal:
+    """Propose what a graph calls a world's relations and entities.
+
+    :param train: the world's training facts, with the nodes of those of three parties.
+    :raises InputError: as `KnowledgeGraph.arrays`.
+    """
+    names = Names(graph, name, language=language)
+    vocabulary, ids = graph.arrays(name)
+    found = names.found(entities)
+    several = {entity: labels for entity, labels in found.items() if len(labels) > 1}
+    known = {entity: labels[0] for entity, labels in found.items() if len(labels) == 1}
+    facts: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    for subject, relation, object_ in train:
+        facts[relation].append((subject, object_))
+    links = _Links.of(vocabulary, ids, known)
+    evidence: dict[str, Evidence] = {}
+    for relation in relations:
+        if isinstance(relation, NaryRelation):
+            evidence |= links.roles(relation, facts)
+        else:
+            mine = stated_name(relation)
+            evidence[mine] = links.relation(mine, facts[mine], names.matches(mine, "relation"))
+    for mine in relation_labels(relations):
+        labels = names.matches(mine, "relation")
+        if not evidence[mine].called and len(labels) == 1:
+            evidence[mine] = evidence[mine]._replace(called=labels[0], by_name=True)
+    called = {mine: each.called for mine, each in evidence.items() if each.called}
+    named = NameMap(called, dict.fromkeys(several, ""), graph.content_hash(name), language)
+    return Proposal(named, evidence, several, len(known), len(entities))
+
+
+class _Links:
+    """The facts of a graph that are about a world's entities, W of which it knows.
+
+    :ivar pairs: relation, perhaps after `INVERSE` -> the sorted keys, s * W + o, of its facts between two of them.
+    :ivar parties: the same of its facts from another thing, such as a node, to one of them: (things, W) counts.
+    """
+
+    def __init__(self, place: Mapping[str, int], pairs: Mapping[str, np.ndarray], parties: Mapping[str, Any]) -> None:
+        self.place, self.pairs, self.parties = place, pairs, parties
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary, ids: np.ndarray, known: Mapping[str, str]) -> Self:
+        """:param known: the world's entity -> the graph's."""
+        size, things = len(known), len(vocabulary.entities)
+        at = {label: number for number, label in enumerate(known.values())}
+        word = np.array([at.get(label, -1) for label in vocabulary.entities], dtype=np.int64)
+        ids = ids[((word[ids[:, 0]] >= 0) | (word[ids[:, 2]] >= 0))]
+        ids = ids[ids[:, 1].argsort(kind="stable")]
+        pairs, parties = {}, {}
+        for rows in np.split(ids, np.flatnonzero(np.diff(ids[:, 1])) + 1) if len(ids) else ():
+            label = vocabulary.relations[rows[0, 1]]
+            for name, one, other in ((label, rows[:, 0], rows[:, 2]), (INVERSE + label, rows[:, 2], rows[:, 0])):
+                both = (word[one] >= 0) & (word[other] >= 0)
+                pairs[name] = np.unique(word[one[both]] * size + word[other[both]])
+                node = (word[one] < 0) & (word[other] >= 0)
+                node &= np.bincount(one[node], minlength=things)[one] <= CROWD
+                parties[name] = sparse.csr_array(
+                    (np.ones(node.sum()), (one[node], word[other[node]])), shape=(things, size)
+                )
+        return cls({entity: number for number, entity in enumerate(known)}, pairs, parties)
+
+    def keys(self, pairs: Iterable[tuple[str, str]]) -> np.ndarray:
+        """The sorted keys of pairs of the world's entities, without those that the graph does not know."""
+        at, size = self.place, len(self.place)
+        return np.unique([at[one] * size + at[other] for one, other in pairs if one in at and other in at])
+
+    def relation(self, mine: str, train: Iterable[tuple[str, str]], named: Collection[str]) -> Evidence:
+        """The evidence for a relation of two parties; what it would be for the one that is `named`, where none is
+        enough."""
+        facts = self.keys(train)
+        best = max((self._rank(mine, name, links, facts) for name, links in self.pairs.items()), default=None)
+        if best is not None and best[0] > 0:
+            return _evidence(best[-1], self.pairs[best[-1]], facts)
+        links = [self.pairs[label] for label in named if label in self.pairs]
+        return _evidence("", links[0] if links else facts[:0], facts)
+
+    def roles(self, relation: NaryRelation, train: Mapping[str, Iterable[tuple[str, str]]]) -> dict[str, Evidence]:
+        """The evidence for the roles of a relation of three parties: two relations of the graph that lead from one
+        thing to the parties."""
+        parties = {role: _by_first(train.get(role, ())) for role in relation.roles}
+
+        def joined(role: str, other: str) -> np.ndarray:
+            by, to = parties[role], parties[other]
+            return self.keys((one, two) for node, ones in by.items() for one in ones for two in to.get(node, ()))
+
+        most = sorted(self.parties, key=lambda name: (-self.parties[name].nnz, name))[:ROLES]
+        many = {name: self.parties[name] for name in most if self.parties[name].nnz}
+        first, facts = relation.subject, joined(relation.subject, relation.object)
+        ranked = (
+            (*self._rank(first, one, links, facts)[:2], one, other, links)
+            for one in many
+            for other in many
+            if one.removeprefix(INVERSE) != other.removeprefix(INVERSE)
+            for links in (self._joined(many[one], many[other]),)
+        )
+        best = max(ranked, key=lambda row: row[:2], default=None)
+        if best is None or best[0] <= 0:
+            return {role: Evidence("") for role in relation.roles}
+        _, _, one, other, links = best
+        found = {first: _evidence(one, links, facts), relation.object: _evidence(other, links, facts)}
+        if relation.given != first:
+            facts, rest = joined(first, relation.given), [name for name in many if name not in (one, other)]
+            third = {name: self._joined(many[one], many[name]) for name in rest}
+            ranks = (self._rank(relation.given, name, links, facts) for name, links in third.items())
+            last = max(ranks, default=(0.0, 0.0, ""))
+            found[relation.given] = _evidence(last[-1], third[last[-1]], facts) if last[0] > 0 else Evidence("")
+        return found
+
+    def _joined(self, one: Any, other: Any) -> np.ndarray:
+        """The sorted keys of the pairs of parties that a thing has."""
+        pairs = (one.T @ other).tocoo()
+        return np.unique(pairs.row.astype(np.int64) * len(self.place) + pairs.col)
+
+    def _rank(self, mine: str, called: str, links: np.ndarray, facts: np.ndarray) -> tuple[float, float, str]:
+        """The F1 of these links as facts, 0 where chance would do; the likeness of the names; the name."""
+        right = np.isin(links, facts).sum()
+        chance = len(links) * len(facts) / max(len(self.place), 1) ** 2
+        enough = right >= max(min(FEWEST, len(facts)), 2) and right >= LIFT * chance
+        label = called.removeprefix(INVERSE)
+        like = fuzz.ratio(local_name(label) or label, mine) - called.startswith(INVERSE)
+        return (2 * right / (len(links) + len(facts)) if enough else 0.0), like, called
+
+
+def _evidence(called: str, links: np.ndarray, facts: np.ndarray) -> Evidence:
+    return Evidence(called, len(links), int(np.isin(links, facts).sum()), len(facts))
+
+
+def _by_first(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for one, other in pairs:
+        found[one].append(other)
+    return found
+
+
+def _quoted(text: str) -> str:
+    """The text as a string of TOML."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,255 @@
+"""Find an entity or a relation of a graph by the name that a person or a world has for it.
+
+    names = Names(graph)
+    names.entity("fire")                        # "fire", or "http://example.org/e7", whose rdfs:label that is
+    names.relation("ex:isMadeFrom")             # with prefixes={"ex": "http://example.org/"}
+
+The first of these levels that has a match decides:
+
+1. the label itself, or the IRI of one ("fire", "urn:gumption:entity:fire", "http://example.org/e7");
+2. a prefixed name, by `PREFIXES` and those that are given ("schema:Person");
+3. the text of rdfs:label, skos:prefLabel or schema:name, in the language that is asked for, else without a language,
+   else in any;
+4. the local name of an IRI, after its last "#", "/" or ":", decoded.
+
+Several matches within one level are an error, and so is none.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+from typing import Literal
+from urllib.parse import unquote
+
+from gumption.data import InputError
+
+from .graph import KnowledgeGraph
+from .vocabulary import ENTITY, PREFIXES, RDFS_LABEL, RELATION, SKOS, Vocabulary, iri_to_label, unknown_label
+
+Kind = Literal["entity", "relation"]
+OTHER_SCHEMA = "http://schema.org/"  # what many files have in place of https
+NAMING = (RDFS_LABEL, SKOS + "prefLabel", PREFIXES["schema"] + "name", OTHER_SCHEMA + "name")
+_SPACES = {"entity": ENTITY, "relation": RELATION}
+_LITERAL = re.compile(r'"(.*)"(?:@([A-Za-z0-9-]+)|\^\^<.*>)?', re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))")
+_CONTROL = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
+_LOCAL = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_-])?")
+
+
+class Names:
+    """The names of the entities and relations of a graph, as it is when they are first asked for.
+
+    :param source: a graph, or a vocabulary, which knows no names but labels and local ones.
+    :param graph: one of the graph's named graphs, whose labels are found; their names are read in all of them.
+    :param language: of names that win over those without a language, such as "de".
+    :param prefixes: prefix -> namespace, beside `PREFIXES`.
+    :param naming: relations that lead from an entity to a name of it.
+    """
+
+    def __init__(
+        self,
+        source: KnowledgeGraph | Vocabulary,
+        graph: str | None = None,
+        *,
+        language: str | None = None,
+        prefixes: Mapping[str, str] = MappingProxyType({}),
+        naming: Sequence[str] = NAMING,
+    ) -> None:
+        self._source, self._graph, self._naming = source, graph, naming
+        self._language = (language or "").lower()
+        self._prefixes = [*PREFIXES.items(), ("schema", OTHER_SCHEMA), *prefixes.items()]
+
+    def entity(self, name: str) -> str:
+        """The label of the entity of this name; InputError for none, with near names, and for several."""
+        return self._one(name, "entity")
+
+    def relation(self, name: str) -> str:
+        """The label of the relation of this name; InputError as `entity`."""
+        return self._one(name, "relation")
+
+    def label(self, name: str, kind: Kind = "entity") -> str:
+        """As `entity` or `relation`, but the name itself where nothing has it, as of what was removed."""
+        return self.known([name], kind).get(name, name)
+
+    def known(self, names: Iterable[str], kind: Kind = "entity") -> dict[str, str]:
+        """Name -> label, of the names that are there.
+
+        :raises InputError: several of one name.
+        """
+        found = self.found(names, kind)
+        if several := next((name for name, labels in found.items() if len(labels) > 1), None):
+            raise InputError(_several(several, kind, found[several]))
+        return {name: labels[0] for name, labels in found.items() if labels}
+
+    def found(self, names: Iterable[str], kind: Kind = "entity") -> dict[str, list[str]]:
+        """Name -> `matches`."""
+        self._labels  # noqa: B018  (read at once, because there are many questions)
+        return {name: self.matches(name, kind) for name in names}
+
+    def matches(self, name: str, kind: Kind = "entity") -> list[str]:
+        """The sorted labels of the first level that has any; none where no level has."""
+        for level in self._levels:
+            labels = level(name, kind)
+            # An IRI that is used as a relation stands for an entity only where nothing else does.
+            if len(labels) > 1 and kind == "entity":
+                labels = labels - self._relations or labels
+            if labels:
+                return sorted(labels)
+        return []
+
+    def meanings(self, name: str) -> set[str]:
+        """The labels of entities that any level finds, in any language."""
+        others = {label for _, label in self._by_name.get(name, ()) if label in self._labels["entity"]}
+        return others.union(*(level(name, "entity") for level in self._levels))
+
+    def spellings(self) -> dict[str, str]:
+        """Each name that `entity` finds -> the entity, but for literals, blank nodes and IRIs of relations."""
+        found = {label: label for label in self._labels["entity"] if not label.startswith(('"', "_:", "<<("))}
+        iris = {label for label in found if _is_foreign(label)}
+        found = {label: label for label in found.keys() - iris}
+        iris -= self._relations
+        for name in {*self._by_name, *self._by_local("entity")} - found.keys():
+            labels = self.matches(name)
+            if len(labels) == 1 and labels[0] in iris:
+                found[name] = labels[0]
+        return found
+
+    def _one(self, name: str, kind: Kind) -> str:
+        labels = self.matches(name, kind)
+        if len(labels) > 1:
+            raise InputError(_several(name, kind, labels))
+        if not labels:
+            known = {label for label in self._labels[kind] if not label.startswith('"')}.union(self._by_local(kind))
+            known.update(text for text, rows in self._by_name.items() if any(self._is(row[1], kind) for row in rows))
+            raise InputError(unknown_label(kind, name, sorted(known)))
+        return labels[0]
+
+    # ---- the levels
+
+    @property
+    def _levels(self) -> tuple[Callable[[str, Kind], set[str]], ...]:
+        return self._exact, self._prefixed, self._called, self._local
+
+    def _exact(self, name: str, kind: Kind) -> set[str]:
+        if self._is(name, kind):
+            return {name}
+        iri = name[1:-1] if name.startswith("<") and name.endswith(">") else name
+        label = iri_to_label(iri, _SPACES[kind]) if ":" in iri and not iri.startswith(('"', "_:", "<(")) else ""
+        return {label} if label and self._is(label, kind) else set()
+
+    def _prefixed(self, name: str, kind: Kind) -> set[str]:
+        prefix, mark, local = name.partition(":")
+        iris = [space + local for known, space in self._prefixes if mark and known == prefix]
+        return set().union(*(self._exact(iri, kind) for iri in iris))
+
+    def _called(self, name: str, kind: Kind) -> set[str]:
+        rows = self._by_name.get(name, ())
+        if kind == "relation" or self._graph is not None:  # else each of them is there, as what has this name
+            rows = [row for row in rows if row[1] in self._labels[kind]]
+        best = min((rank for rank, _ in rows), default=0)
+        return {label for rank, label in rows if rank == best}
+
+    def _local(self, name: str, kind: Kind) -> set[str]:
+        return set(self._by_local(kind).get(name, ()))
+
+    # ---- the index, each part of it made when it is needed
+
+    def _is(self, label: str, kind: Kind) -> bool:
+        """Whether the graph has this label; of a large one it is not read for a single question."""
+        source = self._source
+        if kind == "relation":
+            return label in self._relations
+        if isinstance(source, Vocabulary) or "_labels" in self.__dict__:
+            return label in self._labels["entity"]
+        if not label.startswith('"') and next(source.triples(subject=label, graph=self._graph), None):
+            return True
+        return next(source.triples(object=label, graph=self._graph), None) is not None
+
+    @cached_property
+    def _labels(self) -> dict[str, frozenset[str]]:
+        source = self._source
+        vocabulary = source if isinstance(source, Vocabulary) else source.arrays(self._graph)[0]
+        return {"entity": frozenset(vocabulary.entities), "relation": frozenset(vocabulary.relations)}
+
+    @cached_property
+    def _relations(self) -> frozenset[str]:
+        if isinstance(self._source, Vocabulary) or "_labels" in self.__dict__:
+            return self._labels["relation"]
+        if self._graph is None:
+            rows = self._source.query("SELECT DISTINCT ?r { ?s ?r ?o }")
+        else:
+            rows = self._source.query("SELECT DISTINCT ?r { GRAPH ?g { ?s ?r ?o } }", g=self._graph)
+        return frozenset(row["r"] for row in rows)
+
+    @cached_property
+    def _by_name(self) -> dict[str, set[tuple[int, str]]]:
+        """Text -> (rank of its language, label) of what has this name."""
+        found: defaultdict[str, set[tuple[int, str]]] = defaultdict(set)
+        if isinstance(self._source, Vocabulary):
+            return found
+        for relation in self._naming:
+            for label, _, object_ in self._source.triples(relation=relation):
+                text, language = text_of(object_)
+                is_asked = bool(self._language) and f"{language}-".startswith(f"{self._language}-")
+                found[text].add((0 if is_asked else 1 if not language else 2, label))
+        return dict(found)
+
+    def _by_local(self, kind: Kind) -> Mapping[str, list[str]]:
+        return self._local_entities if kind == "entity" else self._local_relations
+
+    @cached_property
+    def _local_entities(self) -> dict[str, list[str]]:
+        return _by_local_name(self._labels["entity"])
+
+    @cached_property
+    def _local_relations(self) -> dict[str, list[str]]:
+        return _by_local_name(self._relations)
+
+
+def text_of(label: str) -> tuple[str, str]:
+    """The text of a literal and its language, "" for none; any other label is a text without one."""
+    if label.startswith('"') and label.find('"', 1) == len(label) - 1 > 0 and "\\" not in label:
+        return label[1:-1], ""  # what most are
+    match = _LITERAL.fullmatch(label) if label.startswith('"') else None
+    if match is None:
+        return label, ""
+    text = _ESCAPE.sub(_unescaped, match[1]) if "\\" in match[1] else match[1]
+    return text, (match[2] or "").lower()
+
+
+def local_name(label: str) -> str:
+    """What stands after the last "#", "/" or ":" of a foreign IRI, decoded; "" of any other label."""
+    return unquote(re.split("[#/:]", label.rstrip(">"))[-1]) if _is_foreign(label) else ""
+
+
+def prefixed(label: str) -> str:
+    """The label for a table: an IRI by its prefix, where `PREFIXES` has it; any other label as it is."""
+    for prefix, namespace in PREFIXES.items():
+        if label.startswith(namespace) and _LOCAL.fullmatch(label, len(namespace)):
+            return f"{prefix}:{label.removeprefix(namespace)}"
+    return label
+
+
+def _by_local_name(labels: Iterable[str]) -> dict[str, list[str]]:
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for label in labels:
+        if name := local_name(label):
+            found[name].append(label)
+    return dict(found)
+
+
+def _is_foreign(label: str) -> bool:
+    return label.startswith(("http://", "https://", "urn:", "<")) and not label.startswith("<<(")
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    code = match[1] or match[2]
+    return chr(int(code, 16)) if code else _CONTROL.get(match[3], match[3])
+
+
+def _several(name: str, kind: Kind, labels: Sequence[str]) -> str:
+    few = ", ".join(labels[:3]) + ", ..." * (len(labels) > 3)
+    kinds = "entities" if kind == "entity" else "relations"
+    return f"{name!r} names {len(labels):,} {kinds}, {few}: give the IRI of the one that is meant"
