@@ -16,24 +16,25 @@ from gumption.data.settings import checked_methods
 from gumption.data.tables import TableLayout
 from gumption.data.writing import check_name
 
-from .store.answers import Answer, FactHash, plain
-from .store.files import FactFile, annotation_update, file_format, joined, write_facts
+from .store.answers import FACTS, ROWS, Answer, plain, serialized
+from .store.files import LABELS, FactFile, annotation_update, file_format, joined, write_facts
 from .store.limits import Limits
-from .store.quads import Completion, Quads, uncollected
-from .store.selection import Dataset, Selection
+from .store.quads import Quads, uncollected
+from .store.selection import Dataset, Selection, Store, graph_name
 from .store.sparql import bind, is_update, keywords, label_terms, refuse_bomb
-from .store.stores import LocalStore, Store, Transaction, undone_if_new
+from .store.stores import LocalStore, undone_if_new
 from .vocabulary import (
     ABOUT,
     DEFAULT_GRAPH,
     GRAPH,
-    RESERVED,
+    Term,
     Triple,
     Vocabulary,
     checked_triples,
-    iri_to_label,
     label_to_iri,
+    term_to_label,
     unknown_graph,
+    unknown_label,
 )
 
 if TYPE_CHECKING:
@@ -51,12 +52,11 @@ class KnowledgeGraph:
     `KnowledgeGraph()` keeps them in memory, `KnowledgeGraph("runs/kg")` in that folder (Oxigraph; one process at a
     time), `KnowledgeGraph("http://host/query", update="http://host/update")` at a SPARQL 1.1 endpoint. The methods are
     the same for all three. vocabulary.py says how labels become IRIs, and how facts with other IRIs and with literals
-    look as labels. The rdfs:label of each name is kept too, in a reserved graph that is not counted among the facts.
+    look as labels.
 
     Where a method takes `graph`, it is a graph's name, and None stands for the union of all graphs, in which a fact
     of several graphs counts once. Facts that other programs put into the default graph of a folder or an endpoint are
-    the graph "default". Other SPARQL clients find each fact of the union in the default graph; only the first graph of
-    a folder, if it came with more than 100,000 facts at once, is not copied there before `refresh`.
+    the graph "default". Other SPARQL clients find each fact of the union in the default graph.
 
     With `read_only`, every method that would change the graph raises InputError; a graph on disk is then opened as it
     is at that moment, also while another process writes to it. A `query` may take `timeout` seconds and `memory_limit`
@@ -90,16 +90,16 @@ class KnowledgeGraph:
             from .store.endpoint import EndpointStore
 
             self._store = EndpointStore(address, update, self._limits)
-        self._selection = Selection(self._store, self.refresh)
+        self._selection = Selection(self._store)
 
     @classmethod
     def load(
         cls, path: str | os.PathLike[str], location: str | os.PathLike[str] | None = None, *,
         update: str | None = None, read_only: bool = False, timeout: float | None = None, graph: str | None = None,
-        skip_bad: int = 0, columns: str | Sequence[str | int] | None = None, header: bool | None = None,
+        **how: Any,
     ) -> Self:  # fmt: skip
-        """A graph at `location` (a new one in memory if None) with the facts of a file added, as `load_file` does; the
-        name of a graph that ships stands for its file.
+        """A graph at `location` (a new one in memory if None) with the facts of a file added, as `load_file` does with
+        the other keywords; the name of a graph that ships stands for its file.
 
         With `read_only`, nothing can be added after that.
         """
@@ -108,7 +108,7 @@ class KnowledgeGraph:
         with undone_if_new(Path(location or ".")):
             loaded = cls(location, update=update, timeout=timeout)
             try:
-                loaded._load(path, graph, skip_bad, columns, header)
+                loaded._load(path, graph, **how)
             except InputError:
                 loaded.close()
                 raise
@@ -117,13 +117,13 @@ class KnowledgeGraph:
 
     def load_file(
         self, path: str | os.PathLike[str], graph: str | None = None, *, skip_bad: int = 0,
-        columns: str | Sequence[str | int] | None = None, header: bool | None = None,
+        columns: str | Sequence[str | int] | None = None, header: bool | None = None, delimiter: str | None = None,
+        base: str | None = None, context: str | os.PathLike[str] | None = None,
     ) -> int:  # fmt: skip
         """Add the facts of a file; how many were new.
 
         Its ending is its format: .nt, .nq, .ttl, .trig, .n3, .rdf, .owl or .xml (RDF/XML), .jsonld, .tsv, .txt (as TSV)
-        or .csv, each also with .gz, .bz2 or .xz. Formulas of N3 and remote contexts of JSON-LD are refused. A file
-        without facts gives a Note.
+        or .csv, each also with .gz, .bz2 or .xz. Formulas of N3 are refused. A file without facts gives a Note.
 
         The file is read in pieces, so that memory stays bounded. The first large file in memory or on disk is written
         at once or not at all. Any other one is read twice: to find its errors, then to write it in batches. After an
@@ -137,25 +137,33 @@ class KnowledgeGraph:
         :param columns: the columns of subject, relation, object and perhaps graph in a TSV or CSV file, by the names in
             its header or by numbers from 1 on ("item,rel,3"). Without it these are all its columns, in this order or,
             after a header with their names, in that order.
-        :param header: whether the first line holds names; where it is None, a first line such as
-            "subject,relation,object" is refused.
+        :param header: whether the first line holds names; where it is None, a first line is refused that looks like
+            "subject,relation,object", or has three names of which none comes again in the first 1,000 lines.
+        :param delimiter: what separates the cells of a CSV file, or of another table with CSV's quotes; where it is
+            None, the comma, semicolon, tab or | that gives each of the first 20 rows the same three cells or more.
+        :param base: the IRI that relative IRIs are resolved against, the file's own where it is None.
+        :param context: the file in place of a context that JSON-LD names by its address; without it, that is refused.
         :raises InputError: a file that is missing or broken, with the line.
         """
-        new, empty = self._load(path, graph, skip_bad, columns, header)
+        new, empty = self._load(
+            path, graph, skip_bad=skip_bad, base=base, context=context, columns=columns, header=header,
+            delimiter=delimiter,
+        )  # fmt: skip
         if empty:
             warnings.warn(f"{path} has no facts", Note, stacklevel=2)
         return new
 
     def _load(
-        self, path: str | os.PathLike[str], graph: str | None, skip_bad: int,
-        columns: str | Sequence[str | int] | None, header: bool | None,
+        self, path: str | os.PathLike[str], graph: str | None, *, skip_bad: int = 0, base: str | None = None,
+        context: str | os.PathLike[str] | None = None, **layout: Any,
     ) -> tuple[int, bool]:  # fmt: skip
         """How many facts of a file were new, and whether it has none."""
         self._writable()
         if self._transaction is not None:
             raise InputError("a file cannot be loaded within a transaction: load it before or after")
         name = self._writable_name(DEFAULT_GRAPH if graph is None else graph)
-        file = FactFile(Path(path), name, skip_bad, TableLayout.of(columns, header))
+        contexts = None if context is None else Path(context)
+        file = FactFile(Path(path), name, skip_bad, TableLayout.of(**layout), base, contexts)
         with uncollected():
             before = 0
             if not self._store.load_first(file):
@@ -165,12 +173,17 @@ class KnowledgeGraph:
         file.warn()
         return sum(self.graphs().values()) - before, file.empty
 
-    def save(self, path: str | os.PathLike[str], graph: str | None = None) -> None:
+    def save(self, path: str | os.PathLike[str], graph: str | None = None, *, labels: bool = False) -> None:
         """Write the facts, all or those of one named graph, and the statements about their graphs, sorted.
 
-        The file's ending is its format: .nt, .nq, .ttl, .trig, .tsv, .txt (as TSV) or .csv, each also with .gz, .bz2 or
-        .xz. Turtle and N-Triples have no named graphs and hold the union. TSV and CSV have no place for statements
-        about graphs, which then stand beside them in FILE.license. The file appears when it is complete.
+        The file's ending is its format: .nt, .nq, .ttl, .trig, .rdf (RDF/XML), .jsonld, .tsv, .txt (as TSV) or .csv,
+        each also with .gz, .bz2 or .xz. Turtle, N-Triples and RDF/XML have no named graphs and hold the union. TSV and
+        CSV have no place for statements about graphs, which then stand beside them in FILE.license. The file appears
+        when it is complete.
+
+        :param labels: state the rdfs:label of the entities and relations, too, for other programs.
+        :raises InputError: a fact that the format cannot hold: triple terms in JSON-LD, TSV and CSV; in RDF/XML a
+            relation whose IRI ends in no name.
         """
         path = Path(path)
         names = list(self.graphs()) if graph is None else [graph]
@@ -181,7 +194,7 @@ class KnowledgeGraph:
             for name, source in {name: name for name in names}.items() if apart else [(DEFAULT_GRAPH, None)]:
                 vocabulary, ids = self.arrays(source)
                 facts[name] = vocabulary.ids_to_triples(ids)
-            write_facts(path, facts, about)
+            write_facts(path, facts, about, labels)
 
     def annotate(self, name: str, about: Mapping[str, str]) -> None:
         """State something about a named graph: source, license, attribution, title, ... -> text.
@@ -207,12 +220,14 @@ class KnowledgeGraph:
         """sha256 (hex) of the set of facts: the same for the same facts in memory, on disk or at an endpoint.
 
         It hashes the number of facts and the sum of their own sha256 modulo 2**256: enough to tell contents apart, but
-        no defence against forgery.
+        no defence against forgery. The names of blank nodes make no difference.
 
-        :raises InputError: as `arrays`.
+        :raises InputError: as `arrays`; more than 500 connected blank nodes that look alike, or 10 seconds for them.
         """
+        from .store.hashing import FactHash
+
         result = FactHash()
-        self._selection.facts({}, graph).serialize(result, format=ox.QueryResultsFormat.TSV)  # pyright: ignore
+        self._selection.facts((None, None, None), graph).serialize(result, format=ox.QueryResultsFormat.TSV)  # pyright: ignore
         if graph is not None and result.empty:
             self._check_name(graph)
         return result.hexdigest()
@@ -231,8 +246,6 @@ class KnowledgeGraph:
             facts = Quads()(checked_triples(triples), name)
             if self._transaction is not None:
                 return self._transaction.add(facts)
-            if facts:
-                self._selection.adopt([label_to_iri(graph, GRAPH)])
             return self._store.insert(facts)
 
     def remove(self, triples: Iterable[Triple], graph: str | None = None) -> int:
@@ -241,12 +254,11 @@ class KnowledgeGraph:
         rows = checked_triples(triples)
         names = set(self.graphs()) if graph is None else {graph}
         if self._transaction is not None and graph is None:
-            names |= {iri_to_label(iri, GRAPH) for iri in self._transaction.graphs}
+            names |= self._transaction.graphs
         make = Quads()
         facts = [quad for name in sorted(names) for quad in make(rows, self._writable_name(name))]
         if self._transaction is not None:
             return self._transaction.remove(facts)
-        self._selection.adopt([])
         return self._store.delete(facts)
 
     def drop(self, graph: str) -> int:
@@ -257,11 +269,10 @@ class KnowledgeGraph:
         self._writable()
         if self._transaction is not None:
             raise InputError("a graph cannot be dropped within a transaction")
-        iri = label_to_iri(self._writable_name(graph), GRAPH)
-        self._selection.adopt([iri])
+        name = graph_name(self._writable_name(graph))
         if not (number := self._selection.count(graph)):
             raise InputError(unknown_graph(graph, self.graphs()))
-        self._store.drop(iri)
+        self._store.drop(name)
         return number
 
     @contextmanager
@@ -280,32 +291,23 @@ class KnowledgeGraph:
             yield self
         finally:
             self._transaction = None
-        if changes.changed:
-            self._selection.adopt(changes.graphs)
         changes.commit()
 
     def refresh(self) -> None:
-        """Make the copies of all facts in the default graph, and the labels of names, anew.
+        """Make the default graph the union of the named graphs again, and its other facts the graph "default".
 
-        Needed where other programs have written to a named graph that this class has written to, or to the default
-        graph once anything was written by this class. Until then their facts in that named graph are not in the union;
-        their facts in the default graph are in the union only, in no graph's file and not in the graph "default", and
-        count twice where the base (a first graph of more than 100,000 facts) has them. Facts that they remove from a
-        named graph they have to remove from the default graph, too. Writing through `dataset` needs no call.
+        Needed at an endpoint where other programs have written. A folder is looked through when it is opened for
+        writing, if another program has opened it; what was written through `dataset` when this class is used next.
+        Facts that other programs remove from a named graph they have to remove from the default graph, too.
         """
         self._writable()
-        self._store.stale = False
         self._store.renew()
-        labels, make = Completion(), Quads()
-        for name in self.graphs():
-            facts = make(self.triples(graph=name), name)
-            self._store.change((), labels.labels(facts))
 
     def triples(
-        self, subject: str | None = None, relation: str | None = None, object: str | None = None,
-        graph: str | None = None,
+        self, subject: str | Term | None = None, relation: str | Term | None = None,
+        object: str | Term | None = None, graph: str | None = None,
     ) -> Iterator[Triple]:  # fmt: skip
-        """The facts with the given labels, each once.
+        """The facts with the given labels, or terms of pyoxigraph, each once.
 
         Up to 20,000 come sorted; more come in no particular order, without waiting for the last.
         """
@@ -323,27 +325,29 @@ class KnowledgeGraph:
 
     def query(
         self, sparql: str, /, *, timeout: float | None = None, memory_limit: float | None = None,
-        allow_service: bool = False, **labels: str | float,
+        allow_service: bool = False, terms: bool = False, format: str | None = None, **labels: str | float,
     ) -> Any:  # fmt: skip
         """The answer to a SPARQL query over the union of all graphs, in which each fact is once.
 
         SELECT gives a list of dicts, variable -> label or value (None where unbound), sorted unless the query orders
         them; ASK a bool; CONSTRUCT and DESCRIBE a sorted list of label triples. The prefixes gum: (relations), ent:
         (entities), rdf:, rdfs: and prov: are declared. `GRAPH ?g { ... }` gives graphs by name; a query with FROM sees
-        the graphs of that clause instead of the union. A query that mentions rdfs:label also sees the labels.
+        the graphs of that clause instead of the union.
 
         Each keyword binds a variable to a label: that of a relation where the variable is a predicate in the query,
         of a graph where it follows GRAPH, else of an entity. A number or a bool is bound as a literal.
 
-        Where graphs of other programs share facts, with each other or with this class's, these may count several times
-        in DESCRIBE, CONSTRUCT WHERE and paths with *, +, ? or !; an endpoint with facts in the default graph, too,
-        refuses such a query. `refresh` mends both.
+        At an endpoint a blank node is an IRI, `urn:gumption:blank:...`. Where other programs have written there, a
+        query names its graphs, or `refresh` makes the union.
 
         :param timeout: in seconds, before that of the graph. In memory and on disk such a query runs in a process of
             its own, which is killed when it takes more; it gets a copy of a graph in memory (3 s for a million facts)
             and keeps it until the graph changes.
         :param memory_limit: in megabytes beyond the graph's own (2,048 where only the time is limited).
         :param allow_service: whether SERVICE may ask other servers; an endpoint decides for itself.
+        :param terms: give terms of pyoxigraph, which tell the entity `tea`, "tea" and "tea"@en apart.
+        :param format: give bytes: of rows or of a yes or no sparql-json, csv, tsv or xml, as the SPARQL standard has
+            them; of facts ttl, nt, rdf or jsonld.
         :raises InputError: a query that does not parse, with its line, an update, a keyword that is no variable of the
             query, SERVICE, brackets nested too deep, an answer beyond the limits.
         """
@@ -354,7 +358,12 @@ class KnowledgeGraph:
             )
         limits = Limits(timeout, memory_limit, allow_service).otherwise(self._limits)
         text = bind(sparql, label_terms(sparql, labels)) if labels else sparql
-        return self.answer(text, limits, partial(plain, ordered="ORDER" in keywords(text)))
+        if format is not None:
+            formats = ROWS | FACTS
+            if format not in formats:
+                raise InputError(f"{unknown_label('format', format, formats)} (there are: {', '.join(formats)})")
+            return self.answer(text, limits, partial(serialized, form=formats[format]))
+        return self.answer(text, limits, partial(plain, ordered="ORDER" in keywords(text), terms=terms))
 
     def answer(self, sparql: str, limits: Limits, read: Callable[[Answer], T], dataset: Dataset = (None, None)) -> T:
         """What `read` makes of the answer in RDF terms.
@@ -383,6 +392,19 @@ class KnowledgeGraph:
             result.add_edge(subject, object_, key=relation, relation=relation)
         return result
 
+    @classmethod
+    def from_networkx(cls, network: "networkx.Graph", graph: str = DEFAULT_GRAPH) -> Self:
+        """A graph in memory with a fact for each edge of a graph of networkx, or two for an undirected edge;
+        networks.py says which labels they have. A Note counts what is no fact, such as other attributes."""
+        from .networks import network_facts
+
+        facts, left_out = network_facts([network])
+        if left_out:
+            warnings.warn(f"left out: {left_out}", Note, stacklevel=2)
+        made = cls()
+        made.add(facts, graph)
+        return made
+
     def to_triples_factory(self, graph: str | None = None) -> "TriplesFactory":
         """The facts as a PyKEEN TriplesFactory with the ids of `arrays`."""
         from .facts import triples_factory
@@ -406,24 +428,22 @@ class KnowledgeGraph:
         self.close()
 
     def _add_batches(self, file: FactFile) -> None:
-        complete, written = Completion(), 0
+        written = 0
         for batch in file.batches(self._store.batch):
-            self._selection.adopt({str(quad.graph_name)[1:-1] for quad in batch})
-            quads = complete(batch)
             try:
-                self._store.change((), quads)
+                self._store.change((), batch)
             except InputError as error:
                 raise InputError(
                     f"{error} ({written} quads of the file were written before; the same call can be made again)"
                 ) from None
-            written += len(quads)
+            written += len(batch)
 
     def _writable(self) -> None:
         if self._read_only:
             raise InputError("this knowledge graph was opened read-only: open it without read_only=True to change it")
 
     def _writable_name(self, graph: str) -> str:
-        if label_to_iri(graph, GRAPH) in RESERVED:
+        if label_to_iri(graph, GRAPH) in (ABOUT, LABELS):
             raise InputError(f"the graph {graph!r} is reserved: choose another name")
         return graph
 
@@ -431,6 +451,42 @@ class KnowledgeGraph:
         """InputError where a graph has no facts while others have."""
         if (known := self.graphs()) and graph not in known:
             raise InputError(unknown_graph(graph, known))
+
+
+class Transaction:
+    """Facts to add to and to remove from a store; `commit` does it in one step."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._there: dict[ox.Quad, bool] = {}  # changed fact -> whether it will be there
+        self.updates: list[str] = []
+
+    def add(self, facts: Sequence[ox.Quad]) -> int:
+        """How many of these facts would not be there."""
+        return self._set(facts, there=True)
+
+    def remove(self, facts: Sequence[ox.Quad]) -> int:
+        """How many of these facts would be there."""
+        return self._set(facts, there=False)
+
+    @property
+    def graphs(self) -> set[str]:
+        """The labels of the graphs that get facts."""
+        return {term_to_label(fact.graph_name, GRAPH) for fact, there in self._there.items() if there}
+
+    def commit(self) -> None:
+        """Make the changes."""
+        removed = [fact for fact, there in self._there.items() if not there]
+        added = [fact for fact, there in self._there.items() if there]
+        if removed or added or self.updates:
+            self._store.change(removed, added, self.updates)
+
+    def _set(self, facts: Sequence[ox.Quad], there: bool) -> int:
+        distinct = list(dict.fromkeys(facts))
+        stored = set(self._store.present([fact for fact in distinct if fact not in self._there]))
+        changed = [fact for fact in distinct if self._there.get(fact, fact in stored) != there]
+        self._there.update(dict.fromkeys(changed, there))
+        return len(changed)
 
 
 # ---- The place of a graph as one word: a file, a folder or an endpoint, `#NAME` for one graph of it

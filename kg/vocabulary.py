@@ -7,7 +7,9 @@ two are one to one in each position, for any text:
 - an ordinary label is percent-encoded, so that the result is also legal after a prefix in SPARQL (`ent:acid%20rain`);
 - a label that is itself an http, https or urn IRI stands for that IRI, so facts of other data sets keep their names;
   an IRI of another scheme is written in angle brackets (`<mailto:a@b.org>`);
-- an object that is written as a literal in N-Triples (`"5"^^<http://www.w3.org/2001/XMLSchema#integer>`) is one.
+- a subject, an object or the name of a graph that is written as a blank node (`_:b1`) is one;
+- an object that is written as a literal in N-Triples (`"5"^^<http://www.w3.org/2001/XMLSchema#integer>`) is one, and so
+  is a triple term (`<<( <urn:s> <urn:p> "o" )>>`). Oxigraph keeps numbers and dates by value: "05" becomes "5".
 """
 
 import hashlib
@@ -17,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -28,16 +30,14 @@ from gumption.data import InputError
 from gumption.data.settings import checked_methods, shown, whole_numbers
 
 Triple = tuple[str, str, str]
+Term: TypeAlias = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
 
 ENTITY = "urn:gumption:entity:"
 RELATION = "urn:gumption:relation:"
 GRAPH = "urn:gumption:graph:"
-# Reserved graphs of a store: the rdfs:label of each name, and statements about named graphs.
-LABELS = "urn:gumption:labels"
-ABOUT = "urn:gumption:about"
-# A blank node of a file is such an IRI in a store (a Skolem IRI, RDF 1.1 Concepts, section 3.5): patterns can name it.
+ABOUT = "urn:gumption:about"  # the graph with statements about the named graphs
+# A blank node has such an IRI at an endpoint (a Skolem IRI, RDF 1.1 Concepts, section 3.5): its requests can name it.
 BLANK = "urn:gumption:blank:"
-RESERVED = frozenset((LABELS, ABOUT))
 WEIGHTS = "/weights"  # ends the name of a graph that holds the weights of another
 PROVENANCE = "/provenance"  # ends the name of the graph with the derivations of entailed facts
 DEFAULT_GRAPH = "default"  # the name of the graph of facts that are put in none
@@ -57,10 +57,15 @@ PREFIXES = {
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
     "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
     "prov": "http://www.w3.org/ns/prov#",
+    "owl": "http://www.w3.org/2002/07/owl#",
+    "xsd": "http://www.w3.org/2001/XMLSchema#",
+    "skos": SKOS,
+    "schema": "https://schema.org/",
 }
 
 _BY_VALUE = "http://www.w3.org/2001/XMLSchema#"
 _STRING = _BY_VALUE + "string"
+_DEEPEST = 100  # triple terms within each other, in a label
 # Most labels are plain words: they encode as themselves, but for the space.
 _PLAIN = re.compile(r" *[A-Za-z0-9_][A-Za-z0-9_ -]*")
 _PLAIN_LOCAL = re.compile(r"(?:%20)*[A-Za-z0-9_](?:[A-Za-z0-9_-]|%20)*")
@@ -91,6 +96,8 @@ def iri_to_label(iri: str, namespace: str = ENTITY) -> str:
         return iri[len(namespace) :].replace("%20", " ")
     if _is_canonical(iri, namespace):
         return unquote(iri[len(namespace) :])
+    if iri.startswith(BLANK):
+        return f"_:{iri.removeprefix(BLANK)}"
     return iri if iri.startswith(_KNOWN_SCHEME) else f"<{iri}>"
 
 
@@ -124,39 +131,61 @@ def _encode(label: str) -> str:
     return "%2D" + local[1:] if local.startswith("-") else local
 
 
-def object_to_term(label: str, *, stored: bool = True) -> ox.NamedNode | ox.Literal:
-    """The term of an object's label: a literal where the label is one in N-Triples, else an IRI.
+def label_to_term(label: str, namespace: str = ENTITY) -> ox.NamedNode | ox.BlankNode:
+    """The term of a label in one position: a blank node where the label is one (`_:b1`), else an IRI.
 
-    Oxigraph keeps numbers and dates by their value, so that "05" would become "5". With `stored`, a literal that it
-    would change becomes an IRI.
+    :raises InputError: as `label_to_iri`; blank nodes are no relations.
     """
-    if label.startswith('"'):
-        statement = f"<urn:s> <urn:p> {label} ."
+    if label.startswith("_:") and namespace != RELATION:
         try:
-            parsed = [quad.object for quad in ox.parse(statement, ox.RdfFormat.N_TRIPLES)]
+            return ox.BlankNode(label[2:])
+        except ValueError:  # "_:a b" is a name like any other
+            pass
+    iri = label_to_iri(label, namespace)
+    return ox.BlankNode(iri.removeprefix(BLANK)) if iri.startswith(BLANK) else ox.NamedNode(iri)
+
+
+def object_to_term(label: str) -> Term:
+    """The term of an object's label: a literal or triple term where it is one in N-Triples, else as `label_to_term`."""
+    if label.startswith(('"', "<<(")) and label.count("<<(") <= _DEEPEST:
+        try:
+            parsed = [quad.object for quad in ox.parse(f"<urn:s> <urn:p> {label} .", ox.RdfFormat.N_TRIPLES)]
         except SyntaxError:
             parsed = []
-        if len(parsed) == 1 and isinstance(parsed[0], ox.Literal) and str(parsed[0]) == label:
-            return kept_literal(parsed[0]) if stored else parsed[0]
-    return ox.NamedNode(label_to_iri(label))
+        if len(parsed) == 1 and isinstance(parsed[0], ox.Literal | ox.Triple) and term_to_label(parsed[0]) == label:
+            return as_stored(parsed[0])
+    return label_to_term(label)
 
 
-def kept_literal(literal: ox.Literal) -> ox.NamedNode | ox.Literal:
-    """The literal, or an IRI in its place where a store would change it."""
-    if not literal.datatype.value.startswith(_BY_VALUE) or literal.datatype.value == _STRING:
-        return literal
+def as_stored(term: Term) -> Term:
+    """The term as a store gives it back: Oxigraph keeps literals of the data types of XML Schema by their values."""
+    if isinstance(term, ox.Triple):
+        return ox.Triple(term.subject, term.predicate, as_stored(term.object))
+    if not isinstance(term, ox.Literal) or term.datatype.value == _STRING:
+        return term
+    if not term.datatype.value.startswith(_BY_VALUE):
+        return term
     subject = ox.NamedNode("urn:s")
     store = ox.Store()
-    store.add(ox.Quad(subject, subject, literal))
+    store.add(ox.Quad(subject, subject, term))
     [quad] = store
-    return literal if quad.object == literal else ox.NamedNode(ENTITY + _encode(str(literal)))
+    return quad.object
+
+
+def blank_nodes_named(term: Any) -> Any:
+    """The term with blank nodes in place of their Skolem IRIs, which it has at an endpoint."""
+    if isinstance(term, ox.NamedNode) and term.value.startswith(BLANK):
+        return ox.BlankNode(term.value.removeprefix(BLANK))
+    if isinstance(term, ox.Triple):
+        return ox.Triple(blank_nodes_named(term.subject), term.predicate, blank_nodes_named(term.object))
+    return term
 
 
 def term_to_label(term: object, namespace: str = ENTITY) -> str:
     """The label of a term of a store (pyoxigraph): of an IRI as `iri_to_label`, of any other its N-Triples form."""
-    if isinstance(term, ox.Triple):
-        return f"<<( {term} )>>"
-    return iri_to_label(term.value, namespace) if isinstance(term, ox.NamedNode) else str(term)
+    if isinstance(term, ox.NamedNode):
+        return iri_to_label(term.value, namespace)
+    return f"<<( {blank_nodes_named(term)} )>>" if isinstance(term, ox.Triple) else str(term)
 
 
 def checked_triples(triples: Iterable[Triple]) -> list[Triple]:

@@ -1,6 +1,5 @@
 """Answers of a store as labels, Python values, ids and hashes."""
 
-import hashlib
 import itertools
 import re
 from collections import defaultdict
@@ -12,7 +11,16 @@ import numpy as np
 import pyoxigraph as ox
 
 from gumption.data import InputError
-from gumption.kg.vocabulary import ENTITY, GRAPH, RELATION, Vocabulary, iri_to_label, term_to_label
+from gumption.kg.vocabulary import (
+    ENTITY,
+    GRAPH,
+    PREFIXES,
+    RELATION,
+    Vocabulary,
+    blank_nodes_named,
+    iri_to_label,
+    term_to_label,
+)  # fmt: skip
 
 #: The answer of a store to a query.
 Answer: TypeAlias = "ox.QueryBoolean | ox.QuerySolutions | Rows | ox.QueryTriples | ox.QuadParser | list[ox.Quad]"
@@ -28,7 +36,8 @@ _PYTHON = {
 }
 
 
-OPEN = ("g", "own", "base")  # columns of this package's own queries that may have no value
+_TSV = ox.QueryResultsFormat.TSV
+OPEN = ("g", "kept", "many")  # columns of this package's own queries that may have no value
 
 
 class Rows:
@@ -114,38 +123,6 @@ def to_arrays(answers: Iterable[tuple[str | None, ox.QuerySolutions | Rows]]) ->
     return Vocabulary(entities, relations), ids
 
 
-class FactHash:
-    """A file for the rows of an answer (as TSV), which keeps nothing but the hash of their set."""
-
-    def __init__(self) -> None:
-        self._sum = 0
-        self._number = -1  # the first line has the names of the columns
-        self._rest = b""
-
-    def write(self, piece: bytes) -> int:
-        *lines, self._rest = (self._rest + piece).split(b"\n")
-        for line in lines:
-            if self._number >= 0:
-                if line[-1:] != b">":  # numbers are abbreviated in TSV
-                    start, _, literal = line.rpartition(b"\t")
-                    line = start + b"\t" + _literals([literal])[0].encode()
-                self._sum += int.from_bytes(hashlib.sha256(line).digest())
-            self._number += 1
-        return len(piece)
-
-    def flush(self) -> None:
-        """For the writer: nothing is buffered."""
-
-    @property
-    def empty(self) -> bool:
-        """Whether no row was written."""
-        return self._number < 1
-
-    def hexdigest(self) -> str:
-        """sha256 over the number of rows and the sum of their own sha256 modulo 2**256."""
-        return hashlib.sha256(f"{self._number} {self._sum % 2**256}".encode()).hexdigest()
-
-
 def _number(codes: defaultdict[bytes, int], terms: list[bytes]) -> np.ndarray:
     return np.fromiter(map(codes.__getitem__, terms), np.int64, len(terms))
 
@@ -161,27 +138,63 @@ def _sorted_labels(codes: defaultdict[bytes, int], namespace: str) -> tuple[list
 def _labels(terms: list[bytes], namespace: str) -> list[str]:
     """The labels of terms as they stand in a TSV answer."""
     iris = [term.startswith(b"<") and not term.startswith(b"<<") for term in terms]
-    texts = iter(_literals([term for term, iri in zip(terms, iris, strict=True) if not iri]))
+    texts = iter(literal_labels([term for term, iri in zip(terms, iris, strict=True) if not iri]))
     return [
         iri_to_label(t[1:-1].decode(), namespace) if iri else next(texts) for t, iri in zip(terms, iris, strict=True)
     ]
 
 
-def _literals(terms: list[bytes]) -> list[str]:
-    """The labels of literals and triple terms as they stand in a TSV answer."""
-    answer = ox.parse_query_results(b"?x\n" + b"".join(term + b"\n" for term in terms), ox.QueryResultsFormat.TSV)
+def literal_labels(terms: list[bytes]) -> list[str]:
+    """The labels of literals, triple terms and blank nodes as they stand in a TSV answer."""
+    answer = ox.parse_query_results(b"?x\n" + b"".join(term + b"\n" for term in terms), _TSV)
     assert isinstance(answer, ox.QuerySolutions)
     return [term_to_label(row["x"]) for row in answer]
 
 
-def plain(answer: Answer, ordered: bool) -> Any:
-    """An answer in labels and Python values."""
+#: Formats of rows, or of a yes or no, in the SPARQL standard; and of facts, as the endings of their files.
+ROWS = {
+    "sparql-json": ox.QueryResultsFormat.JSON,
+    "csv": ox.QueryResultsFormat.CSV,
+    "tsv": _TSV,
+    "xml": ox.QueryResultsFormat.XML,
+}
+FACTS = {
+    "ttl": ox.RdfFormat.TURTLE,
+    "nt": ox.RdfFormat.N_TRIPLES,
+    "rdf": ox.RdfFormat.RDF_XML,
+    "jsonld": ox.RdfFormat.JSON_LD,
+}
+
+
+def serialized(answer: Answer, form: ox.QueryResultsFormat | ox.RdfFormat) -> bytes:
+    """An answer in a format.
+
+    :raises InputError: a format of rows for facts, or the other way round.
+    """
+    rows = isinstance(answer, (ox.QueryBoolean, ox.QuerySolutions, Rows))
+    if rows and isinstance(form, ox.QueryResultsFormat):
+        try:
+            return answer.serialize(format=form) or b""
+        except ValueError as error:  # a yes or no as CSV
+            raise InputError(f"this answer has no such form: {error}") from None
+    if not rows and isinstance(form, ox.RdfFormat):
+        return ox.serialize(answer, format=form, prefixes=PREFIXES) or b""
+    names = ROWS if rows else FACTS
+    raise InputError(f"the answer is {'rows or a yes or no' if rows else 'facts'}: its formats are {', '.join(names)}")
+
+
+def plain(answer: Answer, ordered: bool, terms: bool = False) -> Any:
+    """An answer in labels and Python values, or in `terms`."""
     if isinstance(answer, ox.QueryBoolean):
         return bool(answer)
     if isinstance(answer, (ox.QuerySolutions, Rows)):
         names = answer.names if isinstance(answer, Rows) else [variable.value for variable in answer.variables]
-        rows = [{name: _value(row[name]) for name in names} for row in answer]
+        rows = [
+            {name: blank_nodes_named(row[name]) if terms else _value(row[name]) for name in names} for row in answer
+        ]
         return rows if ordered else sorted(rows, key=lambda row: [str(value) for value in row.values()])
+    if terms:
+        return sorted({blank_nodes_named(ox.Triple(t.subject, t.predicate, t.object)) for t in answer}, key=str)
     found = {(term_to_label(t.subject), term_to_label(t.predicate, RELATION), term_to_label(t.object)) for t in answer}
     return sorted(found)
 
@@ -195,4 +208,4 @@ def _value(term: Any) -> Any:
     if isinstance(term, ox.NamedNode):
         namespace = next((ns for ns in (ENTITY, RELATION, GRAPH) if term.value.startswith(ns)), ENTITY)
         return iri_to_label(term.value, namespace)
-    return None if term is None else str(term)
+    return None if term is None else term_to_label(term)

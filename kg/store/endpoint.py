@@ -1,26 +1,39 @@
 """A remote SPARQL 1.1 endpoint as a store of quads."""
 
-import http.client
 import io
 import time
-import urllib.request
-from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlencode, urlsplit, urlunsplit
 
 import pyoxigraph as ox
+import requests
+from urllib3.exceptions import HTTPError, ProtocolError, ReadTimeoutError
 
 from gumption.data import InputError
-from gumption.kg.vocabulary import LABELS, PREFIXES
+from gumption.kg.vocabulary import ABOUT, DEFAULT_GRAPH, GRAPH, PREFIXES, label_to_iri
 
 from .answers import Answer, Rows, clean, parse_errors
 from .limits import Limits, too_many
-from .quads import Completion, adoption, bare, dropping, insertion, naming, removal, renewal, withdrawal
+from .quads import (
+    ALONE,
+    KEPT,
+    Graphs,
+    bare,
+    copying,
+    forgetting,
+    insertion,
+    naming,
+    removal,
+    renewal,
+    thinning,
+    written,
+)
 from .sparql import bounded, form_and_columns, syntax_error
-from .worker import rows_in
+from .worker import graph_term, rows_in
 
 if TYPE_CHECKING:
     import rdflib
@@ -61,18 +74,11 @@ class Address:
         self.credentials: tuple[str, str] | None = None
         if parts.username is not None:
             self.credentials = unquote(parts.username), unquote(parts.password or "")
-        self._host = parts.netloc.rpartition("@")[2]
-        self.origin = parts.scheme, self._host.lower()  # two addresses with the same one are at the same server
-        self.url = urlunsplit(parts._replace(netloc=self._host))
-        self._secure = parts.scheme == "https"
-        self._target = urlunsplit(("", "", parts.path or "/", parts.query, ""))
-        self._idle: list[http.client.HTTPConnection] = []
-        proxy = urllib.request.getproxies().get(parts.scheme)
-        self._proxy = None
-        if proxy and not urllib.request.proxy_bypass(parts.hostname or ""):
-            self._proxy = urlsplit(proxy if "//" in proxy else f"//{proxy}").netloc
-            if not self._secure:  # a proxy gets the whole address
-                self._target = self.url
+        host = parts.netloc.rpartition("@")[2]
+        self.origin = parts.scheme, host.lower()  # two addresses with the same one are at the same server
+        self.url = urlunsplit(parts._replace(netloc=host))
+        requests.Request("POST", self.url).prepare()  # ValueError
+        self._session = requests.Session()
 
     def post(
         self, body: bytes, headers: dict[str, str], silence: float, limit: float | None, most: int
@@ -84,79 +90,59 @@ class Address:
         :param limit: seconds for the whole answer until TimeoutError.
         :param most: bytes that the answer may have.
         :raises Refused, TooLong: see there.
-        :raises OSError, http.client.HTTPException: no answer.
+        :raises OSError, HTTPError: no answer.
         """
-        if self.credentials is not None:
-            headers = headers | {"Authorization": "Basic " + b64encode(":".join(self.credentials).encode()).decode()}
         deadline = None if limit is None else time.monotonic() + limit
-        while True:
-            kept = self._idle.pop() if self._idle else None
-            connection = kept or self._connect(silence)
-            try:
-                if kept is not None and kept.sock is not None:
-                    kept.sock.settimeout(silence)
-                connection.request("POST", self._target, body, headers)
-                response = connection.getresponse()
-            except (ConnectionError, http.client.RemoteDisconnected):
-                connection.close()
-                if kept is not None:  # the server has closed it in the meantime
-                    continue
+        auth = self.credentials and tuple(map(str.encode, self.credentials))
+        how: Any = {"headers": headers, "auth": auth or _no_password, "timeout": silence, "allow_redirects": False}
+        try:
+            response = self._session.post(self.url, body, stream=True, **how)
+        except requests.Timeout:
+            raise TimeoutError("timed out") from None
+        except requests.ConnectionError as error:
+            if not isinstance(error.args[0], ProtocolError):
                 raise
-            except BaseException:
-                connection.close()
-                raise
-            try:
-                good = 200 <= response.status < 300
-                answer = _read(response, deadline, most if good else _REFUSAL_BYTES, whole=good)
-            except BaseException:
-                connection.close()
-                raise
-            if response.will_close or not response.isclosed():
-                connection.close()
-            else:
-                self._idle.append(connection)
-            if not good:
-                target = response.headers["Location"] if 300 <= response.status < 400 else None
-                raise Refused(response.status, response.reason, answer, target)
-            return answer, response.headers.get_content_type() if "Content-Type" in response.headers else ""
+            response = self._session.post(self.url, body, stream=True, **how)
+        with response:
+            answer = _read(response, deadline, most if response.ok else _REFUSAL_BYTES, whole=response.ok)
+            if not 200 <= response.status_code < 300:
+                target = response.headers.get("Location") if response.is_redirect else None
+                raise Refused(response.status_code, response.reason, answer, target)
+            media = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+            return answer, media
 
     def close(self) -> None:
         """Close the connections that are kept."""
-        while self._idle:
-            self._idle.pop().close()
-
-    def _connect(self, timeout: float) -> http.client.HTTPConnection:
-        kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
-        if self._proxy is None:
-            return kind(self._host, timeout=timeout)
-        connection = kind(self._proxy, timeout=timeout)
-        if self._secure:
-            connection.set_tunnel(self._host)
-        return connection
+        self._session.close()
 
 
-def _read(response: http.client.HTTPResponse, deadline: float | None, most: int, *, whole: bool) -> bytes:
+def _no_password(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    """In place of the one that ~/.netrc may have."""
+    return request
+
+
+def _read(response: requests.Response, deadline: float | None, most: int, *, whole: bool) -> bytes:
     """The body; where it has more than `most` bytes those, or TooLong when it has to be `whole`."""
     answer = io.BytesIO()
-    # The clock is read at each piece: a server that sends a little now and then never times out by silence.
-    while part := response.read1(min(most - answer.tell() + 1, 1 << 20)):
-        answer.write(part)
-        if answer.tell() > most:
-            if whole:
-                raise TooLong
-            return answer.getvalue()
-        if deadline is not None and time.monotonic() > deadline:
-            raise TimeoutError("timed out")
-    if response.length:
-        raise http.client.IncompleteRead(answer.getvalue()[:0], response.length)
-    response.close()  # an answer without a body does not end by itself
+    try:
+        # The clock is read at each piece: a server that sends a little now and then never times out by silence.
+        while part := response.raw.read1(min(most - answer.tell() + 1, 1 << 20), decode_content=True):
+            answer.write(part)
+            if answer.tell() > most:
+                if whole:
+                    raise TooLong
+                return answer.getvalue()
+            if deadline is not None and time.monotonic() > deadline:
+                raise TimeoutError("timed out")
+    except ReadTimeoutError:
+        raise TimeoutError("timed out") from None
     return answer.getvalue()
 
 
 # ---- The endpoint
 
 
-_LABELS = ox.NamedNode(LABELS)
+_ABOUT = ox.NamedNode(ABOUT)
 TIMEOUT_S = 120  # of silence from an endpoint
 
 _KINDS = {"SELECT": "rows", "ASK": "a yes or no", "CONSTRUCT": "facts", "DESCRIBE": "facts"}
@@ -170,7 +156,8 @@ class EndpointStore:
     appear in no message; those of one address serve the other where scheme, host and port are the same. Queries of
     KnowledgeGraph itself name their graphs; users' queries are sent with the protocol's parameters for the dataset
     (SPARQL 1.1 Protocol, section 2.1.4), without which a server answers from its own default graph. Whole answers have
-    to come within the limits of time and bytes.
+    to come within the limits of time and bytes. The protocol has no name for a blank node: facts with one are written
+    with its Skolem IRI, and marks in the graph ABOUT name the graphs that the default graph has copies of.
     """
 
     batch = 5_000  # facts in one request: about a megabyte of text
@@ -186,8 +173,28 @@ class EndpointStore:
             self._query.credentials = self._query.credentials or self._update.credentials
             self._update.credentials = self._update.credentials or self._query.credentials
         self._limits = limits or Limits()
-        self.stale = False
+        self._stale = False
         self._merged: bool | None = None
+
+    def graphs(self) -> Graphs:
+        if self._stale:
+            self.renew()
+        rows = self.query(
+            f"SELECT ?g ?kept {{ {{ GRAPH ?g {{}} OPTIONAL {{ GRAPH <{ABOUT}> {{ ?kept <{KEPT}> ?g }} }} }} "
+            "UNION { SELECT ?any { ?any ?p ?o } LIMIT 1 } }"
+        )
+        assert isinstance(rows, Rows)
+        found: dict[str, bool] = {}
+        filled = False
+        for row in rows:
+            if isinstance(row["g"], ox.NamedNode):
+                found[row["g"].value] = row["kept"] is not None
+            filled |= row["g"] is None
+        named = sorted(found.keys() - {ABOUT})
+        foreign = [iri for iri in named if not found[iri]]
+        unnamed = filled and len(foreign) == len(named)
+        merged = bool(found) and self.merged(ours=ABOUT in found)
+        return Graphs(named, foreign, unnamed, merged, ABOUT in found)
 
     def query(
         self, sparql: str, default: Sequence[str] | None = None, named: Sequence[str] | None = None,
@@ -216,7 +223,7 @@ class EndpointStore:
         found = []
         for batch in self._batches(facts):
             # By number, because a server may write a literal in another way.
-            rows = " ".join(f"({i} {q.subject} {q.predicate} {q.object} {q.graph_name})" for i, q in enumerate(batch))
+            rows = " ".join(f"({i} {' '.join(map(written, quad))})" for i, quad in enumerate(batch))
             answer = self.query(f"SELECT ?i {{ VALUES (?i ?s ?p ?o ?g) {{ {rows} }} GRAPH ?g {{ ?s ?p ?o }} }}")
             assert isinstance(answer, Rows)
             numbers = sorted(int(row["i"].value) for row in answer)
@@ -226,74 +233,84 @@ class EndpointStore:
         return found
 
     def insert(self, facts: Sequence[ox.Quad]) -> int:
+        if facts:
+            self._keep(facts)
         new = 0
-        complete = Completion()
         for batch in self._batches(facts):
-            present = set(self.present(batch))
-            self.change((), complete(batch))
+            present = self.present(batch)
+            self._change((), batch)
             new += len(batch) - len(present)
         return new
 
     def delete(self, facts: Sequence[ox.Quad]) -> int:
+        self._keep(())
         removed = 0
         for batch in self._batches(facts):
             removed += len(self.present(batch))
-            self.change(batch, ())
+            self._change(batch, ())
         return removed
 
     def change(self, removed: Sequence[ox.Quad], added: Sequence[ox.Quad], updates: Sequence[str] = ()) -> None:
-        def send(added: Sequence[ox.Quad]) -> None:
-            parts = [removal(removed) if self._copied else withdrawal(removed)] if removed else []
-            parts += [insertion(added)] if added else []
-            if parts or updates:
-                self._send(" ;\n".join([*parts, *updates]))
+        if removed or added:
+            self._keep(added)
+        self._change(removed, added, updates)
 
-        named = [quad for quad in added if not isinstance(quad.graph_name, ox.DefaultGraph)]
-        try:
-            send(added if self._copied else named)
-        except InputError:
-            if self._merged is not None or len(named) == len(added):
-                raise
-            # Some servers show all graphs as their default graph and take no facts for that one alone. The labels,
-            # which are not copied, show whether this is such a server.
-            self._send(insertion(quad for quad in added if quad.graph_name == _LABELS))
-            if not self.merged():
-                raise
-            send(named)
+    def _change(self, removed: Sequence[ox.Quad], added: Sequence[ox.Quad], updates: Sequence[str] = ()) -> None:
+        parts = [removal(removed, copied=not self._merged)] if removed else []
+        parts += [insertion(added, copied=not self._merged)] if added else []
+        if parts or updates:
+            self._send(" ;\n".join([*parts, *updates]))
+
+    def _keep(self, added: Iterable[ox.Quad]) -> None:
+        """See to it that the default graph has copies of the graphs that get these quads, and mark them."""
+        graphs = self.graphs()
+        names = {written(quad.graph_name)[1:-1] for quad in added} - {ABOUT}
+        new = sorted(names - (set(graphs.named) - set(graphs.foreign)))
+        if not new and not graphs.unnamed:
+            return
+        default = label_to_iri(DEFAULT_GRAPH, GRAPH)
+        marked = dict.fromkeys([*new, default] if graphs.unnamed else new)
+        self._send(insertion([ox.Quad(_ABOUT, ox.NamedNode(KEPT), ox.NamedNode(iri), _ABOUT) for iri in marked]))
+        self._merged = None
+        merged = self.merged()
+        updates = [naming(ALONE if merged else "")] if graphs.unnamed else []
+        updates += [] if merged else [copying(iri) for iri in new if iri in graphs.foreign]
+        if updates:
+            self._send(" ;\n".join(updates))
 
     def merged(self, ours: bool = True) -> bool:
+        """Whether the server shows the facts of all graphs as its default graph.
+
+        :param ours: whether there are statements about graphs, which are copied nowhere.
+        """
         if not ours:  # seen by the first facts of other programs
             some = "SELECT ?s ?p ?o { GRAPH ?g { ?s ?p ?o } } LIMIT 100"
             return not self.query(f"ASK {{ {{ {some} }} FILTER NOT EXISTS {{ ?s ?p ?o }} }}")
         if self._merged is None:
-            one = f"SELECT ?s ?p ?o {{ GRAPH <{LABELS}> {{ ?s ?p ?o }} }} LIMIT 1"
+            one = f"SELECT ?s ?p ?o {{ GRAPH <{ABOUT}> {{ ?s ?p ?o }} }} LIMIT 1"
             self._merged = bool(self.query(f"ASK {{ {{ {one} }} ?s ?p ?o }}"))
         return self._merged
-
-    @property
-    def _copied(self) -> bool:
-        """Whether the default graph needs copies of the facts."""
-        return not self._merged
 
     def load_first(self, file: "FactFile") -> bool:
         return False
 
-    def adopt(self, graphs: Iterable[str], unnamed: bool, merged: bool) -> None:
-        names = [naming(alone=merged)] if unnamed else []
-        self.change((), (), names + [adoption(graph, copied=not merged) for graph in graphs])
-
     def drop(self, graph: str) -> None:
-        self._send(dropping(graph, self._copied))
+        name = written(graph_term(graph))
+        parts = [] if self._merged else [thinning(name)]
+        self._send(" ;\n".join([*parts, f"DROP SILENT GRAPH {name}", forgetting(name)]))
 
     def renew(self) -> None:
-        self._send(renewal(self._copied))
+        self._stale = False
+        names = [ox.NamedNode(name) for name in (label_to_iri(DEFAULT_GRAPH, GRAPH), *self.graphs().named)]
+        self._keep(ox.Quad(_ABOUT, _ABOUT, _ABOUT, name) for name in names)
+        self._send(renewal(copied=not self._merged))
 
     def _change_by_rdflib(self, update: str) -> None:
         """Send an update of rdflib's, which writes to the default graph or to a named one, not to both."""
-        if not self.stale:
-            self.stale = True
-            if self._copied:
-                self._send(bare())
+        if not self._stale:
+            if not self.graphs().merged:
+                self._send(f"DELETE WHERE {{ GRAPH <{ABOUT}> {{ <{ABOUT}> <{KEPT}> ?g }} }} ;\n{bare()}")
+            self._stale = True
         self._send(update)
 
     def dataset(self, read_only: bool) -> "rdflib.Dataset":
@@ -316,6 +333,9 @@ class EndpointStore:
             raise InputError(_refusal(self._query, error)) from None
 
     def close(self) -> None:
+        if self._stale:
+            with suppress(InputError):  # without the marks, the next one sees that the union is not kept
+                self.renew()
         for address in filter(None, (self._query, self._update)):
             address.close()
 
@@ -381,7 +401,7 @@ class EndpointStore:
                 f"the answer of {address.url} has more than {limits.memory_bytes / 1e6:,.0f} MB and was not read on: "
                 "ask for less, or allow more (memory_limit, on the command line --memory-limit)"
             ) from None
-        except (OSError, http.client.HTTPException, ValueError) as error:
+        except (OSError, HTTPError, ValueError) as error:
             if isinstance(error, TimeoutError) and limits.timeout is not None and limits.timeout <= TIMEOUT_S:
                 raise InputError(
                     f"the SPARQL endpoint {address.url} did not answer within {limits.timeout:g} seconds: ask for "

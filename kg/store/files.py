@@ -1,14 +1,14 @@
-"""Files of facts, written and read: N-Triples, N-Quads, Turtle, TriG, TSV and CSV, also compressed.
+"""Files of facts, written and read: N-Triples, N-Quads, Turtle, TriG, RDF/XML, JSON-LD, TSV and CSV, also compressed.
 
-N3, RDF/XML and JSON-LD are only read. All are read a block at a time, but for JSON-LD, which is read whole.
+N3 is only read. All are read a block at a time, but for JSON-LD, which is read whole.
 
 TSV has one fact a line, `subject relation object [graph]`, separated by tabs; a tab, line break or backslash within a
 label is written \\t, \\n, \\r or \\\\. CSV has the same columns, separated by commas, cells quoted where they need it
 (RFC 4180). Both are written without a header; an empty first line says so where the first fact looks like one. Turtle,
-N-Triples and tables of three columns have no graph names: what they hold is in the graph "default". RDF files also
-carry each name's rdfs:label, for other programs; reading leaves those out again, because they are in the names. A blank
-node of a file becomes an IRI, `urn:gumption:blank:...`, the same one each time the file is read; isBlank in queries,
-and SHACL, take it for a blank node.
+N-Triples, RDF/XML and tables of three columns have no graph names: what they hold is in the graph "default". RDF files
+may also state the rdfs:label of our names, for other programs: in .nq and .trig in a graph that reading leaves out, in
+others among the facts. A blank node has the same name each time its file is read into a graph, and another one in
+another graph.
 """
 
 import bz2
@@ -17,6 +17,7 @@ import gzip
 import hashlib
 import io
 import itertools
+import json
 import lzma
 import re
 import warnings
@@ -29,32 +30,31 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO
 from xml.parsers import expat
 
-import numpy as np
 import pyoxigraph as ox
 
 from gumption.data import InputError, Note
 from gumption.data.packed import open_packed
 from gumption.data.settings import Whole, check
-from gumption.data.tables import FACT, Row, TableLayout, csv_rows
+from gumption.data.tables import Row, TableLayout, csv_rows, needs_empty_line
 from gumption.data.writing import check_name, whole_file
 from gumption.kg.vocabulary import (
     ABOUT,
-    BLANK,
     DEFAULT_GRAPH,
     ENTITY,
     GRAPH,
-    LABELS,
     PREFIXES,
     RDFS_LABEL,
     RELATION,
     Triple,
+    blank_nodes_named,
+    iri_to_label,
     is_text,
-    kept_literal,
     label_to_iri,
+    label_to_term,
     term_to_label,
 )
 
-from .quads import Completion, Quads, Remembered, label_quad
+from .quads import Quads, cached
 
 # ---- Statements about a named graph: source, licence, attribution.
 #
@@ -148,21 +148,25 @@ _RDF = {
     ".nt": ox.RdfFormat.N_TRIPLES,
     ".trig": ox.RdfFormat.TRIG,
     ".ttl": ox.RdfFormat.TURTLE,
-}
-_READ_ONLY = {
-    ".n3": ox.RdfFormat.N3,
+    ".jsonld": ox.RdfFormat.JSON_LD,
     ".rdf": ox.RdfFormat.RDF_XML,
     ".owl": ox.RdfFormat.RDF_XML,
     ".xml": ox.RdfFormat.RDF_XML,
-    ".jsonld": ox.RdfFormat.JSON_LD,
 }
+_READ_ONLY = {".n3": ox.RdfFormat.N3}
 LINE_FORMATS = (ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS)
+NETWORKS = (".graphml", ".gexf")
 _TSV = (".tsv", ".txt")
 _CSV = ".csv"
 _PACKED = (".gz", ".bz2", ".xz")
 _EACH = f"each also with {_PACKED[0]}, {_PACKED[1]} or {_PACKED[2]}"
 WRITTEN = f"{', '.join((*_RDF, *_TSV))} or {_CSV}, {_EACH}"
-READ = f"{', '.join((*_RDF, *_READ_ONLY, *_TSV))} or {_CSV}, {_EACH}"
+READ = f"{', '.join((*_RDF, *_READ_ONLY, *NETWORKS, *_TSV))} or {_CSV}, {_EACH}"
+#: The graph of labels in files that were written with labels.
+LABELS = "urn:gumption:labels"
+_CONTEXT = re.compile(rb'"@context"\s*:\s*\[?\s*"([^"]*)"')
+_NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_XML_NAME = re.compile(r"[A-Za-z_\u00c0-\uffff][\w.\u00b7-]*$")
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\ufeff": "\\uFEFF"}
 _TABLE = str.maketrans(_ESCAPES)
 _UNESCAPES = {escaped: plain for plain, escaped in _ESCAPES.items()}
@@ -174,11 +178,13 @@ class FileFormat:
     :ivar rdf: None for a table.
     :ivar csv: whether a table is CSV, else TSV.
     :ivar packed: .gz, .bz2, .xz or "".
+    :ivar network: the ending of a network, or "".
     """
 
     rdf: ox.RdfFormat | None
     csv: bool
     packed: str
+    network: str = ""
 
     @property
     def names_graphs(self) -> bool:
@@ -195,8 +201,10 @@ def file_format(path: Path, *, write: bool = False) -> FileFormat:
     packed, ending = _endings(path)
     if ending in _TSV or ending == _CSV:
         return FileFormat(None, ending == _CSV, packed)
-    if write and ending in _READ_ONLY:
+    if write and ending in (*_READ_ONLY, *NETWORKS):
         raise InputError(f"{path}: {ending} files are only read; a graph is written to {WRITTEN}")
+    if ending in NETWORKS:
+        return FileFormat(None, False, packed, ending)
     form = {**_RDF, **_READ_ONLY}.get(ending)
     if form is None:
         raise InputError(
@@ -215,11 +223,14 @@ def _endings(path: Path) -> tuple[str, str]:
     return (path.suffix, path.with_suffix("").suffix) if path.suffix in _PACKED else ("", path.suffix)
 
 
-def write_facts(path: Path, graphs: Mapping[str, Iterable[Triple]], about: About) -> None:
+def write_facts(path: Path, graphs: Mapping[str, Iterable[Triple]], about: About, labels: bool = False) -> None:
     """Write label triples, graph by graph, and the statements about the graphs.
 
     The file is written beside `path` and renamed once it is complete. A table's statements are written first, so that
     the facts never lie there without their licence.
+
+    :param labels: state the label of each of our IRIs, too, in RDF files.
+    :raises InputError: a fact that the format cannot hold.
     """
     form = file_format(path, write=True)
     if form.rdf is None:
@@ -233,26 +244,58 @@ def write_facts(path: Path, graphs: Mapping[str, Iterable[Triple]], about: About
             raise InputError(f"{beside} is there and says what holds for an older {path.name}: move it away first")
     with whole_file(path) as part, part.open("wb") as file, _compressed(file, form.packed) as out:
         if form.rdf is None:
-            rows = _rows(graphs)
+            rows = _rows(path, graphs)
             out.writelines(_csv_lines(rows) if form.csv else _tsv_lines(rows))
         else:
-            make = Quads(stored=False)
+            make = Quads()
             quads = [quad for name, triples in graphs.items() for quad in make(triples, name)]
-            quads += Completion().labels(quads)
+            _refuse_unwritable(path, form.rdf, quads)
+            quads += _label_quads(quads) if labels else []
             quads += [quad for name, said in about.items() for quad in about_quads(name, said)]
             rows = quads if form.names_graphs else (quad.triple for quad in quads)
             ox.serialize(rows, out, form.rdf, prefixes=PREFIXES)
 
 
-def _rows(graphs: Mapping[str, Iterable[Triple]]) -> Iterator[Sequence[str]]:
+def _refuse_unwritable(path: Path, form: ox.RdfFormat, quads: Iterable[ox.Quad]) -> None:
+    """InputError for facts that RDF/XML or JSON-LD cannot hold."""
+    if form == ox.RdfFormat.RDF_XML:
+        for iri in {quad.predicate.value for quad in quads}:
+            if not _XML_NAME.search(iri):
+                raise InputError(f"{path}: RDF/XML has no place for the relation {iri}, which ends in no name of XML")
+        if bad := next((q for q in quads if isinstance(q.object, ox.Literal) and _NO_XML.search(q.object.value)), None):
+            raise InputError(f"{path}: XML has no place for a sign in an object of {bad.predicate.value}: {bad.object}")
+    elif form == ox.RdfFormat.JSON_LD and (about := next((q for q in quads if isinstance(q.object, ox.Triple)), None)):
+        raise InputError(_beyond(path, term_to_label(about.object)))
+
+
+def _beyond(path: Path, label: str) -> str:
+    return f"{path}: this format has no place for the triple term {label}: Turtle, TriG, .nt, .nq and .rdf have"
+
+
+def _label_quads(quads: Iterable[ox.Quad]) -> Iterator[ox.Quad]:
+    """The rdfs:label of each of gumption's names."""
+    names: dict[tuple[object, str], None] = {}
+    for subject, predicate, object_, _ in quads:
+        names |= {(subject, ENTITY): None, (predicate, RELATION): None, (object_, ENTITY): None}
+    for name, namespace in names:
+        if isinstance(name, ox.NamedNode) and name.value.startswith(namespace):
+            label = iri_to_label(name.value, namespace)
+            yield ox.Quad(name, ox.NamedNode(RDFS_LABEL), ox.Literal(label), ox.NamedNode(LABELS))
+
+
+def _rows(path: Path, graphs: Mapping[str, Iterable[Triple]]) -> Iterator[Sequence[str]]:
     for name, triples in graphs.items():
-        yield from triples if name == DEFAULT_GRAPH else ((*triple, name) for triple in triples)
+        for triple in triples:
+            if triple[2].startswith("<<("):
+                raise InputError(_beyond(path, triple[2]))
+            yield triple if name == DEFAULT_GRAPH else (*triple, name)
 
 
 def _tsv_lines(rows: Iterator[Sequence[str]]) -> Iterator[bytes]:
-    for number, row in enumerate(rows):
-        if number == 0 and FACT.looks_like_header(row):
-            yield b"\n"
+    empty, rows = needs_empty_line(rows)
+    if empty:
+        yield b"\n"
+    for row in rows:
         yield ("\t".join(label.translate(_TABLE) for label in row) + "\n").encode()
 
 
@@ -260,9 +303,10 @@ def _csv_lines(rows: Iterator[Sequence[str]]) -> Iterator[bytes]:
     line = io.StringIO(newline="")
     # "\\r\\n", as RFC 4180 has it, also makes the writer quote labels with either of the two.
     writer = csv.writer(line, lineterminator="\r\n")
+    empty, rows = needs_empty_line(rows)
     for number, row in enumerate(rows):
         # Also before a label that begins with a byte order mark, which reading removes at the start of a file.
-        if number == 0 and (FACT.looks_like_header(row) or row[0].startswith("\ufeff")):
+        if number == 0 and (empty or row[0].startswith("\ufeff")):
             yield b"\r\n"
         writer.writerow(row)
         yield line.getvalue().encode()
@@ -284,7 +328,10 @@ def _compressed(out: IO[bytes], packed: str) -> AbstractContextManager[IO[bytes]
 BLOCK = 1 << 20  # bytes
 DEPTH = 1_000  # elements of XML, brackets of JSON or triple terms within each other
 _ESCAPED = re.compile("|".join(map(re.escape, _UNESCAPES)))
-_BEYOND_RDF = "a triple about a triple ({}) is not supported: name it with a node"
+_NAMED_HERE = re.compile(r"b([0-9a-f]{6})[0-9a-f]{12}-\d+$")
+_QUOTED = re.compile(rb"<<(?!\()")
+_RDF_STAR = "<< ... >> is RDF-star: RDF 1.2 has triple terms, <<( subject predicate object )>>, as objects"
+_OWL = "http://www.w3.org/2002/07/owl#"
 
 
 class SkippedLines(Note):
@@ -300,12 +347,14 @@ class FactFile:
     """
 
     def __init__(
-        self, path: Path, default: str = DEFAULT_GRAPH, skip_bad: int = 0, layout: TableLayout | None = None
-    ) -> None:
+        self, path: Path, default: str = DEFAULT_GRAPH, skip_bad: int = 0, layout: TableLayout | None = None,
+        base: str | None = None, context: Path | None = None,
+    ) -> None:  # fmt: skip
         check_name(path)
         self.path = path
         self.default = default
         self.layout = layout or TableLayout()
+        self.base, self.context = base, context
         self.skip_bad = check("skip_bad", skip_bad, Whole)
         self.format = file_format(path)
         if skip_bad and self.format.rdf is not None and self.format.rdf not in LINE_FORMATS:
@@ -313,10 +362,17 @@ class FactFile:
                 f"{path}: only N-Triples, N-Quads, TSV and CSV have one fact a line, so only there can bad lines be "
                 "skipped"
             )
-        if self.format.rdf is not None and self.layout != TableLayout():
-            raise InputError(f"{path}: columns and a header are for .tsv and .csv files")
+        if (self.format.rdf is not None or self.format.network) and self.layout != TableLayout():
+            raise InputError(f"{path}: columns, a header and a delimiter are for .tsv and .csv files")
+        if base is not None and (self.format.rdf is None or self.format.rdf in LINE_FORMATS):
+            raise InputError(f"{path}: a base is for files with relative IRIs: .ttl, .trig, .rdf, .jsonld or .n3")
+        if base is not None and not _is_iri(base):
+            raise InputError(f"the base {base!r} is no absolute IRI, such as http://example.org/")
+        if context is not None and self.format.rdf != ox.RdfFormat.JSON_LD:
+            raise InputError(f"{path}: a context is for .jsonld files")
         self.empty = False  # `check` says so
         self._skipped: list[str] = []
+        self._left_out = ""
 
     def check(self) -> None:
         """Read the whole file, so that errors are found before any fact is used."""
@@ -324,8 +380,8 @@ class FactFile:
             found = self._rows(stream) if self.format.rdf is None else self._parsed(stream, self.format.rdf)
             self.empty = not sum(1 for _ in found)
 
-    def load_plain(self, store: ox.Store, more: list[ox.Quad]) -> bool:
-        """Load the whole file by the store's own loader, with the labels of its names, and `more`.
+    def load_plain(self, store: ox.Store) -> bool:
+        """Load the whole file by the store's own loader, each fact into its graph and into the default graph.
 
         False, and nothing is added, for other files than N-Triples, where lines may be bad, and for a file with more in
         it than facts.
@@ -335,22 +391,24 @@ class FactFile:
         with self._errors_named():
             stream = self.format.open(self.path)
         with stream:
-            plain = _PlainTriples(stream, self.name, more)
+            plain = _PlainTriples(stream, self.name)
             try:
                 store.bulk_load(plain, ox.RdfFormat.N_QUADS)  # pyright: ignore[reportArgumentType]
             except Exception as error:
                 if plain.stopped:
                     return False
-                if isinstance(error, SyntaxError) or plain.error:
+                if plain.error:
                     with self._errors_named():
-                        raise plain.error or error from None
+                        raise plain.error from None
+                if isinstance(error, SyntaxError):
+                    self.check()  # raises it with the right line: the loader has read each block twice
                 raise
         return True
 
     @property
-    def name(self) -> ox.NamedNode:
+    def name(self) -> ox.NamedNode | ox.BlankNode:
         """Of the graph `default`."""
-        return ox.NamedNode(label_to_iri(self.default, GRAPH))
+        return label_to_term(self.default, GRAPH)
 
     def batches(self, size: int) -> Iterator[list[ox.Quad]]:
         """The quads of the file in lists of `size`."""
@@ -359,7 +417,9 @@ class FactFile:
             yield batch
 
     def warn(self) -> None:
-        """Warn of the lines that the last reading left out: their number and the first of them."""
+        """Warn of what the last reading left out: the number of lines and the first of them, or parts of a network."""
+        if self._left_out:
+            warnings.warn(f"left out: {self._left_out}", Note, stacklevel=3)
         if self._skipped:
             first = "; ".join(self._skipped[:3])
             number = "1 bad line was" if len(self._skipped) == 1 else f"{len(self._skipped)} bad lines were"
@@ -372,8 +432,8 @@ class FactFile:
             if self.format.rdf is None:
                 yield from read_sidecar(self.path)
                 make = Quads()
-                for subject, relation, object_, *name in self._rows(stream):
-                    yield make.one(subject, relation, object_, name[0] if name else self.default)
+                rows = self._rows(stream)
+                yield from self._facts(make.one(s, p, o, name[0] if name else self.default) for s, p, o, *name in rows)
             else:
                 yield from self._facts(self._parsed(stream, self.format.rdf))
 
@@ -384,14 +444,33 @@ class FactFile:
         try:
             yield
         except SyntaxError as error:
+            if "LoadDocumentCallback" in error.msg:  # how the parser says that it loads none
+                raise InputError(self._remote_context()) from None
             place = f"{self.path}:{error.lineno}" if error.lineno else self.path
             raise InputError(f"{place}: {error.msg}") from None
         except OSError as error:
             raise InputError(f"cannot read {self.path}: {getattr(error, 'strerror', None) or error}") from None
 
+    def _remote_context(self) -> str:
+        with self.format.open(self.path) as stream:
+            named = _CONTEXT.search(stream.read())
+        address = "an address" if named is None else named[1].decode(errors="replace")
+        return (
+            f"{self.path}: its context is at {address}, and nothing is loaded from there: save it as a file, and give "
+            "that with context=FILE, on the command line with --context FILE"
+        )
+
     def _rows(self, stream: BinaryIO) -> Iterator[list[str]]:
-        """The three or four labels of the facts of a TSV or CSV file."""
-        rows = csv_rows(stream, self._bad) if self.format.csv else self._tsv_rows(stream)
+        """The three or four labels of the facts of a table, or the three of a network."""
+        if self.format.network:
+            from gumption.kg.networks import read_network
+
+            whole = io.BytesIO(b"".join(_checked_xml(stream)))
+            facts, self._left_out = read_network(whole, self.format.network)
+            return map(list, facts)
+        delimiter = self.layout.delimiter
+        as_csv = self.format.csv or delimiter is not None
+        rows = csv_rows(stream, self._bad, delimiter) if as_csv else self._tsv_rows(stream)
         return (cells for _, cells in self.layout.cells(self.path, rows, self._bad))
 
     def _tsv_rows(self, stream: BinaryIO) -> Iterator[Row]:
@@ -414,18 +493,18 @@ class FactFile:
         if form not in LINE_FORMATS:
             if form == ox.RdfFormat.RDF_XML:
                 source = _Pieces(_checked_xml(stream))
+            elif form == ox.RdfFormat.JSON_LD:
+                source = _Pieces(_checked_json(stream, self.context))
             else:
-                source = _Pieces(_checked_json(stream)) if form == ox.RdfFormat.JSON_LD else _CheckedTerms(stream)
-            for quad in ox.parse(source, form):  # pyright: ignore[reportArgumentType,reportCallIssue]
+                source = _CheckedTerms(stream)
+            base = self.base or self.path.resolve().as_uri()
+            for quad in ox.parse(source, form, base_iri=base):  # pyright: ignore[reportArgumentType,reportCallIssue]
                 if isinstance(source, _CheckedTerms):
                     source.opened = 0
                 if form == ox.RdfFormat.N3 and not isinstance(quad.graph_name, ox.DefaultGraph):
                     raise InputError(
                         f"{self.path}: it has a formula, {{ ... }}: what is in braces is no fact; remove it"
                     )
-                if isinstance(quad.object, ox.Triple):
-                    problem = _BEYOND_RDF.format(quad.object)
-                    raise InputError(f"{self.path}: {problem}")
                 yield quad
             return
         for first, block in _whole_lines(stream):
@@ -434,9 +513,7 @@ class FactFile:
                 quads = list(ox.parse(block, form)) if block.count(TERM_OPENS) <= DEPTH else None
             except SyntaxError:
                 quads = None
-            if quads is None or (TERM_OPENS in block and any(isinstance(quad.object, ox.Triple) for quad in quads)):
-                quads = self._good_lines(block, first, form)
-            yield from quads
+            yield from self._good_lines(block, first, form) if quads is None else quads
 
     def _good_lines(self, block: bytes, first: int, form: ox.RdfFormat) -> Iterator[ox.Quad]:
         for number, line in enumerate(block.split(b"\n"), start=first):
@@ -445,46 +522,38 @@ class FactFile:
                     raise SyntaxError(TOO_MANY_TERMS)
                 quads = list(ox.parse(line, form))
             except SyntaxError as error:
-                self._bad(number, error.msg)
+                self._bad(number, _RDF_STAR if _QUOTED.search(_IN_QUOTES.sub(b"", line)) else error.msg)
                 continue
-            for quad in quads:
-                if isinstance(quad.object, ox.Triple):
-                    self._bad(number, _BEYOND_RDF.format(quad.object))
-                else:
-                    yield quad
+            yield from quads
 
     def _facts(self, parsed: Iterable[ox.Quad]) -> Iterator[ox.Quad]:
-        """Without labels that follow from IRIs, and with an IRI in place of a blank node and of the default graph."""
-        blanks: dict[str, ox.NamedNode] = {}
-
-        def blank(node: ox.BlankNode) -> ox.NamedNode:
-            if node.value not in blanks:
-                blanks[node.value] = ox.NamedNode(f"{BLANK}{self._digest}-{len(blanks)}")
-            return blanks[node.value]
-
-        kept = Remembered(kept_literal)
+        """In a graph with a name, and with names of its own for blank nodes."""
         default = self.name
+        blanks: dict[object, ox.BlankNode] = {}
+        other = cached(blank_nodes_named)
+
+        def known(term: Any, graph: Any) -> Any:
+            """The term of a fact in the store."""
+            if isinstance(term, ox.BlankNode):
+                if term not in blanks:
+                    # A name that this class gave stays: a graph that is saved and loaded again has no second node.
+                    ours = _NAMED_HERE.match(term.value)
+                    kept = ours is not None and ours[1] in (_mark(default), _mark(graph))
+                    name = f"b{_mark(default)}{self._digest}-{len(blanks)}"
+                    blanks[term] = term if kept else ox.BlankNode(name)
+                return blanks[term]
+            if isinstance(term, ox.Triple):
+                return ox.Triple(known(term.subject, graph), term.predicate, known(term.object, graph))
+            return other(term)
+
         for quad in parsed:
             subject, predicate, object_, name = quad
             if isinstance(name, ox.DefaultGraph):
-                name = default
-                if isinstance(object_, ox.Literal) and isinstance(subject, ox.NamedNode):
-                    if predicate.value == RDFS_LABEL:
-                        spaces = [space for space in (ENTITY, RELATION, GRAPH) if subject.value.startswith(space)]
-                        if object_ in [ox.Literal(term_to_label(subject, space)) for space in spaces]:
-                            continue
-                    name = is_about(quad) or default
-            elif isinstance(name, ox.BlankNode):
-                name = blank(name)
-            elif name.value == LABELS:
+                name = is_about(quad) or default
+            elif isinstance(name, ox.NamedNode) and name.value == LABELS:
                 continue
-            if isinstance(subject, ox.BlankNode):
-                subject = blank(subject)
-            if isinstance(object_, ox.BlankNode):
-                object_ = blank(object_)
-            elif isinstance(object_, ox.Literal):
-                object_ = kept[object_]
-            yield ox.Quad(subject, predicate, object_, name)
+            name = known(name, name)
+            yield ox.Quad(known(subject, name), predicate, known(object_, name), name)
 
     @cached_property
     def _digest(self) -> str:
@@ -503,6 +572,73 @@ class FactFile:
         self._skipped.append(f"{self.path}:{number}: {reason}")
 
 
+def _mark(graph: object) -> str:
+    """The part of a blank node's name that says to which graph its file was loaded."""
+    return hashlib.sha256(str(graph).encode()).hexdigest()[:6]
+
+
+def _is_iri(text: str) -> bool:
+    try:
+        ox.NamedNode(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _checked_json(stream: BinaryIO, context: Path | None) -> Iterator[bytes]:
+    """JSON-LD, with the contexts of a file in place of those that it names by address.
+
+    :raises SyntaxError: no JSON; brackets too deep within each other for the RDF parser.
+    """
+    text = stream.read()
+    try:
+        document = json.loads(text)
+        if _depth(document) > DEPTH:
+            raise RecursionError
+        if context is not None:
+            ours = json.loads(context.read_bytes())
+            if not isinstance(ours, dict) or "@context" not in ours:
+                raise InputError(f"{context} is no context: it has to be a JSON object with the key @context")
+            text = json.dumps(_local(document, ours["@context"])).encode()
+    except OSError as error:
+        raise InputError(f"cannot read the context {context}: {error.strerror or error}") from None
+    except RecursionError:
+        raise SyntaxError("too many brackets within each other") from None
+    except ValueError as error:  # not JSON, or not UTF-8
+        raise _syntax_error(str(error), getattr(error, "lineno", 1)) from None
+    yield text
+
+
+def _depth(value: Any) -> int:
+    levels = [value]
+    for depth in itertools.count(1):
+        levels = [part for one in levels if isinstance(one, (dict, list)) for part in _parts(one)]
+        if not levels or depth > DEPTH:
+            return depth
+    raise AssertionError
+
+
+def _parts(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value
+
+
+def _local(value: Any, ours: Any) -> Any:
+    if isinstance(value, list):
+        return [_local(part, ours) for part in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: _contexts(part, ours) if key == "@context" else _local(part, ours) for key, part in value.items()}
+
+
+def _contexts(named: Any, ours: Any) -> Any:
+    several = [part for one in named for part in _several(_contexts(one, ours))] if isinstance(named, list) else None
+    return ours if isinstance(named, str) else named if several is None else several
+
+
+def _several(context: Any) -> list[Any]:
+    return context if isinstance(context, list) else [context]
+
+
 def _whole_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
     """Blocks of lines, about BLOCK bytes long, each with the number of its first line."""
     first = 1
@@ -516,12 +652,9 @@ def _whole_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 TERM_OPENS = b"<<"
-TOO_MANY_TERMS = f"more than {DEPTH:,} times << in one fact: a triple about a triple is not supported"
+TOO_MANY_TERMS = f"more than {DEPTH:,} times << in one fact"
 
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"|(".*)\Z', re.DOTALL)  # the group: one that does not end here
-_STEPS = np.zeros(256, dtype=np.int64)
-_STEPS[[ord("{"), ord("[")]] = 1
-_STEPS[[ord("}"), ord("]")]] = -1
+_IN_QUOTES = re.compile(rb'"(?:[^"\\]|\\.)*+"')
 
 
 class _Pieces:
@@ -539,22 +672,6 @@ class _Pieces:
         return piece
 
 
-def _checked_json(stream: BinaryIO) -> Iterator[bytes]:
-    """The blocks of JSON; SyntaxError, with the line, before one with brackets too deep within each other."""
-    begun = b""  # a string that the next block continues
-    depth, line = 0, 1
-    while block := stream.read(BLOCK):
-        text, quote, rest = _STRING.sub(rb"\1", begun + block).partition(b'"')
-        begun = quote + b"\\" * ((len(rest) - len(rest.rstrip(b"\\"))) % 2)
-        depths = depth + np.cumsum(_STEPS[np.frombuffer(text, dtype=np.uint8)])
-        if (deep := depths > DEPTH).any():
-            line += text.count(b"\n", 0, int(deep.argmax()))
-            raise _syntax_error(f"more than {DEPTH:,} brackets within each other", line)
-        depth = int(depths[-1]) if len(depths) else depth
-        line += block.count(b"\n")
-        yield block
-
-
 def _checked_xml(stream: BinaryIO) -> Iterator[bytes]:
     """The blocks of RDF/XML; SyntaxError, with the line, before one that is not well-formed, or too deep.
 
@@ -564,8 +681,11 @@ def _checked_xml(stream: BinaryIO) -> Iterator[bytes]:
     parser = expat.ParserCreate()
     depth = 0
 
-    def start(_name: str, _attributes: dict[str, str]) -> None:
+    def start(name: str, attributes: dict[str, str]) -> None:
         nonlocal depth
+        if not depth and name == "Ontology" and attributes.get("xmlns") == _OWL:
+            problem = "this is OWL/XML, not RDF/XML: save the ontology as RDF/XML or Turtle"
+            raise _syntax_error(problem, parser.CurrentLineNumber)
         depth += 1
         if depth > DEPTH:
             raise _syntax_error(f"more than {DEPTH:,} elements within each other", parser.CurrentLineNumber)
@@ -616,16 +736,13 @@ class _CheckedTerms:
 # ---- N-Triples files as they are, for a store's own loader, which makes no Python object of a quad.
 
 
-_LABELS = 10_000  # of names in a block
-_NAME = re.compile(rb"<(urn:gumption:(?:entity|relation):[^>]*)>")
-# What FactFile changes or refuses: blank nodes, triples about triples, statements about names and graphs, and numbers,
-# which may be written in a way that a store would change.
-_OTHER = re.compile(rb"_:|<<|rdf-schema#label>|<urn:gumption:graph:|XMLSchema#")
+# What FactFile changes, refuses or keeps elsewhere: blank nodes, triple terms, statements about graphs; and remarks.
+_OTHER = re.compile(rb"_:|<<|<urn:gumption:(?:graph|blank):|(?:^|\.)[ \t]*#", re.MULTILINE)
 
 
 class _PlainTriples(_Pieces):
-    """The N-Quads of one graph: the lines of an N-Triples file, as far as they hold nothing but facts, and then the
-    labels of gumption's names in them and of the graph.
+    """The N-Quads of one graph: the lines of an N-Triples file, as far as they hold nothing but facts, each also in the
+    default graph.
 
     All are one stream, because a store keeps what it loads at once in half the space of what it has to merge.
 
@@ -633,27 +750,20 @@ class _PlainTriples(_Pieces):
     :ivar error: why the file could not be read.
     """
 
-    def __init__(self, stream: BinaryIO, graph: ox.NamedNode, more: list[ox.Quad]) -> None:
-        """:param more: quads that come at the end, too."""
-        super().__init__(self._parts(stream, graph, more))
+    def __init__(self, stream: BinaryIO, graph: ox.NamedNode | ox.BlankNode) -> None:
+        super().__init__(self._parts(stream, graph))
         self.stopped = False
         self.error: Exception | None = None
 
-    def _parts(self, stream: BinaryIO, graph: ox.NamedNode, more: list[ox.Quad]) -> Iterator[bytes]:
+    def _parts(self, stream: BinaryIO, graph: ox.NamedNode | ox.BlankNode) -> Iterator[bytes]:
         end = f" {graph} .\n".encode()
-        names: set[bytes] = set()  # some 100 bytes each
         while block := self._lines(stream):
             # A line of another kind is left to the parser of single lines.
             if _OTHER.search(block) or block.count(b" .\n") != block.count(b"\n"):
                 self.stopped = True
                 raise ValueError("not only facts")
-            names.update(_NAME.findall(block))
             yield block.replace(b" .\n", end)
-        left = iter(names)
-        while some := [ox.NamedNode(iri.decode()) for iri in itertools.islice(left, _LABELS)]:
-            namespaces = (RELATION if name.value.startswith(RELATION) else ENTITY for name in some)
-            yield _n_quads(list(map(label_quad, some, namespaces)))
-        yield _n_quads([label_quad(graph, GRAPH), *more])
+            yield block
 
     def _lines(self, stream: BinaryIO) -> bytes:
         try:
@@ -663,7 +773,3 @@ class _PlainTriples(_Pieces):
             self.error = error
             raise
         return block if block.endswith(b"\n") or not block else block + b"\n"
-
-
-def _n_quads(quads: list[ox.Quad]) -> bytes:
-    return ox.serialize(quads, format=ox.RdfFormat.N_QUADS) or b""

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
@@ -93,36 +94,27 @@ class QueryProcess:
     """
 
     def __init__(self, location: Path | ox.Store) -> None:
-        # -P: modules in the folder of the program must not hide others of the same names.
-        command = [sys.executable, "-P", worker.__file__]
-        if isinstance(location, Path):
-            command.append(str(location))
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._requests, self._answers = self._process.stdin, self._process.stdout
-        try:
+        with NamedTemporaryFile(suffix=".nq") as copy:
             if isinstance(location, ox.Store):
-                # A dump writes pieces of a few kB.
-                location.dump(self, ox.RdfFormat.N_QUADS)  # pyright: ignore[reportArgumentType]
-                worker.write_frame(self._requests, b"")
-                self._requests.flush()
-            worker.read_frame(self._answers)
-        except (OSError, EOFError):
-            self.kill()
-            raise InputError(
-                "the process that answers queries within a time-out could not read the graph (is there memory for it?)"
-            ) from None
-
-    def write(self, quads: bytes) -> int:
-        """A piece of the dump."""
-        worker.write_frame(self._requests, bytes(quads))
-        return len(quads)
-
-    def flush(self) -> None:
-        """For the writer: the pipe is flushed when the dump is complete."""
+                location.dump(copy, ox.RdfFormat.N_QUADS)
+                copy.flush()
+            place = copy.name if isinstance(location, ox.Store) else str(location)
+            # -P: modules in the folder of the program must not hide others of the same names.
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", worker.__file__, place],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+            assert self._process.stdin is not None
+            assert self._process.stdout is not None
+            self._requests, self._answers = self._process.stdin, self._process.stdout
+            try:
+                worker.read_frame(self._answers)
+            except EOFError:
+                self.kill()
+                raise InputError(
+                    "the process that answers queries within a time-out could not read the graph (is there memory for "
+                    "it?)"
+                ) from None
 
     def query(
         self, sparql: str, default: Sequence[str] | None, named: Sequence[str] | None, limits: Limits
@@ -197,3 +189,20 @@ class QueryProcess:
         for pipe in (self._requests, self._answers):
             with suppress(BrokenPipeError):  # the buffer may hold text for the process
                 pipe.close()
+
+
+def parse_problem(sparql: str) -> str | None:
+    """Why a query does not parse; None where it does. It is evaluated on no facts: the engine cannot only parse.
+
+    :raises InputError: it parses, and takes more than 5 seconds or asks another server.
+    """
+    process = QueryProcess(ox.Store())
+    try:
+        process.query(sparql, None, None, Limits(timeout=5))
+    except SyntaxError as error:
+        return str(error)
+    except RuntimeError:  # it parses, and fails on no facts
+        pass
+    finally:
+        process.kill()
+    return None

@@ -16,9 +16,8 @@ from gumption.data import InputError
 from gumption.data.errors import extra
 from gumption.data.listening import is_loopback, names_of
 from gumption.kg.graph import KnowledgeGraph
-from gumption.kg.vocabulary import PREFIXES
 
-from .answers import Answer, Rows, clean
+from .answers import clean, serialized
 from .limits import Limits
 from .sparql import form_and_columns, is_update, refuse_bomb, refuse_service
 
@@ -158,18 +157,10 @@ def _answered(graph: KnowledgeGraph, limits: Limits, question: Question, accept:
     try:
         refuse_bomb(question.sparql)
         refuse_service(question.sparql)  # an endpoint would decide for itself
-        body = graph.answer(question.sparql, limits, lambda answer: _written(answer, formats[media]), dataset)
+        body = graph.answer(question.sparql, limits, lambda answer: serialized(answer, formats[media]), dataset)
     except InputError as error:
         # Only the text leaves this thread: the error's frames hold answers of the engine.
         reason = str(error)
     else:
         return Response(body, headers=_SAFE, media_type=media)
     raise Refusal(400, reason)
-
-
-def _written(answer: Answer, format: ox.QueryResultsFormat | ox.RdfFormat) -> bytes:
-    if isinstance(format, ox.RdfFormat):
-        assert not isinstance(answer, (ox.QueryBoolean, ox.QuerySolutions, Rows))
-        return ox.serialize(answer, format=format, prefixes=PREFIXES) or b""
-    assert isinstance(answer, (ox.QueryBoolean, ox.QuerySolutions, Rows))
-    return answer.serialize(format=format) or b""

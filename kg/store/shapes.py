@@ -11,7 +11,7 @@ from rdflib.util import from_n3
 
 from gumption.data import InputError
 from gumption.kg.graph import KnowledgeGraph
-from gumption.kg.vocabulary import BLANK, ENTITY, RELATION, iri_to_label, label_to_iri, object_to_term
+from gumption.kg.vocabulary import ENTITY, RELATION, iri_to_label, label_to_iri, object_to_term
 
 _SHACL = rdflib.Namespace("http://www.w3.org/ns/shacl#")
 
@@ -77,15 +77,13 @@ def _shapes(path: Path) -> rdflib.Graph:
 def _facts(graph: KnowledgeGraph, name: str | None) -> rdflib.Graph:
     vocabulary, ids = graph.arrays(name)
     entities: list[Any] = [
-        rdflib.BNode(label.removeprefix(BLANK))
-        if label.startswith(BLANK)
-        else from_n3(str(object_to_term(label, stored=False)))
-        for label in vocabulary.entities
+        None if label.startswith("<<(") else from_n3(str(object_to_term(label))) for label in vocabulary.entities
     ]
     relations = [rdflib.URIRef(label_to_iri(label, RELATION)) for label in vocabulary.relations]
     facts = rdflib.Graph()
     for subject, relation, object_ in ids.tolist():
-        facts.add((entities[subject], relations[relation], entities[object_]))
+        if entities[object_] is not None:  # rdflib knows no triple terms
+            facts.add((entities[subject], relations[relation], entities[object_]))
     return facts
 
 
@@ -109,7 +107,7 @@ def _violations(results: rdflib.Graph) -> list[Violation]:
         if isinstance(node, rdflib.URIRef):
             return iri_to_label(str(node), namespace)
         if isinstance(node, rdflib.BNode) and namespace == ENTITY:
-            return BLANK + node
+            return f"_:{node}"
         return "" if node is None else node.n3() if isinstance(node, rdflib.Literal) else str(node)
 
     def path(node: Any) -> str:

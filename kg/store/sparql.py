@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from threading import Lock
 
@@ -10,12 +11,9 @@ import pyoxigraph as ox
 from gumption.data import InputError
 from gumption.data.settings import check
 from gumption.kg.vocabulary import (
-    BLANK,
     ENTITY,
     GRAPH,
-    LABELS,
     PREFIXES,
-    RDFS_LABEL,
     RELATION,
     iri_to_label,
     is_text,
@@ -24,7 +22,7 @@ from gumption.kg.vocabulary import (
     unknown_label,
 )
 
-from .limits import Limits, QueryProcess
+from .limits import parse_problem
 
 #: rdflib's parser is one object for all threads, and changes while it parses.
 _PARSING = Lock()
@@ -40,7 +38,6 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _PREFIX = re.compile(r"\bPREFIX\s+([\w.-]*:)\s*<([^<>\s]*)>", re.IGNORECASE)
-_NODE_TEST = re.compile(r"is(blank|iri|uri)\s*\(\s*([?$]\w+)\s*\)", re.IGNORECASE)
 _UPDATES = ("INSERT", "DELETE", "LOAD", "CLEAR", "CREATE", "DROP", "COPY", "MOVE", "ADD", "WITH")
 _FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
 _CLAUSES = ("UNION", "OPTIONAL", "MINUS", "BIND", "FILTER", "GRAPH", "EXISTS")
@@ -104,19 +101,6 @@ def form_and_columns(sparql: str) -> tuple[str, list[str]]:
     return form, columns
 
 
-def label_names(sparql: str) -> set[str]:
-    """The names of rdfs:label in a query, by the prefixes that it declares."""
-    declared = {"rdfs:": PREFIXES["rdfs"], **dict(_PREFIX.findall(sparql))}
-    names = {name + RDFS_LABEL.removeprefix(iri) for name, iri in declared.items() if RDFS_LABEL.startswith(iri)}
-    return {f"<{RDFS_LABEL}>", *names}
-
-
-def mentions_labels(sparql: str) -> bool:
-    """Whether a query uses rdfs:label, by name or IRI; clients declare prefixes that they do not use."""
-    body = _PREFIX.sub("", sparql)
-    return any(name in body for name in (*label_names(sparql), PREFIXES["rdfs"], LABELS))
-
-
 def _edited(sparql: str, edits: Iterable[tuple[int, int, str]]) -> str:
     """The query with other text in place of what stands between two places, for each edit in their order."""
     out, done = [], 0
@@ -158,20 +142,6 @@ def _bindings(sparql: str, terms: Mapping[str, str]) -> Iterator[tuple[int, int,
             elif state == "modifiers":
                 term = f"({term})"
             yield start, start + len(text), term
-
-
-def with_blank_nodes(sparql: str) -> str:
-    """The query whose isBlank(?x), isIRI(?x) and isURI(?x) take the IRIs of blank nodes for blank nodes."""
-    if not _NODE_TEST.search(sparql):
-        return sparql
-    edits = []
-    for kind, _, start in _tokens(sparql):
-        if kind == "word" and (call := _NODE_TEST.match(sparql, start)):
-            test, variable = call.groups()
-            named = f'STRSTARTS(STR({variable}), "{BLANK}")'
-            blank = f"(isBlank({variable}) || isIRI({variable}) && {named})"
-            edits.append((start, call.end(), blank if test.upper() == "BLANK" else f"(isIRI({variable}) && !{named})"))
-    return _edited(sparql, edits)
 
 
 def bounded(sparql: str, graphs: Iterable[str]) -> str:
@@ -220,35 +190,14 @@ def variable_namespaces(sparql: str) -> Mapping[str, str]:
 
 
 def named_relations(sparql: str) -> list[str]:
-    """The labels of the relations that a query names, also within paths; none where rdflib cannot parse it."""
-    from rdflib import URIRef
-    from rdflib.paths import NegatedPath, Path
-    from rdflib.plugins.sparql import prepareQuery
-    from rdflib.plugins.sparql.algebra import traverse
-    from rdflib.plugins.sparql.parserutils import CompValue
-
+    """The labels of gumption's relations that a query names, with a prefix or by their IRIs."""
+    spaces = {"gum:": RELATION, **dict(_PREFIX.findall(sparql))}
     found: dict[str, None] = {}
-
-    def see(part: object) -> None:
-        if isinstance(part, URIRef):
-            found[iri_to_label(str(part), RELATION)] = None
-        elif isinstance(part, Path) and not isinstance(part, NegatedPath):
-            see(list(vars(part).values()))
-        elif isinstance(part, list):
-            for each in part:
-                see(each)
-
-    def visit(node: object) -> None:
-        if isinstance(node, CompValue):
-            for triple in node.triples or ():
-                see(triple[1])
-
-    try:
-        with _PARSING:
-            prepared = prepareQuery(sparql, initNs=PREFIXES)
-        traverse(prepared.algebra, visitPre=visit)
-    except Exception:  # as in variable_namespaces
-        return []
+    for match in _TOKEN.finditer(_PREFIX.sub("", sparql)):
+        prefix, colon, local = match.group().partition(":")
+        iri = spaces[prefix + colon] + local if prefix + colon in spaces else match.group()[1:-1]
+        if match.lastgroup == "quoted" and iri.startswith(RELATION):
+            found[iri_to_label(iri, RELATION)] = None
     return list(found)
 
 
@@ -267,7 +216,10 @@ def label_terms(sparql: str, labels: Mapping[str, str | float]) -> dict[str, str
         if not isinstance(label, str):
             terms[name] = str(ox.Literal(label))
         elif namespaces[name] == ENTITY:
-            terms[name] = str(object_to_term(label))
+            term = object_to_term(label)
+            if isinstance(term, ox.BlankNode):
+                raise InputError(f"?{name}: SPARQL has no name for the blank node {label}: ask triples() for its facts")
+            terms[name] = f"<<( {term} )>>" if isinstance(term, ox.Triple) else str(term)
         else:
             terms[name] = f"<{label_to_iri(label, namespaces[name])}>"
     return terms
@@ -279,7 +231,10 @@ def syntax_error(sparql: str, reason: str | None = None) -> str | None:
     :param reason: the engine's message. Without it the engine evaluates the query in a process of its own, on no facts,
         because it cannot only parse.
     """
-    if reason is None and (reason := _reason(sparql)) is None:
+    if reason is None:
+        with suppress(InputError):  # it parses, and exceeds a limit or asks another server
+            reason = parse_problem(sparql)
+    if reason is None:
         return None
     place = re.match(r"error at (\d+):(\d+): (.*)", reason, re.DOTALL)
     line, column, expected = (int(place[1]), int(place[2]), place[3]) if place else (1, 1, reason)
@@ -297,34 +252,10 @@ def syntax_error(sparql: str, reason: str | None = None) -> str | None:
     return f"SPARQL syntax error at line {line}, column {column}: {expected}{pointer}"
 
 
-def _reason(sparql: str) -> str | None:
-    try:
-        _try(sparql)
-    except SyntaxError as error:
-        return str(error)
-    except (InputError, RuntimeError):  # it parses, and exceeds a limit or asks another server
-        pass
-    return None
-
-
 def refuse_service(sparql: str) -> None:
     """InputError for a query that asks other servers, for programs that pass queries on to an endpoint.
 
     A query that does not parse here is refused, too, where it could hide the word SERVICE behind an escape.
     """
-    if re.search(r"service|\\u", sparql, re.IGNORECASE):
-        try:
-            _try(sparql)
-        except SyntaxError as error:
-            raise InputError(syntax_error(sparql, str(error)) or str(error)) from None
-        except RuntimeError:  # it parses, and fails on no facts
-            pass
-
-
-def _try(sparql: str) -> None:
-    """Evaluate a query in a process of its own, on no facts."""
-    process = QueryProcess(ox.Store())
-    try:
-        process.query(sparql, None, None, Limits(timeout=5))
-    finally:
-        process.kill()
+    if re.search(r"service|\\u", sparql, re.IGNORECASE) and (reason := parse_problem(sparql)):
+        raise InputError(syntax_error(sparql, reason) or reason)

@@ -1,54 +1,88 @@
-"""Stores of quads: their protocol, and the local one, Oxigraph in memory or on disk. endpoint.py has the remote one.
+"""The local store of quads, Oxigraph in memory or on disk. endpoint.py has the remote one.
 
 Stores take and return pyoxigraph terms, and their methods are all that KnowledgeGraph uses.
 
 Each fact is stored in its named graph, and once in the default graph, where clients that know nothing of gumption look.
-A union of the named graphs would not do: Oxigraph repeats a fact for each graph that has it (0.5.13), which would
-falsify counts and joins. Many facts that come first into a local store are its base: a graph that is not copied.
+A view of all named graphs would not do: Oxigraph repeats a fact for each graph that has it (0.5.13), which would
+falsify counts and joins.
 """
 
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pyoxigraph as ox
 
 from gumption.data import InputError
-from gumption.data.writing import check_name, whole_folder
-from gumption.kg.vocabulary import ABOUT, DEFAULT_GRAPH, GRAPH, LABELS, PREFIXES, RESERVED, label_to_iri
+from gumption.data.writing import check_name, whole_folder, write_text
+from gumption.kg.vocabulary import ABOUT, PREFIXES, Term, blank_nodes_named
 
-from . import quads
 from .answers import Answer, Rows
-from .files import FactFile
+from .files import LABELS, FactFile
 from .limits import Limits, QueryProcess, refuse_addresses
-from .quads import Completion, label_quad, unnamed
+from .quads import ALONE, NODE, Graphs, bare, forgetting, insertion, removal, renewal, thinning, with_copies
 from .sparql import syntax_error
+from .worker import graph_term
 
 if TYPE_CHECKING:
     import rdflib
 
 MANY = 10_000  # quads for which new files on disk are quicker than a transaction
-BASE_FACTS = 100_000  # the first facts of a store, if they are so many, make their graph its base
-BASE_BYTES = 16 << 20  # of a file with about so many facts
+LARGE = 16 << 20  # bytes of a file that is loaded at once into an empty store
 
-_LABELS, _ABOUT, _BASE = ox.NamedNode(LABELS), ox.NamedNode(ABOUT), ox.NamedNode(quads.BASE)
+_ABOUT = ox.NamedNode(ABOUT)
 _UNNAMED = ox.DefaultGraph()
 
 
-class Store(Protocol):
-    """Quads, each in a named graph. Every method raises InputError where the disk or the server fails.
+class LocalStore:
+    """An Oxigraph store in memory (`path=None`) or in a folder, which one process at a time may hold for writing.
 
-    :ivar batch: facts of a file that are written at once.
-    :ivar near: whether many small queries cost no more than a big one.
-    :ivar stale: whether rdflib has written facts that are not in the default graph yet.
+    EndpointStore has the same methods. Each raises InputError where the disk or the server fails.
+
+    With `read_only` a folder is opened as it is now, beside other readers and a writer; one in which another program
+    has written is copied into memory, where the default graph can be made the union of the others.
     """
 
-    batch: int
-    near: bool
-    stale: bool
+    near = True  # many small queries cost no more than a big one, and the default graph is sure to be the union
+    batch = 100_000  # facts of a file that are written at once: two quads of about 1 kB each
+
+    def __init__(self, path: Path | None = None, read_only: bool = False) -> None:
+        self._path = path
+        self._dataset: rdflib.Dataset | None = None
+        self._process: QueryProcess | None = None
+        self._changed = self._stale = False
+        united = path is None or is_united(path)
+        noted = path is not None and (path / _UNITED).exists()
+        self._open: ox.Store | None = ox.Store() if path is None else open_folder(path, read_only)
+        if not united and read_only:
+            self._path = None
+            self._open = _in_memory(self._open)
+        if united and path is not None and not read_only:
+            note_united(path)  # the engine has written another CURRENT
+        if not united:
+            older = self._open.contains_named_graph(ox.NamedNode(LABELS))
+            self._renew(foreign=not noted and not older)
+
+    @property
+    def _quads(self) -> ox.Store:
+        if self._open is None:
+            raise InputError("this knowledge graph is closed: open it again")
+        if self._stale:
+            self.renew()
+        return self._open
+
+    def graphs(self) -> Graphs:
+        """The graphs as they are now."""
+        store = self._quads
+        with engine_errors(self._path, "read"):
+            names = sorted(g.value if isinstance(g, ox.NamedNode) else str(g) for g in store.named_graphs())
+            named = [name for name in names if name != ABOUT]
+        return Graphs(named, [], False, False, len(named) < len(names))
 
     def query(
         self, sparql: str, default: Sequence[str] | None = None, named: Sequence[str] | None = None,
@@ -56,217 +90,114 @@ class Store(Protocol):
     ) -> Answer:  # fmt: skip
         """The answer to a query whose default graph is the union of `default`, and whose GRAPH ranges over `named`.
 
-        "" among the IRIs of `default` is the store's own default graph. Where both are None, the query's FROM decides,
-        else the store.
+        "" among `default` is the store's own default graph. Where both are None, the query's FROM decides, else the
+        store.
 
         :param limits: None for queries of this package itself.
         :raises InputError: an answer beyond the limits.
         """
-        ...
-
-    def present(self, facts: Sequence[ox.Quad]) -> list[ox.Quad]:
-        """Those that the store has, each once, in their order."""
-        ...
-
-    def insert(self, facts: Sequence[ox.Quad]) -> int:
-        """Add facts, also to the default graph, and the labels of their names; how many of the facts were new."""
-        ...
-
-    def delete(self, facts: Sequence[ox.Quad]) -> int:
-        """Remove facts, from the default graph those that no other graph has; how many there were."""
-        ...
-
-    def change(self, removed: Sequence[ox.Quad], added: Sequence[ox.Quad], updates: Sequence[str] = ()) -> None:
-        """Remove facts, as `delete` does, add quads, then carry out updates: all or nothing, at an endpoint in one
-        request."""
-        ...
-
-    def merged(self, ours: bool) -> bool:
-        """Whether the default graph shows the facts of all graphs, those with labels included.
-
-        :param ours: whether there are graphs of gumption.
-        """
-        ...
-
-    def load_first(self, file: FactFile) -> bool:
-        """Add the facts of a large file to a store without any, and what it keeps beside them; all or nothing.
-
-        False, and nothing is added, where the file should come in batches.
-        """
-        ...
-
-    def adopt(self, graphs: Iterable[str], unnamed: bool, merged: bool) -> None:
-        """Label other programs' graphs as ours and copy them into the default graph.
-
-        :param unnamed: the default graph is one of them.
-        :param merged: the default graph shows the facts of the others, too.
-        """
-        ...
-
-    def drop(self, graph: str) -> None:
-        """Remove a graph, and from the default graph the facts that no other graph has."""
-        ...
-
-    def renew(self) -> None:
-        """Copy each fact into the default graph, and those that were only there into a named graph."""
-        ...
-
-    def dataset(self, read_only: bool) -> "rdflib.Dataset":
-        """The quads as an rdflib Dataset."""
-        ...
-
-    def close(self) -> None:
-        """Close files, processes and connections."""
-        ...
-
-
-class LocalStore:
-    """An Oxigraph store in memory (`path=None`) or in a folder, which one process at a time may hold for writing.
-
-    With `read_only` a folder is opened as it is now, beside other readers and a writer.
-    """
-
-    near = True
-    batch = 100_000  # three quads or so of about 1 kB each while they are written
-
-    def __init__(self, path: Path | None = None, read_only: bool = False) -> None:
-        self.stale = False
-        self._path = path
-        self._dataset: rdflib.Dataset | None = None
-        self._process: QueryProcess | None = None
-        self._changed = False
-        self._open: ox.Store | None = ox.Store() if path is None else open_folder(path, read_only)
-
-    @property
-    def _quads(self) -> ox.Store:
-        if self._open is None:
-            raise InputError("this knowledge graph is closed: open it again")
-        return self._open
-
-    def query(
-        self, sparql: str, default: Sequence[str] | None = None, named: Sequence[str] | None = None,
-        limits: Limits | None = None,
-    ) -> Answer:  # fmt: skip
+        store = self._quads
         try:
             if limits is not None and limits.given:
                 return self._in_process().query(sparql, default, named, limits)
             if limits is not None and not limits.allow_service:
                 refuse_addresses(sparql, PREFIXES)
-            seen: list[Any] | None = (
-                None if default is None else [ox.NamedNode(iri) if iri else _UNNAMED for iri in default]
-            )
-            others: list[Any] | None = None if named is None else [ox.NamedNode(iri) for iri in named]
+            seen: Any = None if default is None else [graph_term(name) for name in default]
+            others: Any = None if named is None else [graph_term(name) for name in named]
             with engine_errors(self._path, "read"):
-                answer = self._quads.query(sparql, prefixes=PREFIXES, default_graph=seen, named_graphs=others)
+                answer = store.query(sparql, prefixes=PREFIXES, default_graph=seen, named_graphs=others)
         except SyntaxError as error:
             raise InputError(syntax_error(sparql, str(error)) or str(error)) from None
         if self._path is not None and isinstance(answer, ox.QuerySolutions):
             return Rows(answer, partial(engine_errors, self._path, "read"), own=False)
         return answer
 
+    def match(self, terms: Sequence[Term | None], graph: str) -> Iterator[ox.Quad]:
+        """The quads of a graph, or of the default graph (""), that have these terms as subject, predicate, object."""
+        with engine_errors(self._path, "read"):
+            subject, predicate, object_ = terms
+            yield from self._quads.quads_for_pattern(subject, predicate, object_, graph_term(graph))  # pyright: ignore
+
     def present(self, facts: Sequence[ox.Quad]) -> list[ox.Quad]:
+        """Those that the store has, each once, in their order."""
         store = self._quads
         with engine_errors(self._path, "read"):
             return [fact for fact in dict.fromkeys(facts) if fact in store]
 
     def insert(self, facts: Sequence[ox.Quad]) -> int:
-        if len(facts) >= BASE_FACTS and self._is_empty():
-            distinct = dict.fromkeys(facts)
-            self._load_first([list(distinct)])
-            return len(distinct)
+        """Add facts, also to the default graph; how many of them were new."""
         present = set(self.present(facts))
         new = [fact for fact in dict.fromkeys(facts) if fact not in present]
-        self.change((), Completion()(new))
+        self.change((), new)
         return len(new)
 
     def delete(self, facts: Sequence[ox.Quad]) -> int:
+        """Remove facts, from the default graph those that no other graph has; how many there were."""
         present = self.present(facts)
         if present:
             self.change(present, ())
         return len(present)
 
     def change(self, removed: Sequence[ox.Quad], added: Sequence[ox.Quad], updates: Sequence[str] = ()) -> None:
-        with self._writing() as store:
-            base = self._base()
-            added, withdrawn = self._beside_base(base, removed, added)
-            if removed or withdrawn or updates:
-                parts = [quads.removal(removed, base)] if removed else []
-                parts += [quads.withdrawal(withdrawn)] if withdrawn else []
-                parts += [quads.insertion(added)] if added else []
-                store.update(" ;\n".join([*parts, *updates]))
-            elif len(added) < MANY:
-                store.extend(added)
-            else:
-                store.bulk_extend(added)
-
-    def merged(self, ours: bool) -> bool:
-        return False
+        """Remove facts, as `delete` does, add quads, as `insert` does, then carry out updates: all or nothing, at an
+        endpoint in one request."""
+        if removed or updates:
+            parts = [removal(removed, nodes=True)] if removed else []
+            parts += [insertion(added, nodes=True)] if added else []
+            with self._writing() as store:
+                functions: Any = {ox.NamedNode(NODE): blank_nodes_named}
+                store.update(" ;\n".join([*parts, *updates]), custom_functions=functions)
+        elif len(added) < MANY:
+            with self._writing() as store:
+                store.extend(with_copies(added))
+        else:
+            with self._writing_at_once() as store:
+                store.bulk_extend(with_copies(added))
 
     def load_first(self, file: FactFile) -> bool:
-        large = file.path.is_file() and file.path.stat().st_size >= BASE_BYTES
+        """Add the facts of a large file to an empty store, and what it keeps beside them; False where the file should
+        come in batches."""
+        large = file.path.is_file() and file.path.stat().st_size >= LARGE
         if not large or not self._is_empty():
             return False
-        with self._writing() as store:
-            if not file.load_plain(store, [_base_quad(file.name)]):
-                self._load_first(file.batches(self.batch))
+        with self._writing_at_once() as store:
+            if not file.load_plain(store):
+                store.bulk_extend(chain.from_iterable(map(with_copies, file.batches(self.batch))))
         return True
 
-    def _load_first(self, batches: Iterable[Sequence[ox.Quad]]) -> None:
-        """Add quads to an empty store, whose first graph becomes its base."""
-        complete = Completion()
-        names: dict[object, None] = {}
-
-        def labelled() -> Iterator[ox.Quad]:
-            for batch in batches:
-                facts = [quad for quad in batch if quad.graph_name != _ABOUT]
-                names.update(dict.fromkeys(fact.graph_name for fact in facts))
-                yield from batch
-                yield from complete.labels(facts, graphs=False)
-
-        with self._writing() as store:
-            store.bulk_extend(labelled())
-            graphs = [name for name in names if isinstance(name, ox.NamedNode)]
-            for name in graphs[1:]:
-                facts = unnamed(store.quads_for_pattern(None, None, None, name))
-                store.bulk_extend(f for f in facts if ox.Quad(f.subject, f.predicate, f.object, graphs[0]) not in store)
-            # Labels come last: after an interruption, a graph without one is read as another program's.
-            store.extend([label_quad(name, GRAPH) for name in graphs] + [_base_quad(name) for name in graphs[:1]])
-
-    def adopt(self, graphs: Iterable[str], unnamed: bool, merged: bool) -> None:
-        with self._writing() as store:
-            if unnamed:
-                name = ox.NamedNode(label_to_iri(DEFAULT_GRAPH, GRAPH))
-                facts = store.quads_for_pattern(None, None, None, _UNNAMED)
-                store.bulk_extend(ox.Quad(f.subject, f.predicate, f.object, name) for f in facts)
-                store.add(label_quad(name, GRAPH))
-            for graph in graphs:
-                store.update(quads.adoption(graph))
-
     def drop(self, graph: str) -> None:
-        name, base = ox.NamedNode(graph), self._base()
-        kept = {*map(ox.NamedNode, RESERVED), name, base}
-        others = [each for each in self._quads.named_graphs() if each not in kept]
-        with self._writing() as store:
-            # First: after an interruption, what is left of a graph without a label is read as another program's.
-            store.update(quads.forgetting(graph))
-            if name == base:
-                for other in others:  # their facts that the base shared
-                    facts = unnamed(store.quads_for_pattern(None, None, None, other))
-                    store.bulk_extend(f for f in facts if ox.Quad(f.subject, f.predicate, f.object, base) in store)
-            elif others or store.query(f"ASK {{ ?s ?p ?o MINUS {{ GRAPH {name} {{ ?s ?p ?o }} }} }}"):
-                store.update(quads.thinning(graph))
-            else:
-                store.clear_graph(_UNNAMED)  # it has this graph's facts alone
+        """Remove a graph, and from the default graph the facts that no other graph has."""
+        name: Any = graph_term(graph)
+        facts = self._quads.quads_for_pattern(None, None, None, name)
+        if isinstance(name, ox.BlankNode):  # which no update can name
+            self.change(list(facts), ())
+            return
+        alone = self.graphs().named == [graph]
+        with self._writing_at_once() as store:
+            store.update(forgetting(str(name)) if alone else f"{forgetting(str(name))} ;\n{thinning(str(name))}")
+            if alone:
+                store.clear_graph(_UNNAMED)
             if self._path is not None:  # many transactions are several times faster than a large one
-                for quad in store.quads_for_pattern(None, None, None, name):
+                for quad in facts:
                     store.remove(quad)
             store.remove_graph(name)
 
     def renew(self) -> None:
+        """Copy each fact into the default graph, and those that were only there into a named graph."""
+        self._renew(foreign=False)
+
+    def _renew(self, *, foreign: bool) -> None:
+        """Make the default graph the union of the named ones, among them "default" with its own facts: all of those of
+        a `foreign` store, else those of no other graph."""
+        self._stale = False
+        update = renewal(only="" if foreign else ALONE)
         with self._writing() as store:
-            store.update(quads.renewal())
+            store.update(f"DROP SILENT GRAPH <{LABELS}> ;\n{update}")  # where older versions kept labels
+        if self._path is not None:
+            note_united(self._path)
 
     def dataset(self, read_only: bool) -> "rdflib.Dataset":
+        """The quads as an rdflib Dataset."""
         if self._dataset is None:
             import rdflib
 
@@ -278,51 +209,31 @@ class LocalStore:
         return self._dataset
 
     def written_by_rdflib(self) -> None:
-        """To be called before rdflib writes, which writes to the default graph or to a named one, not to both."""
-        if not self.stale:
-            self.stale = True
+        """Prepare for a change by rdflib, which writes to the default graph or to a named one, not to both."""
+        if not self._stale:
             with self._writing() as store:
-                store.update(quads.bare())
+                if self._path is not None:
+                    forget_united(self._path)
+                store.update(bare())
+            self._stale = True
 
     def close(self) -> None:
+        """Close files, processes and connections."""
+        if self._stale and self._open is not None:
+            self.renew()
         self._forget_process()
         if self._dataset is not None:
             self._dataset.close()  # it holds the store, too, whose lock lasts as long as its last holder
         store, self._dataset, self._open = self._open, None, None
-        if self._changed and store is not None:
+        if self._changed and store is not None and self._path is not None:
             with engine_errors(self._path, "write"):
                 store.flush()  # see the end of this file
+                note_united(self._path)
 
     def _is_empty(self) -> bool:
         """Whether it has no quads at all."""
         with engine_errors(self._path, "read"):
             return next(self._quads.quads_for_pattern(None, None, None, None), None) is None
-
-    def _base(self) -> ox.NamedNode | None:
-        """The graph whose facts are not copied into the default graph."""
-        found = next(self._quads.quads_for_pattern(None, _BASE, None, _LABELS), None)
-        return None if found is None else found.subject  # pyright: ignore[reportReturnType]
-
-    def _beside_base(
-        self, base: ox.NamedNode | None, removed: Sequence[ox.Quad], added: Sequence[ox.Quad]
-    ) -> tuple[Sequence[ox.Quad], list[ox.Quad]]:
-        """The quads to add, without copies of the base's facts; and the copies to take away, of facts that join the
-        base."""
-        if base is None:
-            return added, []
-        store = self._quads
-        removed_from_base = set(unnamed(fact for fact in removed if fact.graph_name == base))
-        added_to_base = dict.fromkeys(unnamed(quad for quad in added if quad.graph_name == base))
-
-        def in_base(fact: ox.Quad) -> bool:
-            if fact in added_to_base:
-                return True
-            return fact not in removed_from_base and ox.Quad(fact.subject, fact.predicate, fact.object, base) in store
-
-        kept = [quad for quad in added if quad.graph_name != _UNNAMED or not in_base(quad)]
-        if next(store.quads_for_pattern(None, None, None, _UNNAMED), None) is None:
-            return kept, []
-        return kept, [fact for fact in added_to_base if fact in store]
 
     @contextmanager
     def _writing(self) -> Iterator[ox.Store]:
@@ -330,6 +241,20 @@ class LocalStore:
         self._changed = self._path is not None
         with engine_errors(self._path, "write"):
             yield self._quads
+
+    @contextmanager
+    def _writing_at_once(self) -> Iterator[ox.Store]:
+        """As `_writing`, for changes in several transactions: after an interruption, the union is made anew."""
+        if self._path is not None:
+            forget_united(self._path)
+        try:
+            with self._writing() as store:
+                yield store
+        except BaseException:
+            self.renew()
+            raise
+        if self._path is not None:
+            note_united(self._path)
 
     def _in_process(self) -> QueryProcess:
         """The process that answers limited queries, with the quads of now."""
@@ -344,10 +269,6 @@ class LocalStore:
             self._process = None
 
 
-def _base_quad(name: ox.NamedNode) -> ox.Quad:
-    return ox.Quad(name, _BASE, ox.Literal(True), _LABELS)
-
-
 # ---- Folders of graphs on disk: made whole, opened, or refused.
 #
 # The engine checks the checksum of each block that it reads; quads that are not in blocks yet stand in a log, whose end
@@ -356,6 +277,29 @@ def _base_quad(name: ox.NamedNode) -> ox.Quad:
 
 
 _CURRENT = "CURRENT"  # a file in each folder of the engine
+#: Beside it: what CURRENT held when the default graph was last the union of the others. The engine writes another
+#: CURRENT each time that a program opens the folder for writing, so that changes of other programs are seen.
+_UNITED = "gumption-union"
+
+
+def is_united(path: Path) -> bool:
+    """Whether no other program has opened the folder for writing since `note_united`."""
+    try:
+        return (path / _UNITED).read_bytes() == (path / _CURRENT).read_bytes()
+    except OSError:
+        return False
+
+
+def note_united(path: Path) -> None:
+    """Note that the default graph is the union of the others."""
+    with engine_errors(path, "write"):
+        write_text(path / _UNITED, (path / _CURRENT).read_text(encoding="utf-8"))
+
+
+def forget_united(path: Path) -> None:
+    """Take the note back, before a change that an interruption could leave half done."""
+    with engine_errors(path, "write"):
+        write_text(path / _UNITED, "")
 
 
 def open_folder(path: Path, read_only: bool) -> ox.Store:
@@ -373,11 +317,29 @@ def open_folder(path: Path, read_only: bool) -> ox.Store:
         raise InputError(f"there is no knowledge graph at {path} to be read")
     with engine_errors(path, "open"):
         if read_only:
-            return ox.Store.read_only(str(path.resolve()))
+            return _open_beside(path)
         if not ours:
             _make(path.resolve() if path.is_symlink() else path)
         # Resolved, because within one process the engine compares paths as they are written.
         return ox.Store(path.resolve())
+
+
+def _open_beside(path: Path) -> ox.Store:
+    """The store for reading; a writer that opens it at this moment may remove files, and then it is tried again."""
+    for seconds in (0.05, 0.2, 0.8):
+        try:
+            return ox.Store.read_only(str(path.resolve()))
+        except (OSError, RuntimeError) as error:
+            if "No such file" not in str(error):
+                raise
+            time.sleep(seconds)
+    return ox.Store.read_only(str(path.resolve()))
+
+
+def _in_memory(folder: ox.Store) -> ox.Store:
+    copy = ox.Store()
+    copy.bulk_extend(folder)
+    return copy
 
 
 def _make(path: Path) -> None:
@@ -426,47 +388,3 @@ def undone_if_new(folder: Path) -> Iterator[None]:
                 if not len(held):
                     shutil.rmtree(folder)
         raise
-
-
-# ---- Transactions
-
-
-class Transaction:
-    """Facts to add to and to remove from a store; `commit` does it in one step."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._there: dict[ox.Quad, bool] = {}  # changed fact -> whether it will be there
-        self.updates: list[str] = []
-
-    def add(self, facts: Sequence[ox.Quad]) -> int:
-        """How many of these facts would not be there."""
-        return self._set(facts, there=True)
-
-    def remove(self, facts: Sequence[ox.Quad]) -> int:
-        """How many of these facts would be there."""
-        return self._set(facts, there=False)
-
-    @property
-    def graphs(self) -> set[str]:
-        """The IRIs of the graphs that get facts."""
-        return {str(fact.graph_name)[1:-1] for fact, there in self._there.items() if there}
-
-    @property
-    def changed(self) -> bool:
-        """Whether any fact is added or removed."""
-        return bool(self._there)
-
-    def commit(self) -> None:
-        """Make the changes."""
-        removed = [fact for fact, there in self._there.items() if not there]
-        added = [fact for fact, there in self._there.items() if there]
-        if removed or added or self.updates:
-            self._store.change(removed, Completion()(added), self.updates)
-
-    def _set(self, facts: Sequence[ox.Quad], there: bool) -> int:
-        distinct = list(dict.fromkeys(facts))
-        stored = set(self._store.present([fact for fact in distinct if fact not in self._there]))
-        changed = [fact for fact in distinct if self._there.get(fact, fact in stored) != there]
-        self._there.update(dict.fromkeys(changed, there))
-        return len(changed)

@@ -1,13 +1,12 @@
 """The program of a process that answers queries on a graph until it is killed: see limits.py.
 
 It is run as a file and imports nothing of gumption, so that it starts in a few hundredths of a second. Its argument is
-the folder of a graph on disk; without one it reads the quads of a graph in memory from its input, in frames. A frame
-is its length (8 bytes, big-endian) and that many bytes; an empty one ends the quads.
+the folder of a graph on disk, or an .nq file with the quads of a graph in memory. Requests and answers are frames: a
+length (8 bytes, big-endian) and that many bytes.
 
 The process of the graph calls `address_asked` and the frames' functions, too.
 """
 
-import io
 import json
 import os
 import re
@@ -37,24 +36,11 @@ def read_frame(stream: IO[bytes]) -> bytes:
     return content
 
 
-class Frames(io.RawIOBase):
-    """The content of the frames of a stream, up to an empty one, as one file."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
-        self._rest = b""
-        self._ended = False
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        if not self._rest and not self._ended:
-            self._rest = read_frame(self._stream)
-            self._ended = not self._rest
-        part, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
-        buffer[: len(part)] = part
-        return len(part)
+def graph_term(name: str) -> Any:
+    """The term of a graph that is named by its IRI, as "_:ID", or as "" for the default graph."""
+    if not name:
+        return ox.DefaultGraph()
+    return ox.BlankNode(name[2:]) if name.startswith("_:") else ox.NamedNode(name)
 
 
 _ASKING = re.compile("service", re.IGNORECASE), re.compile("service|load", re.IGNORECASE)  # a query, an update
@@ -124,9 +110,8 @@ def answer(store: ox.Store, request: dict[str, Any]) -> tuple[str, bytes]:
         found = store.query(
             request["sparql"],
             prefixes=request["prefixes"],
-            default_graph=request["default"]
-            and [ox.NamedNode(iri) if iri else ox.DefaultGraph() for iri in request["default"]],
-            named_graphs=None if request["named"] is None else [ox.NamedNode(iri) for iri in request["named"]],
+            default_graph=request["default"] and list(map(graph_term, request["default"])),
+            named_graphs=None if request["named"] is None else list(map(graph_term, request["named"])),
         )
         if isinstance(found, ox.QueryTriples):
             kind, text = "triples", found.serialize(format=ox.RdfFormat.N_TRIPLES) or b""
@@ -146,11 +131,11 @@ def answer(store: ox.Store, request: dict[str, Any]) -> tuple[str, bytes]:
 
 
 def main() -> None:
-    if len(sys.argv) > 1:
+    if Path(sys.argv[1]).is_dir():
         store = ox.Store.read_only(sys.argv[1])
     else:
         store = ox.Store()
-        store.bulk_load(io.BufferedReader(Frames(sys.stdin.buffer), 1 << 20), ox.RdfFormat.N_QUADS)
+        store.bulk_extend(ox.parse(path=sys.argv[1]))  # not bulk_load, which gives blank nodes other names
     size = memory_size()
     write_frame(sys.stdout.buffer, b"ready")
     sys.stdout.buffer.flush()

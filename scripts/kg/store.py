@@ -1,5 +1,6 @@
 """`gumption kg load`, `query`, `export`, `remove`, `validate`, `hash` and `serve`: a graph as a store of facts."""
 
+import sys
 import warnings
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +12,7 @@ from gumption.data.errors import extra
 from gumption.data.listening import Port, is_loopback, listen, shown_address
 from gumption.data.settings import Count, Megabytes, Seconds, Seed, SmallShare, Whole
 from gumption.scripts.apps import App
-from gumption.scripts.output import Json, count, print_json, print_table, working
+from gumption.scripts.output import Json, count, print_json, print_table, shown, working
 
 from .sources import FILES, READ, Source, Timeout, Update, changed_graph, only_graph, open_graph
 
@@ -26,7 +27,8 @@ def load(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help=f"One {READ}, or several.")], *,
     graph: str | None = None, columns: str | None = None,
     header: Annotated[bool | None, typer.Option("--header/--no-header", show_default=False)] = None,
-    skip_bad: Whole = 0, update: Update = None, as_json: Json = False,
+    delimiter: str | None = None, skip_bad: Whole = 0, base: str | None = None, context: Path | None = None,
+    update: Update = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Add the facts of files to a graph, in bounded memory where it is a folder or an endpoint.
 
@@ -35,13 +37,18 @@ def load(
     :param graph: Where facts go that a file puts in no named graph.
     :param columns: Of .csv and .tsv: SUBJECT,RELATION,OBJECT[,GRAPH], names in the header or numbers from 1.
     :param header: Whether their first line names the columns.
+    :param delimiter: What separates their cells: ; for example, or the word tab. Without it the first rows show it.
     :param skip_bad: How many bad lines of a file are left out.
+    :param base: The IRI that relative IRIs in a file are resolved against, in place of the file's own.
+    :param context: A file in place of a context that a .jsonld file names by its address.
     """
+    how: dict[str, Any] = {"columns": columns, "header": header, "delimiter": delimiter}
+    how |= {"skip_bad": skip_bad, "base": base, "context": context}
     new = {}
     with changed_graph(place, update) as into:
         for file in files:
             with working(f"loading {file}"):
-                new[str(file)] = into.load_file(file, graph, skip_bad=skip_bad, columns=columns, header=header)
+                new[str(file)] = into.load_file(file, graph, **how)
         counts = into.graphs()
     if as_json:
         print_json({"new": new, "graphs": counts})
@@ -56,24 +63,34 @@ def load(
 )
 def query(
     source: Source, sparql: str, *, bind: list[str] | None = None, timeout: Timeout = None,
-    memory_limit: Megabytes | None = None, allow_service: bool = False, as_json: Json = False,
+    memory_limit: Megabytes | None = None, allow_service: bool = False,
+    form: Annotated[str | None, typer.Option("--format")] = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Ask a graph a question in SPARQL. It is opened for reading only.
 
-    :param sparql: SELECT, ASK, CONSTRUCT or DESCRIBE; gum: and ent: are declared.
-    :param bind: VARIABLE=LABEL; may be repeated.
+    :param sparql: SELECT, ASK, CONSTRUCT or DESCRIBE; gum:, ent:, rdf:, rdfs:, owl:, xsd:, skos:, schema: and prov:
+        are declared.
+    :param bind: VARIABLE=NAME: a label, an IRI, or what the graph calls it; may be repeated.
     :param memory_limit: How many megabytes the query may take.
     :param allow_service: Let SERVICE in the query ask other servers.
+    :param form: Of SELECT and ASK sparql-json, csv, tsv or xml, of CONSTRUCT and DESCRIBE ttl, nt, rdf or jsonld: the
+        terms as they are in RDF, for other programs.
     """
+    if form is not None and as_json:
+        raise InputError("give --format or --json: each is a form of the answer")
     labels: dict[str, Any] = dict(_binding(text) for text in bind or ())
-    for name in sorted({"timeout", "memory_limit", "allow_service"}.intersection(labels)):
-        option = name.replace("_", "-")
-        raise InputError(f"--bind {name}: call the variable something else, because --{option} is another thing")
+    for name in sorted({"timeout", "memory_limit", "allow_service", "terms", "format"}.intersection(labels)):
+        taken = name if name == "terms" else f"--{name.replace('_', '-')}"
+        raise InputError(f"--bind {name}: call the variable something else, because {taken} is another thing")
     graph, name = open_graph(source, timeout=timeout)
     with graph:
         if name is not None:
             raise InputError(f"a query sees all graphs: leave out #{name} and ask for GRAPH ?g {{ ... }} with g={name}")
-        answer = graph.query(sparql, memory_limit=memory_limit, allow_service=allow_service, **labels)
+        bound = _bound(graph, sparql, labels)
+        answer = graph.query(sparql, memory_limit=memory_limit, allow_service=allow_service, format=form, **bound)
+        if isinstance(answer, bytes):
+            sys.stdout.buffer.write(answer)
+            return
         row = answer[0] if isinstance(answer, list) and len(answer) == 1 else None
         nothing = not answer or (isinstance(row, dict) and not any(row.values()))  # a COUNT of 0, say
         unknown = _unknown_relations(graph, sparql) if nothing and not as_json else []
@@ -82,10 +99,10 @@ def query(
     elif isinstance(answer, bool):
         print("\n".join(["yes" if answer else "no", *unknown]))
     elif answer and isinstance(answer[0], dict):
-        print_table(list(answer[0]), [tuple(row.values()) for row in answer], count(answer, "row"))
+        print_table(list(answer[0]), [shown(row.values()) for row in answer], count(answer, "row"))
         print("".join(f"{line}\n" for line in unknown), end="")
     elif answer:
-        print_table(["subject", "relation", "object"], answer, count(answer, "fact"))
+        print_table(["subject", "relation", "object"], list(map(shown, answer)), count(answer, "fact"))
     else:
         print("\n".join(["nothing found", *unknown]))
 
@@ -96,7 +113,7 @@ def export(
     out: Annotated[Path, typer.Option(help=f"A {FILES}, or a new folder for a data set of three parts.")],
     validation_ratio: SmallShare | None = None, test_ratio: SmallShare | None = None, seed: Seed | None = None,
     form: Annotated[str | None, typer.Option("--format")] = None, split_families: bool = False,
-    as_json: Json = False,
+    labels: bool = False, literals: Annotated[bool, typer.Option("--literals")] = False, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Write a graph, or the one that #NAME picks, to a file of another kind, with its licences.
 
@@ -110,16 +127,21 @@ def export(
     :param seed: Of a data set: which facts go where; 0.
     :param form: Of a data set: tsv, or huggingface (Parquet with a card); tsv.
     :param split_families: Of a data set: draw each fact by itself, also where one follows from another.
+    :param labels: Of an RDF file: state the rdfs:label of the entities and relations, too, for other programs.
+    :param literals: Of a data set: keep facts with literals: numbers and texts.
     """
     from gumption.kg.graph import split_source
 
     if not out.suffix:
+        if labels:
+            raise InputError(f"{out}: --labels is for RDF files")
         shares = {"valid": 0.1 if validation_ratio is None else validation_ratio}
         shares["test"] = 0.1 if test_ratio is None else test_ratio
-        _export_parts(source, out, shares, seed or 0, form or "tsv", not split_families, as_json)
+        how = {"form": form or "tsv", "together": not split_families, "literals": literals}
+        _export_parts(source, out, shares, seed or 0, how, as_json)
         return
-    if (validation_ratio, test_ratio, seed, form) != (None, None, None, None) or split_families:
-        options = "--split-families, --validation-ratio, --test-ratio, --seed and --format"
+    if (validation_ratio, test_ratio, seed, form) != (None, None, None, None) or split_families or literals:
+        options = "--split-families, --literals, --validation-ratio, --test-ratio, --seed and --format"
         raise InputError(f"{out}: {options} are for a folder, a name without an ending")
     place = Path(split_source(source)[0])
     if place.exists() and out.exists() and out.samefile(place):
@@ -127,7 +149,7 @@ def export(
     graph, name = open_graph(source)
     with graph:
         with working(f"writing {out}"):
-            graph.save(out, name)
+            graph.save(out, name, labels=labels)
             names = list(graph.graphs()) if name is None else [name]
             number = len(graph) if name is None else graph.graphs().get(name, 0)
         about = {each: said for each in names if (said := graph.annotations(each))}
@@ -151,6 +173,7 @@ def remove(
     :param object_: Of the facts to remove.
     """
     from gumption.kg.graph import split_source
+    from gumption.kg.names import Names
     from gumption.kg.vocabulary import unknown_graph
 
     place, name = split_source(source)
@@ -163,7 +186,11 @@ def remove(
         else:
             if name is not None and name not in graph.graphs():
                 raise InputError(unknown_graph(name, graph.graphs()))
-            number = graph.remove(list(graph.triples(subject, relation, object_, graph=name)), graph=name)
+            names = Names(graph, name)
+            things = [None if each is None else names.label(each) for each in (subject, object_)]
+            kind = None if relation is None else names.label(relation, "relation")
+            facts = graph.triples(things[0], kind, things[1], graph=name)
+            number = graph.remove(list(facts), graph=name)
         counts = graph.graphs()
     if as_json:
         print_json({"removed": number, "graphs": counts})
@@ -208,13 +235,13 @@ def content_hash(source: Source) -> None:
 
 
 def _export_parts(
-    source: str, out: Path, shares: dict[str, float], seed: int, form: str, together: bool, as_json: bool
+    source: str, out: Path, shares: dict[str, float], seed: int, how: dict[str, Any], as_json: bool
 ) -> None:
     from .split import follows_text, write_parts
 
     graph, name = open_graph(source)
     with graph, working(f"writing {out}"):
-        manifest = write_parts(graph, name or only_graph(graph, source), out, shares, seed, form, together)
+        manifest = write_parts(graph, name or only_graph(graph, source), out, shares, seed, **how)
     if as_json:
         print_json(manifest)
         return
@@ -245,6 +272,30 @@ def _unknown_relations(graph: Any, sparql: str) -> list[str]:
     except InputError:  # this takes longer than --timeout: the answer is printed without it
         return []
     return [unknown_label("relation", name, known) for name in missing]
+
+
+def _bound(graph: Any, sparql: str, names: dict[str, Any]) -> dict[str, Any]:
+    """Variable -> the label of what is named; a literal is one, whether the graph has it or not."""
+    from gumption.kg.names import Names
+    from gumption.kg.store.sparql import label_terms, variable_namespaces
+    from gumption.kg.vocabulary import GRAPH, RELATION, unknown_graph
+
+    if not names:
+        return names
+    label_terms(sparql, names)  # refuses what is no variable
+    spaces, known, bound = variable_namespaces(sparql), Names(graph), {}
+    for variable, name in names.items():
+        if spaces[variable] == GRAPH:
+            if name not in (graphs := graph.graphs()):
+                raise InputError(f"--bind {variable}: {unknown_graph(name, graphs)}")
+            bound[variable] = name
+            continue
+        try:
+            find = known.relation if spaces[variable] == RELATION else known.entity
+            bound[variable] = name if name.startswith('"') else find(name)
+        except InputError as error:
+            raise InputError(f"--bind {variable}: {error}") from None
+    return bound
 
 
 def _binding(text: str) -> tuple[str, str]:

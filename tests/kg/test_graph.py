@@ -125,27 +125,6 @@ def test_values_come_as_python_values(graph):
     assert graph.query("ASK { ?x gum:heat ?h FILTER(?h > ?limit) }", limit=899.5) is True
 
 
-XSD = "http://www.w3.org/2001/XMLSchema#"
-WRITTEN = ['"05"', *(f'"{text}"^^<{XSD}{kind}>' for kind, text in (
-    ("integer", "05"), ("integer", "5"), ("int", "5"), ("decimal", "1.50"), ("double", "1e0"), ("boolean", "1"),
-    ("date", "2026-01-02"), ("string", "05"),
-))]  # fmt: skip
-
-
-def test_literals_stay_as_they_are_written(graph, tmp_path):
-    """A store that keeps numbers by their value would make one fact of several here."""
-    facts = sorted((f"fact {i}", "is", literal) for i, literal in enumerate(WRITTEN))
-    assert graph.add(facts, graph="a") == len(facts)
-    assert list(graph.triples()) == facts
-    assert set(graph.arrays()[0].entities) >= {literal for _, _, literal in facts}
-    assert [row["x"] for row in graph.query("SELECT ?x { ?x gum:is ?o }", o=WRITTEN[1])] == ["fact 1"]
-    for ending in ("ttl", "nq", "tsv", "csv"):
-        graph.save(tmp_path / f"x.{ending}")
-        assert list(KnowledgeGraph.load(tmp_path / f"x.{ending}").triples()) == facts
-    assert f'"05"^^<{XSD}integer>' in (tmp_path / "x.nq").read_text()
-    assert graph.remove(facts) == len(facts)
-
-
 def test_ask_construct_describe(graph):
     graph.add(STEAM, graph="a")
     assert graph.query("ASK { ent:fire gum:componentOf ent:steam }") is True
@@ -155,13 +134,7 @@ def test_ask_construct_describe(graph):
     assert graph.query("DESCRIBE ent:fire") == STEAM[:2]
 
 
-def test_labels_are_stored_but_are_no_facts(graph):
-    graph.add(RAIN, graph="a")
-    assert graph.query('SELECT ?x { ?x rdfs:label "acid rain" }') == [{"x": "acid rain"}]
-    rows = graph.query("SELECT ?label { ?x rdfs:label ?label FILTER(CONTAINS(?label, 'o')) }")
-    assert [row["label"] for row in rows] == ["cloud", "componentOf", "smog"]
-    assert graph.query("SELECT DISTINCT ?p { ?s ?p ?o }") == [{"p": "componentOf"}]
-    assert len(graph) == 2
+def test_names_of_bookkeeping_are_reserved(graph):
     for reserved in ("urn:gumption:labels", "urn:gumption:about"):
         with pytest.raises(InputError, match=f"the graph '{reserved}' is reserved"):
             graph.add(RAIN, graph=reserved)
@@ -250,18 +223,6 @@ def test_order_of_adding_does_not_matter(home, graph, tmp_path):
     assert (tmp_path / "one.nq").read_bytes() == (tmp_path / "two.nq").read_bytes()
     assert graph.arrays()[0].hash == first[0].hash
     assert graph.arrays()[1].tolist() == first[1].tolist()
-
-
-@pytest.mark.parametrize("suffix", ["nq", "trig", "tsv"])
-def test_files_round_trip(graph, tmp_path, suffix):
-    graph.add(STEAM, graph="wordcraft/train")
-    graph.add([*RAIN, ("a\tb", "http://x.org/r", '"5"^^<http://www.w3.org/2001/XMLSchema#integer>')])
-    graph.save(tmp_path / f"x.{suffix}")
-    again = KnowledgeGraph.load(tmp_path / f"x.{suffix}")
-    assert again.graphs() == {"default": 3, "wordcraft/train": 4}
-    for name in again.graphs():
-        assert list(again.triples(graph=name)) == list(graph.triples(graph=name))
-    assert again.query('ASK { ent:acid%20rain rdfs:label "acid rain" }') is True
 
 
 LABEL = st.text(min_size=1)

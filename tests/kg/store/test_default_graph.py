@@ -1,22 +1,28 @@
-"""Facts that other programs put into the default graph, and what clients that know nothing of gumption see of ours."""
+"""Facts that other programs put into the default graph or other graphs, and what such programs see of ours."""
 
 import subprocess
 import threading
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
 from gumption.data import InputError
 from gumption.kg import KnowledgeGraph
-from gumption.kg.store import stores as stores_module
 from gumption.kg.store.limits import Limits
 from tests.bench.stores import oxigraph_server, serving
+from tests.conftest import running_server
 
-MINE = [("mud", "componentOf", "brick")]
-THEIRS = [("fire", "componentOf", "steam"), ("water", "componentOf", "steam")]
-LATER = [("ice", "componentOf", "slush")]
+FACTS = [("fire", "r", "steam"), ("water", "r", "steam"), ("steam", "q", "rain"), ("rain", "r", "mud")]
+MINE, LATER = ("mud", "r", "brick"), ("ice", "r", "slush")
+G, H = "http://x.org/g", "http://x.org/h"
+ALL = "SELECT * { ?s ?p ?o }"
+
+Opened: TypeAlias = Callable[..., KnowledgeGraph]
+Insert: TypeAlias = Callable[..., None]
 
 
 def lines(facts: list[tuple[str, str, str]]) -> str:
@@ -24,100 +30,143 @@ def lines(facts: list[tuple[str, str, str]]) -> str:
     return "".join(f"<{ent}{s}> <{gum}{p}> <{ent}{o}> .\n" for s, p, o in facts)
 
 
+def into_server(address: str, facts: list[tuple[str, str, str]], graph: str | None = None) -> None:
+    data = lines(facts) if graph is None else f"GRAPH <{graph}> {{ {lines(facts)} }}"
+    kind = {"Content-Type": "application/sparql-update"}
+    request = urllib.request.Request(f"{address}/update", f"INSERT DATA {{ {data} }}".encode(), kind)
+    urllib.request.urlopen(request, timeout=30).close()
+
+
 @pytest.fixture(params=["disk", "endpoint"])
-def theirs(request, tmp_path) -> tuple[Callable[..., KnowledgeGraph], Callable[[list], None]]:
-    """How to open a graph, and how another program puts facts into its default graph: nobody holds it meanwhile."""
-    if request.param == "disk":
+def theirs(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Opened, Insert]:
+    """How to open a graph, and how another program puts facts into it: nobody holds it meanwhile."""
+    if request.param == "endpoint":
+        address = request.getfixturevalue("endpoint")
+        return (
+            lambda **how: KnowledgeGraph(f"{address}/query", update=f"{address}/update", **how),
+            lambda *what: into_server(address, *what),
+        )
 
-        def load(facts: list[tuple[str, str, str]]) -> None:
-            (tmp_path / "x.nt").write_text(lines(facts))
-            command = [oxigraph_server(), "load", "--location", tmp_path / "kg", "--file", tmp_path / "x.nt"]
-            subprocess.run(command, check=True, capture_output=True)
+    def load(facts: list[tuple[str, str, str]], graph: str | None = None) -> None:
+        (tmp_path / "x.nt").write_text(lines(facts))
+        command = [oxigraph_server(), "load", "--location", tmp_path / "kg", "--file", tmp_path / "x.nt"]
+        subprocess.run([*command, *(["--graph", graph] if graph else [])], check=True, capture_output=True)
 
-        return lambda **how: KnowledgeGraph(tmp_path / "kg", **how), load
-    address = request.getfixturevalue("endpoint")
-
-    def insert(facts: list[tuple[str, str, str]]) -> None:
-        body = f"INSERT DATA {{ {lines(facts)} }}".encode()
-        kind = {"Content-Type": "application/sparql-update"}
-        urllib.request.urlopen(urllib.request.Request(f"{address}/update", body, kind), timeout=30).close()
-
-    return lambda **how: KnowledgeGraph(f"{address}/query", update=f"{address}/update", **how), insert
+    return lambda **how: KnowledgeGraph(tmp_path / "kg", **how), load
 
 
-def test_the_default_graph_is_one_more_graph_in_every_method(theirs, tmp_path):
-    open_graph, load = theirs
-    load(THEIRS)
+def everything(graph: KnowledgeGraph, folder: Path) -> list[object]:
+    """What the methods that name their graphs say of the union."""
+    graph.save(folder / "x.nt")
+    graph.save(folder / "x.nq")
+    return [
+        len(graph), list(graph.triples()), graph.arrays()[1].tolist(), graph.content_hash(),
+        len(KnowledgeGraph.load(folder / "x.nt")), len(KnowledgeGraph.load(folder / "x.nq")),
+    ]  # fmt: skip
+
+
+def test_other_programs_facts_count_once_in_every_method(theirs: tuple[Opened, Insert], tmp_path: Path) -> None:
+    """One of them is in three places. An endpoint's default graph is not the union before `refresh`."""
+    open_graph, insert = theirs
+    for facts, name in ((FACTS[:2], None), (FACTS[1:3], G), (FACTS[1:], H)):
+        insert(facts, name)
+    oracle = KnowledgeGraph()
+    oracle.add(FACTS)
     with open_graph(read_only=True) as graph:
-        assert len(graph) == 2
-        assert graph.graphs() == {"default": 2}
-        assert list(graph.triples()) == list(graph.triples(graph="default")) == THEIRS
-        assert graph.query("SELECT ?x { ?x gum:componentOf ent:steam }") == [{"x": "fire"}, {"x": "water"}]
-        assert graph.arrays("default")[1].shape == graph.arrays()[1].shape == (2, 3)
-        assert graph.content_hash() == graph.content_hash("default")
-        graph.save(tmp_path / "out.nq")
-    assert KnowledgeGraph.load(tmp_path / "out.nq").graphs() == {"default": 2}
+        assert graph.graphs() == {"default": 2, G: 2, H: 3}
+        assert everything(graph, tmp_path) == everything(oracle, tmp_path)
+        assert graph.query(f"SELECT ?x FROM <{G}> {{ ?x gum:r ?y }}") == [{"x": "water"}]
+        if graph._store.near:
+            assert graph.query(ALL) == oracle.query(ALL)
+        else:
+            for query in (ALL, "SELECT ?g { GRAPH ?g { ?x gum:r ?y } }"):
+                with pytest.raises(InputError, match=r"other programs have written here.*call refresh\(\) once"):
+                    graph.query(query)
     with open_graph() as graph:
-        assert graph.add(THEIRS[:1], graph="default") == 0
-        assert graph.add(MINE, graph="mine") == 1
-        assert graph.graphs() == {"default": 2, "mine": 1}
-        assert list(graph.triples()) == sorted([*MINE, *THEIRS])
-        assert len(graph.query("SELECT * { ?s ?p ?o }")) == len(graph) == 3
-        assert {row["g"] for row in graph.query("SELECT ?g { GRAPH ?g { ?s ?p ?o } }")} == {"default", "mine"}
-        assert graph.to_networkx("default").number_of_edges() == graph.to_triples_factory("default").num_triples == 2
-        graph.save(tmp_path / "out.nq")
-    assert KnowledgeGraph.load(tmp_path / "out.nq").graphs() == {"default": 2, "mine": 1}
-    load(LATER)
-    with open_graph() as graph:
-        assert len(graph) == 4  # in the union at once, in its graph after refresh()
+        oracle.add([MINE])
+        assert graph.add([MINE, FACTS[1]], graph="own") == 2
+        assert graph.graphs() == {"default": 2, G: 2, H: 3, "own": 2}
+        assert everything(graph, tmp_path) == everything(oracle, tmp_path)
         graph.refresh()
-        assert graph.graphs() == {"default": 3, "mine": 1}
-        assert len(graph) == len(graph.query("SELECT * { ?s ?p ?o }")) == 4
-        assert graph.remove([*THEIRS, *MINE]) == 3
-        assert graph.graphs() == {"default": 1}
-        assert graph.drop("default") == 1
-        assert len(graph) == 0
-        assert graph.query("ASK { ?s ?p ?o }") is False
+        assert everything(graph, tmp_path) == everything(oracle, tmp_path)
+        assert graph.query(ALL) == oracle.query(ALL)
+        assert [row["g"] for row in graph.query("SELECT DISTINCT ?g { GRAPH ?g { } }")] == ["default", G, H, "own"]
 
 
-def test_removing_is_the_first_thing_that_is_done(theirs):
-    open_graph, load = theirs
-    load(THEIRS)
+def test_what_others_add_later_is_in_the_union(theirs: tuple[Opened, Insert]) -> None:
+    """In a folder when it is opened, at an endpoint after `refresh`, where it is in a graph that gumption wrote."""
+    open_graph, insert = theirs
+    insert(FACTS[:1])
     with open_graph() as graph:
-        assert graph.remove(THEIRS[:1]) == 1
-        assert list(graph.triples()) == THEIRS[1:]
-
-
-def test_default_and_named_graphs_of_others(theirs):
-    """Each fact once, also where the two share one."""
-    open_graph, load = theirs
-    load(THEIRS)
-    with open_graph() as graph:
-        graph.dataset.update(f"INSERT DATA {{ GRAPH <http://x.org/g> {{ {lines([*THEIRS[:1], *LATER])} }} }}")
-    with open_graph(read_only=True) as graph:
-        assert graph.graphs() == {"default": 2, "http://x.org/g": 2}
-        assert len(graph) == len(list(graph.triples())) == 3
-        assert len(graph.query("SELECT * { ?s ?p ?o }")) == 3
-        asked = "SELECT ?x FROM <http://x.org/g> { ?x gum:componentOf ?y }"
-        assert graph.query(asked) == [{"x": "fire"}, {"x": "ice"}]
+        assert graph.remove(FACTS[:1]) == 1
+        graph.add([MINE], graph="mine")
+        at_once = graph._store.near
+    insert([LATER])
+    insert([LATER, *FACTS], "urn:gumption:graph:mine")
+    for read_only in (True, False):
+        with open_graph(read_only=read_only) as graph:
+            assert len(graph) == len(list(graph.triples())) == (6 if at_once else 2)
     with open_graph() as graph:
         graph.refresh()
-        assert len(graph.query("SELECT * { ?s ?p ?o }")) == len(graph) == 3
+        assert graph.graphs()["mine"] == 6
+        assert list(graph.triples()) == sorted([MINE, LATER, *FACTS])
+        assert len(graph) == len(graph.query(ALL)) == 6
+        assert graph.remove([LATER, MINE], graph="mine") == 2
+        assert len(graph) == len(graph.query(ALL)) == 4
+
+
+@pytest.fixture(params=["rdflib", "oxigraph"])
+def merged(
+    request: pytest.FixtureRequest, tmp_path: Path, free_port: Callable[[], int]
+) -> Iterator[tuple[KnowledgeGraph, Callable[[], str]]]:
+    """An empty graph at a server that shows all graphs as its default graph; and what that graph itself has."""
+    if request.param == "rdflib":
+        address = request.getfixturevalue("rdflib_server")
+        graph = KnowledgeGraph(address, update=address)
+        facts = "CONSTRUCT { ?s ?p ?o } { GRAPH <urn:x-rdflib:default> { ?s ?p ?o } }"
+        yield graph, lambda: "\n".join(map(str, graph.query(facts)))
+        return
+    with running_server(tmp_path, f"127.0.0.1:{free_port()}", "--union-default-graph") as address:
+        graph = KnowledgeGraph(f"{address}/query", update=f"{address}/update")
+        yield graph, lambda: urllib.request.urlopen(f"{address}/store?default", timeout=30).read().decode()
+
+
+def test_where_a_server_shows_all_graphs_as_one_nothing_is_copied(merged, tmp_path: Path) -> None:
+    graph, in_default_graph = merged
+    oracle = KnowledgeGraph()
+    oracle.add(FACTS)
+    graph.annotate("a", {"license": "MIT"})
+    assert len(graph) == 0
+    graph.add(FACTS[:3], graph="a")
+    graph.add(FACTS[2:], graph="b")
+    assert graph.graphs() == {"a": 3, "b": 2}
+    assert everything(graph, tmp_path) == everything(oracle, tmp_path)
+    assert graph.query("SELECT DISTINCT ?s ?o { ?s gum:r ?o }") == oracle.query("SELECT ?s ?o { ?s gum:r ?o }")
+    assert graph.remove(FACTS[:1]) == 1
+    graph.refresh()
+    assert graph.graphs() == {"a": 2, "b": 2}
+    assert in_default_graph() == ""
+    assert graph.drop("a") == 2
+    assert list(graph.triples()) == sorted(FACTS[2:])
+    assert graph.remove(FACTS) == 2
+    assert graph.graphs() == {}
+    assert len(graph) == 0
+    assert graph.query("SELECT ?s ?o { ?s gum:r ?o }") == []
 
 
 @pytest.fixture
 def shared(graph: KnowledgeGraph) -> KnowledgeGraph:
-    graph.add([*THEIRS, *MINE], graph="a")
-    graph.add([*THEIRS, *LATER], graph="b")
+    graph.add([*FACTS[:2], MINE], graph="a")
+    graph.add([*FACTS[:2], LATER], graph="b")
     graph.annotate("a", {"license": "MIT"})
     return graph
 
 
-def test_a_graph_is_dropped(shared):
+def test_a_graph_is_dropped(shared: KnowledgeGraph) -> None:
     assert shared.drop("a") == 3
     assert shared.graphs() == {"b": 3}
-    assert list(shared.triples()) == sorted([*THEIRS, *LATER])
-    assert len(shared.query("SELECT * { ?s ?p ?o }")) == 3
+    assert list(shared.triples()) == sorted([*FACTS[:2], LATER])
+    assert len(shared.query(ALL)) == 3
     assert shared.annotations("a") == {}
     with pytest.raises(InputError, match=r"unknown graph 'a'.*\(there are: b\)"):
         shared.drop("a")
@@ -133,7 +182,7 @@ def test_a_graph_is_dropped(shared):
 
 COUNTS = {
     "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }": 4,
-    "SELECT (COUNT(*) AS ?n) { GRAPH ?g { ?s <urn:gumption:relation:componentOf> ?o } }": 6,
+    "SELECT (COUNT(*) AS ?n) { GRAPH ?g { ?s <urn:gumption:relation:r> ?o } }": 6,
     "SELECT (COUNT(*) AS ?n) { GRAPH <urn:gumption:graph:a> { ?s ?p ?o } }": 3,
 }
 
@@ -153,38 +202,28 @@ def counts_of_stock_clients(address: str) -> None:
     assert len(list(stock.triples((None, None, None)))) == len(stock) == 4
 
 
-@pytest.fixture(params=["copied", "base"])
-def written(request, graph, monkeypatch) -> KnowledgeGraph:
-    """The graph of a home; with a base, where it can have one, its first graph is not in the default graph."""
-    monkeypatch.setattr(stores_module, "BASE_FACTS", 2 if request.param == "base" else 100)
-    graph.add([*THEIRS, *MINE], graph="a")
-    graph.add([*THEIRS, *LATER], graph="b")
-    return graph
-
-
 @pytest.mark.parametrize("home", ["endpoint"], indirect=True)
-def test_stock_clients_see_the_union_of_an_endpoint(written, endpoint):
+def test_stock_clients_see_the_union_of_an_endpoint(shared: KnowledgeGraph, endpoint: str) -> None:
     counts_of_stock_clients(f"{endpoint}/query")
 
 
 @pytest.mark.parametrize("home", ["disk"], indirect=True)
-def test_stock_clients_see_the_union_of_a_folder_that_is_served(written, tmp_path):
-    written.refresh()  # copies a base
-    written.close()
-    binary = oxigraph_server()
-    assert binary
-    with serving(binary, tmp_path / "graph") as address:
+def test_stock_clients_see_the_union_of_a_folder_that_is_served(shared: KnowledgeGraph, tmp_path: Path) -> None:
+    shared.close()
+    with serving(oxigraph_server() or "", tmp_path / "graph") as address:
         counts_of_stock_clients(f"{address}/query")
 
 
-def test_stock_clients_see_the_union_of_whatever_gumption_serves(written, free_port):
+def test_stock_clients_see_the_union_of_whatever_gumption_serves(
+    shared: KnowledgeGraph, free_port: Callable[[], int]
+) -> None:
     """The three homes, behind the server of `gumption kg serve`."""
     import uvicorn
 
     from gumption.kg.store.serving import sparql_app
 
     port = free_port()
-    config = uvicorn.Config(sparql_app(written, Limits(timeout=30)), port=port, lifespan="off", log_level="error")
+    config = uvicorn.Config(sparql_app(shared, Limits(timeout=30)), port=port, lifespan="off", log_level="error")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -1,12 +1,10 @@
-"""Formats that are only read, and compressed files."""
+"""RDF/XML, N3 and JSON-LD, and compressed files."""
 
 import bz2
 import gzip
-import json
 import lzma
 import re
 
-import pyoxigraph as ox
 import pytest
 
 from gumption.data import InputError, Note
@@ -46,11 +44,6 @@ def test_known_content(tmp_path, ending, packed):
     assert graph.load_file(file, graph="mine") == 0
 
 
-def test_json_ld_names_graphs(tmp_path):
-    (tmp_path / "x.jsonld").write_text(f'[{{"@id": "{X}g", "@graph": [{{"@id": "{X}a", "{X}p": {{"@id": "{X}b"}}}}]}}]')
-    assert KnowledgeGraph.load(tmp_path / "x.jsonld").graphs() == {f"{X}g": 1}
-
-
 def test_blank_nodes_of_all_formats_are_the_same_each_time(tmp_path):
     texts = {
         "n3": f"@prefix x: <{X}> . x:a x:p [ x:q x:b ] , (x:c x:d) .",
@@ -85,14 +78,12 @@ def test_what_is_written_compressed_is_read_again(tmp_path, ending, packed):
         ("x.owl", XML.replace("</x:heat>", "").encode(), "x.owl:7: mismatched tag"),
         ("x.xml", b"", "x.xml:1: no element found"),
         ("x.xml", b"<html><body>hi</body></html>", "x.xml: XML namespaces are required in RDF/XML"),
-        ("x.rdf", XML.replace(f'rdf:about="{X}fire"', 'rdf:about="fire"').encode(), "x.rdf: error while parsing IRI"),
         ("x.rdf", XML.replace(f'at "{X}"', 'a "b"><!ENTITY at "&a;&a;"').encode(), "x.rdf:2: the entity 'at' is made"),
         ("x.rdf", (HEAD + (FIRE + "<x:p>") * 600).encode(), "x.rdf:502: more than 1,000 elements within each other"),
         ("x.n3", N3.replace("x:steam", "y:steam").encode(), "x.n3:2: "),
         ("x.n3", (N3 + "{ x:a x:b x:c } => { x:a x:d x:c } .").encode(), "x.n3: it has a formula, { ... }"),
         ("x.n3", (N3 + "?who x:b x:c .").encode(), "x.n3: variables are not allowed"),
         ("x.jsonld", JSON[:-4].encode(), "x.jsonld:2: "),
-        ("x.jsonld", b'{"@context": "http://example.org/c", "p": 1}', "x.jsonld: No LoadDocumentCallback"),
         ("x.nt.bz2", b"plain", "x.nt.bz2: Invalid data stream"),
         ("x.nt.bz2", bz2.compress(b"oops\n"), "x.nt.bz2:1: "),
         ("x.rdf.bz2", bz2.compress(XML.encode())[:-12], "x.rdf.bz2: the compressed file is cut off"),
@@ -115,18 +106,19 @@ def test_depth_is_not_length(tmp_path, monkeypatch):
     assert KnowledgeGraph().load_file(tmp_path / "x.rdf") == 5_000
 
 
-def test_formats_that_are_only_read_are_not_written(tmp_path):
-    for name in ("x.rdf", "x.n3.gz", "x.jsonld"):
-        with pytest.raises(InputError, match=r"files are only read; a graph is written to \.nq, .* or \.xz"):
-            KnowledgeGraph().save(tmp_path / name)
-        assert not (tmp_path / name).exists()
+def test_n3_is_only_read(tmp_path):
+    with pytest.raises(
+        InputError, match=r"x\.n3\.gz: \.n3 files are only read; a graph is written to \.nq, .* or \.xz"
+    ):
+        KnowledgeGraph().save(tmp_path / "x.n3.gz")
+    assert not (tmp_path / "x.n3.gz").exists()
 
 
 TERMS = f"<{X}a> <{X}p> " + f"<<( <{X}a> <{X}p> " * 100_000 + '"1"' + " )>>" * 100_000 + " .\n"
 DEEP = {
-    "x.jsonld": ("[\n" * 100_000, "x.jsonld:1001: more than 1,000 brackets within each other"),
-    "nodes.jsonld": (f'{{"{X}p":' * 100_000 + "1" + "}" * 100_000, "nodes.jsonld:1: more than 1,000 brackets within"),
-    "x.ttl": (TERMS, "x.ttl: more than 1,000 times << in one fact: a triple about a triple is not supported"),
+    "x.jsonld": ("[\n" * 100_000, "x.jsonld: too many brackets within each other"),
+    "nodes.jsonld": (f'{{"{X}p":' * 100_000 + "1" + "}" * 100_000, "nodes.jsonld: too many brackets within"),
+    "x.ttl": (TERMS, "x.ttl: more than 1,000 times << in one fact"),
     "x.trig": (TERMS, "x.trig: more than 1,000 times << in one fact"),
     "x.nt": ("\n" + TERMS, "x.nt:2: more than 1,000 times << in one fact"),
     "x.nq": ("\n" + TERMS, "x.nq:2: more than 1,000 times << in one fact"),
@@ -142,19 +134,6 @@ def test_nesting_is_bounded(tmp_path, name):
         KnowledgeGraph.load(tmp_path / name)
 
 
-@pytest.mark.parametrize("block", range(1, 12))
-def test_brackets_in_strings_are_text(tmp_path, monkeypatch, block):
-    monkeypatch.setattr(files, "DEPTH", 3)
-    monkeypatch.setattr(files, "BLOCK", block)
-    texts = ["[[[[", '"[[[[', "\\", '\\"[[[[', "}", "\\\\{{{{"]
-    file = tmp_path / "x.jsonld"
-    file.write_text(json.dumps([{"@id": f"{X}{i}", f"{X}p": [text]} for i, text in enumerate(texts)]))
-    assert {o for _, _, o in KnowledgeGraph.load(file).triples()} == {str(ox.Literal(text)) for text in texts}
-    file.write_text(json.dumps([{"@id": X, f"{X}q": '\\"', f"{X}p": [[1]]}]))
-    with pytest.raises(InputError, match=r"x\.jsonld:1: more than 3 brackets within each other"):
-        KnowledgeGraph.load(file)
-
-
 @pytest.mark.parametrize("ending", ["nt", "ttl"])
 def test_many_facts_may_have_the_signs_of_a_triple_term(tmp_path, ending):
     (tmp_path / f"x.{ending}").write_text("".join(f'<{X}{i}> <{X}p> "cout << {i}" .\n' for i in range(3_000)))
@@ -167,20 +146,13 @@ def test_deep_lists_of_n3_are_read(tmp_path):
     assert len(KnowledgeGraph.load(tmp_path / "x.n3")) == 199_999
 
 
-def test_queries_and_shapes_take_blank_nodes_for_blank_nodes(tmp_path):
+def test_shapes_take_blank_nodes_for_blank_nodes(tmp_path):
     (tmp_path / "x.ttl").write_text("@prefix : <http://x.org/> . :a :has [ :p 1 ] . :a :has :b .")
     (tmp_path / "s.ttl").write_text(
         "@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix : <http://x.org/> . "
         ":S a sh:NodeShape ; sh:targetObjectsOf :has ; sh:nodeKind sh:BlankNode ."
     )
     graph = KnowledgeGraph.load(tmp_path / "x.ttl")
-    [blank] = graph.query("SELECT ?x { ?a <http://x.org/has> ?x FILTER isBlank(?x) }")
-    assert blank["x"].startswith("urn:gumption:blank:")
-    for test in ("isIRI( ?x )", "isuri($x)", "!isBlank(?x)"):
-        assert graph.query(f"SELECT ?x {{ ?a <http://x.org/has> ?x FILTER({test}) }}") == [{"x": "http://x.org/b"}]
-    counted = "SELECT (COUNT(*) AS ?n) { ?x ?r ?y FILTER(isBlank(?x) || isBlank(?y)) }"
-    assert graph.query(counted, timeout=30) == [{"n": 2}]
-    assert graph.query("SELECT ?t { VALUES ?x { 'isBlank(?x)' } BIND(?x AS ?t) }") == [{"t": "isBlank(?x)"}]
     assert [each.subject for each in validate(graph, tmp_path / "s.ttl").violations] == ["http://x.org/b"]
 
 

@@ -16,8 +16,8 @@ from gumption.data import InputError
 from gumption.kg import KnowledgeGraph
 
 JSON = "application/sparql-results+json"
-HEAD = b'{"head": {"vars": ["n", "g", "own", "base", "s", "p", "o", "key", "text", "i"]}, "results": '
-NO_GRAPHS = b'{"head": {"vars": ["g", "own", "base"]}, "results": {"bindings": []}}'
+HEAD = b'{"head": {"vars": ["n", "g", "kept", "s", "p", "o", "key", "text", "i"]}, "results": '
+NO_GRAPHS = b'{"head": {"vars": ["g", "kept"]}, "results": {"bindings": []}}'
 
 
 @dataclass
@@ -172,7 +172,7 @@ def test_an_answer_shorter_than_it_says():
 
 # Credentials and redirects.
 
-FOUND = b'{"head": {"vars": ["i"]}, "results": {"bindings": []}}'
+FOUND = b'{"head": {"vars": ["g", "kept", "i"]}, "results": {"bindings": []}}'
 ANN, BEN = "Basic YW5uOnM=", "Basic YmVuOnQ="
 
 
@@ -198,7 +198,7 @@ def test_credentials_go_to_no_other_host():
         one.asked.clear()
         with KnowledgeGraph(inside(one.address, "ann:s") + "/query", update=one.address + "/update") as graph:
             graph._store.change((), (), ["DROP GRAPH <urn:a>"])
-        assert one.asked == [("/update", ANN)]
+        assert set(one.asked) == {("/update", ANN)}
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -217,7 +217,7 @@ def test_redirects_are_refused_with_their_target(status):
 
 
 def test_rdflib_takes_no_password_elsewhere():
-    with answering(body=FOUND, graphs=False) as two, answering(status=302, graphs=False) as one:
+    with answering(body=FOUND, graphs=False) as two, answering(status=302) as one:
         one.headers["Location"] = two.address + "/else"
         graph = KnowledgeGraph(inside(one.address, "ann:s") + "/query", update=two.address + "/update")
         with pytest.raises(InputError, match="redirects to"):

@@ -133,8 +133,9 @@ def test_the_switch_of_the_command(elsewhere, tmp_path):
     allowed = CliRunner().invoke(app, [*command, "--allow-service", "--json"])
     assert allowed.exit_code == 0, allowed.output
     assert allowed.output == '[{"x": "urn:a"}]\n'
-    told = CliRunner().invoke(app, [*command, "--bind", "memory_limit=x"])
-    assert "--bind memory_limit: call the variable something else, because --memory-limit" in str(told.exception)
+    for name, taken in (("memory_limit", "--memory-limit"), ("terms", "terms"), ("format", "--format")):
+        told = CliRunner().invoke(app, [*command, "--bind", f"{name}=x"])
+        assert f"--bind {name}: call the variable something else, because {taken} is" in str(told.exception)
 
 
 # Nesting.

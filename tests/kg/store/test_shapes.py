@@ -79,11 +79,11 @@ def test_a_fact_that_does_not_fit_is_found(world, fact, violations):
     assert report.violations == [Violation(*parts, "Violation") for parts in violations]
 
 
-@pytest.mark.parametrize("ending", ["ttl", "nt"])
+@pytest.mark.parametrize("ending", ["ttl", "nt", "rdf"])
 def test_what_is_exported_has_them_too(world, tmp_path, ending):
     """For pyshacl itself, which sees the names' labels and the licences among the facts."""
     world.annotate("wordcraft/all", {"license": "CC0-1.0"})
-    world.save(tmp_path / f"x.{ending}")
+    world.save(tmp_path / f"x.{ending}", labels=True)
     assert "rdf" in (tmp_path / f"x.{ending}").read_text()
     assert _pyshacl(tmp_path / f"x.{ending}") == 0
     world.add([("fire", "likes", "mud")], graph="wrong")

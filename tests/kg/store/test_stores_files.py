@@ -40,21 +40,10 @@ def test_every_format_is_loaded_and_saved(graph, tmp_path, ending):
     assert graph.load_file(file) == 0
     assert graph.graphs() == ({"a": 3, "default": 1} if named else {"a": 1, "default": 3})
     assert graph.content_hash() == source.content_hash()
-    assert list(graph.query('SELECT ?x { ?x rdfs:label "steam" }')) == [{"x": "steam"}]
     assert graph.load_file(file, graph="mine") == {"nq": 0, "trig": 0, "tsv": 1, "txt": 1, "csv": 1}.get(
         ending.removesuffix(".gz"), 3
     )
     assert os.listdir(tmp_path) in ([file.name], ["graph", file.name], [file.name, "graph"])
-
-
-def test_saving_packed_gives_the_same_bytes_each_time(tmp_path):
-    graph = KnowledgeGraph()
-    graph.add(STEAM)
-    graph.save(tmp_path / "one.nt.gz")
-    os.utime(tmp_path / "one.nt.gz", (0, 0))
-    graph.save(tmp_path / "two.nt.gz")
-    assert (tmp_path / "one.nt.gz").read_bytes() == (tmp_path / "two.nt.gz").read_bytes()
-    assert gzip.decompress((tmp_path / "one.nt.gz").read_bytes()).startswith(LINE.encode())
 
 
 def test_one_graph_is_saved(tmp_path):
@@ -86,7 +75,7 @@ def test_what_crosses_a_block_is_read_once(tmp_path, monkeypatch):
 
 
 BAD = {
-    "nt": (LINE, "<urn:a> oops .\n", f"<{ENT}a> <{GUM}b> <<( <urn:x> <urn:y> <urn:z> )>> .\n"),
+    "nt": (LINE, "<urn:a> oops .\n", f"<{ENT}a> <{GUM}b> << <urn:x> <urn:y> <urn:z> >> .\n"),
     "nq": (LINE, "oops\n", "<urn:a> <urn:b> <urn:c> <urn:d> <urn:e> .\n"),
     "tsv": ("fire\tcomponentOf\tsteam\n", "fire\n", "a\tb\tc\td\te\n"),
     "csv": ("fire,componentOf,steam\n", 'fire,"componentOf"x,steam\n', "a,b,c,d,e\n"),
@@ -127,7 +116,7 @@ def test_bytes_that_are_no_text_can_be_skipped(tmp_path):
         ("x.nt.gz", gzip.compress(LINE.encode() * 99, mtime=0)[:-12], 0, "x.nt.gz: the compressed file is cut off"),
         ("x.nt.gz", LINE.encode(), 0, "x.nt.gz: Not a gzipped file"),
         ("x.nt.gz", gzip.compress(b"oops\n", mtime=0), 0, "x.nt.gz:1: "),
-        ("x.gz", b"", 0, "x.gz: a graph's file ends in .nq, .nt, .trig, .ttl, .n3, .rdf, .owl, .xml, .jsonld, .tsv"),
+        ("x.gz", b"", 0, "x.gz: a graph's file ends in .nq, .nt, .trig, .ttl"),
     ],
 )
 def test_files_that_cannot_be_loaded(graph, tmp_path, name, content, skip_bad, message):
@@ -158,7 +147,7 @@ def test_an_endpoint_that_fails_in_the_middle_says_what_was_written(endpoint, tm
 
     def failing(text: str) -> None:
         calls.append(text)
-        if len(calls) == 3:
+        if len(calls) == 4:  # after the mark of the graph and two batches
             raise InputError("the SPARQL endpoint does not answer")
         update(text)
 
@@ -176,8 +165,9 @@ def test_an_endpoint_that_fails_in_the_middle_says_what_was_written(endpoint, tm
 LOADING = """
 import sys
 from gumption.kg import KnowledgeGraph
+from gumption.kg.store import stores
 from gumption.kg.store.stores import LocalStore
-LocalStore.batch = int(sys.argv[3])
+LocalStore.batch, stores.LARGE = int(sys.argv[3]), int(sys.argv[4])
 change = LocalStore.change
 def told(*args):
     change(*args)
@@ -190,10 +180,13 @@ graph.load_file(sys.argv[2], graph="a")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("batch", "lines"), [(4_000, 1), (4_000, 3), (500, 9)])
-def test_a_killed_load_leaves_a_graph_that_the_same_load_completes(tmp_path, batch, lines):
+@pytest.mark.parametrize(
+    ("batch", "lines", "large"), [(4_000, 1, 1 << 40), (4_000, 3, 1 << 40), (500, 9, 1 << 40), (1, 1, 1)]
+)
+def test_a_killed_load_leaves_a_graph_that_the_same_load_completes(tmp_path, batch, lines, large):
+    """In batches, and at once."""
     write_many(tmp_path / "x.nt", 30_000)
-    command = [sys.executable, "-c", LOADING, str(tmp_path / "kg"), str(tmp_path / "x.nt"), str(batch)]
+    command = [sys.executable, "-c", LOADING, str(tmp_path / "kg"), str(tmp_path / "x.nt"), str(batch), str(large)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         for _ in range(lines):
@@ -252,10 +245,10 @@ def limited(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 def test_a_disk_that_is_full(tmp_path):
     write_many(tmp_path / "x.nt", 3_000)
-    for name in ("out.nq", "out.tsv.gz", "out.ttl"):
+    for name in ("out.nq", "out.tsv.gz", "out.rdf"):
         (tmp_path / name).write_text("what was there before")
     before = sorted(os.listdir(tmp_path))
-    for name in ("out.nq", "out.ttl"):
+    for name in ("out.nq", "out.rdf"):
         done = limited("export", "x.nt", "--out", name, cwd=tmp_path)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr == f"error: cannot write {name}: File too large\n"

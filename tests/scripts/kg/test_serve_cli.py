@@ -13,8 +13,7 @@ import pytest
 from SPARQLWrapper import JSON, SPARQLWrapper
 
 from gumption.kg import KnowledgeGraph
-from gumption.kg.store import stores
-from gumption.kg.vocabulary import ENTITY, GRAPH, RELATION
+from gumption.kg.vocabulary import GRAPH
 
 FACTS = [(f"thing {number}", "near", "water") for number in range(40)]
 COMMAND = [sys.executable, "-m", "gumption", "kg", "serve"]
@@ -140,25 +139,19 @@ def test_a_browser_is_not_told_that_pages_of_other_hosts_may_ask(address: str) -
     assert sent(urllib.request.Request(address, headers=headers, method="OPTIONS"))[0] == 405
 
 
-def test_a_base_graph_is_served_like_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A first file that is large goes through the store's own loader, and its facts are not copied."""
-    monkeypatch.setattr(stores, "BASE_BYTES", 1)
-    one, two = (f"<{ENTITY}{s.replace(' ', '%20')}> <{RELATION}near> <{ENTITY}water> .\n" for s, _, _ in FACTS[:2])
-    (tmp_path / "base.nt").write_text(one + two)
+def test_a_request_names_the_graphs_of_its_dataset(tmp_path: Path) -> None:
     with KnowledgeGraph(tmp_path / "kg") as graph:
-        graph.load_file(tmp_path / "base.nt", graph="base")
+        graph.add(FACTS[:2], graph="few")
         graph.add(FACTS[1:], graph="more")
     with served(tmp_path / "kg") as address:
         for dataset, rows in (
             ({}, len(FACTS)),
-            ({"default-graph-uri": GRAPH + "base"}, 2),
+            ({"default-graph-uri": GRAPH + "few"}, 2),
             ({"default-graph-uri": GRAPH + "more"}, len(FACTS) - 1),
         ):
             assert ask(address, "text/csv", query="SELECT ?s { ?s gum:near ?o }", **dataset)[1].count("\n") == rows + 1
         text = ask(address, "text/csv", query="SELECT ?g { GRAPH ?g { ent:thing%201 ?p ?o } } ORDER BY ?g")[1]
-        assert text.split() == ["g", GRAPH + "base", GRAPH + "more"]
-        label = ask(address, "text/csv", query="SELECT ?l { ent:thing%200 rdfs:label ?l }")[1]
-        assert label.split("\r\n")[1] == "thing 0"
+        assert text.split() == ["g", GRAPH + "few", GRAPH + "more"]
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits the address space of a process")

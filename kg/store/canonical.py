@@ -1,0 +1,112 @@
+"""Canonical names for blank nodes (RDFC-1.0, W3C 2024), so that equal graphs have equal hashes.
+
+Blank nodes that a fact or a chain of facts connects are named together, apart from all others: the time grows with the
+square or more of the nodes that look alike. Oxigraph names them, groups with nodes that look alike in a process that is
+killed after SECONDS. This file is the program of that process, too, and imports nothing of gumption.
+"""
+
+import json
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pyoxigraph as ox
+
+SECONDS = 10
+ALIKE = 500  # blank nodes of a group that may have the same first-degree hash (RDFC-1.0, section 4.6)
+
+
+class TooAlike(Exception):
+    """The blank nodes cannot be told apart within the bounds."""
+
+
+def canonical(triples: Iterable[ox.Triple]) -> list[list[ox.Triple]]:
+    """The triples in groups that share no blank node, each with canonical names and sorted.
+
+    :raises TooAlike: more than ALIKE nodes of a group look alike, or the time is over.
+    """
+    named, alike = [], []
+    for group in _groups(triples):
+        looks = Counter(_looks(group).values())
+        (alike if any(number > 1 for number in looks.values()) else named).append(group)
+        if sum(number for number in looks.values() if number > 1) > ALIKE:
+            raise TooAlike(f"more than {ALIKE} blank nodes that are connected look alike")
+    named = list(map(_named, named))
+    if not alike:
+        return named
+    request = json.dumps([_text(group) for group in alike]).encode()
+    try:
+        # -P: modules in the folder of the program must not hide others of the same names.
+        command = [sys.executable, "-P", __file__]
+        done = subprocess.run(command, input=request, stdout=subprocess.PIPE, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        raise TooAlike(f"blank nodes look so much alike that {SECONDS} seconds did not suffice to name them") from None
+    if done.returncode:
+        raise TooAlike("blank nodes look so much alike that the process that names them ended")
+    return named + [_parsed(text) for text in json.loads(done.stdout)]
+
+
+def blank_nodes(term: Any) -> Iterator[ox.BlankNode]:
+    """The blank nodes of a term or a triple, those within triple terms too."""
+    if isinstance(term, ox.BlankNode):
+        yield term
+    elif isinstance(term, ox.Triple):
+        yield from blank_nodes(term.subject)
+        yield from blank_nodes(term.object)
+
+
+def _groups(triples: Iterable[ox.Triple]) -> list[list[ox.Triple]]:
+    root: dict[ox.BlankNode, ox.BlankNode] = {}
+
+    def find(node: ox.BlankNode) -> ox.BlankNode:
+        while (above := root.setdefault(node, node)) != node:
+            root[node] = node = root[above]
+        return node
+
+    first = []
+    for triple in triples:
+        one, *others = blank_nodes(triple)
+        first.append((triple, one))
+        for other in others:
+            root[find(other)] = find(one)
+    groups: dict[ox.BlankNode, list[ox.Triple]] = defaultdict(list)
+    for triple, node in first:
+        groups[find(node)].append(triple)
+    return list(groups.values())
+
+
+def _looks(group: Sequence[ox.Triple]) -> dict[ox.BlankNode, tuple[str, ...]]:
+    """Blank node -> its facts, in which it is _:a and any other is _:z: what its first-degree hash is made of."""
+    facts: dict[ox.BlankNode, list[str]] = defaultdict(list)
+    for triple in group:
+        for node in set(blank_nodes(triple)):
+            facts[node].append(str(_renamed(triple, node)))
+    return {node: tuple(sorted(texts)) for node, texts in facts.items()}
+
+
+def _renamed(term: Any, node: ox.BlankNode) -> Any:
+    if isinstance(term, ox.BlankNode):
+        return ox.BlankNode("a" if term == node else "z")
+    if isinstance(term, ox.Triple):
+        return ox.Triple(_renamed(term.subject, node), term.predicate, _renamed(term.object, node))
+    return term
+
+
+def _named(group: Iterable[ox.Triple]) -> list[ox.Triple]:
+    dataset = ox.Dataset(ox.Quad(*triple) for triple in group)
+    dataset.canonicalize(ox.CanonicalizationAlgorithm.RDFC_1_0)
+    return sorted((quad.triple for quad in dataset), key=str)
+
+
+def _text(group: Iterable[ox.Triple]) -> str:
+    return (ox.serialize(group, format=ox.RdfFormat.N_TRIPLES) or b"").decode()
+
+
+def _parsed(text: str) -> list[ox.Triple]:
+    return [quad.triple for quad in ox.parse(text, ox.RdfFormat.N_TRIPLES)]
+
+
+if __name__ == "__main__":
+    print(json.dumps([_text(_named(_parsed(text))) for text in json.load(sys.stdin)]))
