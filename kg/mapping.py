@@ -262,8 +262,8 @@ class _Links:
         best = max((self._rank(mine, name, links, facts) for name, links in self.pairs.items()), default=None)
         if best is not None and best[0] > 0:
             return _evidence(best[-1], self.pairs[best[-1]], facts)
-        links = [self.pairs[label] for label in named if label in self.pairs]
-        return _evidence("", links[0] if links else facts[:0], facts)
+        candidates = [self.pairs[label] for label in named if label in self.pairs] or [*self.pairs.values()]
+        return _evidence("", max(candidates, key=lambda links: np.isin(links, facts).sum(), default=facts[:0]), facts)
 
     def roles(self, relation: NaryRelation, train: Mapping[str, Iterable[tuple[str, str]]]) -> dict[str, Evidence]:
         """The evidence for the roles of a relation of three parties: two relations of the graph that lead from one

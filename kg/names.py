@@ -175,13 +175,9 @@ class Names:
 
     @cached_property
     def _relations(self) -> frozenset[str]:
-        if isinstance(self._source, Vocabulary) or "_labels" in self.__dict__:
+        if isinstance(self._source, Vocabulary) or "_labels" in self.__dict__ or self._graph is not None:
             return self._labels["relation"]
-        if self._graph is None:
-            rows = self._source.query("SELECT DISTINCT ?r { ?s ?r ?o }")
-        else:
-            rows = self._source.query("SELECT DISTINCT ?r { GRAPH ?g { ?s ?r ?o } }", g=self._graph)
-        return frozenset(row["r"] for row in rows)
+        return frozenset(row["r"] for row in self._source.query("SELECT DISTINCT ?r { ?s ?r ?o }"))
 
     @cached_property
     def _by_name(self) -> dict[str, set[tuple[int, str]]]:

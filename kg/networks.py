@@ -46,7 +46,11 @@ def network_facts(networks: "Iterable[Graph]", keys: bool = True) -> Network:
         attributes += sum(not used.issuperset(data) for _, data in network.nodes(data=True))
         many = network.is_multigraph()
         shown: Any = {"keys": True} if many else {}
-        for subject, object_, *key, data in network.edges(data=True, **shown):
+        usual = network.graph.get("edge_default", {})  # as networkx keeps GraphML's
+        for subject, object_, *key, own in network.edges(data=True, **shown):
+            if None in (subject, object_):
+                raise InputError("an edge of the network has no source or no target")
+            data = {**usual, **own}
             said = next((name for name in (RELATION, LABEL) if data.get(name) not in (None, "")), None)
             by_key = key[0] if keys and many and isinstance(key[0], str) and key[0] else OTHERWISE
             relation = by_key if said is None else str(data[said])

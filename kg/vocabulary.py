@@ -9,7 +9,8 @@ two are one to one in each position, for any text:
   an IRI of another scheme is written in angle brackets (`<mailto:a@b.org>`);
 - a subject, an object or the name of a graph that is written as a blank node (`_:b1`) is one;
 - an object that is written as a literal in N-Triples (`"5"^^<http://www.w3.org/2001/XMLSchema#integer>`) is one, and so
-  is a triple term (`<<( <urn:s> <urn:p> "o" )>>`). Oxigraph keeps numbers and dates by value: "05" becomes "5".
+  is a triple term (`<<( <urn:s> <urn:p> "o" )>>`). Spellings of one literal are one label: Oxigraph keeps numbers and
+  dates by value ("05" becomes "5"), and a language in small letters.
 """
 
 import hashlib
@@ -152,7 +153,7 @@ def object_to_term(label: str) -> Term:
             parsed = [quad.object for quad in ox.parse(f"<urn:s> <urn:p> {label} .", ox.RdfFormat.N_TRIPLES)]
         except SyntaxError:
             parsed = []
-        if len(parsed) == 1 and isinstance(parsed[0], ox.Literal | ox.Triple) and term_to_label(parsed[0]) == label:
+        if len(parsed) == 1 and isinstance(parsed[0], ox.Literal | ox.Triple):
             return as_stored(parsed[0])
     return label_to_term(label)
 

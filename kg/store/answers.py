@@ -22,6 +22,8 @@ from gumption.kg.vocabulary import (
     term_to_label,
 )  # fmt: skip
 
+from .files import NO_XML, refuse_unwritable
+
 #: The answer of a store to a query.
 Answer: TypeAlias = "ox.QueryBoolean | ox.QuerySolutions | Rows | ox.QueryTriples | ox.QuadParser | list[ox.Quad]"
 
@@ -173,12 +175,14 @@ def serialized(answer: Answer, form: ox.QueryResultsFormat | ox.RdfFormat) -> by
     """
     rows = isinstance(answer, (ox.QueryBoolean, ox.QuerySolutions, Rows))
     if rows and isinstance(form, ox.QueryResultsFormat):
-        try:
-            return answer.serialize(format=form) or b""
-        except ValueError as error:  # a yes or no as CSV
-            raise InputError(f"this answer has no such form: {error}") from None
+        text = answer.serialize(format=form) or b""
+        if form == ox.QueryResultsFormat.XML and NO_XML.search(text.decode()):
+            raise InputError("XML has no place for a sign in the answer: ask for another format")
+        return text
     if not rows and isinstance(form, ox.RdfFormat):
-        return ox.serialize(answer, format=form, prefixes=PREFIXES) or b""
+        facts = list(answer)
+        refuse_unwritable("the answer", form, facts)
+        return ox.serialize(facts, format=form, prefixes=PREFIXES) or b""
     names = ROWS if rows else FACTS
     raise InputError(f"the answer is {'rows or a yes or no' if rows else 'facts'}: its formats are {', '.join(names)}")
 

@@ -165,7 +165,7 @@ READ = f"{', '.join((*_RDF, *_READ_ONLY, *NETWORKS, *_TSV))} or {_CSV}, {_EACH}"
 #: The graph of labels in files that were written with labels.
 LABELS = "urn:gumption:labels"
 _CONTEXT = re.compile(rb'"@context"\s*:\s*\[?\s*"([^"]*)"')
-_NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _XML_NAME = re.compile(r"[A-Za-z_\u00c0-\uffff][\w.\u00b7-]*$")
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\ufeff": "\\uFEFF"}
 _TABLE = str.maketrans(_ESCAPES)
@@ -234,6 +234,8 @@ def write_facts(path: Path, graphs: Mapping[str, Iterable[Triple]], about: About
     """
     form = file_format(path, write=True)
     if form.rdf is None:
+        if beyond := next((fact for facts in graphs.values() for fact in facts if fact[2].startswith("<<(")), None):
+            raise InputError(_beyond(path, beyond[2]))
         beside = sidecar(path)
         rows = [(name, key, text) for name, said in about.items() for key, text in said.items()]
         if rows:
@@ -244,31 +246,31 @@ def write_facts(path: Path, graphs: Mapping[str, Iterable[Triple]], about: About
             raise InputError(f"{beside} is there and says what holds for an older {path.name}: move it away first")
     with whole_file(path) as part, part.open("wb") as file, _compressed(file, form.packed) as out:
         if form.rdf is None:
-            rows = _rows(path, graphs)
+            rows = _rows(graphs)
             out.writelines(_csv_lines(rows) if form.csv else _tsv_lines(rows))
         else:
             make = Quads()
             quads = [quad for name, triples in graphs.items() for quad in make(triples, name)]
-            _refuse_unwritable(path, form.rdf, quads)
+            refuse_unwritable(path, form.rdf, quads)
             quads += _label_quads(quads) if labels else []
             quads += [quad for name, said in about.items() for quad in about_quads(name, said)]
             rows = quads if form.names_graphs else (quad.triple for quad in quads)
             ox.serialize(rows, out, form.rdf, prefixes=PREFIXES)
 
 
-def _refuse_unwritable(path: Path, form: ox.RdfFormat, quads: Iterable[ox.Quad]) -> None:
+def refuse_unwritable(path: object, form: ox.RdfFormat, quads: Sequence[ox.Quad] | Sequence[ox.Triple]) -> None:
     """InputError for facts that RDF/XML or JSON-LD cannot hold."""
     if form == ox.RdfFormat.RDF_XML:
         for iri in {quad.predicate.value for quad in quads}:
             if not _XML_NAME.search(iri):
                 raise InputError(f"{path}: RDF/XML has no place for the relation {iri}, which ends in no name of XML")
-        if bad := next((q for q in quads if isinstance(q.object, ox.Literal) and _NO_XML.search(q.object.value)), None):
+        if bad := next((q for q in quads if isinstance(q.object, ox.Literal) and NO_XML.search(q.object.value)), None):
             raise InputError(f"{path}: XML has no place for a sign in an object of {bad.predicate.value}: {bad.object}")
     elif form == ox.RdfFormat.JSON_LD and (about := next((q for q in quads if isinstance(q.object, ox.Triple)), None)):
         raise InputError(_beyond(path, term_to_label(about.object)))
 
 
-def _beyond(path: Path, label: str) -> str:
+def _beyond(path: object, label: str) -> str:
     return f"{path}: this format has no place for the triple term {label}: Turtle, TriG, .nt, .nq and .rdf have"
 
 
@@ -283,12 +285,9 @@ def _label_quads(quads: Iterable[ox.Quad]) -> Iterator[ox.Quad]:
             yield ox.Quad(name, ox.NamedNode(RDFS_LABEL), ox.Literal(label), ox.NamedNode(LABELS))
 
 
-def _rows(path: Path, graphs: Mapping[str, Iterable[Triple]]) -> Iterator[Sequence[str]]:
+def _rows(graphs: Mapping[str, Iterable[Triple]]) -> Iterator[Sequence[str]]:
     for name, triples in graphs.items():
-        for triple in triples:
-            if triple[2].startswith("<<("):
-                raise InputError(_beyond(path, triple[2]))
-            yield triple if name == DEFAULT_GRAPH else (*triple, name)
+        yield from triples if name == DEFAULT_GRAPH else ((*triple, name) for triple in triples)
 
 
 def _tsv_lines(rows: Iterator[Sequence[str]]) -> Iterator[bytes]:
@@ -386,7 +385,7 @@ class FactFile:
         False, and nothing is added, for other files than N-Triples, where lines may be bad, and for a file with more in
         it than facts.
         """
-        if self.format.rdf != ox.RdfFormat.N_TRIPLES or self.skip_bad:
+        if self.format.rdf != ox.RdfFormat.N_TRIPLES or self.skip_bad or isinstance(self.name, ox.BlankNode):
             return False
         with self._errors_named():
             stream = self.format.open(self.path)
@@ -552,12 +551,13 @@ class FactFile:
                 name = is_about(quad) or default
             elif isinstance(name, ox.NamedNode) and name.value == LABELS:
                 continue
-            name = known(name, name)
+            name = name if name == default else known(name, name)
             yield ox.Quad(known(subject, name), predicate, known(object_, name), name)
 
     @cached_property
     def _digest(self) -> str:
-        digest = hashlib.sha256()
+        context = self.context.read_bytes() if self.context is not None else b""
+        digest = hashlib.sha256(repr((self.base, context, self.layout)).encode())  # which decide what its nodes are
         with self.format.open(self.path) as stream:
             while block := stream.read(BLOCK):
                 digest.update(block)
@@ -592,21 +592,33 @@ def _checked_json(stream: BinaryIO, context: Path | None) -> Iterator[bytes]:
     """
     text = stream.read()
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_pairs_hook=None if context is None else _distinct)
         if _depth(document) > DEPTH:
             raise RecursionError
-        if context is not None:
-            ours = json.loads(context.read_bytes())
-            if not isinstance(ours, dict) or "@context" not in ours:
-                raise InputError(f"{context} is no context: it has to be a JSON object with the key @context")
-            text = json.dumps(_local(document, ours["@context"])).encode()
-    except OSError as error:
-        raise InputError(f"cannot read the context {context}: {error.strerror or error}") from None
     except RecursionError:
         raise SyntaxError("too many brackets within each other") from None
     except ValueError as error:  # not JSON, or not UTF-8
         raise _syntax_error(str(error), getattr(error, "lineno", 1)) from None
-    yield text
+    yield text if context is None else json.dumps(_local(document, _context(context))).encode()
+
+
+def _context(path: Path) -> Any:
+    try:
+        ours = json.loads(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"cannot read the context {path}: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"the context {path} is not JSON: {error}") from None
+    if not isinstance(ours, dict) or "@context" not in ours:
+        raise InputError(f"{path} is no context: it has to be a JSON object with the key @context")
+    return ours["@context"]
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; ValueError where a key comes twice, of which only one could be kept."""
+    if len(found := dict(pairs)) < len(pairs):
+        raise ValueError("an object has a key twice")
+    return found
 
 
 def _depth(value: Any) -> int:

@@ -17,7 +17,7 @@ from gumption.kg.vocabulary import (
     RELATION,
     iri_to_label,
     is_text,
-    label_to_iri,
+    label_to_term,
     object_to_term,
     unknown_label,
 )
@@ -32,7 +32,7 @@ _TOKEN = re.compile(
         |@[\w-]+|\^\^|(?<![?$\w])[\w.-]*:(?:[\w.:%-]|\\.)*)
     |(?P<run>(?<![?$\w])[\w.-]{100,}+(?!:))
     |(?P<variable>[?$]\w+)
-    |(?P<word>(?<![\w:.%-])[A-Za-z]+\b(?![:.%-]))
+    |(?P<word>(?<![\w:%-])[A-Za-z]+\b(?![:.%-]))
     |(?P<bracket><<|>>|[{}()\[\]])
     |(?P<operator>\|\||&&|[-+*/|!^])""",
     re.VERBOSE | re.DOTALL,
@@ -221,7 +221,9 @@ def label_terms(sparql: str, labels: Mapping[str, str | float]) -> dict[str, str
                 raise InputError(f"?{name}: SPARQL has no name for the blank node {label}: ask triples() for its facts")
             terms[name] = f"<<( {term} )>>" if isinstance(term, ox.Triple) else str(term)
         else:
-            terms[name] = f"<{label_to_iri(label, namespaces[name])}>"
+            if isinstance(term := label_to_term(label, namespaces[name]), ox.BlankNode):
+                raise InputError(f"?{name}: SPARQL has no name for the graph {label}: ask triples(graph=...)")
+            terms[name] = str(term)
     return terms
 
 

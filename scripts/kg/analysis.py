@@ -333,12 +333,18 @@ def _under_map(
 ) -> tuple[KnowledgeGraph, str | None]:
     """The graph under the names of a world whose facts are asked."""
     from gumption.kg.mapping import NameMap, under_names
+    from gumption.kg.vocabulary import unknown_label
 
     given = NameMap.load(file)
     given.check(digest, str(file), "the graph")
     facts = [fact for part in asked for fact in part]
     entities = {party for fact in facts for party in (fact[::2] if len(fact) == 3 else fact[1:])}
-    relations = {fact[1] for fact in facts if len(fact) == 3}.union(given.relations)
+    relations = {fact[1] for fact in facts if len(fact) == 3}
+    roles = {role for relation in nary_relations() for role in relation.roles}
+    for kind, names, known in (("relation", given.relations, relations | roles), ("entity", given.entities, entities)):
+        if unknown := next((one for one in names if one not in known), None):
+            raise InputError(f"{file}: {unknown_label(kind, unknown, known)}, of the world's")
+    relations.update(given.relations)
     return under_names(graph, name, sorted(entities), sorted(relations), given)
 
 

@@ -140,14 +140,23 @@ def test_an_encoded_label_is_legal_after_a_prefix(label):
         ox.Store().query(f"ASK {{ ?x gum:p ent:{iri[len(ENTITY) :]} }}", prefixes=PREFIXES)
 
 
-@given(st.one_of(LABELS, st.builds('"{}"{}'.format, st.text(), st.sampled_from(["", "@en", "^^<urn:t>"]))))
+@given(st.one_of(LABELS, st.builds('"{}"{}'.format, st.text(), st.sampled_from(["", "@en", "@en-GB", "^^<urn:t>"]))))
 def test_any_text_is_the_label_of_an_object(label):
-    assert term_to_label(object_to_term(label)) == label
+    term = object_to_term(label)
+    if isinstance(term, ox.Literal):  # its text may be written in other ways
+        [same] = ox.parse(f"<urn:s> <urn:p> {label} .", ox.RdfFormat.N_TRIPLES)
+        assert term == same.object
+        assert object_to_term(term_to_label(term)) == term
+    else:
+        assert term_to_label(term) == label
 
 
 def test_literals_are_written_as_in_n_triples():
     assert object_to_term('"5"^^<http://www.w3.org/2001/XMLSchema#integer>') == ox.Literal(5)
     assert object_to_term('"eau"@fr') == ox.Literal("eau", language="fr")
+    assert object_to_term('"colour"@en-GB') == ox.Literal("colour", language="en-gb")
+    assert object_to_term('"a\tb"^^<http://www.w3.org/2001/XMLSchema#string>') == ox.Literal("a\tb")
+    assert isinstance(object_to_term('<<(<urn:s> <urn:p> "o"@EN)>>'), ox.Triple)
     assert isinstance(object_to_term('"a" . <urn:s> <urn:p> "b"'), ox.NamedNode)
     assert isinstance(object_to_term('"unfinished'), ox.NamedNode)
 

@@ -321,3 +321,60 @@ def test_facts_that_others_put_into_the_default_graph_are_the_graph_default(tmp_
         assert len(graph) == len(graph.query("SELECT * { ?s ?p ?o }")) == 1 + made
         assert graph.drop("default") == 1
         assert len(graph) == made
+
+
+def test_a_save_that_fails_leaves_the_licence_of_the_old_file(tmp_path):
+    old, new = KnowledgeGraph(), KnowledgeGraph()
+    old.add([("a", "b", "c")])
+    old.annotate("default", {"license": "old"})
+    old.save(tmp_path / "x.csv")
+    new.add([("a", "b", f"<<( <{X}a> <{X}p> <{X}b> )>>")])
+    new.annotate("default", {"license": "new"})
+    with pytest.raises(InputError, match="triple term"):
+        new.save(tmp_path / "x.csv")
+    assert KnowledgeGraph.load(tmp_path / "x.csv").annotations("default") == {"license": "old"}
+
+
+def test_one_file_read_in_two_ways_shares_no_blank_node(tmp_path):
+    (tmp_path / "x.ttl").write_text("<#me> <knows> [ <name> 'Ann' ] .")
+    graph = KnowledgeGraph()
+    assert graph.load_file(tmp_path / "x.ttl", base="http://a.org/") == 2
+    assert graph.load_file(tmp_path / "x.ttl", base="http://b.org/") == 2
+    assert graph.query("SELECT (COUNT(DISTINCT ?n) AS ?k) { ?s ?p ?n FILTER(isBlank(?n)) }") == [{"k": 2}]
+
+
+@pytest.mark.parametrize("size", [1, 1 << 40])  # the first file at once, and in batches
+def test_a_graph_named_by_a_blank_node_gets_what_is_loaded(tmp_path, monkeypatch, size):
+    monkeypatch.setattr("gumption.kg.store.stores.LARGE", size)
+    (tmp_path / "x.nt").write_text(f"<{X}a> <{X}p> <{X}b> .\n")
+    graph = KnowledgeGraph()
+    assert [graph.load_file(tmp_path / "x.nt", "_:g") for _ in range(2)] == [1, 0]
+    assert graph.graphs() == {"_:g": 1}
+    with pytest.raises(InputError, match="no name for the graph _:g"):
+        graph.query("SELECT ?x { GRAPH ?g { ?x ?p ?y } }", g="_:g")
+
+
+def test_graph_after_a_dot_sees_no_statements_about_graphs():
+    graph = KnowledgeGraph()
+    graph.add([("a", "q", "b")], graph="g")
+    graph.annotate("g", {"title": "mine"})
+    assert graph.query("SELECT ?g { ?a gum:q ?b.GRAPH ?g {?x ?p ?y} }") == [{"g": "g"}]
+
+
+def test_answers_that_xml_cannot_hold_are_refused():
+    graph = KnowledgeGraph()
+    graph.add([("http://e.org/s", "http://e.org/1", '"x\\u0001y"')])
+    with pytest.raises(InputError, match=r"e\.org/1, which ends in no name"):
+        graph.query("CONSTRUCT WHERE { ?s ?p ?o }", format="rdf")
+    with pytest.raises(InputError, match="XML has no place"):
+        graph.query("SELECT ?o { ?s ?p ?o }", format="xml")
+
+
+def test_a_context_is_named_when_it_is_wrong(tmp_path):
+    (tmp_path / "x.jsonld").write_text(f'{{"@context": "http://x.org/c", "@id": "{X}a", "p": "x", "p": "y"}}')
+    (tmp_path / "c.json").write_text("{")
+    with pytest.raises(InputError, match="has a key twice"):
+        KnowledgeGraph().load_file(tmp_path / "x.jsonld", context=tmp_path / "c.json")
+    (tmp_path / "x.jsonld").write_text(f'{{"@context": "http://x.org/c", "@id": "{X}a", "p": "x"}}')
+    with pytest.raises(InputError, match=r"context .*c\.json is not JSON"):
+        KnowledgeGraph().load_file(tmp_path / "x.jsonld", context=tmp_path / "c.json")

@@ -71,7 +71,7 @@ def test_tables_of_all_kinds(tmp_path, text, how, name):
 def test_tsv_has_columns_too(tmp_path):
     text = "n\tthing\trel\tother\n1\tcup\tusedFor\tdrinking, hot\n2\tknife\tlocatedAt\tdrawer\n"
     assert load(tmp_path, text, "x.tsv", columns="thing,rel,other") == FACTS
-    assert load(tmp_path, 'cup\tsays\t"a\\tb"\n', "x.tsv") == [("cup", "says", '"a\tb"')]
+    assert load(tmp_path, 'cup\tsays\t"a\\tb"\n', "x.tsv") == [("cup", "says", '"a\\tb"')], "a literal with a tab"
 
 
 def test_a_column_names_the_graph(tmp_path):
