@@ -29,9 +29,9 @@ MOST = {
     "functions called by `train wordcraft --kg G`": (684, 400),
     "files called by `kg load` of six facts": (23, 25),
     "functions called by `kg load` of six facts": (178, 100),
-    "lines of the product": (88_700, 58_000),
+    "lines of the product": (88_750, 58_000),
     "files of the product": (340, 300),
-    "lines of the longest file": (775, 800),
+    "lines of the longest file": (790, 800),
 }
 # Runs a command and writes which functions of the product it calls, by file and first line.
 _PROFILED = """
