@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import rdflib
 
 MANY = 10_000  # quads for which new files on disk are quicker than a transaction
+OPENING = 10  # seconds after which a writer is done with opening a folder
 LARGE = 16 << 20  # bytes of a file that is loaded at once into an empty store
 
 _ABOUT = ox.NamedNode(ABOUT)
@@ -330,7 +331,7 @@ def _open_beside(path: Path) -> ox.Store:
         try:
             return ox.Store.read_only(str(path.resolve()))
         except (OSError, RuntimeError) as error:
-            if "No such file" not in str(error):
+            if "No such file" not in str(error) or time.time() - (path / _CURRENT).stat().st_mtime > OPENING:
                 raise
             time.sleep(seconds)
     return ox.Store.read_only(str(path.resolve()))
