@@ -84,9 +84,9 @@ def label_to_iri(label: str, namespace: str = ENTITY) -> str:
         return namespace + label.replace(" ", "%20")
     if not label:
         raise InputError("an empty label names nothing: give every subject, relation, object and graph a name")
-    if (bracketed := _BRACKETED.fullmatch(label)) and _is_iri(bracketed[1]):
+    if (bracketed := _BRACKETED.fullmatch(label)) and is_iri(bracketed[1]):
         return bracketed[1]
-    if label.startswith(_KNOWN_SCHEME) and _is_iri(label) and not _is_canonical(label, namespace):
+    if label.startswith(_KNOWN_SCHEME) and is_iri(label) and not _is_canonical(label, namespace):
         return label
     return namespace + _encode(label)
 
@@ -109,7 +109,8 @@ def _is_canonical(iri: str, namespace: str) -> bool:
     return label_to_iri(unquote(iri[len(namespace) :]), namespace) == iri
 
 
-def _is_iri(text: str) -> bool:
+def is_iri(text: str) -> bool:
+    """Whether this is an absolute IRI."""
     try:
         ox.NamedNode(text)
     except ValueError:

@@ -48,6 +48,7 @@ from gumption.kg.vocabulary import (
     Triple,
     blank_nodes_named,
     iri_to_label,
+    is_iri,
     is_text,
     label_to_iri,
     label_to_term,
@@ -365,7 +366,7 @@ class FactFile:
             raise InputError(f"{path}: columns, a header and a delimiter are for .tsv and .csv files")
         if base is not None and (self.format.rdf is None or self.format.rdf in LINE_FORMATS):
             raise InputError(f"{path}: a base is for files with relative IRIs: .ttl, .trig, .rdf, .jsonld or .n3")
-        if base is not None and not _is_iri(base):
+        if base is not None and not is_iri(base):
             raise InputError(f"the base {base!r} is no absolute IRI, such as http://example.org/")
         if context is not None and self.format.rdf != ox.RdfFormat.JSON_LD:
             raise InputError(f"{path}: a context is for .jsonld files")
@@ -575,14 +576,6 @@ class FactFile:
 def _mark(graph: object) -> str:
     """The part of a blank node's name that says to which graph its file was loaded."""
     return hashlib.sha256(str(graph).encode()).hexdigest()[:6]
-
-
-def _is_iri(text: str) -> bool:
-    try:
-        ox.NamedNode(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _checked_json(stream: BinaryIO, context: Path | None) -> Iterator[bytes]:
