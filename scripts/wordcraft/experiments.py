@@ -196,8 +196,12 @@ class WordCraftRuns(BookRuns):
 
     def settings(self, options: Options, device: str) -> dict[str, Any]:
         """Recipe book, preset and device, and the other options given."""
-        given = {"word_vectors": options.word_vectors, "total_steps": options.total_steps}
-        given |= {CONCEPTNET: None if options.conceptnet is None else str(options.conceptnet)}
+        given: dict[str, Any] = {"word_vectors": options.word_vectors, "total_steps": options.total_steps}
+        if options.conceptnet is not None:
+            from gumption.kg.graph import split_source
+
+            split_source(str(options.conceptnet))  # InputError where no graph is there, also where no row needs it
+            given[CONCEPTNET] = str(options.conceptnet)
         common = {"recipe_book": options.recipe_book, "preset": options.preset, "device": device}
         return common | {name: value for name, value in given.items() if value is not None}
 
