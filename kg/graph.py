@@ -5,8 +5,9 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 import pyoxigraph as ox
@@ -16,22 +17,25 @@ from gumption.data.settings import checked_methods
 from gumption.data.tables import TableLayout
 from gumption.data.writing import check_name
 
-from .store.answers import FACTS, ROWS, Answer, plain, serialized
+from .store.answers import FACTS, ROWS, Answer, plain, serialized, to_arrays
 from .store.files import LABELS, FactFile, annotation_update, file_format, joined, write_facts
 from .store.limits import Limits
-from .store.quads import Quads, uncollected
-from .store.selection import Dataset, Selection, Store, graph_name
+from .store.quads import ALL, Dataset, Quads, cached, graph_name, uncollected
 from .store.sparql import bind, is_update, keywords, label_terms, refuse_bomb
 from .store.stores import LocalStore, undone_if_new
+from .store.worker import graph_term
 from .vocabulary import (
     ABOUT,
     DEFAULT_GRAPH,
     GRAPH,
+    RELATION,
     Term,
     Triple,
     Vocabulary,
     checked_triples,
     label_to_iri,
+    label_to_term,
+    object_to_term,
     term_to_label,
     unknown_graph,
     unknown_label,
@@ -42,7 +46,11 @@ if TYPE_CHECKING:
     import rdflib
     from pykeen.triples import TriplesFactory
 
+    from .store.endpoint import EndpointStore
+
 T = TypeVar("T")
+Store: TypeAlias = "LocalStore | EndpointStore"
+SORTED = 20_000  # up to so many facts come sorted
 
 
 @checked_methods
@@ -90,7 +98,6 @@ class KnowledgeGraph:
             from .store.endpoint import EndpointStore
 
             self._store = EndpointStore(address, update, self._limits)
-        self._selection = Selection(self._store)
 
     @classmethod
     def load(
@@ -213,7 +220,7 @@ class KnowledgeGraph:
         """The statements about a named graph, sorted by key. Several texts under one key, from files that were loaded,
         are joined by "; "."""
         graph = f"<{label_to_iri(name, GRAPH)}>"
-        rows = self._selection.select(f"SELECT ?key ?text {{ GRAPH <{ABOUT}> {{ {graph} ?key ?text }} }}")
+        rows = self._store.select(f"SELECT ?key ?text {{ GRAPH <{ABOUT}> {{ {graph} ?key ?text }} }}")
         return joined((row["key"].value, row["text"].value) for row in rows)
 
     def content_hash(self, graph: str | None = None) -> str:
@@ -227,7 +234,7 @@ class KnowledgeGraph:
         from .store.hashing import FactHash
 
         result = FactHash()
-        self._selection.facts((None, None, None), graph).serialize(result, format=ox.QueryResultsFormat.TSV)  # pyright: ignore
+        self._store.facts(ALL, graph_name(graph)).serialize(result, format=ox.QueryResultsFormat.TSV)  # pyright: ignore
         if graph is not None and result.empty:
             self._check_name(graph)
         return result.hexdigest()
@@ -270,7 +277,7 @@ class KnowledgeGraph:
         if self._transaction is not None:
             raise InputError("a graph cannot be dropped within a transaction")
         name = graph_name(self._writable_name(graph))
-        if not (number := self._selection.count(graph)):
+        if not (number := self._store.count(name)):
             raise InputError(unknown_graph(graph, self.graphs()))
         self._store.drop(name)
         return number
@@ -311,14 +318,32 @@ class KnowledgeGraph:
 
         Up to 20,000 come sorted; more come in no particular order, without waiting for the last.
         """
-        return self._selection.triples(subject, relation, object, graph)
+        terms: list[Term | None] = [
+            label_to_term(subject) if isinstance(subject, str) else subject,
+            label_to_term(relation, RELATION) if isinstance(relation, str) else relation,
+            object_to_term(object) if isinstance(object, str) else object,
+        ]
+        if isinstance(terms[0], ox.Literal | ox.Triple) or not isinstance(terms[1], ox.NamedNode | None):
+            return iter(())  # no fact has one there
+        label, verb = cached(term_to_label), cached(partial(term_to_label, namespace=RELATION))
+        facts = ((label(s), verb(p), label(o)) for s, p, o in self._store.match(terms, graph_name(graph)))
+        first = list(islice(facts, SORTED))
+        return iter(sorted(first)) if len(first) < SORTED else chain(first, facts)
 
     def arrays(self, graph: str | None = None) -> tuple[Vocabulary, np.ndarray]:
         """The facts as ids: a vocabulary of their sorted labels, and (n, 3) int64 rows in sorted order.
 
         :raises InputError: the name of a graph that has no facts while others have.
         """
-        vocabulary, ids = self._selection.read(graph)
+        name = graph_name(graph)
+        with uncollected():
+            if isinstance(self._store, LocalStore):
+                # By relation: a local store looks up each term that it answers with, and this spares a third.
+                relations = [row["p"] for row in self._store.facts(ALL, name, "DISTINCT ?p")]
+                answers = ((str(term), self._store.facts((None, term, None), name, "?s ?o")) for term in relations)
+                vocabulary, ids = to_arrays(answers)
+            else:
+                vocabulary, ids = to_arrays([(None, self._store.facts(ALL, name))])
         if graph is not None and not len(ids):
             self._check_name(graph)
         return vocabulary, ids
@@ -371,15 +396,24 @@ class KnowledgeGraph:
         :param dataset: the IRIs of the graphs that the query sees without GRAPH and with it, in place of the union.
         """
         refuse_bomb(sparql)
-        return self._selection.answer(sparql, limits, read, dataset)
+        words = keywords(sparql)
+        if dataset == (None, None) and "FROM" not in words:
+            dataset = self._store.union("GRAPH" in words)
+        try:
+            # The answer has no name here: rdflib's parser keeps its callers' frames alive, and Oxigraph's answers have
+            # to be freed in the thread that asked.
+            return read(self._store.query(sparql, *dataset, limits=limits))
+        except (OSError, RuntimeError) as error:
+            raise InputError(f"the query could not be evaluated: {error}") from None
 
     def graphs(self) -> dict[str, int]:
         """The name of each graph with facts -> how many, sorted by name."""
-        return self._selection.counts()
+        counts = self._store.counts().items()
+        return dict(sorted((term_to_label(graph_term(name), GRAPH), number) for name, number in counts))
 
     def __len__(self) -> int:
         """How many facts the union of all graphs has."""
-        return self._selection.count()
+        return self._store.count("")
 
     def to_networkx(self, graph: str | None = None) -> "networkx.MultiDiGraph":
         """The facts as a directed multigraph: labels as nodes, one edge a fact, its key and `relation` the relation."""

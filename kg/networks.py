@@ -87,10 +87,17 @@ def read_network(stream: IO[bytes], ending: str) -> Network:
     import networkx
     from networkx.readwrite.graphml import GraphMLReader
 
+    reader, nested = GraphMLReader(), 0
     try:
-        networks = [networkx.read_gexf(stream)] if ending == ".gexf" else list(GraphMLReader()(path=stream))
+        networks = [networkx.read_gexf(stream)] if ending == ".gexf" else list(reader(path=stream))
+        if ending == ".graphml":
+            nested = sum(1 for _ in reader.xml.iter(f"{{{reader.NS_GRAPHML}}}graph")) - len(networks)
     except (networkx.NetworkXException, KeyError, TypeError, ValueError, AttributeError) as error:
         raise SyntaxError(f"networkx cannot read this {ending} file: {error}") from None
+    if nested:
+        raise SyntaxError(
+            "it has graphs within nodes, which networkx leaves out: move their nodes and edges to the top"
+        )
     if not networks:
         raise SyntaxError(f"it has no graph: is it a {ending} file?")
     return network_facts(networks, keys=False)

@@ -22,7 +22,7 @@ from gumption.kg.vocabulary import (
     term_to_label,
 )  # fmt: skip
 
-from .files import NO_XML, refuse_unwritable
+from .files import FORMATS, NO_XML, refuse_unwritable
 
 #: The answer of a store to a query.
 Answer: TypeAlias = "ox.QueryBoolean | ox.QuerySolutions | Rows | ox.QueryTriples | ox.QuadParser | list[ox.Quad]"
@@ -37,8 +37,7 @@ _PYTHON = {
     _XSD + "boolean": {"true": True, "1": True, "false": False, "0": False}.__getitem__,
 }
 
-
-_TSV = ox.QueryResultsFormat.TSV
+_TSV, _JSON = ox.QueryResultsFormat.TSV, ox.QueryResultsFormat.JSON
 OPEN = ("g", "kept", "many")  # columns of this package's own queries that may have no value
 
 
@@ -131,19 +130,12 @@ def _number(codes: defaultdict[bytes, int], terms: list[bytes]) -> np.ndarray:
 
 def _sorted_labels(codes: defaultdict[bytes, int], namespace: str) -> tuple[list[str], np.ndarray]:
     """The sorted labels of the terms, and per code the place of its term's label among them."""
-    labels = _labels(list(codes), namespace)
+    others = [term for term in codes if term[:1] != b"<" or term[:2] == b"<<"]
+    texts = dict(zip(others, literal_labels(others), strict=True))
+    labels = [texts[term] if term in texts else iri_to_label(term[1:-1].decode(), namespace) for term in codes]
     names = sorted(set(labels))
     place = {label: index for index, label in enumerate(names)}
     return names, np.fromiter(map(place.__getitem__, labels), np.int64, len(labels))
-
-
-def _labels(terms: list[bytes], namespace: str) -> list[str]:
-    """The labels of terms as they stand in a TSV answer."""
-    iris = [term.startswith(b"<") and not term.startswith(b"<<") for term in terms]
-    texts = iter(literal_labels([term for term, iri in zip(terms, iris, strict=True) if not iri]))
-    return [
-        iri_to_label(t[1:-1].decode(), namespace) if iri else next(texts) for t, iri in zip(terms, iris, strict=True)
-    ]
 
 
 def literal_labels(terms: list[bytes]) -> list[str]:
@@ -154,18 +146,8 @@ def literal_labels(terms: list[bytes]) -> list[str]:
 
 
 #: Formats of rows, or of a yes or no, in the SPARQL standard; and of facts, as the endings of their files.
-ROWS = {
-    "sparql-json": ox.QueryResultsFormat.JSON,
-    "csv": ox.QueryResultsFormat.CSV,
-    "tsv": _TSV,
-    "xml": ox.QueryResultsFormat.XML,
-}
-FACTS = {
-    "ttl": ox.RdfFormat.TURTLE,
-    "nt": ox.RdfFormat.N_TRIPLES,
-    "rdf": ox.RdfFormat.RDF_XML,
-    "jsonld": ox.RdfFormat.JSON_LD,
-}
+ROWS = {"sparql-json": _JSON, "csv": ox.QueryResultsFormat.CSV, "tsv": _TSV, "xml": ox.QueryResultsFormat.XML}
+FACTS = {ending: FORMATS[f".{ending}"] for ending in ("ttl", "nt", "rdf", "jsonld")}
 
 
 def serialized(answer: Answer, form: ox.QueryResultsFormat | ox.RdfFormat) -> bytes:

@@ -4,7 +4,6 @@ import io
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlencode, urlsplit, urlunsplit
@@ -14,19 +13,21 @@ import requests
 from urllib3.exceptions import HTTPError, ProtocolError, ReadTimeoutError
 
 from gumption.data import InputError
-from gumption.kg.vocabulary import ABOUT, DEFAULT_GRAPH, GRAPH, PREFIXES, label_to_iri
+from gumption.kg.vocabulary import ABOUT, DEFAULT_GRAPH, GRAPH, PREFIXES, Term, label_to_iri
 
 from .answers import Answer, Rows, clean, parse_errors
 from .limits import Limits, too_many
 from .quads import (
     ALONE,
     KEPT,
+    Dataset,
     Graphs,
     bare,
     copying,
     forgetting,
     insertion,
     naming,
+    pattern,
     removal,
     renewal,
     thinning,
@@ -41,30 +42,21 @@ if TYPE_CHECKING:
     from .files import FactFile
 
 
-# ---- HTTP requests over connections that are kept open: ten times as many in a second.
-
-
+TIMEOUT_S = 120  # of silence from an endpoint
 _REFUSAL_BYTES = 1 << 16  # read of the body of a refusal
 
 
-@dataclass
-class Refused(Exception):
-    """The server answered with a status other than success; `target` is the address of a redirect."""
+class Refused(InputError):
+    """The server answered with another status (`code`) than success."""
 
-    code: int
-    reason: str
-    body: bytes
-    target: str | None
-
-
-class TooLong(Exception):
-    """The answer has more bytes than allowed."""
+    code = 0
 
 
 class Address:
     """An http or https address; a user and a password in it are sent as basic authentication and are not in `url`.
 
-    The proxy of the environment is used (http_proxy, https_proxy, no_proxy). Threads may share an address.
+    Connections are kept open: ten times as many requests a second. The proxy of the environment is used (http_proxy,
+    https_proxy, no_proxy). Threads may share an address.
 
     :raises ValueError: no valid address.
     """
@@ -78,42 +70,59 @@ class Address:
         self.origin = parts.scheme, host.lower()  # two addresses with the same one are at the same server
         self.url = urlunsplit(parts._replace(netloc=host))
         requests.Request("POST", self.url).prepare()  # ValueError
-        self._session = requests.Session()
+        self.session = requests.Session()
 
-    def post(
-        self, body: bytes, headers: dict[str, str], silence: float, limit: float | None, most: int
-    ) -> tuple[bytes, str]:
+    def post(self, body: bytes, content_type: str, accept: str, limits: Limits) -> tuple[bytes, str]:
         """The body and the media type of the answer. Redirects are not followed; where a kept connection was closed,
         the request may be sent twice.
 
-        :param silence: seconds without a byte until TimeoutError.
-        :param limit: seconds for the whole answer until TimeoutError.
-        :param most: bytes that the answer may have.
-        :raises Refused, TooLong: see there.
-        :raises OSError, HTTPError: no answer.
+        :raises Refused: another status than success.
+        :raises InputError: no answer, or one beyond the limits.
         """
-        deadline = None if limit is None else time.monotonic() + limit
+        headers = {"Content-Type": content_type, "Accept": accept, "User-Agent": "gumption"}
+        deadline = None if limits.timeout is None else time.monotonic() + limits.timeout
         auth = self.credentials and tuple(map(str.encode, self.credentials))
+        silence = min(limits.timeout or TIMEOUT_S, TIMEOUT_S)
         how: Any = {"headers": headers, "auth": auth or _no_password, "timeout": silence, "allow_redirects": False}
         try:
-            response = self._session.post(self.url, body, stream=True, **how)
-        except requests.Timeout:
-            raise TimeoutError("timed out") from None
-        except requests.ConnectionError as error:
-            if not isinstance(error.args[0], ProtocolError):
-                raise
-            response = self._session.post(self.url, body, stream=True, **how)
-        with response:
-            answer = _read(response, deadline, most if response.ok else _REFUSAL_BYTES, whole=response.ok)
-            if not 200 <= response.status_code < 300:
-                target = response.headers.get("Location") if response.is_redirect else None
-                raise Refused(response.status_code, response.reason, answer, target)
-            media = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-            return answer, media
+            try:
+                response = self.session.post(self.url, body, stream=True, **how)
+            except requests.ConnectionError as error:
+                if not isinstance(error.args[0], ProtocolError):
+                    raise
+                response = self.session.post(self.url, body, stream=True, **how)
+            with response:
+                most = limits.memory_bytes if response.ok else _REFUSAL_BYTES
+                answer = _read(response, deadline, most)
+        except (OSError, HTTPError, ValueError) as error:
+            late = isinstance(error, (TimeoutError, requests.Timeout, ReadTimeoutError))
+            if late and limits.timeout is not None and limits.timeout <= TIMEOUT_S:
+                raise InputError(
+                    f"the SPARQL endpoint {self.url} did not answer within {limits.timeout:g} seconds: request less, "
+                    "or allow more time"
+                ) from None
+            reason = "timed out" if late else clean(str(error))
+            raise InputError(f"the SPARQL endpoint {self.url} does not answer ({reason}): is it running?") from None
+        if not 200 <= response.status_code < 300:
+            raise self._refusal(response, answer[:1000])
+        if len(answer) > most:
+            raise InputError(
+                f"the answer of {self.url} has more than {most / 1e6:,.0f} MB and was not read on: request less, or "
+                "allow more (memory_limit, on the command line --memory-limit)"
+            )
+        return answer, response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
 
-    def close(self) -> None:
-        """Close the connections that are kept."""
-        self._session.close()
+    def _refusal(self, response: requests.Response, body: bytes) -> Refused:
+        if response.is_redirect:
+            refusal = Refused(
+                f"{self.url} redirects to {clean(response.headers['Location'])[:200]} (HTTP {response.status_code}), "
+                "and redirects are not followed: give that address if it is the right one"
+            )
+        else:
+            text = " ".join(clean(body.decode(errors="replace")).split())[:200]
+            refusal = Refused(f"{self.url} refused with HTTP {response.status_code} {clean(response.reason)}: {text}")
+        refusal.code = response.status_code
+        return refusal
 
 
 def _no_password(request: requests.PreparedRequest) -> requests.PreparedRequest:
@@ -121,21 +130,18 @@ def _no_password(request: requests.PreparedRequest) -> requests.PreparedRequest:
     return request
 
 
-def _read(response: requests.Response, deadline: float | None, most: int, *, whole: bool) -> bytes:
-    """The body; where it has more than `most` bytes those, or TooLong when it has to be `whole`."""
+def _read(response: requests.Response, deadline: float | None, most: int) -> bytes:
+    """The first bytes of the body: at most one more than `most`.
+
+    The clock is read at each piece: a server that sends a little now and then never times out by silence.
+    """
     answer = io.BytesIO()
-    try:
-        # The clock is read at each piece: a server that sends a little now and then never times out by silence.
-        while part := response.raw.read1(min(most - answer.tell() + 1, 1 << 20), decode_content=True):
-            answer.write(part)
-            if answer.tell() > most:
-                if whole:
-                    raise TooLong
-                return answer.getvalue()
-            if deadline is not None and time.monotonic() > deadline:
-                raise TimeoutError("timed out")
-    except ReadTimeoutError:
-        raise TimeoutError("timed out") from None
+    while part := response.raw.read1(min(most - answer.tell() + 1, 1 << 20), decode_content=True):
+        answer.write(part)
+        if answer.tell() > most:
+            break
+        if deadline is not None and time.monotonic() > deadline:
+            raise TimeoutError
     return answer.getvalue()
 
 
@@ -143,8 +149,7 @@ def _read(response: requests.Response, deadline: float | None, most: int, *, who
 
 
 _ABOUT = ox.NamedNode(ABOUT)
-TIMEOUT_S = 120  # of silence from an endpoint
-
+_DEFAULT = label_to_iri(DEFAULT_GRAPH, GRAPH)
 _KINDS = {"SELECT": "rows", "ASK": "a yes or no", "CONSTRUCT": "facts", "DESCRIBE": "facts"}
 _RESULTS = "application/sparql-results+json, application/sparql-results+xml;q=0.9, application/n-triples;q=0.8"
 
@@ -161,7 +166,6 @@ class EndpointStore:
     """
 
     batch = 5_000  # facts in one request: about a megabyte of text
-    near = False
 
     def __init__(self, query_url: str, update_url: str | None = None, limits: Limits | None = None) -> None:
         try:
@@ -179,11 +183,10 @@ class EndpointStore:
     def graphs(self) -> Graphs:
         if self._stale:
             self.renew()
-        rows = self.query(
+        rows = self.select(
             f"SELECT ?g ?kept {{ {{ GRAPH ?g {{}} OPTIONAL {{ GRAPH <{ABOUT}> {{ ?kept <{KEPT}> ?g }} }} }} "
             "UNION { SELECT ?any { ?any ?p ?o } LIMIT 1 } }"
         )
-        assert isinstance(rows, Rows)
         found: dict[str, bool] = {}
         filled = False
         for row in rows:
@@ -212,21 +215,79 @@ class EndpointStore:
         if dataset:
             body, kind = urlencode([("query", body), *dataset]).encode(), "application/x-www-form-urlencoded"
         try:
-            body, media = self._post(self._query, body, kind, _RESULTS, limits)
+            body, media = self._query.post(body, kind, _RESULTS, limits or self._limits)
         except Refused as error:
-            raise InputError(
-                (syntax_error(sparql) if error.code == 400 else None) or _refusal(self._query, error)
-            ) from None
+            raise InputError((syntax_error(sparql) if error.code == 400 else None) or str(error)) from None
         return self._parsed(body, media, sparql, limits)
+
+    def union(self, by_name: bool) -> Dataset:
+        graphs = self.graphs()
+        if graphs.merged:
+            return graphs.named, graphs.named
+        if not graphs.foreign:
+            return ([""], graphs.named) if by_name and graphs.about else (None, None)
+        if len(graphs.named) == 1 and not graphs.unnamed:
+            return graphs.named, graphs.named
+        raise InputError(
+            "other programs have written here, and the default graph is not the union of the named graphs: call "
+            "refresh() once on a KnowledgeGraph that may write, or name graphs with GRAPH or FROM"
+        )
+
+    def counts(self) -> dict[str, int]:
+        graphs, counts = self.graphs(), {}
+        if graphs.named:
+            names = " ".join(f"<{iri}>" for iri in graphs.named)
+            rows = self.select(
+                f"SELECT ?g (COUNT(*) AS ?many) {{ VALUES ?g {{ {names} }} GRAPH ?g {{ ?s ?p ?o }} }} GROUP BY ?g"
+            )  # of no graph a server may answer with a row
+            counts = {row["g"].value: int(row["many"].value) for row in rows if row["g"] is not None}
+        if graphs.unnamed and (number := self.count(_DEFAULT)):
+            counts[_DEFAULT] = number
+        return counts
+
+    def count(self, graph: str) -> int:
+        where, distinct = self._where("?s ?p ?o", graph)
+        rows = f"SELECT DISTINCT ?s ?p ?o {{ {where} }}" if distinct else where
+        return sum(int(row["n"].value) for row in self.select(f"SELECT (COUNT(*) AS ?n) {{ {rows} }}"))
+
+    def match(self, terms: Sequence[Term | None], graph: str) -> Iterator[tuple[Any, Any, Any]]:
+        return ((row[0], row[1], row[2]) for row in self.facts(terms, graph))
+
+    def facts(self, terms: Sequence[Term | None], graph: str, columns: str = "?s ?p ?o") -> Rows:
+        text, columns = pattern(terms, columns)
+        where, distinct = self._where(text, graph)
+        return self.select(f"SELECT {'DISTINCT ' if distinct else ''}{columns} {{ {where} }}")
+
+    def select(self, sparql: str) -> Rows:
+        answer = self.query(sparql)
+        assert isinstance(answer, Rows)
+        return answer
+
+    def _where(self, pattern: str, graph: str) -> tuple[str, bool]:
+        """The SPARQL group for a pattern in a graph, or in all, and whether it may repeat a row. It names the graphs,
+        because not every server takes them from the request."""
+        graphs = self.graphs()
+        if not graph and graphs.merged:
+            return f"{pattern} FILTER NOT EXISTS {{ GRAPH <{ABOUT}> {{ {pattern} }} }}", True
+        if not graph and graphs.foreign:
+            return f"{{ {pattern} }} UNION {{ GRAPH ?g {{ {pattern} }} FILTER(?g != <{ABOUT}>) }}", True
+        if not graph:
+            return pattern, False
+        named = f"GRAPH {written(graph_term(graph))} {{ {pattern} }}"
+        if graph != _DEFAULT or not graphs.unnamed:
+            return named, False
+        apart = f" FILTER NOT EXISTS {{ GRAPH ?any {{ {pattern} }} }}" if graphs.merged else ""
+        if graph not in graphs.named:
+            return pattern + apart, False
+        return f"{{ {pattern}{apart} }} UNION {{ {named} }}", True
 
     def present(self, facts: Sequence[ox.Quad]) -> list[ox.Quad]:
         found = []
         for batch in self._batches(facts):
             # By number, because a server may write a literal in another way.
             rows = " ".join(f"({i} {' '.join(map(written, quad))})" for i, quad in enumerate(batch))
-            answer = self.query(f"SELECT ?i {{ VALUES (?i ?s ?p ?o ?g) {{ {rows} }} GRAPH ?g {{ ?s ?p ?o }} }}")
-            assert isinstance(answer, Rows)
-            numbers = sorted(int(row["i"].value) for row in answer)
+            query = f"SELECT ?i {{ VALUES (?i ?s ?p ?o ?g) {{ {rows} }} GRAPH ?g {{ ?s ?p ?o }} }}"
+            numbers = sorted(int(row["i"].value) for row in self.select(query))
             if numbers and numbers[-1] >= len(batch):
                 raise InputError(f"the answer of {self._query.url} is broken: it has a value that was not given")
             found += [batch[number] for number in numbers]
@@ -268,8 +329,7 @@ class EndpointStore:
         new = sorted(names - (set(graphs.named) - set(graphs.foreign)))
         if not new and not graphs.unnamed:
             return
-        default = label_to_iri(DEFAULT_GRAPH, GRAPH)
-        marked = dict.fromkeys([*new, default] if graphs.unnamed else new)
+        marked = dict.fromkeys([*new, _DEFAULT] if graphs.unnamed else new)
         self._send(insertion([ox.Quad(_ABOUT, ox.NamedNode(KEPT), ox.NamedNode(iri), _ABOUT) for iri in marked]))
         self._merged = None
         merged = self.merged()
@@ -301,7 +361,7 @@ class EndpointStore:
 
     def renew(self) -> None:
         self._stale = False
-        names = [ox.NamedNode(name) for name in (label_to_iri(DEFAULT_GRAPH, GRAPH), *self.graphs().named)]
+        names = [ox.NamedNode(name) for name in (_DEFAULT, *self.graphs().named)]
         self._keep(ox.Quad(_ABOUT, _ABOUT, _ABOUT, name) for name in names)
         self._send(renewal(copied=not self._merged))
 
@@ -327,27 +387,21 @@ class EndpointStore:
     def _asked(self, sparql: str, dataset: Mapping[str, str], accept: str) -> tuple[bytes, str]:
         """The body and media type of the answer to a query; `dataset` has parameters of the protocol."""
         form = urlencode([("query", sparql), *dataset.items()]).encode()
-        try:
-            return self._post(self._query, form, "application/x-www-form-urlencoded", accept)
-        except Refused as error:
-            raise InputError(_refusal(self._query, error)) from None
+        return self._query.post(form, "application/x-www-form-urlencoded", accept, self._limits)
 
     def close(self) -> None:
         if self._stale:
             with suppress(InputError):  # without the marks, the next one sees that the union is not kept
                 self.renew()
         for address in filter(None, (self._query, self._update)):
-            address.close()
+            address.session.close()
 
     def _send(self, sparql: str) -> None:
         if self._update is None:
             raise InputError(
                 f"{self._query.url} was opened for queries only: give KnowledgeGraph(..., update=ADDRESS) to change it"
             )
-        try:
-            self._post(self._update, sparql.encode(), "application/sparql-update", "*/*")
-        except Refused as error:
-            raise InputError(_refusal(self._update, error)) from None
+        self._update.post(sparql.encode(), "application/sparql-update", "*/*", self._limits)
 
     def _batches(self, quads: Iterable[ox.Quad]) -> Iterator[list[ox.Quad]]:
         distinct = list(dict.fromkeys(quads))
@@ -386,36 +440,3 @@ class EndpointStore:
             del answer
             raise InputError(too_many(limits))
         return answer
-
-    def _post(
-        self, address: Address, body: bytes, content_type: str, accept: str, limits: Limits | None = None
-    ) -> tuple[bytes, str]:
-        """The body and media type of the answer; Refused, or InputError where there is none."""
-        headers = {"Content-Type": content_type, "Accept": accept, "User-Agent": "gumption"}
-        limits = limits or self._limits
-        silence = min(limits.timeout or TIMEOUT_S, TIMEOUT_S)
-        try:
-            return address.post(body, headers, silence, limits.timeout, limits.memory_bytes)
-        except TooLong:
-            raise InputError(
-                f"the answer of {address.url} has more than {limits.memory_bytes / 1e6:,.0f} MB and was not read on: "
-                "ask for less, or allow more (memory_limit, on the command line --memory-limit)"
-            ) from None
-        except (OSError, HTTPError, ValueError) as error:
-            if isinstance(error, TimeoutError) and limits.timeout is not None and limits.timeout <= TIMEOUT_S:
-                raise InputError(
-                    f"the SPARQL endpoint {address.url} did not answer within {limits.timeout:g} seconds: ask for "
-                    "less, or allow more time"
-                ) from None
-            reason = clean(str(error))
-            raise InputError(f"the SPARQL endpoint {address.url} does not answer ({reason}): is it running?") from None
-
-
-def _refusal(address: Address, error: Refused) -> str:
-    if error.target is not None:
-        return (
-            f"{address.url} redirects to {clean(error.target)[:200]} (HTTP {error.code}), and redirects are not "
-            "followed: give that address if it is the right one"
-        )
-    body = " ".join(clean(error.body[:1000].decode(errors="replace")).split())[:200]
-    return f"{address.url} refused with HTTP {error.code} {clean(error.reason)}: {body}"

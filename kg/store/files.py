@@ -12,6 +12,7 @@ another graph.
 """
 
 import bz2
+import codecs
 import csv
 import gzip
 import hashlib
@@ -25,7 +26,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 from xml.parsers import expat
@@ -144,7 +145,7 @@ def read_sidecar(path: Path) -> Iterator[ox.Quad]:
 
 # ---- The files themselves
 
-_RDF = {
+FORMATS = {
     ".nq": ox.RdfFormat.N_QUADS,
     ".nt": ox.RdfFormat.N_TRIPLES,
     ".trig": ox.RdfFormat.TRIG,
@@ -153,16 +154,18 @@ _RDF = {
     ".rdf": ox.RdfFormat.RDF_XML,
     ".owl": ox.RdfFormat.RDF_XML,
     ".xml": ox.RdfFormat.RDF_XML,
+    ".n3": ox.RdfFormat.N3,
 }
-_READ_ONLY = {".n3": ox.RdfFormat.N3}
 LINE_FORMATS = (ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS)
 NETWORKS = (".graphml", ".gexf")
+_READ_ONLY = (".n3", *NETWORKS)
 _TSV = (".tsv", ".txt")
 _CSV = ".csv"
 _PACKED = (".gz", ".bz2", ".xz")
+_KNOWN = (*FORMATS, *NETWORKS, *_TSV, _CSV)
 _EACH = f"each also with {_PACKED[0]}, {_PACKED[1]} or {_PACKED[2]}"
-WRITTEN = f"{', '.join((*_RDF, *_TSV))} or {_CSV}, {_EACH}"
-READ = f"{', '.join((*_RDF, *_READ_ONLY, *NETWORKS, *_TSV))} or {_CSV}, {_EACH}"
+WRITTEN = f"{', '.join(ending for ending in _KNOWN[:-1] if ending not in _READ_ONLY)} or {_CSV}, {_EACH}"
+READ = f"{', '.join(_KNOWN[:-1])} or {_CSV}, {_EACH}"
 #: The graph of labels in files that were written with labels.
 LABELS = "urn:gumption:labels"
 _CONTEXT = re.compile(rb'"@context"\s*:\s*\[?\s*"([^"]*)"')
@@ -176,16 +179,16 @@ _UNESCAPES = {escaped: plain for plain, escaped in _ESCAPES.items()}
 @dataclass(frozen=True)
 class FileFormat:
     """
-    :ivar rdf: None for a table.
-    :ivar csv: whether a table is CSV, else TSV.
-    :ivar packed: .gz, .bz2, .xz or "".
-    :ivar network: the ending of a network, or "".
+    :ivar ending: without that of a compression, `packed`, which is "" for none.
     """
 
-    rdf: ox.RdfFormat | None
-    csv: bool
+    ending: str
     packed: str
-    network: str = ""
+
+    @property
+    def rdf(self) -> ox.RdfFormat | None:
+        """None for a table or a network."""
+        return FORMATS.get(self.ending)
 
     @property
     def names_graphs(self) -> bool:
@@ -193,30 +196,28 @@ class FileFormat:
         return self.rdf is None or self.rdf.supports_datasets
 
     def open(self, path: Path) -> BinaryIO:
-        """The file for reading."""
-        return open_packed(path, lines=self.rdf is None or self.rdf in LINE_FORMATS, by_name=True)
+        """The file for reading, of RDF without a byte order mark."""
+        stream = open_packed(path, lines=self.rdf is None or self.rdf in LINE_FORMATS, by_name=True)
+        if self.rdf is not None and stream.peek(3).startswith(codecs.BOM_UTF8):
+            stream.read(3)
+        return stream
 
 
 def file_format(path: Path, *, write: bool = False) -> FileFormat:
     """The format of a file's ending; InputError for an unknown one, to `write` also for one that is only read."""
     packed, ending = _endings(path)
-    if ending in _TSV or ending == _CSV:
-        return FileFormat(None, ending == _CSV, packed)
-    if write and ending in (*_READ_ONLY, *NETWORKS):
+    if write and ending in _READ_ONLY:
         raise InputError(f"{path}: {ending} files are only read; a graph is written to {WRITTEN}")
-    if ending in NETWORKS:
-        return FileFormat(None, False, packed, ending)
-    form = {**_RDF, **_READ_ONLY}.get(ending)
-    if form is None:
+    if ending not in _KNOWN:
         raise InputError(
             f"{path}: a graph's file ends in {WRITTEN if write else READ}; this one ends in {path.suffix!r}"
         )
-    return FileFormat(form, False, packed)
+    return FileFormat(ending, packed)
 
 
 def is_rdf(path: Path) -> bool:
     """Whether a file's ending is that of an RDF format."""
-    return _endings(path)[1] in {**_RDF, **_READ_ONLY}
+    return _endings(path)[1] in FORMATS
 
 
 def _endings(path: Path) -> tuple[str, str]:
@@ -248,7 +249,7 @@ def write_facts(path: Path, graphs: Mapping[str, Iterable[Triple]], about: About
     with whole_file(path) as part, part.open("wb") as file, _compressed(file, form.packed) as out:
         if form.rdf is None:
             rows = _rows(graphs)
-            out.writelines(_csv_lines(rows) if form.csv else _tsv_lines(rows))
+            out.writelines(_csv_lines(rows) if form.ending == _CSV else _tsv_lines(rows))
         else:
             make = Quads()
             quads = [quad for name, triples in graphs.items() for quad in make(triples, name)]
@@ -362,7 +363,7 @@ class FactFile:
                 f"{path}: only N-Triples, N-Quads, TSV and CSV have one fact a line, so only there can bad lines be "
                 "skipped"
             )
-        if (self.format.rdf is not None or self.format.network) and self.layout != TableLayout():
+        if (self.format.rdf is not None or self.format.ending in NETWORKS) and self.layout != TableLayout():
             raise InputError(f"{path}: columns, a header and a delimiter are for .tsv and .csv files")
         if base is not None and (self.format.rdf is None or self.format.rdf in LINE_FORMATS):
             raise InputError(f"{path}: a base is for files with relative IRIs: .ttl, .trig, .rdf, .jsonld or .n3")
@@ -462,14 +463,14 @@ class FactFile:
 
     def _rows(self, stream: BinaryIO) -> Iterator[list[str]]:
         """The three or four labels of the facts of a table, or the three of a network."""
-        if self.format.network:
+        if self.format.ending in NETWORKS:
             from gumption.kg.networks import read_network
 
             whole = io.BytesIO(b"".join(_checked_xml(stream)))
-            facts, self._left_out = read_network(whole, self.format.network)
+            facts, self._left_out = read_network(whole, self.format.ending)
             return map(list, facts)
         delimiter = self.layout.delimiter
-        as_csv = self.format.csv or delimiter is not None
+        as_csv = self.format.ending == _CSV or delimiter is not None
         rows = csv_rows(stream, self._bad, delimiter) if as_csv else self._tsv_rows(stream)
         return (cells for _, cells in self.layout.cells(self.path, rows, self._bad))
 
@@ -584,18 +585,20 @@ def _checked_json(stream: BinaryIO, context: Path | None) -> Iterator[bytes]:
     :raises SyntaxError: no JSON; brackets too deep within each other for the RDF parser.
     """
     text = stream.read()
+    hook = None if context is None else partial(_object, _context(context))
+    signs = _BRACKETS.findall(_IN_QUOTES.sub(b"", text))
     try:
-        document = json.loads(text, object_pairs_hook=None if context is None else _distinct)
-        if _depth(document) > DEPTH:
+        if max(itertools.accumulate(1 if sign in b"[{" else -1 for sign in signs), default=0) > DEPTH:
             raise RecursionError
+        document = json.loads(text, object_pairs_hook=hook)
     except RecursionError:
         raise SyntaxError("too many brackets within each other") from None
     except ValueError as error:  # not JSON, or not UTF-8
         raise _syntax_error(str(error), getattr(error, "lineno", 1)) from None
-    yield text if context is None else json.dumps(_local(document, _context(context))).encode()
+    yield text if context is None else json.dumps(document).encode()
 
 
-def _context(path: Path) -> Any:
+def _context(path: Path) -> list[Any]:
     try:
         ours = json.loads(path.read_bytes())
     except OSError as error:
@@ -604,44 +607,20 @@ def _context(path: Path) -> Any:
         raise InputError(f"the context {path} is not JSON: {error}") from None
     if not isinstance(ours, dict) or "@context" not in ours:
         raise InputError(f"{path} is no context: it has to be a JSON object with the key @context")
-    return ours["@context"]
+    return ours["@context"] if isinstance(ours["@context"], list) else [ours["@context"]]
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON; ValueError where a key comes twice, of which only one could be kept."""
+def _object(ours: list[Any], pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, with our contexts in place of those that it names by address.
+
+    :raises ValueError: a key twice, of which only one could be kept.
+    """
     if len(found := dict(pairs)) < len(pairs):
         raise ValueError("an object has a key twice")
+    if "@context" in found:
+        contexts = found["@context"] if isinstance(found["@context"], list) else [found["@context"]]
+        found["@context"] = [part for one in contexts for part in (ours if isinstance(one, str) else [one])]
     return found
-
-
-def _depth(value: Any) -> int:
-    levels = [value]
-    for depth in itertools.count(1):
-        levels = [part for one in levels if isinstance(one, (dict, list)) for part in _parts(one)]
-        if not levels or depth > DEPTH:
-            return depth
-    raise AssertionError
-
-
-def _parts(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
-    return value.values() if isinstance(value, dict) else value
-
-
-def _local(value: Any, ours: Any) -> Any:
-    if isinstance(value, list):
-        return [_local(part, ours) for part in value]
-    if not isinstance(value, dict):
-        return value
-    return {key: _contexts(part, ours) if key == "@context" else _local(part, ours) for key, part in value.items()}
-
-
-def _contexts(named: Any, ours: Any) -> Any:
-    several = [part for one in named for part in _several(_contexts(one, ours))] if isinstance(named, list) else None
-    return ours if isinstance(named, str) else named if several is None else several
-
-
-def _several(context: Any) -> list[Any]:
-    return context if isinstance(context, list) else [context]
 
 
 def _whole_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
@@ -660,6 +639,7 @@ TERM_OPENS = b"<<"
 TOO_MANY_TERMS = f"more than {DEPTH:,} times << in one fact"
 
 _IN_QUOTES = re.compile(rb'"(?:[^"\\]|\\.)*+"')
+_BRACKETS = re.compile(rb"[][{}]")
 
 
 class _Pieces:

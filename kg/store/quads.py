@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from typing import TypeAlias
 
 import pyoxigraph as ox
 
@@ -19,6 +20,7 @@ from gumption.kg.vocabulary import (
     ENTITY,
     GRAPH,
     RELATION,
+    Term,
     Triple,
     label_to_iri,
     label_to_term,
@@ -28,6 +30,9 @@ from gumption.kg.vocabulary import (
 REMEMBERED = 200_000  # terms, so that a file of any length takes bounded memory
 
 cached = lru_cache(REMEMBERED)
+ALL = (None, None, None)  # a pattern
+#: The IRIs of the graphs that a query sees without GRAPH, and with it; None for no choice.
+Dataset: TypeAlias = tuple[Sequence[str] | None, Sequence[str] | None]
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,12 @@ class Quads:
         """The quad of one fact."""
         [quad] = self([(subject, relation, object_)], graph)
         return quad
+
+
+def graph_name(graph: str | None) -> str:
+    """The IRI of the graph with this label, or "_:ID"; "" for None, the union of all."""
+    term = None if graph is None else label_to_term(graph, GRAPH)
+    return "" if term is None else term.value if isinstance(term, ox.NamedNode) else str(term)
 
 
 @contextmanager
@@ -110,6 +121,14 @@ def written(term: object) -> str:
     if isinstance(term, ox.Triple):
         return f"<<( {written(term.subject)} {term.predicate} {written(term.object)} )>>"
     return str(term)
+
+
+def pattern(terms: Sequence[Term | None], columns: str) -> tuple[str, str]:
+    """The pattern of the facts with this subject, predicate and object, and the columns with those that are given."""
+    texts = {f"?{name}": f"?{name}" if term is None else written(term) for name, term in zip("spo", terms, strict=True)}
+    for name, text in texts.items():
+        columns = columns if text == name else columns.replace(name, f"({text} AS {name})")
+    return " ".join(texts.values()), columns
 
 
 def insertion(quads: Iterable[ox.Quad], *, copied: bool = True, nodes: bool = False) -> str:

@@ -15,7 +15,6 @@ from gumption.kg.vocabulary import (
     GRAPH,
     PREFIXES,
     RELATION,
-    iri_to_label,
     is_text,
     label_to_term,
     object_to_term,
@@ -26,10 +25,10 @@ from .limits import parse_problem
 
 #: rdflib's parser is one object for all threads, and changes while it parses.
 _PARSING = Lock()
-# A backslash in a name escapes what follows it: "#" begins no comment there, and a quote no string.
+# A backslash in a name escapes what follows it: "#" begins no comment there, and a quote no string. <?x&&?y> is no IRI.
 _TOKEN = re.compile(
-    r"""(?P<quoted>\"\"\".*?\"\"\"|'''.*?'''|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|<[^<>"{}|^`\\\s]*>|\#[^\n]*
-        |@[\w-]+|\^\^|(?<![?$\w])[\w.-]*:(?:[\w.:%-]|\\.)*)
+    r"""(?P<quoted>\"\"\".*?\"\"\"|'''.*?'''|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'
+        |<(?![?$]\w+(?:&&|[)*+,-]))[^<>"{}|^`\\\s]*>|\#[^\n]*|@[\w-]+|\^\^|(?<![?$\w])[\w.-]*:(?:[\w.:%-]|\\.)*)
     |(?P<run>(?<![?$\w])[\w.-]{100,}+(?!:))
     |(?P<variable>[?$]\w+)
     |(?P<word>(?<![\w:%-])[A-Za-z]+\b(?![:.%-]))
@@ -37,7 +36,6 @@ _TOKEN = re.compile(
     |(?P<operator>\|\||&&|[-+*/|!^])""",
     re.VERBOSE | re.DOTALL,
 )
-_PREFIX = re.compile(r"\bPREFIX\s+([\w.-]*:)\s*<([^<>\s]*)>", re.IGNORECASE)
 _UPDATES = ("INSERT", "DELETE", "LOAD", "CLEAR", "CREATE", "DROP", "COPY", "MOVE", "ADD", "WITH")
 _FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
 _CLAUSES = ("UNION", "OPTIONAL", "MINUS", "BIND", "FILTER", "GRAPH", "EXISTS")
@@ -101,66 +99,47 @@ def form_and_columns(sparql: str) -> tuple[str, list[str]]:
     return form, columns
 
 
-def _edited(sparql: str, edits: Iterable[tuple[int, int, str]]) -> str:
-    """The query with other text in place of what stands between two places, for each edit in their order."""
-    out, done = [], 0
-    for start, stop, text in edits:
-        out += [sparql[done:start], text]
-        done = stop
+def bind(sparql: str, terms: Mapping[str, str]) -> str:
+    """Replace the variables of `terms` (name -> term in N-Triples) by their values. A projected one stays projected.
+
+    Done in the text, which means the same in subqueries, filters and aggregates and at every endpoint: a VALUES clause
+    would be joined too late for the last two.
+    """
+    out, done, depth = [], 0, 0  # depth: parentheses within a projection
+    # "group": a term stands bare; "projection": (term AS ?x); "modifiers": (term). The last is the innermost group's.
+    states = ["group"]
+    for kind, text, start in _tokens(sparql):
+        if kind == "word" and text.upper() in ("SELECT", "BY"):
+            states[-1], depth = "projection" if text.upper() == "SELECT" else "modifiers", 0
+        elif text == "{":
+            states[-1] = "modifiers" if states[-1] == "projection" else states[-1]
+            states.append("group")
+        elif text == "}" and len(states) > 1:
+            states.pop()
+        elif kind == "bracket":
+            depth += (text == "(") - (text == ")")
+        elif kind == "variable" and text[1:] in terms:
+            form = {"group": "{}", "modifiers": "({})"}.get(states[-1], "{}" if depth else "({} AS {})")
+            out += [sparql[done:start], form.format(terms[text[1:]], text)]
+            done = start + len(text)
     return "".join(out) + sparql[done:]
 
 
-def bind(sparql: str, terms: Mapping[str, str]) -> str:
-    """The query with the variables of `terms` (name -> term in N-Triples) replaced by their values.
-
-    In the text, because that means the same in subqueries, filters and aggregates and at every endpoint: a VALUES
-    clause would be joined too late for the last two. A projected variable is still projected.
-    """
-    return _edited(sparql, _bindings(sparql, terms))
-
-
-def _bindings(sparql: str, terms: Mapping[str, str]) -> Iterator[tuple[int, int, str]]:
-    outer: list[str] = []  # the states of the enclosing groups
-    state = "group"  # "group": a term stands bare; "projection": (term AS ?x); "modifiers": (term)
-    depth = 0  # parentheses inside a projection
-    for kind, text, start in _tokens(sparql):
-        if kind == "word" and text.upper() == "SELECT":
-            state, depth = "projection", 0
-        elif kind == "word" and text.upper() == "BY":
-            state = "modifiers"
-        elif text == "{":
-            outer.append("modifiers" if state == "projection" else state)
-            state = "group"
-        elif text == "}" and outer:
-            state = outer.pop()
-        elif kind == "bracket" and state == "projection":
-            depth += (text == "(") - (text == ")")
-        elif kind == "variable" and text[1:] in terms:
-            term = terms[text[1:]]
-            if state == "projection" and depth == 0:
-                term = f"({term} AS {text})"
-            elif state == "modifiers":
-                term = f"({term})"
-            yield start, start + len(text), term
-
-
 def bounded(sparql: str, graphs: Iterable[str]) -> str:
-    """The query where each variable after GRAPH ranges over these graphs only."""
+    """Let each variable after GRAPH range over these graphs only."""
     values = " ".join(f"<{iri}>" for iri in graphs)
-    edits, graph_at = [], None
+    out, done, graph_at = [], 0, None
     for kind, text, start in _tokens(sparql):
         if kind == "variable" and graph_at is not None:
-            edits.append((graph_at, graph_at, f"VALUES {text} {{ {values} }} "))
+            out += [sparql[done:graph_at], f"VALUES {text} {{ {values} }} "]
+            done = graph_at
         graph_at = start if kind == "word" and text.upper() == "GRAPH" else None
-    return _edited(sparql, edits)
+    return "".join(out) + sparql[done:]
 
 
 @lru_cache(maxsize=256)
 def variable_namespaces(sparql: str) -> Mapping[str, str]:
-    """Variable -> namespace of the labels it can be bound to, from where it stands in the query.
-
-    RELATION for a variable that is the predicate of a pattern, GRAPH for one after the word GRAPH, ENTITY for any
-    other.
+    """Variable -> namespace of its labels: RELATION for the predicate of a pattern, GRAPH after GRAPH, else ENTITY.
 
     :raises InputError: a query that rdflib cannot parse.
     """
@@ -169,15 +148,14 @@ def variable_namespaces(sparql: str) -> Mapping[str, str]:
     from rdflib.plugins.sparql.parserutils import CompValue
     from rdflib.term import Variable
 
-    found = {text[1:]: ENTITY for kind, text, _ in _tokens(sparql) if kind == "variable"}
+    spaces = {text[1:]: ENTITY for kind, text, _ in _tokens(sparql) if kind == "variable"}
 
     def visit(node: object) -> None:
-        if not isinstance(node, CompValue):
-            return
-        if node.name == "GraphGraphPattern" and isinstance(node.term, Variable):
-            found[str(node.term)] = GRAPH
-        for terms in [*(node.triples or ()), *(node.template or ())]:  # s, p, o, s, p, o, ...
-            found.update((str(term), RELATION) for term in terms[1::3] if isinstance(term, Variable))
+        if isinstance(node, CompValue):
+            if node.name == "GraphGraphPattern" and isinstance(node.term, Variable):
+                spaces[str(node.term)] = GRAPH
+            for terms in [*(node.triples or ()), *(node.template or ())]:  # s, p, o, s, p, o, ...
+                spaces.update((str(term), RELATION) for term in terms[1::3] if isinstance(term, Variable))
 
     try:
         with _PARSING:
@@ -186,52 +164,38 @@ def variable_namespaces(sparql: str) -> Mapping[str, str]:
     except Exception as error:  # pyparsing's own exceptions, and bare ones from rdflib's parse actions
         reason = syntax_error(sparql) or f"rdflib cannot parse this query, so no label can be bound in it: {error}"
         raise InputError(reason) from None
-    return found
-
-
-def named_relations(sparql: str) -> list[str]:
-    """The labels of gumption's relations that a query names, with a prefix or by their IRIs."""
-    spaces = {"gum:": RELATION, **dict(_PREFIX.findall(sparql))}
-    found: dict[str, None] = {}
-    for match in _TOKEN.finditer(_PREFIX.sub("", sparql)):
-        prefix, colon, local = match.group().partition(":")
-        iri = spaces[prefix + colon] + local if prefix + colon in spaces else match.group()[1:-1]
-        if match.lastgroup == "quoted" and iri.startswith(RELATION):
-            found[iri_to_label(iri, RELATION)] = None
-    return list(found)
+    return spaces
 
 
 def label_terms(sparql: str, labels: Mapping[str, str | float]) -> dict[str, str]:
     """Variable -> the term (N-Triples) of its label, by where the variable stands in the query.
 
-    :raises InputError: a name that is no variable of the query.
+    :raises InputError: a name that is no variable of the query; a blank node.
     """
-    namespaces = variable_namespaces(sparql)
-    terms = {}
-    for name, label in labels.items():
+    namespaces, terms = variable_namespaces(sparql), {}
+    for name, value in labels.items():
         if name not in namespaces:
-            unknown = unknown_label("variable", name, namespaces)
-            raise InputError(f"the query has no variable ?{name} to bind: {unknown}")
-        label = check(f"?{name}", label, str | bool | int | float)
+            raise InputError(
+                f"the query has no variable ?{name} to bind: {unknown_label('variable', name, namespaces)}"
+            )
+        label = check(f"?{name}", value, str | bool | int | float)
         if not isinstance(label, str):
-            terms[name] = str(ox.Literal(label))
-        elif namespaces[name] == ENTITY:
-            term = object_to_term(label)
-            if isinstance(term, ox.BlankNode):
-                raise InputError(f"?{name}: SPARQL has no name for the blank node {label}: ask triples() for its facts")
-            terms[name] = f"<<( {term} )>>" if isinstance(term, ox.Triple) else str(term)
+            term = ox.Literal(label)
         else:
-            if isinstance(term := label_to_term(label, namespaces[name]), ox.BlankNode):
-                raise InputError(f"?{name}: SPARQL has no name for the graph {label}: ask triples(graph=...)")
-            terms[name] = str(term)
+            space = namespaces[name]
+            term = object_to_term(label) if space == ENTITY else label_to_term(label, space)
+        if isinstance(term, ox.BlankNode):
+            raise InputError(
+                f"?{name}: SPARQL has no name for the blank node {label}: use triples() in place of query()"
+            )
+        terms[name] = f"<<( {term} )>>" if isinstance(term, ox.Triple) else str(term)
     return terms
 
 
 def syntax_error(sparql: str, reason: str | None = None) -> str | None:
     """Where and why a query does not parse, with the line marked; None where it does.
 
-    :param reason: the engine's message. Without it the engine evaluates the query in a process of its own, on no facts,
-        because it cannot only parse.
+    :param reason: the engine's message; without it the engine parses the query in a process of its own.
     """
     if reason is None:
         with suppress(InputError):  # it parses, and exceeds a limit or asks another server
@@ -244,14 +208,11 @@ def syntax_error(sparql: str, reason: str | None = None) -> str | None:
         expected = f"a query begins with {', '.join(_FORMS[:-1])} or {_FORMS[-1]}"
     elif "Prefix not found" in expected:
         expected = f"undeclared prefix; declared are {': '.join(PREFIXES)}: and what the query's PREFIX lines name"
-    else:
-        # What could follow, without the parser's classes of characters, and "" where only these could.
-        expected = (
-            re.sub(r",?\s*\[.*", "", expected, flags=re.DOTALL).removesuffix("expected") or "this cannot follow here"
-        )
+    else:  # without the parser's classes of characters; where only these could follow, nothing is left
+        expected = re.sub(r",?\s*\[.*", "", expected, flags=re.DOTALL).removesuffix("expected")
     marked = (sparql.splitlines() or [""])[line - 1 : line]
     pointer = "".join(f"\n  {text}\n  {' ' * (column - 1)}^" for text in marked)
-    return f"SPARQL syntax error at line {line}, column {column}: {expected}{pointer}"
+    return f"SPARQL syntax error at line {line}, column {column}: {expected or 'this cannot follow here'}{pointer}"
 
 
 def refuse_service(sparql: str) -> None:

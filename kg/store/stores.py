@@ -25,7 +25,20 @@ from gumption.kg.vocabulary import ABOUT, PREFIXES, Term, blank_nodes_named
 from .answers import Answer, Rows
 from .files import LABELS, FactFile
 from .limits import Limits, QueryProcess, refuse_addresses
-from .quads import ALONE, NODE, Graphs, bare, forgetting, insertion, removal, renewal, thinning, with_copies
+from .quads import (
+    ALONE,
+    NODE,
+    Dataset,
+    Graphs,
+    bare,
+    forgetting,
+    insertion,
+    pattern,
+    removal,
+    renewal,
+    thinning,
+    with_copies,
+)
 from .sparql import syntax_error
 from .worker import graph_term
 
@@ -49,7 +62,6 @@ class LocalStore:
     has written is copied into memory, where the default graph can be made the union of the others.
     """
 
-    near = True  # many small queries cost no more than a big one, and the default graph is sure to be the union
     batch = 100_000  # facts of a file that are written at once: two quads of about 1 kB each
 
     def __init__(self, path: Path | None = None, read_only: bool = False) -> None:
@@ -113,11 +125,35 @@ class LocalStore:
             return Rows(answer, partial(engine_errors, self._path, "read"), own=False)
         return answer
 
-    def match(self, terms: Sequence[Term | None], graph: str) -> Iterator[ox.Quad]:
-        """The quads of a graph, or of the default graph (""), that have these terms as subject, predicate, object."""
+    def union(self, by_name: bool) -> Dataset:
+        """The dataset that shows the union of all graphs, and them `by_name`."""
+        graphs = self.graphs() if by_name else None
+        return ([""], graphs.named) if graphs and graphs.about else (None, None)
+
+    def counts(self) -> dict[str, int]:
+        """Graph with facts -> how many."""
+        return {name: number for name in self.graphs().named if (number := self.count(name))}
+
+    def count(self, graph: str) -> int:
+        """How many facts a graph or, for "", the union has."""
+        return sum(1 for _ in self.match((None, None, None), graph))  # Oxigraph's COUNT never ends on a damaged block
+
+    def match(self, terms: Sequence[Term | None], graph: str) -> Iterator[tuple[Any, Any, Any]]:
+        """The facts of a graph, or of the union, that have these terms as subject, predicate, object."""
         with engine_errors(self._path, "read"):
-            subject, predicate, object_ = terms
-            yield from self._quads.quads_for_pattern(subject, predicate, object_, graph_term(graph))  # pyright: ignore
+            for quad in self._quads.quads_for_pattern(*terms, graph_term(graph)):  # pyright: ignore
+                yield quad.subject, quad.predicate, quad.object
+
+    def facts(self, terms: Sequence[Term | None], graph: str, columns: str = "?s ?p ?o") -> ox.QuerySolutions | Rows:
+        """As `match`, but rows of terms."""
+        where, columns = pattern(terms, columns)
+        return self.select(f"SELECT {columns} {{ {where} }}", [graph] if graph else None)
+
+    def select(self, sparql: str, default: Sequence[str] | None = None) -> ox.QuerySolutions | Rows:
+        """The rows of a query of this package."""
+        answer = self.query(sparql, default)
+        assert isinstance(answer, (ox.QuerySolutions, Rows))
+        return answer
 
     def present(self, facts: Sequence[ox.Quad]) -> list[ox.Quad]:
         """Those that the store has, each once, in their order."""

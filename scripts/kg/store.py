@@ -1,9 +1,11 @@
 """`gumption kg load`, `query`, `export`, `remove`, `validate`, `hash` and `serve`: a graph as a store of facts."""
 
+import re
 import sys
 import warnings
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import unquote
 
 import typer
 
@@ -263,11 +265,13 @@ def _shapes_file(shapes: str) -> Path:
 
 def _unknown_relations(graph: Any, sparql: str) -> list[str]:
     """A message for each relation that a query names and the graph lacks; it may be mistyped."""
-    from gumption.kg.store.sparql import named_relations
-    from gumption.kg.vocabulary import unknown_label
+    from gumption.kg.vocabulary import RELATION, unknown_label
 
+    starts = ["gum:", f"<{RELATION}", *re.findall(rf"(?i:prefix)\s+([\w.-]*:)\s*<{RELATION}>", sparql)]
+    named = re.findall(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, starts))})([\w%-]+)", sparql)
+    names = dict.fromkeys(map(unquote, named))
     try:
-        missing = [name for name in named_relations(sparql) if next(graph.triples(relation=name), None) is None]
+        missing = [name for name in names if next(graph.triples(relation=name), None) is None]
         known = [row["r"] for row in graph.query("SELECT DISTINCT ?r { ?s ?r ?o }")] if missing else []
     except InputError:  # this takes longer than --timeout: the answer is printed without it
         return []

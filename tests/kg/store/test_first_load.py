@@ -122,7 +122,7 @@ def test_whatever_is_done_each_fact_is_in_the_union_once(graph):
 
 def test_the_first_of_many_facts_comes_at_once(graph, monkeypatch):
     graph.add(FACTS, graph="a")
-    monkeypatch.setattr("gumption.kg.store.selection.SORTED", 10)
+    monkeypatch.setattr("gumption.kg.graph.SORTED", 10)
     read = []
     match = LocalStore.match
     monkeypatch.setattr(LocalStore, "match", lambda *args: (read.append(quad) or quad for quad in match(*args)))

@@ -262,7 +262,7 @@ def slow_server(serve: Callable[..., str]) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", ["/silent", "/drops"])
 def test_an_endpoint_that_is_too_slow(slow_server, path):
-    message = re.escape(f"the SPARQL endpoint {slow_server}{path} did not answer within 0.4 seconds: ask for less")
+    message = re.escape(f"the SPARQL endpoint {slow_server}{path} did not answer within 0.4 seconds: request less")
     started = time.monotonic()
     with pytest.raises(InputError, match=message):
         KnowledgeGraph(slow_server + path, timeout=0.4).query("ASK { ?s ?p ?o }")
