@@ -85,7 +85,9 @@ class Fits:
             members, seed = self.settings.members, self.settings.seed
             fitted = NaryPredictor.fit(rows, self.words[0], vocabulary, members=members, seed=seed, device=self.device)
             keep(fitted, where)
-        return NaryPredictor.load(where, self.device)
+        predictor = NaryPredictor.load(where, self.device)
+        predictor.place = where
+        return predictor
 
     def nary_folds(self, relation: str, folds: np.ndarray, members: int) -> Sequence[PairPredictor]:
         """For each fold a predictor that has not seen its rows; `folds` (n,) is the fold of each row."""

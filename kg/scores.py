@@ -1,8 +1,10 @@
 """Relation scores: frozen scorers, of link predictors or of known facts, from which a policy gathers its scores."""
 
+import hashlib
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
+from pathlib import Path
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -13,6 +15,7 @@ from torch.nn import functional
 from gumption.data import InputError
 from gumption.data.progress import Bar
 from gumption.data.settings import checked_methods
+from gumption.data.writing import sole_writer, whole_file
 
 from .facts import NaryRelation, relation_name, stated_name
 from .links.nary_predictor import PairPredictor
@@ -65,11 +68,17 @@ class PairTable(nn.Module):
     _table: torch.Tensor
     _pair_start: torch.Tensor
 
-    def __init__(self, table: torch.Tensor, chance: float, products: "PairProducts | None" = None) -> None:
-        """:param products: gives the columns when they are first needed, all pairs of a first entity at once, so that
-        they are the same whenever that is; None where the table is whole."""
+    def __init__(
+        self, table: torch.Tensor, chance: float, products: "PairProducts | None" = None, place: Path | None = None
+    ) -> None:
+        """
+        :param products: gives the columns when they are first needed, all pairs of a first entity at once, so that they
+            are the same whenever that is; None where the table is whole.
+        :param place: the file of the whole table, which one process makes and others read.
+        """
         super().__init__()
-        self.chance, self._products, self._made = chance, products, np.zeros(len(table), dtype=bool)
+        self.chance, self._products, self._place = chance, products, place
+        self._made = np.zeros(len(table), dtype=bool)
         self.register_buffer("_table", table, persistent=False)
         self.register_buffer("_pair_start", pair_starts(len(table)).to(table.device), persistent=False)
 
@@ -83,22 +92,40 @@ class PairTable(nn.Module):
 
     @torch.no_grad()
     def made(self, first: np.ndarray) -> torch.Tensor:
-        """The table with the columns at least of the pairs of these first entities, from 0; errors as of `table`."""
+        """The table with the columns at least of the pairs of these first entities, from 0."""
         products = self._products  # another thread may make the last columns meanwhile
         if products is not None and not self._made[first].all():
             missing = np.unique(first[~self._made[first]])
-            if len(missing) + self._made.sum() > len(self._made) // 2:  # the others will be needed soon
-                missing = np.flatnonzero(~self._made)
-            with Bar(len(missing), "scores of pairs") as bar:
-                for done, one in enumerate(missing.tolist(), start=1):
-                    others = torch.arange(one, len(self._made), device=self._table.device)
-                    columns = products.table_columns(torch.full_like(others, one), others)
-                    self._table[:, self._pair_start[one] + others] = columns.T
-                    self._made[one] = True
-                    bar.show(done)
+            others_soon = len(missing) + self._made.sum() > len(self._made) // 2
+            if self._place is not None and (others_soon or self._place.exists()):
+                self._share(products, self._place)
+            else:
+                self._make(products, np.flatnonzero(~self._made) if others_soon else missing)
             if self._made.all():
                 self._products = None
         return self._table
+
+    def _make(self, products: "PairProducts", missing: np.ndarray) -> None:
+        with Bar(len(missing), "scores of pairs") as bar:
+            for done, one in enumerate(missing.tolist(), start=1):
+                others = torch.arange(one, len(self._made), device=self._table.device)
+                columns = products.table_columns(torch.full_like(others, one), others)
+                self._table[:, self._pair_start[one] + others] = columns.T
+                self._made[one] = True
+                bar.show(done)
+
+    def _share(self, products: "PairProducts", place: Path) -> None:
+        """Take the table from its file, which the first process makes; all of them then share its memory."""
+        with sole_writer(place, wait=True):
+            if not place.exists():
+                self._make(products, np.flatnonzero(~self._made))
+                with whole_file(place) as part, part.open("wb") as file:
+                    np.save(file, self._table.numpy())
+                tables = sorted(place.parent.parent.glob(f"*/{TABLE}*"), key=lambda path: path.stat().st_mtime)
+                for old in tables[:-TABLES]:
+                    old.unlink(missing_ok=True)
+        self._table = torch.from_numpy(np.load(place, mmap_mode="c"))
+        self._made[:] = True
 
     def _apply(self, *arguments: Any, **more: Any) -> Self:
         self._table, self._products = self.table, None  # it moves as a whole
@@ -374,6 +401,7 @@ def _partners(s: np.ndarray, g: np.ndarray, partners: np.ndarray | None) -> np.n
 # The most of a table of pairs and products: 16 bits for each make about 860 entities. Beyond it scores are computed at
 # each call. A table of two parties may take four times as much, for about 25,000 entities.
 TABLE_BYTES = 5 << 27
+TABLE, TABLES = "pairs-", 4  # how a file of a table's scores begins, and how many are kept
 
 
 class FactIds(Protocol):
@@ -571,7 +599,11 @@ def pair_scorer(
     products = PairProducts(predictor, ids, known)
     table = torch.zeros(size, size * (size + 1) // 2, dtype=torch.float16, device=predictor.device)
     if wanted is None:
-        made = PairTable(table, products.chance, products)
+        place = None
+        if predictor.place is not None and table.device.type == "cpu":
+            of = hashlib.sha256(ids.numpy().tobytes() + known.numpy().tobytes()).hexdigest()
+            place = predictor.place / f"{TABLE}{of[:16]}.npy"
+        made = PairTable(table, products.chance, products, place)
         return made if torch.device(device) == table.device == torch.device("cpu") else made.to(device)
     starts = pair_starts(size)
     with Bar(size, "scores of pairs") as bar:

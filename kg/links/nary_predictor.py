@@ -16,6 +16,7 @@ an entity without training facts is predicted from its word.
 import os
 from abc import abstractmethod
 from math import ceil
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -78,8 +79,10 @@ class PairPredictor(LinkPredictor):
     the product's probability summed over all partners.
 
     :ivar vocabulary: the entities, and these two relations.
+    :ivar place: a cache folder, where what is computed of it may be kept for other processes.
     """
 
+    place: Path | None = None
     _binary: tuple[torch.Tensor, torch.Tensor] | None = None
 
     @property

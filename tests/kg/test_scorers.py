@@ -1,6 +1,8 @@
 """Scores without a table: products worked out when they are asked for, and known facts against a set of labels."""
 
+import os
 from itertools import product as every
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -46,6 +48,28 @@ def both(predictor: NaryPredictor, monkeypatch: pytest.MonkeyPatch) -> tuple[Pai
     assert isinstance(table, PairTable)
     assert isinstance(products, PairProducts)
     return table, products
+
+
+# ---- tables of pairs
+
+
+def test_a_table_that_one_process_made_is_read_by_others(
+    predictor: NaryPredictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Scores without a file, of the process that writes it, and of one that reads it are the same bits."""
+    part = asked(6, 1)
+    alone = pair_scorer(predictor, ENTITIES)(*part)
+    monkeypatch.setattr(scores, "TABLES", 2)
+    for fit in ("a", "b", "c"):  # the tables of the last two are kept
+        monkeypatch.setattr(predictor, "place", tmp_path / fit)
+        assert pair_scorer(predictor, ENTITIES)(*part).equal(alone)
+        os.utime(next((tmp_path / fit).glob("pairs-*.npy")), (ord(fit), ord(fit)))
+    assert sorted(path.parent.name for path in tmp_path.glob("*/pairs-*")) == ["b", "c"]
+    reader = pair_scorer(predictor, ENTITIES)
+    monkeypatch.setattr(PairProducts, "table_columns", None)
+    assert reader(*part).equal(alone)
+    with pytest.raises(TypeError):
+        pair_scorer(predictor, ENTITIES[::-1])(*part)  # a world that numbers them in another way
 
 
 # ---- products of pairs
