@@ -4,11 +4,21 @@
 A round joins the facts that the round before entailed (the delta) with all known facts, once for each atom of a body. A
 transitive rule r(x, z) <= r(x, y) & r(y, z) is evaluated otherwise, because on a path of n edges rounds would derive
 each of n^2 / 2 pairs n / 3 times. `_close` extends pairs by one new edge at a time and derives each pair once.
+
+The confidence of a fact is that of its best proof: 1 of a stated fact, else
+
+    confidence(head) = max over rules and over facts of their bodies of confidence(rule) * product of confidence(fact)
+
+This is the max-product semiring (Green, Karvounarakis and Tannen, "Provenance semirings", PODS 2007). Of several rules
+for one fact the best one counts, as in AnyBURL's max aggregation (Meilicke et al., "Anytime bottom-up rule learning for
+knowledge graph completion", IJCAI 2019). A fact whose confidence rises is in the next delta again. It ends, because
+confidences only rise, and a proof that uses a fact for itself is not better than one without.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyoxigraph as ox
@@ -140,6 +150,7 @@ def _push(runs: list[np.ndarray], keys: np.ndarray) -> None:
 # ---- The fixpoint
 
 NONE = -1
+LEAST = 0.5  # confidence of an entailed fact, unless a caller chooses another
 Facts = dict[int, np.ndarray]  # relation -> keys
 _Table = dict[str, np.ndarray]  # variable -> (n,) ids
 
@@ -149,21 +160,51 @@ class Entailed:
     """The entailed facts of a run.
 
     :ivar keys: relation -> (n,) int64 sorted keys of the entailed pairs.
-    :ivar rules: relation -> (n,) int64, the rule that derived each key first.
+    :ivar confidences: relation -> (n,) float64, the confidence of each.
+    :ivar rules: relation -> (n,) int64, the last rule of its best proof, of equal ones the first that was found.
     :ivar premises: relation -> (n, 3) int64, the keys of the atoms of that rule's body, each derived before; NONE for
         missing atoms. Empty without tracing.
+    :ivar below: facts that one rule entails from these and stated ones, with less confidence than the least.
     """
 
     keys: Facts = field(default_factory=dict)
+    confidences: dict[int, np.ndarray] = field(default_factory=dict)
     rules: dict[int, np.ndarray] = field(default_factory=dict)
     premises: dict[int, np.ndarray] = field(default_factory=dict)
+    below: int = 0
+
+    @property
+    def all_confidences(self) -> np.ndarray:
+        """(n,) float64 of all relations, in the order of `FactArrays.rows`."""
+        return np.concatenate([np.empty(0), *self.confidences.values()])
 
 
-@dataclass(frozen=True)
-class _Found:
+class _Found(NamedTuple):
+    """(n,) derived keys of a relation, the rule and the confidence of each or of all, and (n, 3) premises if traced."""
+
     keys: np.ndarray
-    rule: int
+    rules: Any
     premises: np.ndarray | None
+    confidences: Any = 1.0
+
+
+class _Uncertain:
+    """The confidences of the pairs of a relation that are not certain."""
+
+    def __init__(self) -> None:
+        self._keys, self._values = np.empty(0, dtype=np.int64), np.empty(0)
+
+    def of(self, keys: np.ndarray) -> np.ndarray:
+        """(n,) float64, 1 for a pair that is not here."""
+        if not len(self._keys):
+            return np.ones(len(keys))
+        places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        return np.where(self._keys[places] == keys, self._values[places], 1.0)
+
+    def put(self, keys: np.ndarray, values: np.ndarray) -> None:
+        """Add pairs, or change their confidences."""
+        self._keys, places = np.unique(np.concatenate([keys, self._keys]), return_index=True)
+        self._values = np.concatenate([values, self._values])[places]
 
 
 class Fixpoint:
@@ -171,21 +212,31 @@ class Fixpoint:
 
     :param barred: ids that cannot be a subject (literals).
     :param traced: keep the premises of each entailed fact.
+    :param least: confidence of a fact that is entailed; one with less is not used in proofs either, as confidence falls
+        along a proof.
     """
 
     def __init__(
-        self, rules: Sequence[Rule], relations: Mapping[str, int], size: int, barred: np.ndarray, traced: bool = False
-    ) -> None:
+        self, rules: Sequence[Rule], relations: Mapping[str, int], size: int, barred: np.ndarray, traced: bool = False,
+        least: float = 0.0,
+    ) -> None:  # fmt: skip
         self._rules = rules
         self._relations = relations
         self._size = size
         self._barred = barred
         self._traced = traced
+        self._least = least - 1e-12  # so that rounding takes no fact away
+        self._confidences: dict[int, _Uncertain] = {}  # of each relation with facts that may be uncertain
+        while new := {
+            relations[rule.head.relation] for rule in rules
+            if rule.confidence < 1 or not self._confidences.keys().isdisjoint(relations[a.relation] for a in rule.body)
+        } - self._confidences.keys():  # fmt: skip
+            self._confidences |= {relation: _Uncertain() for relation in new}
         self._closing: dict[int, int] = {}  # transitive relation -> its rule
         self._joined: list[tuple[int, Rule]] = []
         for index, rule in enumerate(rules):
             relation = relations[rule.head.relation]
-            if _is_transitive(rule):
+            if _is_transitive(rule) and relation not in self._confidences:
                 self._closing.setdefault(relation, index)
             else:
                 self._joined.append((index, rule))
@@ -197,6 +248,7 @@ class Fixpoint:
         :param new: facts that are not in `old`.
         """
         self._known = defaultdict(lambda: Pairs(self._size), {r: Pairs(self._size, keys) for r, keys in old.items()})
+        self._below: defaultdict[int, list[np.ndarray]] = defaultdict(list)
         delta = {relation: keys for relation, keys in new.items() if len(keys)}
         waiting = {relation: [keys] for relation, keys in delta.items() if relation in self._closing}
         log: defaultdict[int, list[_Found]] = defaultdict(list)
@@ -204,7 +256,8 @@ class Fixpoint:
             while delta:
                 found = self._round(delta)
                 for relation, keys in delta.items():
-                    self._known[relation].add(keys)
+                    known = self._known[relation]
+                    known.add(keys[~known.has(keys)] if relation in self._confidences else keys)
                 delta = {}
                 for relation, parts in found.items():
                     if len(keys := self._first(relation, parts, log)):
@@ -274,7 +327,7 @@ class Fixpoint:
         """The distinct rows of the variables that are still needed."""
         needed = {*wanted, *(variable for atom, _ in rest for variable in atom.variables)}
         kept = [name for name in table if name in needed]
-        if self._traced or not rest or len(kept) == len(table) or len(kept) > 2:
+        if self._traced or self._confidences or not rest or len(kept) == len(table) or len(kept) > 2:
             return table
         columns = [table[name] for name in kept]
         if len(kept) == 1:
@@ -286,26 +339,38 @@ class Fixpoint:
             kept = table[rule.head.subject] != table[rule.head.object]
             table = {name: ids[kept] for name, ids in table.items()}
         keys = table[rule.head.subject] * self._size + table[rule.head.object]
-        if not self._traced:
+        uncertain = self._relations[rule.head.relation] in self._confidences
+        if not self._traced and not uncertain:
             return _Found(distinct(keys), index, None)
-        premises = np.full((len(keys), 3), NONE)
+        premises, confidences = np.full((len(keys), 3), NONE), np.full(len(keys), float(rule.confidence))
         for place, atom in enumerate(rule.body):
             premises[:, place] = table[atom.subject] * self._size + table[atom.object]
-        keys, first = np.unique(keys, return_index=True)
-        return _Found(keys, index, premises[first])
+            if (of := self._confidences.get(self._relations[atom.relation])) is not None:
+                confidences *= of.of(premises[:, place])
+        keys, best = _best(keys, confidences)
+        return _Found(keys, index, premises[best] if self._traced else None, confidences[best])
 
     def _first(self, relation: int, parts: list[_Found], log: defaultdict[int, list[_Found]]) -> np.ndarray:
-        """The sorted keys of these parts that are new; the log attributes each to the first part that has it."""
-        accepted = Pairs(self._size)
-        for part in parts:
-            new = ~self._known[relation].has(part.keys) & ~accepted.has(part.keys)
-            if len(self._barred):
-                new &= ~np.isin(part.keys // self._size, self._barred)
-            if new.any():
-                accepted.add(part.keys[new])
-                premises = None if part.premises is None else part.premises[new]
-                log[relation].append(_Found(part.keys[new], part.rule, premises))
-        return accepted.keys
+        """The sorted keys of these parts that are new, or more confident than before; the log attributes each to the
+        most confident part that has it, of equal ones to the first."""
+        columns = _columns(parts)
+        known = self._known[relation].has(columns.keys)
+        kept = ~known
+        if len(self._barred):
+            kept &= ~np.isin(columns.keys // self._size, self._barred)
+        uncertain = self._confidences.get(relation)
+        if uncertain is not None:
+            low = columns.confidences < self._least
+            self._below[relation].append(columns.keys[kept & low])
+            kept = ~low & (kept | (known & (columns.confidences > uncertain.of(columns.keys))))
+        rows = np.flatnonzero(kept)
+        keys, best = _best(columns.keys[rows], columns.confidences[rows])
+        if len(keys):
+            found = _Found(keys, *(None if column is None else column[rows[best]] for column in columns[1:]))
+            log[relation].append(found)
+            if uncertain is not None:
+                uncertain.put(keys, found.confidences)
+        return keys
 
     def _close(self, relation: int, new: np.ndarray) -> Iterator[_Found]:
         """The pairs that new edges add to a relation whose other pairs are closed, in the order of their discovery.
@@ -352,15 +417,31 @@ class Fixpoint:
     def _collected(self, log: Mapping[int, list[_Found]]) -> Entailed:
         result = Entailed()
         for relation in sorted(log):
-            parts = log[relation]
-            keys = np.concatenate([part.keys for part in parts])
-            order = np.argsort(keys)
-            result.keys[relation] = keys[order]
-            result.rules[relation] = np.repeat([part.rule for part in parts], [len(part.keys) for part in parts])[order]
-            if self._traced:
-                rows = [part.premises for part in parts if part.premises is not None]
-                result.premises[relation] = np.concatenate(rows)[order]
+            columns = _columns(log[relation][::-1])  # the last derivation of a key is the most confident
+            result.keys[relation], last = np.unique(columns.keys, return_index=True)
+            result.rules[relation], result.confidences[relation] = columns.rules[last], columns.confidences[last]
+            if columns.premises is not None:
+                result.premises[relation] = columns.premises[last]
+        for relation, parts in self._below.items():
+            result.below += int((~self._known[relation].has(union(parts))).sum())
         return result
+
+
+def _columns(parts: Sequence[_Found]) -> _Found:
+    """The parts one after the other, with the rule and the confidence of each key."""
+    rules, confidences = (
+        np.concatenate([np.broadcast_to(part[column], len(part.keys)) for part in parts]) for column in (1, 3)
+    )
+    premises = [part.premises for part in parts if part.premises is not None]
+    keys = np.concatenate([part.keys for part in parts])
+    return _Found(keys, rules, np.concatenate(premises) if premises else None, confidences)
+
+
+def _best(keys: np.ndarray, confidences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The sorted distinct keys, and the place of the most confident of each, of equal ones of the first."""
+    order = np.argsort(-confidences, kind="stable")
+    keys, first = np.unique(keys[order], return_index=True)
+    return keys, order[first]
 
 
 def _is_transitive(rule: Rule) -> bool:
@@ -432,6 +513,10 @@ class FactArrays:
         quoted = [name for name in self.vocabulary.entities if name.startswith('"')]
         self.literals = self.vocabulary.entity_ids(n for n in quoted if isinstance(object_to_term(n), ox.Literal))
         self._hashes = [label_numbers(labels) for labels in (self.vocabulary.entities, self.vocabulary.relations)]
+
+    def fixpoint(self, rules: Sequence[Rule], traced: bool, least: float = 0.0) -> Fixpoint:
+        """The evaluation of rules over these labels; see `Fixpoint`."""
+        return Fixpoint(rules, self.relations, self.size, self.literals, traced, least)
 
     def hashes(self, ids: np.ndarray) -> np.ndarray:
         """(n,) uint64 hashes of the labels of (n, 3) ids."""

@@ -9,7 +9,7 @@ rules. For a graph larger than memory, `Rule.construct` gives one application of
 The annotation `inferenceState` of the graph of entailed facts keeps the rules and a 64-bit hash of each fact that they
 were applied to (11 bytes a fact), so that the next run follows only new facts. After any other change (a fact removed,
 other rules, entailed facts changed by hand, a killed run) it starts from the beginning, says why, and removes what no
-longer follows.
+longer follows. With rules that are not certain it always does.
 """
 
 import base64
@@ -24,11 +24,11 @@ import pyoxigraph as ox
 
 from gumption.data import InputError
 from gumption.data.reading import parse_json
-from gumption.data.settings import checked
+from gumption.data.settings import Share, checked
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import PREFIXES, PROVENANCE, RELATION, Triple, label_to_iri
 
-from .fixpoint import NONE, Entailed, FactArrays, Fixpoint, default_into, sources_of
+from .fixpoint import LEAST, NONE, Entailed, FactArrays, default_into, sources_of
 from .horn import ANY, Rule, check_relations, of_any, rules_to_json
 
 STATE = "inferenceState"
@@ -44,7 +44,10 @@ class Result:
     :ivar entailed: facts of `into` now; `added` of them are new.
     :ivar removed: facts that are stated now or no longer follow.
     :ivar recomputed: why the run started from the beginning; None where it followed only new facts.
-    :ivar by_rule: rule -> facts of this run that it entailed first.
+    :ivar by_rule: rule -> facts of this run that it entailed first, or with most confidence.
+    :ivar uncertain: the entailed facts with a confidence below 1, the most confident first.
+    :ivar below: facts that a rule entails with less confidence than the least; they and what would follow from them are
+        left out.
     """
 
     into: str
@@ -54,6 +57,8 @@ class Result:
     removed: int
     recomputed: str | None
     by_rule: dict[str, int] = field(default_factory=dict)
+    uncertain: tuple[tuple[Triple, float], ...] = ()
+    below: int = 0
 
 
 class _State(NamedTuple):
@@ -86,17 +91,19 @@ def infer(
     into: str | None = None,
     *,
     provenance: bool = False,
+    min_confidence: Share = LEAST,
 ) -> Result:
-    """Bring the graph `into` up to date: it then holds exactly the entailed facts that are not stated.
+    """Bring the graph `into` up to date: it then holds exactly the entailed facts that are not stated, each with a
+    confidence of at least `min_confidence` (the confidence of its best proof, see fixpoint.py).
 
     Facts about literals are left out, because RDF has no literal subjects. The licence and attribution of the source
     are copied to the entailed graph.
 
     :param source: the graph with the stated facts; None for all graphs but those that this call writes.
     :param into: a graph without other facts; by default "SOURCE/inferred", or "inferred" without a source.
-    :param provenance: also write one derivation of each entailed fact into "INTO/provenance", six to ten facts each: a
-        node with rdf:subject, rdf:predicate, rdf:object, gum:entailedBy (the rule) and prov:wasDerivedFrom (the
-        premises, described likewise). False removes the derivations of earlier runs.
+    :param provenance: also write the best proof of each entailed fact into "INTO/provenance", six to ten facts each: a
+        node with rdf:subject, rdf:predicate, rdf:object, gum:entailedBy (the rule), gum:confidence where it is below 1,
+        and prov:wasDerivedFrom (the premises, described likewise). False removes the derivations of earlier runs.
     :raises InputError: no rules; an unknown graph; a relation that neither the source nor a head has; `into` is the
         source or has facts that inference did not write.
     """
@@ -113,7 +120,7 @@ def infer(
         )
     state = None if state_text is None else _State.read(state_text)
     rules = _told_apart(graph, rules, sources_of(graph, source, into, must_exist=state_text is None))
-    settings = json.dumps([rules_to_json(rules), source, provenance])
+    settings = json.dumps([rules_to_json(rules), source, provenance, min_confidence])
     content = FactArrays(graph, sources_of(graph, source, into, must_exist=state_text is None), into, rules)
     # In later runs a relation may have lost its last fact, and with it its name.
     if state is None or state.settings != settings:
@@ -121,7 +128,9 @@ def infer(
 
     stated = content.hashes(content.stated)
     reason = _reason(state, state_text, settings, stated, content)
-    fixpoint = Fixpoint(rules, content.relations, content.size, content.literals, traced=provenance)
+    if reason is None and any(rule.confidence < 1 for rule in rules):
+        reason = "there are rules that are not certain"
+    fixpoint = content.fixpoint(rules, provenance, min_confidence)
     if reason is None:
         assert state is not None
         is_new = ~np.isin(stated, state.processed)
@@ -160,7 +169,15 @@ def infer(
             STATE: _State(settings, stated, _digest(now)).text(),
         },
     )
-    return Result(into, len(stated), len(now), len(added), len(removed), reason, _by_rule(found, rules))
+    numbers = len(stated), len(now), len(added), len(removed)
+    return Result(into, *numbers, reason, _by_rule(found, rules), _uncertain(content, found), found.below)
+
+
+def _uncertain(content: FactArrays, found: Entailed) -> tuple[tuple[Triple, float], ...]:
+    rows, confidences = content.rows(found.keys), found.all_confidences
+    order = np.argsort(-confidences, kind="stable")
+    order = order[confidences[order] < 1]
+    return tuple(zip(content.vocabulary.ids_to_triples(rows[order]), confidences[order].tolist(), strict=True))
 
 
 def _told_apart(graph: KnowledgeGraph, rules: Sequence[Rule], sources: Sequence[str]) -> Sequence[Rule]:
@@ -179,7 +196,7 @@ def _reason(
     if state is None:
         return "the last run was not finished"
     if state.settings != settings:
-        return "other rules, source or provenance than in the last run"
+        return "other rules, source, provenance or least confidence than in the last run"
     if _digest(content.hashes(content.derived)) != state.entailed:
         return "the entailed facts were changed since the last run"
     gone = int((~np.isin(state.processed, stated)).sum())
@@ -204,16 +221,18 @@ def _digest(hashes: np.ndarray) -> str:
 
 _SUBJECT, _PREDICATE, _OBJECT = (PREFIXES["rdf"] + part for part in ("subject", "predicate", "object"))
 _DERIVED_FROM = PREFIXES["prov"] + "wasDerivedFrom"
-_ENTAILED_BY, _RULE_TEXT = "entailedBy", "ruleText"
+_ENTAILED_BY, _RULE_TEXT, _CONFIDENCE = "entailedBy", "ruleText", "confidence"
 
 
 @dataclass(frozen=True)
 class Step:
-    """A fact of an explanation: stated (`rule` is None), or by a rule from earlier steps, numbered from 0."""
+    """A fact of an explanation: stated (`rule` is None), or by a rule from earlier steps, numbered from 0; and the
+    confidence of its proof."""
 
     fact: Triple
     rule: str | None
     premises: tuple[int, ...] = ()
+    confidence: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -226,6 +245,7 @@ class Explanation:
         lines = []
         for number, step in enumerate(self.steps, start=1):
             why = "stated" if step.rule is None else f"{step.rule} from {', '.join(str(p + 1) for p in step.premises)}"
+            why += f"; confidence {step.confidence:.3f}" if step.confidence < 1 else ""
             lines.append(f"{number:3}. {' '.join(step.fact)}   [{why}]")
         return "\n".join(lines)
 
@@ -234,50 +254,70 @@ class Explanation:
 def explain(
     graph: KnowledgeGraph, fact: Triple, rules: Sequence[Rule], source: str | None = None, into: str | None = None
 ) -> Explanation:
-    """A derivation of a fact from stated ones; the graph of entailed facts is neither read nor written.
+    """The best proof of a fact from stated ones; the graph of entailed facts is neither read nor written.
 
-    It is the derivation that evaluation finds first, for a transitive relation a shortest path. The rules that matter
-    for the fact are applied anew, which takes as long as `infer` does for them; SPARQL can instead query what `infer`
-    writes with provenance=True.
+    Of equal ones it is the proof that evaluation finds first, for a certain transitive relation a shortest path. The
+    rules that matter for the fact are applied anew, which takes as long as `infer` does for them; SPARQL can instead
+    query what `infer` writes with provenance=True.
 
     :param source, into: as for `infer`.
     :raises InputError: an unknown label, with near matches; a fact that does not follow.
     """
     sources = sources_of(graph, source, into or default_into(source), must_exist=True)
-    rules = _relevant(_told_apart(graph, rules, sources), fact[1])
-    content = FactArrays(graph, sources, None, rules)
-    ((subject, relation, object_),) = content.vocabulary.triples_to_ids([fact]).tolist()
-    relevant = {relation, *(content.relations[atom.relation] for rule in rules for atom in (rule.head, *rule.body))}
-    stated = {r: keys for r, keys in content.keys(content.stated).items() if r in relevant}
-    found = Fixpoint(rules, content.relations, content.size, content.literals, traced=True).run({}, stated)
-    proven: dict[tuple[int, int], int] = {}
-    steps: list[Step] = []
-    waiting = [(relation, subject * content.size + object_)]
-    while waiting:  # depth first, without recursion: a derivation may be thousands of steps deep
-        r, key = waiting[-1]
-        premises, rule = _derivation(content, found, rules, r, key)
-        if rule is None and not _has(stated.get(r), key):
-            raise InputError(f"{' '.join(fact)} does not follow from {source or 'the stated facts'} by these rules")
-        if missing := [premise for premise in premises if premise not in proven]:
-            waiting += reversed(missing)
-            continue
-        waiting.pop()
-        if (r, key) not in proven:
-            proven[r, key] = len(steps)
-            (labels,) = content.vocabulary.ids_to_triples(content.rows({r: np.array([key])}))
-            steps.append(Step(labels, rule, tuple(proven[premise] for premise in premises)))
-    return Explanation(tuple(steps))
+    return Closure(graph, sources, rules, fact[1]).explain(fact, source)
 
 
-def _derivation(
-    content: FactArrays, found: Entailed, rules: Sequence[Rule], relation: int, key: int
-) -> tuple[list[tuple[int, int]], str | None]:
-    if not _has(found.keys.get(relation), key):
-        return [], None
-    place = int(np.searchsorted(found.keys[relation], key))
-    rule = rules[int(found.rules[relation][place])]
-    keys = found.premises[relation][place].tolist()
-    return [(content.relations[atom.relation], keys[k]) for k, atom in enumerate(rule.body)], rule.name
+class Closure:
+    """The stated facts of some graphs and the facts that rules entail from them, with a proof of each.
+
+    :ivar content: the stated facts.
+    :ivar entailed: the other ones.
+    """
+
+    def __init__(
+        self, graph: KnowledgeGraph, sources: Sequence[str], rules: Sequence[Rule], relation: str | None = None
+    ) -> None:
+        """:param relation: apply only the rules that facts of this relation can follow by."""
+        rules = _told_apart(graph, rules, sources)
+        self._rules = rules if relation is None else _relevant(rules, relation)
+        self.content = content = FactArrays(graph, sources, None, self._rules)
+        self._stated = content.keys(content.stated)
+        self.entailed = content.fixpoint(self._rules, traced=True).run({}, self._stated)
+
+    def explain(self, fact: Triple, source: str | None = None) -> Explanation:
+        """As the function of this name."""
+        content = self.content
+        ((subject, relation, object_),) = content.vocabulary.triples_to_ids([fact]).tolist()
+        proven: dict[tuple[int, int], int] = {}
+        steps: list[Step] = []
+        waiting = [(relation, subject * content.size + object_)]
+        while waiting:  # depth first, without recursion: a derivation may be thousands of steps deep
+            r, key = waiting[-1]
+            premises, rule, confidence = self._derivation(r, key)
+            if rule is None and not _has(self._stated.get(r), key):
+                raise InputError(f"{' '.join(fact)} does not follow from {source or 'the stated facts'} by these rules")
+            if missing := [premise for premise in premises if premise not in proven]:
+                waiting += reversed(missing)
+                continue
+            waiting.pop()
+            if (r, key) not in proven:
+                proven[r, key] = len(steps)
+                (labels,) = content.vocabulary.ids_to_triples(content.rows({r: np.array([key])}))
+                steps.append(Step(labels, rule, tuple(proven[premise] for premise in premises), confidence))
+        return Explanation(tuple(steps))
+
+    def _derivation(self, relation: int, key: int) -> tuple[list[tuple[int, int]], str | None, float]:
+        found = self.entailed
+        if not _has(found.keys.get(relation), key):
+            return [], None, 1.0
+        place = int(np.searchsorted(found.keys[relation], key))
+        rule = self._rules[int(found.rules[relation][place])]
+        keys, confidence = found.premises[relation][place].tolist(), float(found.confidences[relation][place])
+        return (
+            [(self.content.relations[atom.relation], keys[k]) for k, atom in enumerate(rule.body)],
+            rule.name,
+            confidence,
+        )
 
 
 def _relevant(rules: Sequence[Rule], relation: str) -> list[Rule]:
@@ -301,7 +341,7 @@ def write_provenance(
         graph.remove(graph.triples(graph=name), graph=name)
     elif len(removed):
         nodes = set(_nodes(content, removed))
-        for relation in (_ENTAILED_BY, _DERIVED_FROM):
+        for relation in (_ENTAILED_BY, _DERIVED_FROM):  # of certain rules: other runs start from the beginning
             gone = [triple for triple in graph.triples(relation=relation, graph=name) if triple[0] in nodes]
             graph.remove(gone, graph=name)
     if not wanted:
@@ -311,6 +351,11 @@ def write_provenance(
     nodes = _nodes(content, rows)
     facts: list[Triple] = [
         (node, _ENTAILED_BY, rules[index].name) for node, index in zip(nodes, by.tolist(), strict=True)
+    ]
+    confidences = found.all_confidences
+    facts += [
+        (nodes[i], _CONFIDENCE, str(ox.Literal(float(confidences[i]))))
+        for i in np.flatnonzero(confidences < 1).tolist()
     ]
     for place in range(premises.shape[1]):
         here = premises[:, place, 0] != NONE
