@@ -12,7 +12,8 @@ The confidence of a fact is that of its best proof: 1 of a stated fact, else
 This is the max-product semiring (Green, Karvounarakis and Tannen, "Provenance semirings", PODS 2007). Of several rules
 for one fact the best one counts, as in AnyBURL's max aggregation (Meilicke et al., "Anytime bottom-up rule learning for
 knowledge graph completion", IJCAI 2019). A fact whose confidence rises is in the next delta again. It ends, because
-confidences only rise, and a proof that uses a fact for itself is not better than one without.
+confidences only rise, and a proof that uses a fact for itself is not better than one without. A fact of less confidence
+than a threshold is derived, but used in no other proof.
 """
 
 from collections import defaultdict
@@ -150,7 +151,8 @@ def _push(runs: list[np.ndarray], keys: np.ndarray) -> None:
 # ---- The fixpoint
 
 NONE = -1
-LEAST = 0.5  # confidence of an entailed fact, unless a caller chooses another
+LEAST = 0.5  # confidence of a fact that other proofs use, unless a caller chooses another
+ROUNDING = 1e-12  # of a product of confidences
 Facts = dict[int, np.ndarray]  # relation -> keys
 _Table = dict[str, np.ndarray]  # variable -> (n,) ids
 
@@ -164,14 +166,17 @@ class Entailed:
     :ivar rules: relation -> (n,) int64, the last rule of its best proof, of equal ones the first that was found.
     :ivar premises: relation -> (n, 3) int64, the keys of the atoms of that rule's body, each derived before; NONE for
         missing atoms. Empty without tracing.
-    :ivar below: facts that one rule entails from these and stated ones, with less confidence than the least.
     """
 
     keys: Facts = field(default_factory=dict)
     confidences: dict[int, np.ndarray] = field(default_factory=dict)
     rules: dict[int, np.ndarray] = field(default_factory=dict)
     premises: dict[int, np.ndarray] = field(default_factory=dict)
-    below: int = 0
+
+    def at_least(self, confidence: float) -> "Entailed":
+        """Only the facts of such a confidence."""
+        kept = {r: values >= confidence - ROUNDING for r, values in self.confidences.items()}
+        return Entailed(*({r: column[kept[r]] for r, column in part.items()} for part in vars(self).values()))
 
     @property
     def all_confidences(self) -> np.ndarray:
@@ -194,12 +199,12 @@ class _Uncertain:
     def __init__(self) -> None:
         self._keys, self._values = np.empty(0, dtype=np.int64), np.empty(0)
 
-    def of(self, keys: np.ndarray) -> np.ndarray:
-        """(n,) float64, 1 for a pair that is not here."""
+    def of(self, keys: np.ndarray, others: np.ndarray | float = 1.0) -> np.ndarray:
+        """(n,) float64, `others` of pairs that are not here."""
         if not len(self._keys):
-            return np.ones(len(keys))
+            return np.broadcast_to(others, len(keys))
         places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-        return np.where(self._keys[places] == keys, self._values[places], 1.0)
+        return np.where(self._keys[places] == keys, self._values[places], others)
 
     def put(self, keys: np.ndarray, values: np.ndarray) -> None:
         """Add pairs, or change their confidences."""
@@ -212,8 +217,7 @@ class Fixpoint:
 
     :param barred: ids that cannot be a subject (literals).
     :param traced: keep the premises of each entailed fact.
-    :param least: confidence of a fact that is entailed; one with less is not used in proofs either, as confidence falls
-        along a proof.
+    :param least: confidence of a fact that proofs use.
     """
 
     def __init__(
@@ -225,7 +229,7 @@ class Fixpoint:
         self._size = size
         self._barred = barred
         self._traced = traced
-        self._least = least - 1e-12  # so that rounding takes no fact away
+        self._least = least - ROUNDING
         self._confidences: dict[int, _Uncertain] = {}  # of each relation with facts that may be uncertain
         while new := {
             relations[rule.head.relation] for rule in rules
@@ -248,7 +252,6 @@ class Fixpoint:
         :param new: facts that are not in `old`.
         """
         self._known = defaultdict(lambda: Pairs(self._size), {r: Pairs(self._size, keys) for r, keys in old.items()})
-        self._below: defaultdict[int, list[np.ndarray]] = defaultdict(list)
         delta = {relation: keys for relation, keys in new.items() if len(keys)}
         waiting = {relation: [keys] for relation, keys in delta.items() if relation in self._closing}
         log: defaultdict[int, list[_Found]] = defaultdict(list)
@@ -351,18 +354,13 @@ class Fixpoint:
         return _Found(keys, index, premises[best] if self._traced else None, confidences[best])
 
     def _first(self, relation: int, parts: list[_Found], log: defaultdict[int, list[_Found]]) -> np.ndarray:
-        """The sorted keys of these parts that are new, or more confident than before; the log attributes each to the
-        most confident part that has it, of equal ones to the first."""
+        """The sorted keys of these parts that are new, or more confident than before, for the next round; the log
+        attributes each to the most confident part that has it, of equal ones to the first."""
         columns = _columns(parts)
-        known = self._known[relation].has(columns.keys)
-        kept = ~known
+        known, uncertain = self._known[relation].has(columns.keys), self._confidences.get(relation)
+        kept = ~known if uncertain is None else columns.confidences > uncertain.of(columns.keys, known)
         if len(self._barred):
             kept &= ~np.isin(columns.keys // self._size, self._barred)
-        uncertain = self._confidences.get(relation)
-        if uncertain is not None:
-            low = columns.confidences < self._least
-            self._below[relation].append(columns.keys[kept & low])
-            kept = ~low & (kept | (known & (columns.confidences > uncertain.of(columns.keys))))
         rows = np.flatnonzero(kept)
         keys, best = _best(columns.keys[rows], columns.confidences[rows])
         if len(keys):
@@ -370,6 +368,7 @@ class Fixpoint:
             log[relation].append(found)
             if uncertain is not None:
                 uncertain.put(keys, found.confidences)
+                return keys[found.confidences >= self._least]
         return keys
 
     def _close(self, relation: int, new: np.ndarray) -> Iterator[_Found]:
@@ -422,8 +421,6 @@ class Fixpoint:
             result.rules[relation], result.confidences[relation] = columns.rules[last], columns.confidences[last]
             if columns.premises is not None:
                 result.premises[relation] = columns.premises[last]
-        for relation, parts in self._below.items():
-            result.below += int((~self._known[relation].has(union(parts))).sum())
         return result
 
 

@@ -46,8 +46,7 @@ class Result:
     :ivar recomputed: why the run started from the beginning; None where it followed only new facts.
     :ivar by_rule: rule -> facts of this run that it entailed first, or with most confidence.
     :ivar uncertain: the entailed facts with a confidence below 1, the most confident first.
-    :ivar below: facts that a rule entails with less confidence than the least; they and what would follow from them are
-        left out.
+    :ivar below: facts that follow from stated and entailed ones with less confidence than the least, and are left out.
     """
 
     into: str
@@ -144,11 +143,13 @@ def infer(
             for r, keys in content.keys(content.stated[is_new]).items()
         }
         old = content.keys(np.concatenate([content.stated[~is_new], content.derived]))
-        found = fixpoint.run(old, new)
+        whole = fixpoint.run(old, new)
+        found = whole.at_least(min_confidence)
         target = content.rows(found.keys)
         added, removed = target, content.derived[restated]
     else:
-        found = fixpoint.run({}, content.keys(content.stated))
+        whole = fixpoint.run({}, content.keys(content.stated))
+        found = whole.at_least(min_confidence)
         target = content.rows(found.keys)
         before, after = content.hashes(content.derived), content.hashes(target)
         added, removed = target[~np.isin(after, before)], content.derived[~np.isin(before, after)]
@@ -169,8 +170,9 @@ def infer(
             STATE: _State(settings, stated, _digest(now)).text(),
         },
     )
+    below = len(whole.all_confidences) - len(found.all_confidences)
     numbers = len(stated), len(now), len(added), len(removed)
-    return Result(into, *numbers, reason, _by_rule(found, rules), _uncertain(content, found), found.below)
+    return Result(into, *numbers, reason, _by_rule(found, rules), _uncertain(content, found), below)
 
 
 def _uncertain(content: FactArrays, found: Entailed) -> tuple[tuple[Triple, float], ...]:
@@ -252,8 +254,9 @@ class Explanation:
 
 @checked
 def explain(
-    graph: KnowledgeGraph, fact: Triple, rules: Sequence[Rule], source: str | None = None, into: str | None = None
-) -> Explanation:
+    graph: KnowledgeGraph, fact: Triple, rules: Sequence[Rule], source: str | None = None, into: str | None = None,
+    *, min_confidence: Share = LEAST,
+) -> Explanation:  # fmt: skip
     """The best proof of a fact from stated ones; the graph of entailed facts is neither read nor written.
 
     Of equal ones it is the proof that evaluation finds first, for a certain transitive relation a shortest path. The
@@ -261,10 +264,11 @@ def explain(
     query what `infer` writes with provenance=True.
 
     :param source, into: as for `infer`.
+    :param min_confidence: of the facts that the proof uses.
     :raises InputError: an unknown label, with near matches; a fact that does not follow.
     """
     sources = sources_of(graph, source, into or default_into(source), must_exist=True)
-    return Closure(graph, sources, rules, fact[1]).explain(fact, source)
+    return Closure(graph, sources, rules, fact[1], min_confidence).explain(fact, source)
 
 
 class Closure:
@@ -275,14 +279,15 @@ class Closure:
     """
 
     def __init__(
-        self, graph: KnowledgeGraph, sources: Sequence[str], rules: Sequence[Rule], relation: str | None = None
-    ) -> None:
+        self, graph: KnowledgeGraph, sources: Sequence[str], rules: Sequence[Rule], relation: str | None = None,
+        least: float = LEAST,
+    ) -> None:  # fmt: skip
         """:param relation: apply only the rules that facts of this relation can follow by."""
         rules = _told_apart(graph, rules, sources)
         self._rules = rules if relation is None else _relevant(rules, relation)
         self.content = content = FactArrays(graph, sources, None, self._rules)
         self._stated = content.keys(content.stated)
-        self.entailed = content.fixpoint(self._rules, traced=True).run({}, self._stated)
+        self.entailed = content.fixpoint(self._rules, True, least).run({}, self._stated)
 
     def explain(self, fact: Triple, source: str | None = None) -> Explanation:
         """As the function of this name."""

@@ -23,7 +23,7 @@ _STATED = "stated"
 
 class RulePredictor(LinkPredictor):
     """Scores a fact by the confidence of its best proof (see fixpoint.py): 1 where it is stated, 0 where it does not
-    follow. Facts of equal confidence are ties.
+    follow. Facts of equal confidence are ties. A fact below LEAST counts as it follows, and is used in no further proof.
 
     :param facts: that the rules are applied to, of known labels; its entities are the candidates.
     """
@@ -60,8 +60,8 @@ class RulePredictor(LinkPredictor):
             here = marks(numbers[ids[:, 0]], label_numbers(vocabulary.relations)[ids[:, 1]], numbers[ids[:, 2]])
             kept = set(vocabulary.ids_to_triples(ids[np.isin(here, trained_on)]))
         if not kept:
-            which = "" if trained_on is None else "that they were mined from "
-            raise InputError(f"{path}: the rules are applied to known facts {which}and there are none: give them")
+            which = "" if trained_on is None else ", and the known facts have none of those that these were mined from"
+            raise InputError(f"{path}: rules are applied to known facts{which}: give them")
         graph.remove(set(vocabulary.ids_to_triples(ids)) - kept, graph=_STATED)
         made = cls(rules, graph)
         made.trained_on = trained_on

@@ -1,5 +1,6 @@
 """`gumption kg infer` and `mine`: the facts that rules entail, and the rules that a graph obeys."""
 
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
@@ -37,7 +38,7 @@ def infer(
     :param into: The graph for what follows; NAME/inferred if not given.
     :param out: Where GRAPH is a file: the file for all of it afterwards.
     :param provenance: Also write what each fact was derived from, and its confidence.
-    :param min_confidence: Leave out facts with less confidence, and what would follow from them.
+    :param min_confidence: Leave out facts with less confidence, and use none of them to prove others.
     :param explain: Say how this fact follows, and write nothing.
     """
     from gumption.kg.names import Names
@@ -60,7 +61,7 @@ def infer(
             names, (subject, relation, object_) = Names(graph, name), explain
             fact = names.label(subject), names.label(relation, "relation"), names.label(object_)
             with working("applying rules"):
-                explanation = explained(graph, fact, known, name, into)
+                explanation = explained(graph, fact, known, name, into, min_confidence=min_confidence)
             if as_json:
                 print_json(asdict(explanation))
             else:
@@ -114,16 +115,21 @@ def mine(
     graph, name = open_graph(source)
     with graph:
         facts = learnable(*graph.arrays(name or only_graph(graph, source)), literals)
-    with working("counting", 1) as shown:
-        mined = mine_rules(
-            facts,
-            min_support=min_support,
-            min_head_coverage=min_head_coverage,
-            min_confidence=min_confidence,
-            min_pca_confidence=min_pca_confidence,
-            min_contradiction_confidence=min_contradiction_confidence,
-            progress=shown and (lambda done, of: shown(completed=done, total=of)),
-        )
+    thresholds = {
+        "min_head_coverage": min_head_coverage, "min_confidence": min_confidence,
+        "min_pca_confidence": min_pca_confidence, "min_contradiction_confidence": min_contradiction_confidence,
+    }  # fmt: skip
+    with working("counting", 1) as bar:
+        progress = bar and (lambda done, of: bar(completed=done, total=of))
+        mined = mine_rules(facts, min_support=min_support, **thresholds, progress=progress)
+        least, others = min_support, mined
+        while not others and least > 1:
+            least //= 2
+            others = mine_rules(facts, min_support=least, **thresholds, progress=progress)
+    if not mined:
+        best = max((each.support for each in others), default=0)
+        advice = f"--min-support {best} finds some" if best else "no smaller --min-support finds any: lower the others"
+        print(f"no rule reaches --min-support {min_support} and the other thresholds; {advice}", file=sys.stderr)
     mined.sort(key=lambda each: -getattr(each, sort_by.replace("-", "_")))  # equal ones stay in the order of mining
     if out is not None:
         write_mined(out, mined, facts)
