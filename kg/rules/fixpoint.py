@@ -18,14 +18,13 @@ than a threshold is derived, but used in no other proof.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyoxigraph as ox
 
 from gumption.data import InputError
-from gumption.kg.facts import label_numbers
+from gumption.kg.facts import label_numbers, marks
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import PROVENANCE, Vocabulary, object_to_term, unknown_label
 
@@ -157,40 +156,39 @@ Facts = dict[int, np.ndarray]  # relation -> keys
 _Table = dict[str, np.ndarray]  # variable -> (n,) ids
 
 
-@dataclass
-class Entailed:
-    """The entailed facts of a run.
+class Entailed(NamedTuple):
+    """(n,) entailed facts.
 
-    :ivar keys: relation -> (n,) int64 sorted keys of the entailed pairs.
-    :ivar confidences: relation -> (n,) float64, the confidence of each.
-    :ivar rules: relation -> (n,) int64, the last rule of its best proof, of equal ones the first that was found.
-    :ivar premises: relation -> (n, 3) int64, the keys of the atoms of that rule's body, each derived before; NONE for
-        missing atoms. Empty without tracing.
+    :ivar keys: int64, (relation * size + subject) * size + object; while they are derived subject * size + object.
+    :ivar rules: int64, the last rule of the best proof of each, of equal ones the first that was found.
+    :ivar premises: (n, 3) int64, the keys with relations of the atoms of that rule's body, each derived before; NONE
+        for missing atoms. None without tracing.
+    :ivar confidences: float64.
     """
-
-    keys: Facts = field(default_factory=dict)
-    confidences: dict[int, np.ndarray] = field(default_factory=dict)
-    rules: dict[int, np.ndarray] = field(default_factory=dict)
-    premises: dict[int, np.ndarray] = field(default_factory=dict)
-
-    def at_least(self, confidence: float) -> "Entailed":
-        """Only the facts of such a confidence."""
-        kept = {r: values >= confidence - ROUNDING for r, values in self.confidences.items()}
-        return Entailed(*({r: column[kept[r]] for r, column in part.items()} for part in vars(self).values()))
-
-    @property
-    def all_confidences(self) -> np.ndarray:
-        """(n,) float64 of all relations, in the order of `FactArrays.rows`."""
-        return np.concatenate([np.empty(0), *self.confidences.values()])
-
-
-class _Found(NamedTuple):
-    """(n,) derived keys of a relation, the rule and the confidence of each or of all, and (n, 3) premises if traced."""
 
     keys: np.ndarray
     rules: Any
     premises: np.ndarray | None
     confidences: Any = 1.0
+
+    def only(self, places: np.ndarray) -> "Entailed":
+        """The facts at these places."""
+        return Entailed(*(None if column is None else column[places] for column in self))
+
+    @classmethod
+    def joined(cls, parts: Sequence["Entailed"]) -> "Entailed":
+        """The parts one after the other; the rule and the confidence of a part may be those of all its facts."""
+        rules, confidences = (
+            np.concatenate([np.broadcast_to(part[column], len(part.keys)) for part in parts]) for column in (1, 3)
+        )
+        premises = [part.premises for part in parts if part.premises is not None]
+        keys = np.concatenate([part.keys for part in parts])
+        return cls(keys, rules, np.concatenate(premises) if premises else None, confidences)
+
+    def best(self) -> "Entailed":
+        """The most confident one of equal keys, of equal ones the first, sorted by key."""
+        order = np.argsort(-self.confidences, kind="stable")
+        return self.only(order[np.unique(self.keys[order], return_index=True)[1]])
 
 
 class _Uncertain:
@@ -254,7 +252,7 @@ class Fixpoint:
         self._known = defaultdict(lambda: Pairs(self._size), {r: Pairs(self._size, keys) for r, keys in old.items()})
         delta = {relation: keys for relation, keys in new.items() if len(keys)}
         waiting = {relation: [keys] for relation, keys in delta.items() if relation in self._closing}
-        log: defaultdict[int, list[_Found]] = defaultdict(list)
+        log: defaultdict[int, list[Entailed]] = defaultdict(list)
         while delta:
             while delta:
                 found = self._round(delta)
@@ -276,8 +274,8 @@ class Fixpoint:
             waiting = {}
         return self._collected(log)
 
-    def _round(self, delta: Facts) -> dict[int, list[_Found]]:
-        found: defaultdict[int, list[_Found]] = defaultdict(list)
+    def _round(self, delta: Facts) -> dict[int, list[Entailed]]:
+        found: defaultdict[int, list[Entailed]] = defaultdict(list)
         fresh = {relation: Pairs(self._size, keys) for relation, keys in delta.items()}
         for index, rule in self._joined:
             relation = self._relations[rule.head.relation]
@@ -337,41 +335,40 @@ class Fixpoint:
             return {kept[0]: distinct(columns[0])}
         return dict(zip(kept, np.divmod(distinct(columns[0] * self._size + columns[1]), self._size), strict=True))
 
-    def _heads(self, index: int, rule: Rule, table: _Table) -> _Found:
+    def _heads(self, index: int, rule: Rule, table: _Table) -> Entailed:
         if rule.distinct:
             kept = table[rule.head.subject] != table[rule.head.object]
             table = {name: ids[kept] for name, ids in table.items()}
         keys = table[rule.head.subject] * self._size + table[rule.head.object]
         uncertain = self._relations[rule.head.relation] in self._confidences
         if not self._traced and not uncertain:
-            return _Found(distinct(keys), index, None)
+            return Entailed(distinct(keys), index, None)
         premises, confidences = np.full((len(keys), 3), NONE), np.full(len(keys), float(rule.confidence))
         for place, atom in enumerate(rule.body):
-            premises[:, place] = table[atom.subject] * self._size + table[atom.object]
-            if (of := self._confidences.get(self._relations[atom.relation])) is not None:
-                confidences *= of.of(premises[:, place])
-        keys, best = _best(keys, confidences)
-        return _Found(keys, index, premises[best] if self._traced else None, confidences[best])
+            relation, pairs = self._relations[atom.relation], table[atom.subject] * self._size + table[atom.object]
+            premises[:, place] = relation * self._size**2 + pairs
+            if relation in self._confidences:
+                confidences *= self._confidences[relation].of(pairs)
+        return Entailed(keys, np.full(len(keys), index), premises if self._traced else None, confidences).best()
 
-    def _first(self, relation: int, parts: list[_Found], log: defaultdict[int, list[_Found]]) -> np.ndarray:
+    def _first(self, relation: int, parts: list[Entailed], log: defaultdict[int, list[Entailed]]) -> np.ndarray:
         """The sorted keys of these parts that are new, or more confident than before, for the next round; the log
         attributes each to the most confident part that has it, of equal ones to the first."""
-        columns = _columns(parts)
-        known, uncertain = self._known[relation].has(columns.keys), self._confidences.get(relation)
-        kept = ~known if uncertain is None else columns.confidences > uncertain.of(columns.keys, known)
+        found = Entailed.joined(parts)
+        known, uncertain = self._known[relation].has(found.keys), self._confidences.get(relation)
+        kept = ~known if uncertain is None else found.confidences > uncertain.of(found.keys, known)
         if len(self._barred):
-            kept &= ~np.isin(columns.keys // self._size, self._barred)
-        rows = np.flatnonzero(kept)
-        keys, best = _best(columns.keys[rows], columns.confidences[rows])
-        if len(keys):
-            found = _Found(keys, *(None if column is None else column[rows[best]] for column in columns[1:]))
-            log[relation].append(found)
-            if uncertain is not None:
-                uncertain.put(keys, found.confidences)
-                return keys[found.confidences >= self._least]
-        return keys
+            kept &= ~np.isin(found.keys // self._size, self._barred)
+        if not kept.any():
+            return found.keys[:0]
+        found = found.only(kept).best()
+        log[relation].append(found)
+        if uncertain is None:
+            return found.keys
+        uncertain.put(found.keys, found.confidences)
+        return found.keys[found.confidences >= self._least]
 
-    def _close(self, relation: int, new: np.ndarray) -> Iterator[_Found]:
+    def _close(self, relation: int, new: np.ndarray) -> Iterator[Entailed]:
         """The pairs that new edges add to a relation whose other pairs are closed, in the order of their discovery.
 
         Between two new edges of a path, one step in the closed part reaches as far as any number of steps. Without a
@@ -383,7 +380,7 @@ class Fixpoint:
         edges = Pairs(size, new)
         known = Pairs(size, every)
 
-        def extended(left: np.ndarray, right: Pairs, backward: bool = False) -> Iterator[_Found]:
+        def extended(left: np.ndarray, right: Pairs, backward: bool = False) -> Iterator[Entailed]:
             for rows, ids in partners(left // size if backward else left % size, [right], backward):
                 joined = left[rows]
                 if backward:
@@ -400,8 +397,9 @@ class Fixpoint:
                 if self._traced:
                     premises = np.full((len(keys), 3), NONE)
                     premises[:, 0], premises[:, 1] = before[first], after[first]
+                    premises[:, :2] += relation * size**2
                 if len(keys):
-                    yield _Found(keys, index, premises)
+                    yield Entailed(keys, index, premises)
 
         entering = list(extended(new, closed, backward=True))
         yield from entering
@@ -413,32 +411,12 @@ class Fixpoint:
             yield from onward
             ending = union(part.keys for part in onward)
 
-    def _collected(self, log: Mapping[int, list[_Found]]) -> Entailed:
-        result = Entailed()
-        for relation in sorted(log):
-            columns = _columns(log[relation][::-1])  # the last derivation of a key is the most confident
-            result.keys[relation], last = np.unique(columns.keys, return_index=True)
-            result.rules[relation], result.confidences[relation] = columns.rules[last], columns.confidences[last]
-            if columns.premises is not None:
-                result.premises[relation] = columns.premises[last]
-        return result
-
-
-def _columns(parts: Sequence[_Found]) -> _Found:
-    """The parts one after the other, with the rule and the confidence of each key."""
-    rules, confidences = (
-        np.concatenate([np.broadcast_to(part[column], len(part.keys)) for part in parts]) for column in (1, 3)
-    )
-    premises = [part.premises for part in parts if part.premises is not None]
-    keys = np.concatenate([part.keys for part in parts])
-    return _Found(keys, rules, np.concatenate(premises) if premises else None, confidences)
-
-
-def _best(keys: np.ndarray, confidences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The sorted distinct keys, and the place of the most confident of each, of equal ones of the first."""
-    order = np.argsort(-confidences, kind="stable")
-    keys, first = np.unique(keys[order], return_index=True)
-    return keys, order[first]
+    def _collected(self, log: Mapping[int, list[Entailed]]) -> Entailed:
+        none = np.empty(0, dtype=np.int64), 0, np.empty((0, 3), dtype=np.int64) if self._traced else None
+        parts = [part._replace(keys=part.keys + r * self._size**2) for r in log for part in reversed(log[r])]
+        found = Entailed.joined([Entailed(*none), *parts])
+        # Of equal keys the one that was derived last, the most confident.
+        return found.only(np.unique(found.keys, return_index=True)[1])
 
 
 def _is_transitive(rule: Rule) -> bool:
@@ -481,6 +459,7 @@ class FactArrays:
     """The facts of the source graphs and of `into`, the graph of entailed facts, as ids of one vocabulary.
 
     :ivar stated, derived: (n, 3) int64 distinct rows of ids, of the sources and of `into`.
+    :ivar stated_keys: (n,) int64, sorted, as of `Entailed`.
     :ivar vocabulary: their labels, and the relations of the rules.
     :ivar literals: ids of the literals.
     """
@@ -506,19 +485,20 @@ class FactArrays:
             keys[derived].append(
                 (relations[ids[:, 1]] * self.size + entities[ids[:, 0]]) * self.size + entities[ids[:, 2]]
             )
-        self.stated, self.derived = (self._rows(union(keys[kind])) for kind in (False, True))
+        self.stated_keys = union(keys[False])
+        self.stated, self.derived = self.rows(self.stated_keys), self.rows(union(keys[True]))
         quoted = [name for name in self.vocabulary.entities if name.startswith('"')]
         self.literals = self.vocabulary.entity_ids(n for n in quoted if isinstance(object_to_term(n), ox.Literal))
-        self._hashes = [label_numbers(labels) for labels in (self.vocabulary.entities, self.vocabulary.relations)]
+        self._marks = [label_numbers(labels) for labels in (self.vocabulary.entities, self.vocabulary.relations)]
 
     def fixpoint(self, rules: Sequence[Rule], traced: bool, least: float = 0.0) -> Fixpoint:
         """The evaluation of rules over these labels; see `Fixpoint`."""
         return Fixpoint(rules, self.relations, self.size, self.literals, traced, least)
 
-    def hashes(self, ids: np.ndarray) -> np.ndarray:
-        """(n,) uint64 hashes of the labels of (n, 3) ids."""
-        entities, relations = self._hashes
-        return _mixed(_mixed(_mixed(entities[ids[:, 0]]) ^ relations[ids[:, 1]]) ^ entities[ids[:, 2]])
+    def marks(self, ids: np.ndarray) -> np.ndarray:
+        """(n,) uint64 marks of the facts of (n, 3) ids; see kg/facts.py."""
+        entities, relations = self._marks
+        return marks(entities[ids[:, 0]], relations[ids[:, 1]], entities[ids[:, 2]])
 
     def keys(self, ids: np.ndarray) -> Facts:
         """Sorted keys by relation of distinct rows."""
@@ -527,32 +507,6 @@ class FactArrays:
         relations, starts = np.unique(ids[order, 1], return_index=True)
         return dict(zip(relations.tolist(), np.split(keys[order], starts[1:]), strict=False))
 
-    def rows(self, keys: Facts) -> np.ndarray:
-        """(n, 3) ids of keys by relation."""
-        parts = [each + relation * self.size**2 for relation, each in keys.items()]
-        return self._rows(np.concatenate([np.empty(0, dtype=np.int64), *parts]))
-
-    def _rows(self, keys: np.ndarray) -> np.ndarray:
-        """(n, 3) ids of keys (relation * size + subject) * size + object."""
+    def rows(self, keys: np.ndarray) -> np.ndarray:
+        """(n, 3) ids of the keys of `Entailed`."""
         return np.stack([keys // self.size % self.size, keys // self.size**2, keys % self.size], axis=1)
-
-    def premises(self, found: Entailed, rules: Sequence[Rule]) -> np.ndarray:
-        """(n, 3, 3) ids of the premises of entailed facts, in the order of `rows`; NONE for missing ones."""
-        atoms = np.full((len(rules), 3), NONE)
-        for index, rule in enumerate(rules):
-            atoms[index, : len(rule.body)] = [self.relations[atom.relation] for atom in rule.body]
-        parts = [np.empty((0, 3, 3), dtype=np.int64)]
-        for relation, keys in found.premises.items():
-            relations = atoms[found.rules[relation]]
-            rows = self._rows((keys + relations * self.size**2).ravel()).reshape(-1, 3, 3)
-            rows[keys == NONE] = NONE
-            parts.append(rows)
-        return np.concatenate(parts)
-
-
-def _mixed(values: np.ndarray) -> np.ndarray:
-    """A bijection of uint64 that spreads its bits (SplitMix64's; Steele, Lea and Flood, OOPSLA 2014)."""
-    values = values + np.uint64(0x9E3779B97F4A7C15)
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))

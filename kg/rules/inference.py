@@ -28,7 +28,7 @@ from gumption.data.settings import Share, checked
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import PREFIXES, PROVENANCE, RELATION, Triple, label_to_iri
 
-from .fixpoint import LEAST, NONE, Entailed, FactArrays, default_into, sources_of
+from .fixpoint import LEAST, NONE, ROUNDING, Entailed, FactArrays, default_into, sources_of
 from .horn import ANY, Rule, check_relations, of_any, rules_to_json
 
 STATE = "inferenceState"
@@ -119,13 +119,13 @@ def infer(
         )
     state = None if state_text is None else _State.read(state_text)
     rules = _told_apart(graph, rules, sources_of(graph, source, into, must_exist=state_text is None))
-    settings = json.dumps([rules_to_json(rules), source, provenance, min_confidence])
+    settings = json.dumps([rules_to_json(rules), source, provenance])
     content = FactArrays(graph, sources_of(graph, source, into, must_exist=state_text is None), into, rules)
     # In later runs a relation may have lost its last fact, and with it its name.
     if state is None or state.settings != settings:
         check_relations(rules, content.stated_relations if len(content.stated) else content.vocabulary.relations)
 
-    stated = content.hashes(content.stated)
+    stated = content.marks(content.stated)
     reason = _reason(state, state_text, settings, stated, content)
     if reason is None and any(rule.confidence < 1 for rule in rules):
         reason = "there are rules that are not certain"
@@ -135,7 +135,7 @@ def infer(
         is_new = ~np.isin(stated, state.processed)
         if not is_new.any():
             return Result(into, len(stated), len(content.derived), 0, 0, None)
-        restated = np.isin(content.hashes(content.derived), stated)
+        restated = np.isin(content.marks(content.derived), stated)
         derived = content.keys(content.derived)
         none = np.empty(0, dtype=np.int64)
         new = {
@@ -144,23 +144,23 @@ def infer(
         }
         old = content.keys(np.concatenate([content.stated[~is_new], content.derived]))
         whole = fixpoint.run(old, new)
-        found = whole.at_least(min_confidence)
-        target = content.rows(found.keys)
-        added, removed = target, content.derived[restated]
     else:
         whole = fixpoint.run({}, content.keys(content.stated))
-        found = whole.at_least(min_confidence)
-        target = content.rows(found.keys)
-        before, after = content.hashes(content.derived), content.hashes(target)
-        added, removed = target[~np.isin(after, before)], content.derived[~np.isin(before, after)]
+    found = whole.only(whole.confidences >= min_confidence - ROUNDING)
+    added = content.rows(found.keys)
+    if reason is None:
+        removed = content.derived[restated]
+    else:
+        before, after = content.marks(content.derived), content.marks(added)
+        added, removed = added[~np.isin(after, before)], content.derived[~np.isin(before, after)]
 
     graph.annotate(into, {STATE: _UNFINISHED})
     labels = content.vocabulary.ids_to_triples
     graph.remove(labels(removed), graph=into)
     graph.add(labels(added), graph=into)
     write_provenance(graph, into + PROVENANCE, content, found, rules, removed, provenance, fresh=reason is not None)
-    kept = content.derived[~np.isin(content.hashes(content.derived), content.hashes(removed))]
-    now = np.concatenate([content.hashes(kept), content.hashes(added)])
+    kept = content.derived[~np.isin(content.marks(content.derived), content.marks(removed))]
+    now = np.concatenate([content.marks(kept), content.marks(added)])
     inherited = {} if source is None else graph.annotations(source)
     graph.annotate(
         into,
@@ -170,16 +170,11 @@ def infer(
             STATE: _State(settings, stated, _digest(now)).text(),
         },
     )
-    below = len(whole.all_confidences) - len(found.all_confidences)
+    some = found.only(found.confidences < 1)
+    some = some.only(np.argsort(-some.confidences, kind="stable"))
+    uncertain = tuple(zip(labels(content.rows(some.keys)), some.confidences.tolist(), strict=True))
     numbers = len(stated), len(now), len(added), len(removed)
-    return Result(into, *numbers, reason, _by_rule(found, rules), _uncertain(content, found), below)
-
-
-def _uncertain(content: FactArrays, found: Entailed) -> tuple[tuple[Triple, float], ...]:
-    rows, confidences = content.rows(found.keys), found.all_confidences
-    order = np.argsort(-confidences, kind="stable")
-    order = order[confidences[order] < 1]
-    return tuple(zip(content.vocabulary.ids_to_triples(rows[order]), confidences[order].tolist(), strict=True))
+    return Result(into, *numbers, reason, _by_rule(found, rules), uncertain, len(whole.keys) - len(found.keys))
 
 
 def _told_apart(graph: KnowledgeGraph, rules: Sequence[Rule], sources: Sequence[str]) -> Sequence[Rule]:
@@ -198,17 +193,15 @@ def _reason(
     if state is None:
         return "the last run was not finished"
     if state.settings != settings:
-        return "other rules, source, provenance or least confidence than in the last run"
-    if _digest(content.hashes(content.derived)) != state.entailed:
+        return "other rules, source or provenance than in the last run"
+    if _digest(content.marks(content.derived)) != state.entailed:
         return "the entailed facts were changed since the last run"
     gone = int((~np.isin(state.processed, stated)).sum())
     return f"{gone} stated fact{'s were' if gone > 1 else ' was'} removed since the last run" if gone else None
 
 
 def _by_rule(found: Entailed, rules: Sequence[Rule]) -> dict[str, int]:
-    counts = np.zeros(len(rules), dtype=np.int64)
-    for each in found.rules.values():
-        counts += np.bincount(each, minlength=len(rules))
+    counts = np.bincount(found.rules, minlength=len(rules))
     totals: dict[str, int] = {}
     for rule, number in zip(rules, counts.tolist(), strict=True):  # the two rules of an inverse have one name
         totals[rule.name] = totals.get(rule.name, 0) + number
@@ -286,43 +279,31 @@ class Closure:
         rules = _told_apart(graph, rules, sources)
         self._rules = rules if relation is None else _relevant(rules, relation)
         self.content = content = FactArrays(graph, sources, None, self._rules)
-        self._stated = content.keys(content.stated)
-        self.entailed = content.fixpoint(self._rules, True, least).run({}, self._stated)
+        self.entailed = content.fixpoint(self._rules, True, least).run({}, content.keys(content.stated))
 
     def explain(self, fact: Triple, source: str | None = None) -> Explanation:
         """As the function of this name."""
-        content = self.content
+        content, found = self.content, self.entailed
         ((subject, relation, object_),) = content.vocabulary.triples_to_ids([fact]).tolist()
-        proven: dict[tuple[int, int], int] = {}
+        proven: dict[int, int] = {}
         steps: list[Step] = []
-        waiting = [(relation, subject * content.size + object_)]
+        waiting = [(relation * content.size + subject) * content.size + object_]
         while waiting:  # depth first, without recursion: a derivation may be thousands of steps deep
-            r, key = waiting[-1]
-            premises, rule, confidence = self._derivation(r, key)
-            if rule is None and not _has(self._stated.get(r), key):
+            key = waiting[-1]
+            place = _place(found.keys, key)
+            premises = [] if place is None else [each for each in found.premises[place].tolist() if each != NONE]
+            if place is None and _place(content.stated_keys, key) is None:
                 raise InputError(f"{' '.join(fact)} does not follow from {source or 'the stated facts'} by these rules")
             if missing := [premise for premise in premises if premise not in proven]:
                 waiting += reversed(missing)
                 continue
             waiting.pop()
-            if (r, key) not in proven:
-                proven[r, key] = len(steps)
-                (labels,) = content.vocabulary.ids_to_triples(content.rows({r: np.array([key])}))
-                steps.append(Step(labels, rule, tuple(proven[premise] for premise in premises), confidence))
+            if key not in proven:
+                proven[key] = len(steps)
+                (labels,) = content.vocabulary.ids_to_triples(content.rows(np.array([key])))
+                by = (None, 1.0) if place is None else (self._rules[found.rules[place]].name, found.confidences[place])
+                steps.append(Step(labels, by[0], tuple(map(proven.__getitem__, premises)), float(by[1])))
         return Explanation(tuple(steps))
-
-    def _derivation(self, relation: int, key: int) -> tuple[list[tuple[int, int]], str | None, float]:
-        found = self.entailed
-        if not _has(found.keys.get(relation), key):
-            return [], None, 1.0
-        place = int(np.searchsorted(found.keys[relation], key))
-        rule = self._rules[int(found.rules[relation][place])]
-        keys, confidence = found.premises[relation][place].tolist(), float(found.confidences[relation][place])
-        return (
-            [(self.content.relations[atom.relation], keys[k]) for k, atom in enumerate(rule.body)],
-            rule.name,
-            confidence,
-        )
 
 
 def _relevant(rules: Sequence[Rule], relation: str) -> list[Rule]:
@@ -351,36 +332,31 @@ def write_provenance(
             graph.remove(gone, graph=name)
     if not wanted:
         return
-    rows, premises = content.rows(found.keys), content.premises(found, rules)
-    by = np.concatenate([np.empty(0, dtype=np.int64), *found.rules.values()])
-    nodes = _nodes(content, rows)
-    facts: list[Triple] = [
-        (node, _ENTAILED_BY, rules[index].name) for node, index in zip(nodes, by.tolist(), strict=True)
-    ]
-    confidences = found.all_confidences
+    assert found.premises is not None
+    nodes, by = _nodes(content, content.rows(found.keys)), [rules[index] for index in found.rules.tolist()]
+    facts: list[Triple] = [(node, _ENTAILED_BY, rule.name) for node, rule in zip(nodes, by, strict=True)]
+    for place in np.flatnonzero(found.confidences < 1).tolist():
+        facts.append((nodes[place], _CONFIDENCE, str(ox.Literal(float(found.confidences[place])))))
+    used = found.premises[found.premises != NONE]
+    of = np.nonzero(found.premises != NONE)[0].tolist()
     facts += [
-        (nodes[i], _CONFIDENCE, str(ox.Literal(float(confidences[i]))))
-        for i in np.flatnonzero(confidences < 1).tolist()
+        (nodes[place], _DERIVED_FROM, node) for place, node in zip(of, _nodes(content, content.rows(used)), strict=True)
     ]
-    for place in range(premises.shape[1]):
-        here = premises[:, place, 0] != NONE
-        of = [node for node, there in zip(nodes, here.tolist(), strict=True) if there]
-        facts += [(a, _DERIVED_FROM, b) for a, b in zip(of, _nodes(content, premises[here, place]), strict=True)]
-    told = np.unique(np.concatenate([rows, premises[premises[:, :, 0] != NONE]]), axis=0)
+    told = content.rows(np.union1d(found.keys, used))
     relations = [label_to_iri(label, RELATION) for label in content.vocabulary.relations]
     for node, (subject, _, object_), r in zip(
         _nodes(content, told), content.vocabulary.ids_to_triples(told), told[:, 1].tolist(), strict=True
     ):
         facts += [(node, _SUBJECT, subject), (node, _PREDICATE, relations[r]), (node, _OBJECT, object_)]
-    facts += [(rules[i].name, _RULE_TEXT, str(ox.Literal(str(rules[i])))) for i in np.unique(by).tolist()]
+    facts += [(rule.name, _RULE_TEXT, str(ox.Literal(str(rule)))) for rule in dict.fromkeys(by)]
     graph.add(facts, graph=name)
 
 
 def _nodes(content: FactArrays, ids: np.ndarray) -> list[str]:
-    return [f"urn:gumption:fact:{number:016x}" for number in content.hashes(ids).tolist()]
+    return [f"urn:gumption:fact:{number:016x}" for number in content.marks(ids).tolist()]
 
 
-def _has(keys: np.ndarray | None, key: int) -> bool:
-    if keys is None or not len(keys):
-        return False
-    return bool(keys[min(np.searchsorted(keys, key), len(keys) - 1)] == key)
+def _place(keys: np.ndarray, key: int) -> int | None:
+    """The place of a key among sorted ones."""
+    place = int(np.searchsorted(keys, key))
+    return place if place < len(keys) and keys[place] == key else None

@@ -9,11 +9,12 @@ import torch
 from scipy import sparse
 
 from gumption.data import InputError
-from gumption.kg.facts import between_entities, label_numbers, marks
+from gumption.kg.facts import between_entities
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.links.predictor import LinkPredictor
 from gumption.kg.vocabulary import Triple, Vocabulary
 
+from .fixpoint import FactArrays
 from .horn import Atom, Rule, check_relations, read_rules
 from .inference import Closure, Explanation
 from .mining import MinedRule, mined_from
@@ -23,7 +24,7 @@ _STATED = "stated"
 
 class RulePredictor(LinkPredictor):
     """Scores a fact by the confidence of its best proof (see fixpoint.py): 1 where it is stated, 0 where it does not
-    follow. Facts of equal confidence are ties. A fact below LEAST counts as it follows, and is used in no further proof.
+    follow. Facts of equal confidence are ties. A fact below LEAST is ranked, too, and used in no other proof.
 
     :param facts: that the rules are applied to, of known labels; its entities are the candidates.
     """
@@ -37,7 +38,7 @@ class RulePredictor(LinkPredictor):
         self.vocabulary, self.device = content.vocabulary, torch.device("cpu")
         size, relations = content.size, len(self.vocabulary.relations)
         subjects, kinds, objects = np.concatenate([content.stated, content.rows(found.keys)]).T
-        confidences = np.concatenate([np.ones(len(content.stated)), found.all_confidences]).astype(np.float32)
+        confidences = np.concatenate([np.ones(len(content.stated)), found.confidences]).astype(np.float32)
         self._objects, self._subjects = (
             sparse.csr_array((confidences, (kinds * size + given, answers)), (relations * size, size))
             for given, answers in ((subjects, objects), (objects, subjects))
@@ -52,17 +53,15 @@ class RulePredictor(LinkPredictor):
         """
         rules, trained_on, graph = read_rules(path), mined_from(path), KnowledgeGraph()
         graph.add(facts, graph=_STATED)
-        vocabulary, ids = graph.arrays()
-        if trained_on is None:
-            kept = set(Vocabulary.ids_to_triples(*between_entities(vocabulary, ids)[:2]))
-        else:
-            numbers = label_numbers(vocabulary.entities)
-            here = marks(numbers[ids[:, 0]], label_numbers(vocabulary.relations)[ids[:, 1]], numbers[ids[:, 2]])
-            kept = set(vocabulary.ids_to_triples(ids[np.isin(here, trained_on)]))
-        if not kept:
-            which = "" if trained_on is None else ", and the known facts have none of those that these were mined from"
-            raise InputError(f"{path}: rules are applied to known facts{which}: give them")
-        graph.remove(set(vocabulary.ids_to_triples(ids)) - kept, graph=_STATED)
+        content = FactArrays(graph, [_STATED], None, ())
+        given = content.vocabulary, content.stated
+        kept = between_entities(*given)[:2]
+        if trained_on is not None:
+            kept = given[0], given[1][np.isin(content.marks(given[1]), trained_on)]
+        if not len(kept[1]):
+            which = "the facts that they were mined from" if trained_on is not None else "known facts"
+            raise InputError(f"{path}: the rules are applied to {which}, and there are none: give them")
+        graph.remove(set(given[0].ids_to_triples(given[1])).difference(kept[0].ids_to_triples(kept[1])), graph=_STATED)
         made = cls(rules, graph)
         made.trained_on = trained_on
         return made
