@@ -28,7 +28,7 @@ from gumption.data import InputError
 from gumption.data.reading import read_json
 from gumption.data.settings import checked
 from gumption.data.writing import write_json
-from gumption.kg.vocabulary import GRAPH, RELATION, label_to_iri, unknown_label
+from gumption.kg.vocabulary import unknown_label
 
 LONGEST = 3  # atoms in a body
 _ATOM = re.compile(
@@ -113,21 +113,6 @@ class Rule:
     def conditions(self) -> tuple[str, ...]:
         """The conditions of the body beside its atoms."""
         return (f"{self.head.subject} != {self.head.object}",) if self.distinct else ()
-
-    def construct(self, graph: str | None = None) -> str:
-        """The SPARQL query that applies the rule once, to the union of all graphs or to a named one.
-
-        >>> symmetric("near").construct()
-        'CONSTRUCT { ?y <urn:gumption:relation:near> ?x } WHERE { ?x <urn:gumption:relation:near> ?y }'
-        """
-        named = {r: f"<{label_to_iri(r, RELATION)}>" for r in relations_of([self])} | {ANY: "?any"}
-        head, *body = (f"?{atom.subject} {named[atom.relation]} ?{atom.object}" for atom in (self.head, *self.body))
-        where = " . ".join(body)
-        if self.distinct:
-            where += f" FILTER(?{self.head.subject} != ?{self.head.object})"
-        if graph is not None:
-            where = f"GRAPH <{label_to_iri(graph, GRAPH)}> {{ {where} }}"
-        return f"CONSTRUCT {{ {head} }} WHERE {{ {where} }}"
 
 
 def symmetric(relation: str) -> Rule:

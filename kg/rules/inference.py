@@ -4,7 +4,7 @@
     print(explain(graph, ("water", "combinesWith", "fire"), rules, source="wordcraft/train"))
 
 The facts are read once as arrays and joined there (fixpoint.py), and only changes are written; the store evaluates no
-rules. For a graph larger than memory, `Rule.construct` gives one application of a rule as a SPARQL query.
+rules.
 
 The annotation `inferenceState` of the graph of entailed facts keeps the rules and a 64-bit hash of each fact that they
 were applied to (11 bytes a fact), so that the next run follows only new facts. After any other change (a fact removed,

@@ -226,11 +226,11 @@ def _rules(file: Path, facts: Iterable[tuple[str, str, str]], option: str) -> "R
 def _predict_by_rules(predictor: "RulePredictor", question: dict[str, Any], known: Any, as_json: bool) -> None:
     """Print the answers that follow, but those by known facts, each with its proof."""
     side, rows = "object" if question["object"] is None else "subject", []
-    for label, confidence, _ in predictor.predict(**question, without=known):
-        if confidence > 0:
-            fact = {**question, side: label}
-            proof = predictor.proof((fact["subject"], fact["relation"], fact["object"]))
-            rows.append({"label": label, "confidence": confidence, "known": not proof.steps[-1].premises, "why": proof})
+    for label in (label for label, confidence, _ in predictor.predict(**question, without=known) if confidence > 0):
+        fact = {**question, side: label}
+        why = predictor.proof((fact["subject"], fact["relation"], fact["object"]))
+        last = why.steps[-1]
+        rows.append({"label": label, "confidence": last.confidence, "known": last.rule is None, "why": why})
     if as_json:
         print_json([{**row, "why": asdict(row["why"])["steps"]} for row in rows])
         return
