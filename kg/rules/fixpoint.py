@@ -1,9 +1,9 @@
 """The fixpoint of rules on arrays, by semi-naive evaluation (Abiteboul, Hull and Vianu, "Foundations of Databases",
 1995, section 13.1).
 
-A round joins the facts that the round before entailed (the delta) with all known facts, once for each atom of a body. A
-transitive rule r(x, z) <= r(x, y) & r(y, z) is evaluated otherwise, because on a path of n edges rounds would derive
-each of n^2 / 2 pairs n / 3 times. `_close` extends pairs by one new edge at a time and derives each pair once.
+A round joins the facts that the round before entailed (the delta) with all known facts, once for each atom of a body.
+In a transitive rule r(x, z) <= r(x, y) & r(y, z) the last step r(y, z) is a fact that no transitive rule entailed. This
+entails the same, and with any step a path of n edges would derive each of n^2 / 2 pairs n / 3 times.
 
 The confidence of a fact is that of its best proof: 1 of a stated fact, else
 
@@ -18,7 +18,7 @@ than a threshold is derived, but used in no other proof.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyoxigraph as ox
@@ -167,22 +167,20 @@ class Entailed(NamedTuple):
     """
 
     keys: np.ndarray
-    rules: Any
+    rules: np.ndarray
     premises: np.ndarray | None
-    confidences: Any = 1.0
+    confidences: np.ndarray
 
     def only(self, places: np.ndarray) -> "Entailed":
         """The facts at these places."""
-        return Entailed(*(None if column is None else column[places] for column in self))
+        premises = None if self.premises is None else self.premises[places]
+        return Entailed(self.keys[places], self.rules[places], premises, self.confidences[places])
 
     @classmethod
     def joined(cls, parts: Sequence["Entailed"]) -> "Entailed":
-        """The parts one after the other; the rule and the confidence of a part may be those of all its facts."""
-        rules, confidences = (
-            np.concatenate([np.broadcast_to(part[column], len(part.keys)) for part in parts]) for column in (1, 3)
-        )
+        """The parts one after the other."""
         premises = [part.premises for part in parts if part.premises is not None]
-        keys = np.concatenate([part.keys for part in parts])
+        keys, rules, confidences = (np.concatenate([part[column] for part in parts]) for column in (0, 1, 3))
         return cls(keys, rules, np.concatenate(premises) if premises else None, confidences)
 
     def best(self) -> "Entailed":
@@ -234,14 +232,7 @@ class Fixpoint:
             if rule.confidence < 1 or not self._confidences.keys().isdisjoint(relations[a.relation] for a in rule.body)
         } - self._confidences.keys():  # fmt: skip
             self._confidences |= {relation: _Uncertain() for relation in new}
-        self._closing: dict[int, int] = {}  # transitive relation -> its rule
-        self._joined: list[tuple[int, Rule]] = []
-        for index, rule in enumerate(rules):
-            relation = relations[rule.head.relation]
-            if _is_transitive(rule) and relation not in self._confidences:
-                self._closing.setdefault(relation, index)
-            else:
-                self._joined.append((index, rule))
+        self._last = {index: place for index, rule in enumerate(rules) if (place := _last_step(rule)) is not None}
 
     def run(self, old: Facts, new: Facts) -> Entailed:
         """The facts that `old` and `new` entail together, without those in `old`.
@@ -249,44 +240,46 @@ class Fixpoint:
         :param old: facts that are closed under the rules.
         :param new: facts that are not in `old`.
         """
-        self._known = defaultdict(lambda: Pairs(self._size), {r: Pairs(self._size, keys) for r, keys in old.items()})
+        # All facts, and those of transitive relations that can be a last step.
+        closing = {self._relations[self._rules[index].head.relation] for index in self._last}
+        self._known, self._steps = (
+            defaultdict(lambda: Pairs(self._size), {r: Pairs(self._size, keys) for r, keys in old.items() if kept(r)})
+            for kept in (lambda _: True, closing.__contains__)
+        )
         delta = {relation: keys for relation, keys in new.items() if len(keys)}
-        waiting = {relation: [keys] for relation, keys in delta.items() if relation in self._closing}
+        steps = {relation: keys for relation, keys in delta.items() if relation in closing}
         log: defaultdict[int, list[Entailed]] = defaultdict(list)
         while delta:
-            while delta:
-                found = self._round(delta)
-                for relation, keys in delta.items():
-                    known = self._known[relation]
-                    known.add(keys[~known.has(keys)] if relation in self._confidences else keys)
-                delta = {}
-                for relation, parts in found.items():
-                    if len(keys := self._first(relation, parts, log)):
-                        delta[relation] = keys
-                        if relation in self._closing:
-                            waiting.setdefault(relation, []).append(keys)
-            # At the end, so that one closing handles all edges that the rounds added.
-            for relation in sorted(waiting):
-                parts = list(self._close(relation, union(waiting[relation])))
-                if parts:
-                    log[relation] += parts  # they have no key in common
-                    delta[relation] = union(part.keys for part in parts)
-            waiting = {}
+            found = self._round(delta, steps)
+            for known, fresh in ((self._known, delta), (self._steps, steps)):
+                for relation, keys in fresh.items():
+                    known[relation].add(keys[~known[relation].has(keys)] if relation in self._confidences else keys)
+            delta, steps = {}, {}
+            for relation, parts in found.items():
+                kept = self._first(relation, parts, log)
+                if len(kept.keys):
+                    delta[relation] = kept.keys
+                if relation in closing:
+                    steps[relation] = kept.keys[~np.isin(kept.rules, list(self._last))]
         return self._collected(log)
 
-    def _round(self, delta: Facts) -> dict[int, list[Entailed]]:
+    def _round(self, delta: Facts, steps: Facts) -> dict[int, list[Entailed]]:
         found: defaultdict[int, list[Entailed]] = defaultdict(list)
-        fresh = {relation: Pairs(self._size, keys) for relation, keys in delta.items()}
-        for index, rule in self._joined:
+        every, last = (
+            (known, {relation: Pairs(self._size, keys) for relation, keys in fresh.items()})
+            for known, fresh in ((self._known, delta), (self._steps, steps))
+        )
+        for index, rule in enumerate(self._rules):
             relation = self._relations[rule.head.relation]
+            sets = [last if self._last.get(index) == place else every for place in range(len(rule.body))]
             for place, atom in enumerate(rule.body):
-                pairs = fresh.get(self._relations[atom.relation])
+                pairs = sets[place][1].get(self._relations[atom.relation])
                 if pairs is None:
                     continue
                 # Two deltas are joined at the first of them: the atoms before it see older facts only.
                 rest = [
-                    (other, [self._known[r], *([fresh[r]] if k > place and r in fresh else [])])
-                    for k, other in enumerate(rule.body)
+                    (other, [known[r], *([fresh[r]] if k > place and r in fresh else [])])
+                    for k, (other, (known, fresh)) in enumerate(zip(rule.body, sets, strict=True))
                     if k != place
                     for r in [self._relations[other.relation]]
                 ]
@@ -342,7 +335,8 @@ class Fixpoint:
         keys = table[rule.head.subject] * self._size + table[rule.head.object]
         uncertain = self._relations[rule.head.relation] in self._confidences
         if not self._traced and not uncertain:
-            return Entailed(distinct(keys), index, None)
+            keys = distinct(keys)
+            return Entailed(keys, np.full(len(keys), index), None, np.ones(len(keys)))
         premises, confidences = np.full((len(keys), 3), NONE), np.full(len(keys), float(rule.confidence))
         for place, atom in enumerate(rule.body):
             relation, pairs = self._relations[atom.relation], table[atom.subject] * self._size + table[atom.object]
@@ -351,87 +345,44 @@ class Fixpoint:
                 confidences *= self._confidences[relation].of(pairs)
         return Entailed(keys, np.full(len(keys), index), premises if self._traced else None, confidences).best()
 
-    def _first(self, relation: int, parts: list[Entailed], log: defaultdict[int, list[Entailed]]) -> np.ndarray:
-        """The sorted keys of these parts that are new, or more confident than before, for the next round; the log
-        attributes each to the most confident part that has it, of equal ones to the first."""
+    def _first(self, relation: int, parts: list[Entailed], log: defaultdict[int, list[Entailed]]) -> Entailed:
+        """The facts of these parts that are new, or more confident than before, for the next round; the log attributes
+        each to the most confident part that has it, of equal ones to the first."""
         found = Entailed.joined(parts)
         known, uncertain = self._known[relation].has(found.keys), self._confidences.get(relation)
         kept = ~known if uncertain is None else found.confidences > uncertain.of(found.keys, known)
         if len(self._barred):
             kept &= ~np.isin(found.keys // self._size, self._barred)
-        if not kept.any():
-            return found.keys[:0]
         found = found.only(kept).best()
         log[relation].append(found)
         if uncertain is None:
-            return found.keys
+            return found
         uncertain.put(found.keys, found.confidences)
-        return found.keys[found.confidences >= self._least]
-
-    def _close(self, relation: int, new: np.ndarray) -> Iterator[Entailed]:
-        """The pairs that new edges add to a relation whose other pairs are closed, in the order of their discovery.
-
-        Between two new edges of a path, one step in the closed part reaches as far as any number of steps. Without a
-        closed part this is breadth-first search, so that a pair's first derivation is a shortest path.
-        """
-        index, size = self._closing[relation], self._size
-        every = self._known[relation].keys
-        closed = Pairs(size, np.setdiff1d(every, new, assume_unique=True))
-        edges = Pairs(size, new)
-        known = Pairs(size, every)
-
-        def extended(left: np.ndarray, right: Pairs, backward: bool = False) -> Iterator[Entailed]:
-            for rows, ids in partners(left // size if backward else left % size, [right], backward):
-                joined = left[rows]
-                if backward:
-                    keys = ids * size + joined % size
-                    before, after = ids * size + joined // size, joined
-                else:
-                    keys = joined // size * size + ids
-                    before, after = joined, joined % size * size + ids
-                keys, first = np.unique(keys, return_index=True)
-                first = first[fresh := ~known.has(keys)]
-                keys = keys[fresh]
-                known.add(keys)
-                premises = None
-                if self._traced:
-                    premises = np.full((len(keys), 3), NONE)
-                    premises[:, 0], premises[:, 1] = before[first], after[first]
-                    premises[:, :2] += relation * size**2
-                if len(keys):
-                    yield Entailed(keys, index, premises)
-
-        entering = list(extended(new, closed, backward=True))
-        yield from entering
-        ending = union([new, *(part.keys for part in entering)])  # pairs whose last step is a new edge
-        while len(ending):
-            leaving = list(extended(ending, closed))
-            yield from leaving
-            onward = list(extended(union([ending, *(part.keys for part in leaving)]), edges))
-            yield from onward
-            ending = union(part.keys for part in onward)
+        return found.only(found.confidences >= self._least)
 
     def _collected(self, log: Mapping[int, list[Entailed]]) -> Entailed:
-        none = np.empty(0, dtype=np.int64), 0, np.empty((0, 3), dtype=np.int64) if self._traced else None
+        ids = np.empty(0, dtype=np.int64)
+        none = Entailed(ids, ids, np.empty((0, 3), dtype=np.int64) if self._traced else None, np.empty(0))
         parts = [part._replace(keys=part.keys + r * self._size**2) for r in log for part in reversed(log[r])]
-        found = Entailed.joined([Entailed(*none), *parts])
+        found = Entailed.joined([none, *parts])
         # Of equal keys the one that was derived last, the most confident.
         return found.only(np.unique(found.keys, return_index=True)[1])
 
 
-def _is_transitive(rule: Rule) -> bool:
-    """Whether the rule is r(x, z) <= r(x, y) & r(y, z) in any variables and order of atoms.
+def _last_step(rule: Rule) -> int | None:
+    """The place of r(y, z) in a rule r(x, z) <= r(x, y) & r(y, z), in any variables and order; None of other rules.
 
-    A rule with x != z is not: `_close` derives pairs (x, x), and such a rule must not.
+    A rule with x != z is another one: from x -> y -> x -> z it entails no r(x, x), so any fact may be the last step.
     """
     if rule.distinct or len(rule.body) != 2 or {atom.relation for atom in rule.body} != {rule.head.relation}:
-        return False
+        return None
     start, end = rule.head.variables
-    return any(
-        first.subject == start and second.object == end and first.object == second.subject
-        and len({start, end, first.object}) == 3
-        for first, second in (rule.body, rule.body[::-1])
-    )  # fmt: skip
+    for place, last in enumerate(rule.body):
+        first = rule.body[1 - place]
+        steps = (first.subject, first.object, last.object) == (start, last.subject, end)
+        if steps and len({start, end, last.subject}) == 3:
+            return place
+    return None
 
 
 # ---- The facts of several named graphs as arrays over one vocabulary, and a hash of each fact.

@@ -135,7 +135,6 @@ def infer(
         is_new = ~np.isin(stated, state.processed)
         if not is_new.any():
             return Result(into, len(stated), len(content.derived), 0, 0, None)
-        restated = np.isin(content.marks(content.derived), stated)
         derived = content.keys(content.derived)
         none = np.empty(0, dtype=np.int64)
         new = {
@@ -148,11 +147,9 @@ def infer(
         whole = fixpoint.run({}, content.keys(content.stated))
     found = whole.only(whole.confidences >= min_confidence - ROUNDING)
     added = content.rows(found.keys)
-    if reason is None:
-        removed = content.derived[restated]
-    else:
-        before, after = content.marks(content.derived), content.marks(added)
-        added, removed = added[~np.isin(after, before)], content.derived[~np.isin(before, after)]
+    before, after = content.marks(content.derived), content.marks(added)
+    removed = content.derived[np.isin(before, stated) if reason is None else ~np.isin(before, after)]
+    added = added[~np.isin(after, before)]
 
     graph.annotate(into, {STATE: _UNFINISHED})
     labels = content.vocabulary.ids_to_triples
@@ -284,6 +281,7 @@ class Closure:
     def explain(self, fact: Triple, source: str | None = None) -> Explanation:
         """As the function of this name."""
         content, found = self.content, self.entailed
+        assert found.premises is not None
         ((subject, relation, object_),) = content.vocabulary.triples_to_ids([fact]).tolist()
         proven: dict[int, int] = {}
         steps: list[Step] = []

@@ -231,6 +231,13 @@ class MinedRule:
     contradictions: int
     contradicted_by: tuple[Atom, ...]
 
+    def __str__(self) -> str:
+        return (
+            f"{self.rule}  support {self.support}  head coverage {self.head_coverage:.2f}  "
+            f"confidence {self.confidence:.2f}  PCA confidence {self.pca_confidence:.2f}  "
+            f"contradiction confidence {self.contradiction_confidence:.2f}"
+        )
+
     def figures(self) -> dict[str, Any]:
         """The figures by name, as JSON values: numbers, and the atoms that contradict the head as texts."""
         figures = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "rule"}

@@ -2,6 +2,7 @@
 rule holds."""
 
 from collections.abc import Iterable, Sequence
+from itertools import compress
 from os import PathLike
 
 import numpy as np
@@ -9,17 +10,14 @@ import torch
 from scipy import sparse
 
 from gumption.data import InputError
-from gumption.kg.facts import between_entities
+from gumption.kg.facts import is_literal, is_triple_term, label_numbers, marks
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.links.predictor import LinkPredictor
 from gumption.kg.vocabulary import Triple, Vocabulary
 
-from .fixpoint import FactArrays
 from .horn import Atom, Rule, check_relations, read_rules
 from .inference import Closure, Explanation
 from .mining import MinedRule, mined_from
-
-_STATED = "stated"
 
 
 class RulePredictor(LinkPredictor):
@@ -33,7 +31,7 @@ class RulePredictor(LinkPredictor):
 
     def __init__(self, rules: Sequence[Rule], facts: KnowledgeGraph) -> None:
         check_relations(rules, facts.arrays()[0].relations)
-        self._closure = Closure(facts, facts.graphs(), rules)
+        self._closure = Closure(facts, list(facts.graphs()), rules)
         content, found = self._closure.content, self._closure.entailed
         self.vocabulary, self.device = content.vocabulary, torch.device("cpu")
         size, relations = content.size, len(self.vocabulary.relations)
@@ -51,17 +49,18 @@ class RulePredictor(LinkPredictor):
 
         :raises InputError: as `read_rules`; no such facts.
         """
-        rules, trained_on, graph = read_rules(path), mined_from(path), KnowledgeGraph()
-        graph.add(facts, graph=_STATED)
-        content = FactArrays(graph, [_STATED], None, ())
-        given = content.vocabulary, content.stated
-        kept = between_entities(*given)[:2]
-        if trained_on is not None:
-            kept = given[0], given[1][np.isin(content.marks(given[1]), trained_on)]
-        if not len(kept[1]):
-            which = "the facts that they were mined from" if trained_on is not None else "known facts"
-            raise InputError(f"{path}: the rules are applied to {which}, and there are none: give them")
-        graph.remove(set(given[0].ids_to_triples(given[1])).difference(kept[0].ids_to_triples(kept[1])), graph=_STATED)
+        rules, trained_on, graph, facts = read_rules(path), mined_from(path), KnowledgeGraph(), list(facts)
+        if trained_on is None:
+            facts = [fact for fact in facts if not is_literal(fact[2]) and not is_triple_term(fact[2])]
+        elif facts:
+            facts = list(compress(facts, np.isin(marks(*map(label_numbers, zip(*facts, strict=True))), trained_on)))
+        if not facts:
+            which = "known facts" if trained_on is None else "the facts that they were mined from"
+            raise InputError(
+                f"{path}: the rules are applied to {which}, and there are none: give them (--graph to predict, --known "
+                "to evaluate)"
+            )
+        graph.add(facts, graph="stated")
         made = cls(rules, graph)
         made.trained_on = trained_on
         return made

@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -115,17 +116,17 @@ def mine(
     graph, name = open_graph(source)
     with graph:
         facts = learnable(*graph.arrays(name or only_graph(graph, source)), literals)
-    thresholds = {
-        "min_head_coverage": min_head_coverage, "min_confidence": min_confidence,
-        "min_pca_confidence": min_pca_confidence, "min_contradiction_confidence": min_contradiction_confidence,
-    }  # fmt: skip
     with working("counting", 1) as bar:
-        progress = bar and (lambda done, of: bar(completed=done, total=of))
-        mined = mine_rules(facts, min_support=min_support, **thresholds, progress=progress)
-        least, others = min_support, mined
+        search = partial(
+            mine_rules, facts, min_head_coverage=min_head_coverage, min_confidence=min_confidence,
+            min_pca_confidence=min_pca_confidence, min_contradiction_confidence=min_contradiction_confidence,
+            progress=bar and (lambda done, of: bar(completed=done, total=of)),
+        )  # fmt: skip
+        mined = others = search(min_support=min_support)
+        least = min_support
         while not others and least > 1:
             least //= 2
-            others = mine_rules(facts, min_support=least, **thresholds, progress=progress)
+            others = search(min_support=least)
     if not mined:
         best = max((each.support for each in others), default=0)
         advice = f"--min-support {best} finds some" if best else "no smaller --min-support finds any: lower the others"

@@ -12,14 +12,13 @@ from gumption.data import InputError
 from gumption.data.settings import Count
 from gumption.scripts.apps import App
 from gumption.scripts.kg.parts import side_rows
-from gumption.scripts.output import Json, count, print_json, print_table, shown, working
+from gumption.scripts.output import Json, count, print_json, print_table, shown
 
 from .sources import read_facts
 
 if TYPE_CHECKING:
     from gumption.kg.facts import Facts
     from gumption.kg.links.predictor import LinkPredictor
-    from gumption.kg.rules.prediction import RulePredictor
 
 app = App()
 
@@ -61,18 +60,17 @@ def predict(
         raise InputError(f"{'--why' if why else '--exclude-known'} needs what is known: give --graph")
     facts = sorted({fact for source in graph or () for fact in read_facts(source, only=False)})
 
-    from gumption.kg import Calibration, load_predictor
+    from gumption.kg import Calibration
     from gumption.kg.names import Names
 
-    by_rules = model.is_file()
-    predictor = _rules(model, facts, "--graph") if by_rules else load_predictor(model)
+    predictor = _predictor(model, facts)
     if words is not None:
         predictor = _extended(predictor, subject or object_ or "", words)
     names = Names(predictor.vocabulary)
     relation = names.relation(relation)
     subject, object_ = (None if each is None else names.entity(each) for each in (subject, object_))
     question: dict[str, Any] = {"subject": subject, "relation": relation, "object": object_, "k": k}
-    if by_rules:
+    if model.is_file():
         _predict_by_rules(predictor, question, facts if exclude_known else [], as_json)
         return
     calibration = Calibration.load(model, predictor) if graph else None
@@ -185,15 +183,12 @@ def _held_out(
 
     Facts with literals are held out for a predictor that has learned some.
     """
-    from gumption.kg import load_predictor
     from gumption.kg.facts import LeftOut, is_literal, is_triple_term, to_ids
 
     facts = read_facts(source, only=True)
-    others: list[Facts] = [read_facts(each, only=False) for each in known or ()]
-    if model.is_file():
-        predictor = _rules(model, set().union(*others).difference(facts), "--known")
-    else:
-        predictor = load_predictor(model)
+    true = [read_facts(each, only=False) for each in known or ()]
+    others: list[Facts] = [*true]
+    predictor = _predictor(model, {fact for each in true for fact in each}.difference(facts))
     if not any(map(is_literal, predictor.vocabulary.entities)):
         left = LeftOut(*(sum(map(test, (fact[2] for fact in facts))) for test in (is_literal, is_triple_term)))
         left.note(f" of {source}")
@@ -212,18 +207,18 @@ def _held_out(
     return predictor, facts, others, 0
 
 
-def _rules(file: Path, facts: Iterable[tuple[str, str, str]], option: str) -> "RulePredictor":
-    """The predictor by the rules of a file, applied to the facts of an option."""
+def _predictor(model: Path, facts: Iterable[tuple[str, str, str]]) -> "LinkPredictor":
+    """The predictor in a folder, or that of a file of rules, applied to these facts."""
+    from gumption.kg import load_predictor
+
+    if not model.is_file():
+        return load_predictor(model)
     from gumption.kg.rules.prediction import RulePredictor
 
-    with working("applying rules"):
-        try:
-            return RulePredictor.load(file, facts)
-        except InputError as error:
-            raise InputError(f"{error} ({option})") from None
+    return RulePredictor.load(model, facts)
 
 
-def _predict_by_rules(predictor: "RulePredictor", question: dict[str, Any], known: Any, as_json: bool) -> None:
+def _predict_by_rules(predictor: Any, question: dict[str, Any], known: Any, as_json: bool) -> None:
     """Print the answers that follow, but those by known facts, each with its proof."""
     side, rows = "object" if question["object"] is None else "subject", []
     for label in (label for label, confidence, _ in predictor.predict(**question, without=known) if confidence > 0):
