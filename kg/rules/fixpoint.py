@@ -226,12 +226,7 @@ class Fixpoint:
         self._barred = barred
         self._traced = traced
         self._least = least - ROUNDING
-        self._confidences: dict[int, _Uncertain] = {}  # of each relation with facts that may be uncertain
-        while new := {
-            relations[rule.head.relation] for rule in rules
-            if rule.confidence < 1 or not self._confidences.keys().isdisjoint(relations[a.relation] for a in rule.body)
-        } - self._confidences.keys():  # fmt: skip
-            self._confidences |= {relation: _Uncertain() for relation in new}
+        self._certain = all(rule.confidence == 1 for rule in rules)
         self._last = {index: place for index, rule in enumerate(rules) if (place := _last_step(rule)) is not None}
 
     def run(self, old: Facts, new: Facts) -> Entailed:
@@ -246,6 +241,7 @@ class Fixpoint:
             defaultdict(lambda: Pairs(self._size), {r: Pairs(self._size, keys) for r, keys in old.items() if kept(r)})
             for kept in (lambda _: True, closing.__contains__)
         )
+        self._uncertain: defaultdict[int, _Uncertain] = defaultdict(_Uncertain)
         delta = {relation: keys for relation, keys in new.items() if len(keys)}
         steps = {relation: keys for relation, keys in delta.items() if relation in closing}
         log: defaultdict[int, list[Entailed]] = defaultdict(list)
@@ -253,7 +249,7 @@ class Fixpoint:
             found = self._round(delta, steps)
             for known, fresh in ((self._known, delta), (self._steps, steps)):
                 for relation, keys in fresh.items():
-                    known[relation].add(keys[~known[relation].has(keys)] if relation in self._confidences else keys)
+                    known[relation].add(keys if self._certain else keys[~known[relation].has(keys)])
             delta, steps = {}, {}
             for relation, parts in found.items():
                 kept = self._first(relation, parts, log)
@@ -321,7 +317,7 @@ class Fixpoint:
         """The distinct rows of the variables that are still needed."""
         needed = {*wanted, *(variable for atom, _ in rest for variable in atom.variables)}
         kept = [name for name in table if name in needed]
-        if self._traced or self._confidences or not rest or len(kept) == len(table) or len(kept) > 2:
+        if self._traced or not self._certain or not rest or len(kept) == len(table) or len(kept) > 2:
             return table
         columns = [table[name] for name in kept]
         if len(kept) == 1:
@@ -333,31 +329,29 @@ class Fixpoint:
             kept = table[rule.head.subject] != table[rule.head.object]
             table = {name: ids[kept] for name, ids in table.items()}
         keys = table[rule.head.subject] * self._size + table[rule.head.object]
-        uncertain = self._relations[rule.head.relation] in self._confidences
-        if not self._traced and not uncertain:
+        if self._certain and not self._traced:
             keys = distinct(keys)
             return Entailed(keys, np.full(len(keys), index), None, np.ones(len(keys)))
         premises, confidences = np.full((len(keys), 3), NONE), np.full(len(keys), float(rule.confidence))
         for place, atom in enumerate(rule.body):
             relation, pairs = self._relations[atom.relation], table[atom.subject] * self._size + table[atom.object]
             premises[:, place] = relation * self._size**2 + pairs
-            if relation in self._confidences:
-                confidences *= self._confidences[relation].of(pairs)
+            confidences *= self._uncertain[relation].of(pairs)
         return Entailed(keys, np.full(len(keys), index), premises if self._traced else None, confidences).best()
 
     def _first(self, relation: int, parts: list[Entailed], log: defaultdict[int, list[Entailed]]) -> Entailed:
         """The facts of these parts that are new, or more confident than before, for the next round; the log attributes
         each to the most confident part that has it, of equal ones to the first."""
         found = Entailed.joined(parts)
-        known, uncertain = self._known[relation].has(found.keys), self._confidences.get(relation)
-        kept = ~known if uncertain is None else found.confidences > uncertain.of(found.keys, known)
+        before = self._uncertain[relation].of(found.keys, self._known[relation].has(found.keys))
+        kept = found.confidences > before
         if len(self._barred):
             kept &= ~np.isin(found.keys // self._size, self._barred)
         found = found.only(kept).best()
         log[relation].append(found)
-        if uncertain is None:
+        if self._certain:
             return found
-        uncertain.put(found.keys, found.confidences)
+        self._uncertain[relation].put(found.keys, found.confidences)
         return found.only(found.confidences >= self._least)
 
     def _collected(self, log: Mapping[int, list[Entailed]]) -> Entailed:

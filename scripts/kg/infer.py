@@ -17,8 +17,6 @@ from .sources import Literals, Source, Update, check_place, only_graph, open_gra
 
 Order = Literal["confidence", "pca-confidence", "contradiction-confidence", "support", "head-coverage"]
 
-SHOWN = 10  # uncertain facts
-
 app = App()
 
 
@@ -80,7 +78,7 @@ def infer(
     rows += [("new", result.added), ("removed", result.removed)]
     how = "only new facts were followed" if result.recomputed is None else f"computed anew: {result.recomputed}"
     print_table(["", "facts"], rows)
-    if first := result.uncertain[:SHOWN]:
+    if first := result.uncertain[:10]:
         cells = [shown((*fact, f"{confidence:.3f}")) for fact, confidence in first]
         caption = f"{len(first)} of {count(result.uncertain, 'uncertain fact')}"
         print_table(["subject", "relation", "object", "confidence"], cells, caption)
