@@ -180,8 +180,12 @@ class Entailed(NamedTuple):
     def joined(cls, parts: Sequence["Entailed"]) -> "Entailed":
         """The parts one after the other."""
         premises = [part.premises for part in parts if part.premises is not None]
-        keys, rules, confidences = (np.concatenate([part[column] for part in parts]) for column in (0, 1, 3))
-        return cls(keys, rules, np.concatenate(premises) if premises else None, confidences)
+        return cls(
+            np.concatenate([part.keys for part in parts]),
+            np.concatenate([part.rules for part in parts]),
+            np.concatenate(premises) if premises else None,
+            np.concatenate([part.confidences for part in parts]),
+        )
 
     def best(self) -> "Entailed":
         """The most confident one of equal keys, of equal ones the first, sorted by key."""
