@@ -274,7 +274,7 @@ class Closure:
     ) -> None:  # fmt: skip
         """:param relation: apply only the rules that facts of this relation can follow by."""
         rules = _told_apart(graph, rules, sources)
-        self._rules = rules if relation is None else _relevant(rules, relation)
+        self._rules, self._least = rules if relation is None else _relevant(rules, relation), least
         self.content = content = FactArrays(graph, sources, None, self._rules)
         self.entailed = content.fixpoint(self._rules, True, least).run({}, content.keys(content.stated))
 
@@ -291,7 +291,9 @@ class Closure:
             place = _place(found.keys, key)
             premises = [] if place is None else [each for each in found.premises[place].tolist() if each != NONE]
             if place is None and _place(content.stated_keys, key) is None:
-                raise InputError(f"{' '.join(fact)} does not follow from {source or 'the stated facts'} by these rules")
+                which = f"{' '.join(fact)} does not follow from {source or 'the stated facts'} by these rules"
+                certain = all(rule.confidence == 1 for rule in self._rules)
+                raise InputError(which + ("" if certain else f" and facts of a confidence of at least {self._least:g}"))
             if missing := [premise for premise in premises if premise not in proven]:
                 waiting += reversed(missing)
                 continue

@@ -102,6 +102,8 @@ def test_uncertain_facts_show_their_confidence_and_those_below_the_threshold_are
     kept = KnowledgeGraph.load(tmp_path / "some.nq").query("SELECT ?c { ?f gum:confidence ?c ; rdf:object ent:ida }")
     assert len(list(kept)) == 1
     assert "from 1, 2; confidence 0.800]" in gumption.ok(*hand, "--explain", "fina", "parentOf", "ida")
+    why = (*hand, "--explain", "anna", "parentOf", "fina")
+    assert "facts of a confidence of at least 0.7" in gumption.refused(*why, "--min-confidence", "0.7")
 
 
 def test_mined_rules_keep_the_confidence_that_they_were_selected_by(gumption, tmp_path):
