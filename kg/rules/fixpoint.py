@@ -1,20 +1,30 @@
 """The fixpoint of rules on arrays, by semi-naive evaluation (Abiteboul, Hull and Vianu, "Foundations of Databases",
 1995, section 13.1).
 
-A round joins the facts that the round before entailed (the delta) with all known facts, once for each atom of a body. A
-transitive rule r(x, z) <= r(x, y) & r(y, z) is evaluated otherwise, because on a path of n edges rounds would derive
-each of n^2 / 2 pairs n / 3 times. `_close` extends pairs by one new edge at a time and derives each pair once.
+A round joins the facts that the round before entailed (the delta) with all known facts, once for each atom of a body.
+In a transitive rule r(x, z) <= r(x, y) & r(y, z) the last step r(y, z) is a fact that no transitive rule entailed. This
+entails the same, and with any step a path of n edges would derive each of n^2 / 2 pairs n / 3 times.
+
+The confidence of a fact is that of its best proof: 1 of a stated fact, else
+
+    confidence(head) = max over rules and over facts of their bodies of confidence(rule) * product of confidence(fact)
+
+This is the max-product semiring (Green, Karvounarakis and Tannen, "Provenance semirings", PODS 2007). Of several rules
+for one fact the best one counts, as in AnyBURL's max aggregation (Meilicke et al., "Anytime bottom-up rule learning for
+knowledge graph completion", IJCAI 2019). A fact whose confidence rises is in the next delta again. It ends, because
+confidences only rise, and a proof that uses a fact for itself is not better than one without. A fact of less confidence
+than a threshold is derived, but used in no other proof.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import pyoxigraph as ox
 
 from gumption.data import InputError
-from gumption.kg.facts import label_numbers
+from gumption.kg.facts import label_numbers, marks
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import PROVENANCE, Vocabulary, object_to_term, unknown_label
 
@@ -140,30 +150,66 @@ def _push(runs: list[np.ndarray], keys: np.ndarray) -> None:
 # ---- The fixpoint
 
 NONE = -1
+LEAST = 0.5  # confidence of a fact that other proofs use, unless a caller chooses another
+ROUNDING = 1e-12  # of a product of confidences
 Facts = dict[int, np.ndarray]  # relation -> keys
 _Table = dict[str, np.ndarray]  # variable -> (n,) ids
 
 
-@dataclass
-class Entailed:
-    """The entailed facts of a run.
+class Entailed(NamedTuple):
+    """(n,) entailed facts.
 
-    :ivar keys: relation -> (n,) int64 sorted keys of the entailed pairs.
-    :ivar rules: relation -> (n,) int64, the rule that derived each key first.
-    :ivar premises: relation -> (n, 3) int64, the keys of the atoms of that rule's body, each derived before; NONE for
-        missing atoms. Empty without tracing.
+    :ivar keys: int64, (relation * size + subject) * size + object; while they are derived subject * size + object.
+    :ivar rules: int64, the last rule of the best proof of each, of equal ones the first that was found.
+    :ivar premises: (n, 3) int64, the keys with relations of the atoms of that rule's body, each derived before; NONE
+        for missing atoms. None without tracing.
+    :ivar confidences: float64.
     """
 
-    keys: Facts = field(default_factory=dict)
-    rules: dict[int, np.ndarray] = field(default_factory=dict)
-    premises: dict[int, np.ndarray] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class _Found:
     keys: np.ndarray
-    rule: int
+    rules: np.ndarray
     premises: np.ndarray | None
+    confidences: np.ndarray
+
+    def only(self, places: np.ndarray) -> "Entailed":
+        """The facts at these places."""
+        premises = None if self.premises is None else self.premises[places]
+        return Entailed(self.keys[places], self.rules[places], premises, self.confidences[places])
+
+    @classmethod
+    def joined(cls, parts: Sequence["Entailed"]) -> "Entailed":
+        """The parts one after the other."""
+        premises = [part.premises for part in parts if part.premises is not None]
+        return cls(
+            np.concatenate([part.keys for part in parts]),
+            np.concatenate([part.rules for part in parts]),
+            np.concatenate(premises) if premises else None,
+            np.concatenate([part.confidences for part in parts]),
+        )
+
+    def best(self) -> "Entailed":
+        """The most confident one of equal keys, of equal ones the first, sorted by key."""
+        order = np.argsort(-self.confidences, kind="stable")
+        return self.only(order[np.unique(self.keys[order], return_index=True)[1]])
+
+
+class _Uncertain:
+    """The confidences of the pairs of a relation that are not certain."""
+
+    def __init__(self) -> None:
+        self._keys, self._values = np.empty(0, dtype=np.int64), np.empty(0)
+
+    def of(self, keys: np.ndarray, others: np.ndarray | float = 1.0) -> np.ndarray:
+        """(n,) float64, `others` of pairs that are not here."""
+        if not len(self._keys):
+            return np.broadcast_to(others, len(keys))
+        places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        return np.where(self._keys[places] == keys, self._values[places], others)
+
+    def put(self, keys: np.ndarray, values: np.ndarray) -> None:
+        """Add pairs, or change their confidences."""
+        self._keys, places = np.unique(np.concatenate([keys, self._keys]), return_index=True)
+        self._values = np.concatenate([values, self._values])[places]
 
 
 class Fixpoint:
@@ -171,24 +217,21 @@ class Fixpoint:
 
     :param barred: ids that cannot be a subject (literals).
     :param traced: keep the premises of each entailed fact.
+    :param least: confidence of a fact that proofs use.
     """
 
     def __init__(
-        self, rules: Sequence[Rule], relations: Mapping[str, int], size: int, barred: np.ndarray, traced: bool = False
-    ) -> None:
+        self, rules: Sequence[Rule], relations: Mapping[str, int], size: int, barred: np.ndarray, traced: bool = False,
+        least: float = 0.0,
+    ) -> None:  # fmt: skip
         self._rules = rules
         self._relations = relations
         self._size = size
         self._barred = barred
         self._traced = traced
-        self._closing: dict[int, int] = {}  # transitive relation -> its rule
-        self._joined: list[tuple[int, Rule]] = []
-        for index, rule in enumerate(rules):
-            relation = relations[rule.head.relation]
-            if _is_transitive(rule):
-                self._closing.setdefault(relation, index)
-            else:
-                self._joined.append((index, rule))
+        self._least = least - ROUNDING
+        self._certain = all(rule.confidence == 1 for rule in rules)
+        self._last = {index: place for index, rule in enumerate(rules) if (place := _last_step(rule)) is not None}
 
     def run(self, old: Facts, new: Facts) -> Entailed:
         """The facts that `old` and `new` entail together, without those in `old`.
@@ -196,43 +239,47 @@ class Fixpoint:
         :param old: facts that are closed under the rules.
         :param new: facts that are not in `old`.
         """
-        self._known = defaultdict(lambda: Pairs(self._size), {r: Pairs(self._size, keys) for r, keys in old.items()})
+        # All facts, and those of transitive relations that can be a last step.
+        closing = {self._relations[self._rules[index].head.relation] for index in self._last}
+        self._known, self._steps = (
+            defaultdict(lambda: Pairs(self._size), {r: Pairs(self._size, keys) for r, keys in old.items() if kept(r)})
+            for kept in (lambda _: True, closing.__contains__)
+        )
+        self._uncertain: defaultdict[int, _Uncertain] = defaultdict(_Uncertain)
         delta = {relation: keys for relation, keys in new.items() if len(keys)}
-        waiting = {relation: [keys] for relation, keys in delta.items() if relation in self._closing}
-        log: defaultdict[int, list[_Found]] = defaultdict(list)
+        steps = {relation: keys for relation, keys in delta.items() if relation in closing}
+        log: defaultdict[int, list[Entailed]] = defaultdict(list)
         while delta:
-            while delta:
-                found = self._round(delta)
-                for relation, keys in delta.items():
-                    self._known[relation].add(keys)
-                delta = {}
-                for relation, parts in found.items():
-                    if len(keys := self._first(relation, parts, log)):
-                        delta[relation] = keys
-                        if relation in self._closing:
-                            waiting.setdefault(relation, []).append(keys)
-            # At the end, so that one closing handles all edges that the rounds added.
-            for relation in sorted(waiting):
-                parts = list(self._close(relation, union(waiting[relation])))
-                if parts:
-                    log[relation] += parts  # they have no key in common
-                    delta[relation] = union(part.keys for part in parts)
-            waiting = {}
+            found = self._round(delta, steps)
+            for known, fresh in ((self._known, delta), (self._steps, steps)):
+                for relation, keys in fresh.items():
+                    known[relation].add(keys if self._certain else keys[~known[relation].has(keys)])
+            delta, steps = {}, {}
+            for relation, parts in found.items():
+                kept = self._first(relation, parts, log)
+                if len(kept.keys):
+                    delta[relation] = kept.keys
+                if relation in closing:
+                    steps[relation] = kept.keys[~np.isin(kept.rules, list(self._last))]
         return self._collected(log)
 
-    def _round(self, delta: Facts) -> dict[int, list[_Found]]:
-        found: defaultdict[int, list[_Found]] = defaultdict(list)
-        fresh = {relation: Pairs(self._size, keys) for relation, keys in delta.items()}
-        for index, rule in self._joined:
+    def _round(self, delta: Facts, steps: Facts) -> dict[int, list[Entailed]]:
+        found: defaultdict[int, list[Entailed]] = defaultdict(list)
+        every, last = (
+            (known, {relation: Pairs(self._size, keys) for relation, keys in fresh.items()})
+            for known, fresh in ((self._known, delta), (self._steps, steps))
+        )
+        for index, rule in enumerate(self._rules):
             relation = self._relations[rule.head.relation]
+            sets = [last if self._last.get(index) == place else every for place in range(len(rule.body))]
             for place, atom in enumerate(rule.body):
-                pairs = fresh.get(self._relations[atom.relation])
+                pairs = sets[place][1].get(self._relations[atom.relation])
                 if pairs is None:
                     continue
                 # Two deltas are joined at the first of them: the atoms before it see older facts only.
                 rest = [
-                    (other, [self._known[r], *([fresh[r]] if k > place and r in fresh else [])])
-                    for k, other in enumerate(rule.body)
+                    (other, [known[r], *([fresh[r]] if k > place and r in fresh else [])])
+                    for k, (other, (known, fresh)) in enumerate(zip(rule.body, sets, strict=True))
                     if k != place
                     for r in [self._relations[other.relation]]
                 ]
@@ -274,108 +321,66 @@ class Fixpoint:
         """The distinct rows of the variables that are still needed."""
         needed = {*wanted, *(variable for atom, _ in rest for variable in atom.variables)}
         kept = [name for name in table if name in needed]
-        if self._traced or not rest or len(kept) == len(table) or len(kept) > 2:
+        if self._traced or not self._certain or not rest or len(kept) == len(table) or len(kept) > 2:
             return table
         columns = [table[name] for name in kept]
         if len(kept) == 1:
             return {kept[0]: distinct(columns[0])}
         return dict(zip(kept, np.divmod(distinct(columns[0] * self._size + columns[1]), self._size), strict=True))
 
-    def _heads(self, index: int, rule: Rule, table: _Table) -> _Found:
+    def _heads(self, index: int, rule: Rule, table: _Table) -> Entailed:
         if rule.distinct:
             kept = table[rule.head.subject] != table[rule.head.object]
             table = {name: ids[kept] for name, ids in table.items()}
         keys = table[rule.head.subject] * self._size + table[rule.head.object]
-        if not self._traced:
-            return _Found(distinct(keys), index, None)
-        premises = np.full((len(keys), 3), NONE)
+        if self._certain and not self._traced:
+            keys = distinct(keys)
+            return Entailed(keys, np.full(len(keys), index), None, np.ones(len(keys)))
+        premises, confidences = np.full((len(keys), 3), NONE), np.full(len(keys), float(rule.confidence))
         for place, atom in enumerate(rule.body):
-            premises[:, place] = table[atom.subject] * self._size + table[atom.object]
-        keys, first = np.unique(keys, return_index=True)
-        return _Found(keys, index, premises[first])
+            relation, pairs = self._relations[atom.relation], table[atom.subject] * self._size + table[atom.object]
+            premises[:, place] = relation * self._size**2 + pairs
+            confidences *= self._uncertain[relation].of(pairs)
+        return Entailed(keys, np.full(len(keys), index), premises if self._traced else None, confidences).best()
 
-    def _first(self, relation: int, parts: list[_Found], log: defaultdict[int, list[_Found]]) -> np.ndarray:
-        """The sorted keys of these parts that are new; the log attributes each to the first part that has it."""
-        accepted = Pairs(self._size)
-        for part in parts:
-            new = ~self._known[relation].has(part.keys) & ~accepted.has(part.keys)
-            if len(self._barred):
-                new &= ~np.isin(part.keys // self._size, self._barred)
-            if new.any():
-                accepted.add(part.keys[new])
-                premises = None if part.premises is None else part.premises[new]
-                log[relation].append(_Found(part.keys[new], part.rule, premises))
-        return accepted.keys
+    def _first(self, relation: int, parts: list[Entailed], log: defaultdict[int, list[Entailed]]) -> Entailed:
+        """The facts of these parts that are new, or more confident than before, for the next round; the log attributes
+        each to the most confident part that has it, of equal ones to the first."""
+        found = Entailed.joined(parts)
+        before = self._uncertain[relation].of(found.keys, self._known[relation].has(found.keys))
+        kept = found.confidences > before
+        if len(self._barred):
+            kept &= ~np.isin(found.keys // self._size, self._barred)
+        found = found.only(kept).best()
+        log[relation].append(found)
+        if self._certain:
+            return found
+        self._uncertain[relation].put(found.keys, found.confidences)
+        return found.only(found.confidences >= self._least)
 
-    def _close(self, relation: int, new: np.ndarray) -> Iterator[_Found]:
-        """The pairs that new edges add to a relation whose other pairs are closed, in the order of their discovery.
-
-        Between two new edges of a path, one step in the closed part reaches as far as any number of steps. Without a
-        closed part this is breadth-first search, so that a pair's first derivation is a shortest path.
-        """
-        index, size = self._closing[relation], self._size
-        every = self._known[relation].keys
-        closed = Pairs(size, np.setdiff1d(every, new, assume_unique=True))
-        edges = Pairs(size, new)
-        known = Pairs(size, every)
-
-        def extended(left: np.ndarray, right: Pairs, backward: bool = False) -> Iterator[_Found]:
-            for rows, ids in partners(left // size if backward else left % size, [right], backward):
-                joined = left[rows]
-                if backward:
-                    keys = ids * size + joined % size
-                    before, after = ids * size + joined // size, joined
-                else:
-                    keys = joined // size * size + ids
-                    before, after = joined, joined % size * size + ids
-                keys, first = np.unique(keys, return_index=True)
-                first = first[fresh := ~known.has(keys)]
-                keys = keys[fresh]
-                known.add(keys)
-                premises = None
-                if self._traced:
-                    premises = np.full((len(keys), 3), NONE)
-                    premises[:, 0], premises[:, 1] = before[first], after[first]
-                if len(keys):
-                    yield _Found(keys, index, premises)
-
-        entering = list(extended(new, closed, backward=True))
-        yield from entering
-        ending = union([new, *(part.keys for part in entering)])  # pairs whose last step is a new edge
-        while len(ending):
-            leaving = list(extended(ending, closed))
-            yield from leaving
-            onward = list(extended(union([ending, *(part.keys for part in leaving)]), edges))
-            yield from onward
-            ending = union(part.keys for part in onward)
-
-    def _collected(self, log: Mapping[int, list[_Found]]) -> Entailed:
-        result = Entailed()
-        for relation in sorted(log):
-            parts = log[relation]
-            keys = np.concatenate([part.keys for part in parts])
-            order = np.argsort(keys)
-            result.keys[relation] = keys[order]
-            result.rules[relation] = np.repeat([part.rule for part in parts], [len(part.keys) for part in parts])[order]
-            if self._traced:
-                rows = [part.premises for part in parts if part.premises is not None]
-                result.premises[relation] = np.concatenate(rows)[order]
-        return result
+    def _collected(self, log: Mapping[int, list[Entailed]]) -> Entailed:
+        ids = np.empty(0, dtype=np.int64)
+        none = Entailed(ids, ids, np.empty((0, 3), dtype=np.int64) if self._traced else None, np.empty(0))
+        parts = [part._replace(keys=part.keys + r * self._size**2) for r in log for part in reversed(log[r])]
+        found = Entailed.joined([none, *parts])
+        # Of equal keys the one that was derived last, the most confident.
+        return found.only(np.unique(found.keys, return_index=True)[1])
 
 
-def _is_transitive(rule: Rule) -> bool:
-    """Whether the rule is r(x, z) <= r(x, y) & r(y, z) in any variables and order of atoms.
+def _last_step(rule: Rule) -> int | None:
+    """The place of r(y, z) in a rule r(x, z) <= r(x, y) & r(y, z), in any variables and order; None of other rules.
 
-    A rule with x != z is not: `_close` derives pairs (x, x), and such a rule must not.
+    A rule with x != z is another one: from x -> y -> x -> z it entails no r(x, x), so any fact may be the last step.
     """
     if rule.distinct or len(rule.body) != 2 or {atom.relation for atom in rule.body} != {rule.head.relation}:
-        return False
+        return None
     start, end = rule.head.variables
-    return any(
-        first.subject == start and second.object == end and first.object == second.subject
-        and len({start, end, first.object}) == 3
-        for first, second in (rule.body, rule.body[::-1])
-    )  # fmt: skip
+    for place, last in enumerate(rule.body):
+        first = rule.body[1 - place]
+        steps = (first.subject, first.object, last.object) == (start, last.subject, end)
+        if steps and len({start, end, last.subject}) == 3:
+            return place
+    return None
 
 
 # ---- The facts of several named graphs as arrays over one vocabulary, and a hash of each fact.
@@ -403,6 +408,7 @@ class FactArrays:
     """The facts of the source graphs and of `into`, the graph of entailed facts, as ids of one vocabulary.
 
     :ivar stated, derived: (n, 3) int64 distinct rows of ids, of the sources and of `into`.
+    :ivar stated_keys: (n,) int64, sorted, as of `Entailed`.
     :ivar vocabulary: their labels, and the relations of the rules.
     :ivar literals: ids of the literals.
     """
@@ -428,15 +434,20 @@ class FactArrays:
             keys[derived].append(
                 (relations[ids[:, 1]] * self.size + entities[ids[:, 0]]) * self.size + entities[ids[:, 2]]
             )
-        self.stated, self.derived = (self._rows(union(keys[kind])) for kind in (False, True))
+        self.stated_keys = union(keys[False])
+        self.stated, self.derived = self.rows(self.stated_keys), self.rows(union(keys[True]))
         quoted = [name for name in self.vocabulary.entities if name.startswith('"')]
         self.literals = self.vocabulary.entity_ids(n for n in quoted if isinstance(object_to_term(n), ox.Literal))
-        self._hashes = [label_numbers(labels) for labels in (self.vocabulary.entities, self.vocabulary.relations)]
+        self._marks = [label_numbers(labels) for labels in (self.vocabulary.entities, self.vocabulary.relations)]
 
-    def hashes(self, ids: np.ndarray) -> np.ndarray:
-        """(n,) uint64 hashes of the labels of (n, 3) ids."""
-        entities, relations = self._hashes
-        return _mixed(_mixed(_mixed(entities[ids[:, 0]]) ^ relations[ids[:, 1]]) ^ entities[ids[:, 2]])
+    def fixpoint(self, rules: Sequence[Rule], traced: bool, least: float = 0.0) -> Fixpoint:
+        """The evaluation of rules over these labels; see `Fixpoint`."""
+        return Fixpoint(rules, self.relations, self.size, self.literals, traced, least)
+
+    def marks(self, ids: np.ndarray) -> np.ndarray:
+        """(n,) uint64 marks of the facts of (n, 3) ids; see kg/facts.py."""
+        entities, relations = self._marks
+        return marks(entities[ids[:, 0]], relations[ids[:, 1]], entities[ids[:, 2]])
 
     def keys(self, ids: np.ndarray) -> Facts:
         """Sorted keys by relation of distinct rows."""
@@ -445,32 +456,6 @@ class FactArrays:
         relations, starts = np.unique(ids[order, 1], return_index=True)
         return dict(zip(relations.tolist(), np.split(keys[order], starts[1:]), strict=False))
 
-    def rows(self, keys: Facts) -> np.ndarray:
-        """(n, 3) ids of keys by relation."""
-        parts = [each + relation * self.size**2 for relation, each in keys.items()]
-        return self._rows(np.concatenate([np.empty(0, dtype=np.int64), *parts]))
-
-    def _rows(self, keys: np.ndarray) -> np.ndarray:
-        """(n, 3) ids of keys (relation * size + subject) * size + object."""
+    def rows(self, keys: np.ndarray) -> np.ndarray:
+        """(n, 3) ids of the keys of `Entailed`."""
         return np.stack([keys // self.size % self.size, keys // self.size**2, keys % self.size], axis=1)
-
-    def premises(self, found: Entailed, rules: Sequence[Rule]) -> np.ndarray:
-        """(n, 3, 3) ids of the premises of entailed facts, in the order of `rows`; NONE for missing ones."""
-        atoms = np.full((len(rules), 3), NONE)
-        for index, rule in enumerate(rules):
-            atoms[index, : len(rule.body)] = [self.relations[atom.relation] for atom in rule.body]
-        parts = [np.empty((0, 3, 3), dtype=np.int64)]
-        for relation, keys in found.premises.items():
-            relations = atoms[found.rules[relation]]
-            rows = self._rows((keys + relations * self.size**2).ravel()).reshape(-1, 3, 3)
-            rows[keys == NONE] = NONE
-            parts.append(rows)
-        return np.concatenate(parts)
-
-
-def _mixed(values: np.ndarray) -> np.ndarray:
-    """A bijection of uint64 that spreads its bits (SplitMix64's; Steele, Lea and Flood, OOPSLA 2014)."""
-    values = values + np.uint64(0x9E3779B97F4A7C15)
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))

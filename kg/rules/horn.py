@@ -13,13 +13,13 @@ and two variables. The file that a person writes is JSON:
 
 An atom is text, or a list ["relation", "x", "y"] where the relation's name does not fit into such a text. In a body
 "*(x, y)" is of any relation of the facts that no other atom of the rules names, the same one in all of the body. A body
-may also have the condition "x != y" on the two variables of the head. Any rule may have a "name", and for people a
-"comment" and the "figures" with which it was mined.
+may also have the condition "x != y" on the two variables of the head. Any rule may have a "name", a "confidence" in
+(0, 1] (without one it is certain, 1), and for people a "comment" and the "figures" with which it was mined.
 """
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from gumption.data import InputError
 from gumption.data.reading import read_json
 from gumption.data.settings import checked
 from gumption.data.writing import write_json
-from gumption.kg.vocabulary import GRAPH, RELATION, label_to_iri, unknown_label
+from gumption.kg.vocabulary import unknown_label
 
 LONGEST = 3  # atoms in a body
 _ATOM = re.compile(
@@ -73,14 +73,17 @@ class Rule:
 
     :ivar distinct: the two variables of the head have to be different entities, as in
         sibling(x, y) <= parent(x, z) & parent(y, z) & x != y.
+    :ivar confidence: of a fact that the rule entails from certain ones.
     :raises InputError: a body without atoms or with more than three, a variable of the head that the body lacks, atoms
-        of the body without a common variable (they would join everything with everything), a distinct head r(x, x).
+        of the body without a common variable (they would join everything with everything), a distinct head r(x, x), a
+        confidence out of range.
     """
 
     head: Atom
     body: tuple[Atom, ...]
     name: str = ""
     distinct: bool = False
+    confidence: float = 1.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "body", tuple(self.body))
@@ -99,6 +102,8 @@ class Rule:
             raise InputError(f"{text}: the atoms of the body have to hang together by common variables")
         if self.distinct and self.head.subject == self.head.object:
             raise InputError(f"{text}: the rule never holds")
+        if type(self.confidence) not in (int, float) or not 0 < self.confidence <= 1:
+            raise InputError(f"{text}: its confidence is a number above 0 and at most 1, not {self.confidence!r}")
         object.__setattr__(self, "name", self.name or text)
 
     def __str__(self) -> str:
@@ -108,21 +113,6 @@ class Rule:
     def conditions(self) -> tuple[str, ...]:
         """The conditions of the body beside its atoms."""
         return (f"{self.head.subject} != {self.head.object}",) if self.distinct else ()
-
-    def construct(self, graph: str | None = None) -> str:
-        """The SPARQL query that applies the rule once, to the union of all graphs or to a named one.
-
-        >>> symmetric("near").construct()
-        'CONSTRUCT { ?y <urn:gumption:relation:near> ?x } WHERE { ?x <urn:gumption:relation:near> ?y }'
-        """
-        named = {r: f"<{label_to_iri(r, RELATION)}>" for r in relations_of([self])} | {ANY: "?any"}
-        head, *body = (f"?{atom.subject} {named[atom.relation]} ?{atom.object}" for atom in (self.head, *self.body))
-        where = " . ".join(body)
-        if self.distinct:
-            where += f" FILTER(?{self.head.subject} != ?{self.head.object})"
-        if graph is not None:
-            where = f"GRAPH <{label_to_iri(graph, GRAPH)}> {{ {where} }}"
-        return f"CONSTRUCT {{ {head} }} WHERE {{ {where} }}"
 
 
 def symmetric(relation: str) -> Rule:
@@ -212,6 +202,7 @@ def rule_to_json(rule: Rule) -> dict[str, Any]:
     """An entry of the file with head and body in full."""
     body = [*map(_atom_to_json, rule.body), *rule.conditions]
     entry: dict[str, Any] = {"head": _atom_to_json(rule.head), "body": body}
+    entry |= {"confidence": rule.confidence} if rule.confidence < 1 else {}
     return entry if rule.name == str(rule) else {"name": rule.name, **entry}
 
 
@@ -235,7 +226,7 @@ def of_any(rules: Sequence[Rule], stated: Iterable[str]) -> list[Rule]:
             continue
         for relation in free:
             body = [Atom(relation, a.subject, a.object) if a.relation == ANY else a for a in rule.body]
-            made.append(Rule(rule.head, tuple(body), "" if rule.name == str(rule) else rule.name, rule.distinct))
+            made.append(replace(rule, body=tuple(body), name="" if rule.name == str(rule) else rule.name))
     return made
 
 
@@ -258,7 +249,10 @@ def _rules_of_entry(entry: Any) -> tuple[Rule, ...]:
     name = entry.get("name", "")
     if not isinstance(name, str) or ("name" in entry and not name):
         raise InputError(f"the name of a rule is text, not {name!r}")
-    form = next((form for form in _FORMS if keys - {"name"} == {form}), None)
+    figures, stated = entry.get("figures"), keys & {"name", "confidence"}
+    if isinstance(figures, dict) and "confidence" in figures.keys() - keys:
+        raise InputError("it has figures of mining and no confidence: mine the rules again, or add a confidence")
+    form = next((form for form in _FORMS if keys - stated == {form}), None)
     if form is not None:
         many, make = _FORMS[form]
         given = [entry[form]] if isinstance(entry[form], str) else entry[form]
@@ -266,16 +260,18 @@ def _rules_of_entry(entry: Any) -> tuple[Rule, ...]:
             raise InputError(f"{form} takes the names of {many} relation{'s' * (many > 1)}, got {entry[form]!r}")
         made = make(*given)
         rules = made if isinstance(made, tuple) else (made,)
-    elif keys - {"name"} == {"head", "body"}:
+    elif keys - stated == {"head", "body"}:
         if not isinstance(entry["body"], list):
             raise InputError(f"the body is a list of atoms, not {entry['body']!r}")
         rules = (_rule_from_json(entry["head"], entry["body"]),)
     else:
         raise InputError(
-            f"expected one of {', '.join(_FORMS)}, or head and body (and perhaps name, {', '.join(_FOR_PEOPLE)}); "
+            f"expected one of {', '.join(_FORMS)}, or head and body (and perhaps name, confidence, "
+            f"{', '.join(_FOR_PEOPLE)}); "
             f"found {', '.join(map(repr, entry)) or 'nothing'}"
         )
-    return tuple(Rule(rule.head, rule.body, name or rule.name, rule.distinct) for rule in rules)
+    confidence = entry.get("confidence", 1.0)
+    return tuple(replace(rule, name=name or rule.name, confidence=confidence) for rule in rules)
 
 
 def _rule_from_json(head: Any, body: list[Any]) -> Rule:

@@ -4,12 +4,12 @@
     print(explain(graph, ("water", "combinesWith", "fire"), rules, source="wordcraft/train"))
 
 The facts are read once as arrays and joined there (fixpoint.py), and only changes are written; the store evaluates no
-rules. For a graph larger than memory, `Rule.construct` gives one application of a rule as a SPARQL query.
+rules.
 
 The annotation `inferenceState` of the graph of entailed facts keeps the rules and a 64-bit hash of each fact that they
 were applied to (11 bytes a fact), so that the next run follows only new facts. After any other change (a fact removed,
 other rules, entailed facts changed by hand, a killed run) it starts from the beginning, says why, and removes what no
-longer follows.
+longer follows. With rules that are not certain it always does.
 """
 
 import base64
@@ -24,11 +24,11 @@ import pyoxigraph as ox
 
 from gumption.data import InputError
 from gumption.data.reading import parse_json
-from gumption.data.settings import checked
+from gumption.data.settings import Share, checked
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import PREFIXES, PROVENANCE, RELATION, Triple, label_to_iri
 
-from .fixpoint import NONE, Entailed, FactArrays, Fixpoint, default_into, sources_of
+from .fixpoint import LEAST, NONE, ROUNDING, Entailed, FactArrays, default_into, sources_of
 from .horn import ANY, Rule, check_relations, of_any, rules_to_json
 
 STATE = "inferenceState"
@@ -44,7 +44,9 @@ class Result:
     :ivar entailed: facts of `into` now; `added` of them are new.
     :ivar removed: facts that are stated now or no longer follow.
     :ivar recomputed: why the run started from the beginning; None where it followed only new facts.
-    :ivar by_rule: rule -> facts of this run that it entailed first.
+    :ivar by_rule: rule -> facts of this run that it entailed first, or with most confidence.
+    :ivar uncertain: the entailed facts with a confidence below 1, the most confident first.
+    :ivar below: facts that follow from stated and entailed ones with less confidence than the least, and are left out.
     """
 
     into: str
@@ -54,6 +56,8 @@ class Result:
     removed: int
     recomputed: str | None
     by_rule: dict[str, int] = field(default_factory=dict)
+    uncertain: tuple[tuple[Triple, float], ...] = ()
+    below: int = 0
 
 
 class _State(NamedTuple):
@@ -86,17 +90,19 @@ def infer(
     into: str | None = None,
     *,
     provenance: bool = False,
+    min_confidence: Share = LEAST,
 ) -> Result:
-    """Bring the graph `into` up to date: it then holds exactly the entailed facts that are not stated.
+    """Bring the graph `into` up to date: it then holds exactly the entailed facts that are not stated, each with a
+    confidence of at least `min_confidence` (the confidence of its best proof, see fixpoint.py).
 
     Facts about literals are left out, because RDF has no literal subjects. The licence and attribution of the source
     are copied to the entailed graph.
 
     :param source: the graph with the stated facts; None for all graphs but those that this call writes.
     :param into: a graph without other facts; by default "SOURCE/inferred", or "inferred" without a source.
-    :param provenance: also write one derivation of each entailed fact into "INTO/provenance", six to ten facts each: a
-        node with rdf:subject, rdf:predicate, rdf:object, gum:entailedBy (the rule) and prov:wasDerivedFrom (the
-        premises, described likewise). False removes the derivations of earlier runs.
+    :param provenance: also write the best proof of each entailed fact into "INTO/provenance", six to ten facts each: a
+        node with rdf:subject, rdf:predicate, rdf:object, gum:entailedBy (the rule), gum:confidence where it is below 1,
+        and prov:wasDerivedFrom (the premises, described likewise). False removes the derivations of earlier runs.
     :raises InputError: no rules; an unknown graph; a relation that neither the source nor a head has; `into` is the
         source or has facts that inference did not write.
     """
@@ -119,15 +125,16 @@ def infer(
     if state is None or state.settings != settings:
         check_relations(rules, content.stated_relations if len(content.stated) else content.vocabulary.relations)
 
-    stated = content.hashes(content.stated)
+    stated = content.marks(content.stated)
     reason = _reason(state, state_text, settings, stated, content)
-    fixpoint = Fixpoint(rules, content.relations, content.size, content.literals, traced=provenance)
+    if reason is None and any(rule.confidence < 1 for rule in rules):
+        reason = "there are rules that are not certain"
+    fixpoint = content.fixpoint(rules, provenance, min_confidence)
     if reason is None:
         assert state is not None
         is_new = ~np.isin(stated, state.processed)
         if not is_new.any():
             return Result(into, len(stated), len(content.derived), 0, 0, None)
-        restated = np.isin(content.hashes(content.derived), stated)
         derived = content.keys(content.derived)
         none = np.empty(0, dtype=np.int64)
         new = {
@@ -135,22 +142,22 @@ def infer(
             for r, keys in content.keys(content.stated[is_new]).items()
         }
         old = content.keys(np.concatenate([content.stated[~is_new], content.derived]))
-        found = fixpoint.run(old, new)
-        target = content.rows(found.keys)
-        added, removed = target, content.derived[restated]
+        whole = fixpoint.run(old, new)
     else:
-        found = fixpoint.run({}, content.keys(content.stated))
-        target = content.rows(found.keys)
-        before, after = content.hashes(content.derived), content.hashes(target)
-        added, removed = target[~np.isin(after, before)], content.derived[~np.isin(before, after)]
+        whole = fixpoint.run({}, content.keys(content.stated))
+    found = whole.only(whole.confidences >= min_confidence - ROUNDING)
+    added = content.rows(found.keys)
+    before, after = content.marks(content.derived), content.marks(added)
+    removed = content.derived[np.isin(before, stated) if reason is None else ~np.isin(before, after)]
+    added = added[~np.isin(after, before)]
 
     graph.annotate(into, {STATE: _UNFINISHED})
     labels = content.vocabulary.ids_to_triples
     graph.remove(labels(removed), graph=into)
     graph.add(labels(added), graph=into)
     write_provenance(graph, into + PROVENANCE, content, found, rules, removed, provenance, fresh=reason is not None)
-    kept = content.derived[~np.isin(content.hashes(content.derived), content.hashes(removed))]
-    now = np.concatenate([content.hashes(kept), content.hashes(added)])
+    kept = content.derived[~np.isin(content.marks(content.derived), content.marks(removed))]
+    now = np.concatenate([content.marks(kept), content.marks(added)])
     inherited = {} if source is None else graph.annotations(source)
     graph.annotate(
         into,
@@ -160,7 +167,11 @@ def infer(
             STATE: _State(settings, stated, _digest(now)).text(),
         },
     )
-    return Result(into, len(stated), len(now), len(added), len(removed), reason, _by_rule(found, rules))
+    some = found.only(found.confidences < 1)
+    some = some.only(np.argsort(-some.confidences, kind="stable"))
+    uncertain = tuple(zip(labels(content.rows(some.keys)), some.confidences.tolist(), strict=True))
+    numbers = len(stated), len(now), len(added), len(removed)
+    return Result(into, *numbers, reason, _by_rule(found, rules), uncertain, len(whole.keys) - len(found.keys))
 
 
 def _told_apart(graph: KnowledgeGraph, rules: Sequence[Rule], sources: Sequence[str]) -> Sequence[Rule]:
@@ -180,16 +191,14 @@ def _reason(
         return "the last run was not finished"
     if state.settings != settings:
         return "other rules, source or provenance than in the last run"
-    if _digest(content.hashes(content.derived)) != state.entailed:
+    if _digest(content.marks(content.derived)) != state.entailed:
         return "the entailed facts were changed since the last run"
     gone = int((~np.isin(state.processed, stated)).sum())
     return f"{gone} stated fact{'s were' if gone > 1 else ' was'} removed since the last run" if gone else None
 
 
 def _by_rule(found: Entailed, rules: Sequence[Rule]) -> dict[str, int]:
-    counts = np.zeros(len(rules), dtype=np.int64)
-    for each in found.rules.values():
-        counts += np.bincount(each, minlength=len(rules))
+    counts = np.bincount(found.rules, minlength=len(rules))
     totals: dict[str, int] = {}
     for rule, number in zip(rules, counts.tolist(), strict=True):  # the two rules of an inverse have one name
         totals[rule.name] = totals.get(rule.name, 0) + number
@@ -204,16 +213,18 @@ def _digest(hashes: np.ndarray) -> str:
 
 _SUBJECT, _PREDICATE, _OBJECT = (PREFIXES["rdf"] + part for part in ("subject", "predicate", "object"))
 _DERIVED_FROM = PREFIXES["prov"] + "wasDerivedFrom"
-_ENTAILED_BY, _RULE_TEXT = "entailedBy", "ruleText"
+_ENTAILED_BY, _RULE_TEXT, _CONFIDENCE = "entailedBy", "ruleText", "confidence"
 
 
 @dataclass(frozen=True)
 class Step:
-    """A fact of an explanation: stated (`rule` is None), or by a rule from earlier steps, numbered from 0."""
+    """A fact of an explanation: stated (`rule` is None), or by a rule from earlier steps, numbered from 0; and the
+    confidence of its proof."""
 
     fact: Triple
     rule: str | None
     premises: tuple[int, ...] = ()
+    confidence: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -226,58 +237,73 @@ class Explanation:
         lines = []
         for number, step in enumerate(self.steps, start=1):
             why = "stated" if step.rule is None else f"{step.rule} from {', '.join(str(p + 1) for p in step.premises)}"
+            why += f"; confidence {step.confidence:.3f}" if step.confidence < 1 else ""
             lines.append(f"{number:3}. {' '.join(step.fact)}   [{why}]")
         return "\n".join(lines)
 
 
 @checked
 def explain(
-    graph: KnowledgeGraph, fact: Triple, rules: Sequence[Rule], source: str | None = None, into: str | None = None
-) -> Explanation:
-    """A derivation of a fact from stated ones; the graph of entailed facts is neither read nor written.
+    graph: KnowledgeGraph, fact: Triple, rules: Sequence[Rule], source: str | None = None, into: str | None = None,
+    *, min_confidence: Share = LEAST,
+) -> Explanation:  # fmt: skip
+    """The best proof of a fact from stated ones; the graph of entailed facts is neither read nor written.
 
-    It is the derivation that evaluation finds first, for a transitive relation a shortest path. The rules that matter
-    for the fact are applied anew, which takes as long as `infer` does for them; SPARQL can instead query what `infer`
-    writes with provenance=True.
+    Of equal ones it is the proof that evaluation finds first, for a certain transitive relation a shortest path. The
+    rules that matter for the fact are applied anew, which takes as long as `infer` does for them; SPARQL can instead
+    query what `infer` writes with provenance=True.
 
     :param source, into: as for `infer`.
+    :param min_confidence: of the facts that the proof uses.
     :raises InputError: an unknown label, with near matches; a fact that does not follow.
     """
     sources = sources_of(graph, source, into or default_into(source), must_exist=True)
-    rules = _relevant(_told_apart(graph, rules, sources), fact[1])
-    content = FactArrays(graph, sources, None, rules)
-    ((subject, relation, object_),) = content.vocabulary.triples_to_ids([fact]).tolist()
-    relevant = {relation, *(content.relations[atom.relation] for rule in rules for atom in (rule.head, *rule.body))}
-    stated = {r: keys for r, keys in content.keys(content.stated).items() if r in relevant}
-    found = Fixpoint(rules, content.relations, content.size, content.literals, traced=True).run({}, stated)
-    proven: dict[tuple[int, int], int] = {}
-    steps: list[Step] = []
-    waiting = [(relation, subject * content.size + object_)]
-    while waiting:  # depth first, without recursion: a derivation may be thousands of steps deep
-        r, key = waiting[-1]
-        premises, rule = _derivation(content, found, rules, r, key)
-        if rule is None and not _has(stated.get(r), key):
-            raise InputError(f"{' '.join(fact)} does not follow from {source or 'the stated facts'} by these rules")
-        if missing := [premise for premise in premises if premise not in proven]:
-            waiting += reversed(missing)
-            continue
-        waiting.pop()
-        if (r, key) not in proven:
-            proven[r, key] = len(steps)
-            (labels,) = content.vocabulary.ids_to_triples(content.rows({r: np.array([key])}))
-            steps.append(Step(labels, rule, tuple(proven[premise] for premise in premises)))
-    return Explanation(tuple(steps))
+    return Closure(graph, sources, rules, fact[1], min_confidence).explain(fact, source)
 
 
-def _derivation(
-    content: FactArrays, found: Entailed, rules: Sequence[Rule], relation: int, key: int
-) -> tuple[list[tuple[int, int]], str | None]:
-    if not _has(found.keys.get(relation), key):
-        return [], None
-    place = int(np.searchsorted(found.keys[relation], key))
-    rule = rules[int(found.rules[relation][place])]
-    keys = found.premises[relation][place].tolist()
-    return [(content.relations[atom.relation], keys[k]) for k, atom in enumerate(rule.body)], rule.name
+class Closure:
+    """The stated facts of some graphs and the facts that rules entail from them, with a proof of each.
+
+    :ivar content: the stated facts.
+    :ivar entailed: the other ones.
+    """
+
+    def __init__(
+        self, graph: KnowledgeGraph, sources: Sequence[str], rules: Sequence[Rule], relation: str | None = None,
+        least: float = LEAST,
+    ) -> None:  # fmt: skip
+        """:param relation: apply only the rules that facts of this relation can follow by."""
+        rules = _told_apart(graph, rules, sources)
+        self._rules, self._least = rules if relation is None else _relevant(rules, relation), least
+        self.content = content = FactArrays(graph, sources, None, self._rules)
+        self.entailed = content.fixpoint(self._rules, True, least).run({}, content.keys(content.stated))
+
+    def explain(self, fact: Triple, source: str | None = None) -> Explanation:
+        """As the function of this name."""
+        content, found = self.content, self.entailed
+        assert found.premises is not None
+        ((subject, relation, object_),) = content.vocabulary.triples_to_ids([fact]).tolist()
+        proven: dict[int, int] = {}
+        steps: list[Step] = []
+        waiting = [(relation * content.size + subject) * content.size + object_]
+        while waiting:  # depth first, without recursion: a derivation may be thousands of steps deep
+            key = waiting[-1]
+            place = _place(found.keys, key)
+            premises = [] if place is None else [each for each in found.premises[place].tolist() if each != NONE]
+            if place is None and _place(content.stated_keys, key) is None:
+                which = f"{' '.join(fact)} does not follow from {source or 'the stated facts'} by these rules"
+                certain = all(rule.confidence == 1 for rule in self._rules)
+                raise InputError(which + ("" if certain else f" and facts of a confidence of at least {self._least:g}"))
+            if missing := [premise for premise in premises if premise not in proven]:
+                waiting += reversed(missing)
+                continue
+            waiting.pop()
+            if key not in proven:
+                proven[key] = len(steps)
+                (labels,) = content.vocabulary.ids_to_triples(content.rows(np.array([key])))
+                by = (None, 1.0) if place is None else (self._rules[found.rules[place]].name, found.confidences[place])
+                steps.append(Step(labels, by[0], tuple(map(proven.__getitem__, premises)), float(by[1])))
+        return Explanation(tuple(steps))
 
 
 def _relevant(rules: Sequence[Rule], relation: str) -> list[Rule]:
@@ -301,36 +327,36 @@ def write_provenance(
         graph.remove(graph.triples(graph=name), graph=name)
     elif len(removed):
         nodes = set(_nodes(content, removed))
-        for relation in (_ENTAILED_BY, _DERIVED_FROM):
+        for relation in (_ENTAILED_BY, _DERIVED_FROM):  # of certain rules: other runs start from the beginning
             gone = [triple for triple in graph.triples(relation=relation, graph=name) if triple[0] in nodes]
             graph.remove(gone, graph=name)
     if not wanted:
         return
-    rows, premises = content.rows(found.keys), content.premises(found, rules)
-    by = np.concatenate([np.empty(0, dtype=np.int64), *found.rules.values()])
-    nodes = _nodes(content, rows)
-    facts: list[Triple] = [
-        (node, _ENTAILED_BY, rules[index].name) for node, index in zip(nodes, by.tolist(), strict=True)
+    assert found.premises is not None
+    nodes, by = _nodes(content, content.rows(found.keys)), [rules[index] for index in found.rules.tolist()]
+    facts: list[Triple] = [(node, _ENTAILED_BY, rule.name) for node, rule in zip(nodes, by, strict=True)]
+    for place in np.flatnonzero(found.confidences < 1).tolist():
+        facts.append((nodes[place], _CONFIDENCE, str(ox.Literal(float(found.confidences[place])))))
+    used = found.premises[found.premises != NONE]
+    of = np.nonzero(found.premises != NONE)[0].tolist()
+    facts += [
+        (nodes[place], _DERIVED_FROM, node) for place, node in zip(of, _nodes(content, content.rows(used)), strict=True)
     ]
-    for place in range(premises.shape[1]):
-        here = premises[:, place, 0] != NONE
-        of = [node for node, there in zip(nodes, here.tolist(), strict=True) if there]
-        facts += [(a, _DERIVED_FROM, b) for a, b in zip(of, _nodes(content, premises[here, place]), strict=True)]
-    told = np.unique(np.concatenate([rows, premises[premises[:, :, 0] != NONE]]), axis=0)
+    told = content.rows(np.union1d(found.keys, used))
     relations = [label_to_iri(label, RELATION) for label in content.vocabulary.relations]
     for node, (subject, _, object_), r in zip(
         _nodes(content, told), content.vocabulary.ids_to_triples(told), told[:, 1].tolist(), strict=True
     ):
         facts += [(node, _SUBJECT, subject), (node, _PREDICATE, relations[r]), (node, _OBJECT, object_)]
-    facts += [(rules[i].name, _RULE_TEXT, str(ox.Literal(str(rules[i])))) for i in np.unique(by).tolist()]
+    facts += [(rule.name, _RULE_TEXT, str(ox.Literal(str(rule)))) for rule in dict.fromkeys(by)]
     graph.add(facts, graph=name)
 
 
 def _nodes(content: FactArrays, ids: np.ndarray) -> list[str]:
-    return [f"urn:gumption:fact:{number:016x}" for number in content.hashes(ids).tolist()]
+    return [f"urn:gumption:fact:{number:016x}" for number in content.marks(ids).tolist()]
 
 
-def _has(keys: np.ndarray | None, key: int) -> bool:
-    if keys is None or not len(keys):
-        return False
-    return bool(keys[min(np.searchsorted(keys, key), len(keys) - 1)] == key)
+def _place(keys: np.ndarray, key: int) -> int | None:
+    """The place of a key among sorted ones."""
+    place = int(np.searchsorted(keys, key))
+    return place if place < len(keys) and keys[place] == key else None

@@ -208,6 +208,8 @@ class MinedRule:
     head's; a pair with neither is unknown and counts neither way. So it does not fall where facts of the head's and of
     disjoint relations are missing equally often. Without a disjoint relation it is the PCA confidence.
 
+    :ivar rule: with the confidence that it was selected by: the contradiction confidence where mining had a threshold
+        of it, else the PCA confidence where mining had one of that, else the confidence.
     :ivar support: pairs for which body and head hold.
     :ivar body_size: pairs for which the body holds.
     :ivar head_coverage: support / facts of the head's relation.
@@ -250,7 +252,10 @@ def write_mined(
 
     :param facts: the facts that they were mined from. The file keeps 8 bytes of each, by which `gumption` counts leaks.
     """
-    content: dict[str, Any] = {"rules": [{**rule_to_json(each.rule), "figures": each.figures()} for each in mined]}
+    rules = [
+        {**rule_to_json(each.rule), "confidence": each.rule.confidence, "figures": each.figures()} for each in mined
+    ]
+    content: dict[str, Any] = {"rules": rules}
     if facts is not None:
         content[MINED_FROM] = base64.b64encode(marks_of(*facts).astype("<u8").tobytes()).decode()
     write_json(Path(path), content)
@@ -430,8 +435,10 @@ class _Mining:
                 and contradiction_confidence >= self.thresholds.contradiction_confidence
             ):
                 atoms = (self._reverse(second), self._reverse(first)) if turned else (first, second)
+                certainty = pca_confidence if self.thresholds.pca_confidence else confidence
+                certainty = contradiction_confidence if self.thresholds.contradiction_confidence else certainty
                 yield MinedRule(
-                    rule=self._rule(head, bool(chain), *atoms, len(left_out) > 0),
+                    rule=self._rule(head, bool(chain), *atoms, len(left_out) > 0, certainty),
                     support=support,
                     body_size=size,
                     head_coverage=support / int(self.stated.sizes[head]),
@@ -442,12 +449,12 @@ class _Mining:
                     contradicted_by=by,
                 )
 
-    def _rule(self, head: int, chain: bool, first: int, second: int, distinct: bool) -> Rule:
+    def _rule(self, head: int, chain: bool, first: int, second: int, distinct: bool, confidence: float) -> Rule:
         if chain:
             body = (self._atom(first, "x", "z"), self._atom(second, "z", "y"))
         else:
             body = tuple(self._atom(each, "x", "y") for each in dict.fromkeys((first, second)))
-        return Rule(self._atom(head, "x", "y"), body, distinct=distinct)
+        return Rule(self._atom(head, "x", "y"), body, distinct=distinct, confidence=confidence)
 
     def _atom(self, oriented: int, a: str, b: str) -> Atom:
         """An oriented relation with its variables; all rules share one object, as there may be very many."""

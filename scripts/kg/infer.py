@@ -1,6 +1,8 @@
 """`gumption kg infer` and `mine`: the facts that rules entail, and the rules that a graph obeys."""
 
+import sys
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -9,7 +11,7 @@ import typer
 from gumption.data import InputError
 from gumption.data.settings import Count, Share, Whole
 from gumption.scripts.apps import App
-from gumption.scripts.output import Json, print_json, print_table, working
+from gumption.scripts.output import Json, count, print_json, print_table, shown, working
 
 from .sources import Literals, Source, Update, check_place, only_graph, open_graph
 
@@ -21,19 +23,21 @@ app = App()
 @app.command(epilog="Example: gumption kg infer runs/kg.nq#wordcraft/train --rules rules.json --out runs/inferred.nq")
 def infer(
     source: Source, *, rules: Path, into: str | None = None, out: Path | None = None, update: Update = None,
-    provenance: bool = False,
+    provenance: bool = False, min_confidence: Share = 0.5,
     explain: Annotated[tuple[str, str, str] | None, typer.Option(metavar="SUBJECT RELATION OBJECT")] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Write the facts that rules entail into a graph of their own. Without #NAME all graphs are read.
 
     A folder or an endpoint is changed in place. A run continues an earlier one with the same rules: it follows new
-    facts only, and removes facts that no longer follow.
+    facts only, and removes facts that no longer follow. The confidence of a fact is that of its best proof: the product
+    of the confidences of all its rules, where a rule of the file that states none is certain.
 
     :param rules: A JSON file such as {"rules": [{"symmetric": "combinesWith"}]}.
     :param into: The graph for what follows; NAME/inferred if not given.
     :param out: Where GRAPH is a file: the file for all of it afterwards.
-    :param provenance: Also write what each fact was derived from.
+    :param provenance: Also write what each fact was derived from, and its confidence.
+    :param min_confidence: Leave out facts with less confidence, and use none of them to prove others.
     :param explain: Say how this fact follows, and write nothing.
     """
     from gumption.kg.names import Names
@@ -56,23 +60,28 @@ def infer(
             names, (subject, relation, object_) = Names(graph, name), explain
             fact = names.label(subject), names.label(relation, "relation"), names.label(object_)
             with working("applying rules"):
-                explanation = explained(graph, fact, known, name, into)
+                explanation = explained(graph, fact, known, name, into, min_confidence=min_confidence)
             if as_json:
                 print_json(asdict(explanation))
             else:
                 print(explanation)
             return
         with working("applying rules"):
-            result = inferred(graph, known, name, into, provenance=provenance)
+            result = inferred(graph, known, name, into, provenance=provenance, min_confidence=min_confidence)
             if out is not None:
                 graph.save(out)
     if as_json:
         print_json(asdict(result))
         return
     rows = [*result.by_rule.items(), ("facts stated", result.stated), ("facts entailed", result.entailed)]
+    rows += [("of these uncertain", len(result.uncertain)), (f"below {min_confidence:g}, left out", result.below)]
     rows += [("new", result.added), ("removed", result.removed)]
     how = "only new facts were followed" if result.recomputed is None else f"computed anew: {result.recomputed}"
     print_table(["", "facts"], rows)
+    if first := result.uncertain[:10]:
+        cells = [shown((*fact, f"{confidence:.3f}")) for fact, confidence in first]
+        caption = f"{len(first)} of {count(result.uncertain, 'uncertain fact')}"
+        print_table(["subject", "relation", "object", "confidence"], cells, caption)
     print(f"written to the graph {result.into}; {how}")
 
 
@@ -105,16 +114,21 @@ def mine(
     graph, name = open_graph(source)
     with graph:
         facts = learnable(*graph.arrays(name or only_graph(graph, source)), literals)
-    with working("counting", 1) as shown:
-        mined = mine_rules(
-            facts,
-            min_support=min_support,
-            min_head_coverage=min_head_coverage,
-            min_confidence=min_confidence,
-            min_pca_confidence=min_pca_confidence,
-            min_contradiction_confidence=min_contradiction_confidence,
-            progress=shown and (lambda done, of: shown(completed=done, total=of)),
-        )
+    with working("counting", 1) as bar:
+        search = partial(
+            mine_rules, facts, min_head_coverage=min_head_coverage, min_confidence=min_confidence,
+            min_pca_confidence=min_pca_confidence, min_contradiction_confidence=min_contradiction_confidence,
+            progress=bar and (lambda done, of: bar(completed=done, total=of)),
+        )  # fmt: skip
+        mined = others = search(min_support=min_support)
+        least = min_support
+        while not others and least > 1:
+            least //= 2
+            others = search(min_support=least)
+    if not mined:
+        best = max((each.support for each in others), default=0)
+        advice = f"--min-support {best} finds some" if best else "no smaller --min-support finds any: lower the others"
+        print(f"no rule reaches --min-support {min_support} and the other thresholds; {advice}", file=sys.stderr)
     mined.sort(key=lambda each: -getattr(each, sort_by.replace("-", "_")))  # equal ones stay in the order of mining
     if out is not None:
         write_mined(out, mined, facts)

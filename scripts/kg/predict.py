@@ -1,5 +1,8 @@
-"""`gumption kg predict`, `evaluate` and `calibrate`: ask, rank and calibrate a fitted link predictor."""
+"""`gumption kg predict`, `evaluate` and `calibrate`: query and rank by a fitted link predictor or by rules; calibrate a
+fitted one."""
 
+from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +22,11 @@ if TYPE_CHECKING:
 
 app = App()
 
-Model = Annotated[Path, typer.Argument(help="The folder of a fitted model.")]
+_MODEL = "The folder of a fitted model{}."
+Model = Annotated[Path, typer.Argument(help=_MODEL.format(""))]
+ModelOrRules = Annotated[
+    Path, typer.Argument(metavar="MODEL", help=_MODEL.format(", or a file of rules, which rank by their confidence"))
+]
 _SKIP = "Leave out facts with labels that the model was not fitted on; tells how many."
 Skip = Annotated[bool, typer.Option("--skip-unknown", help=_SKIP)]
 Known = Annotated[list[str] | None, typer.Option(help="True facts, GRAPH or GRAPH#NAME; may be repeated.")]
@@ -27,14 +34,16 @@ Known = Annotated[list[str] | None, typer.Option(help="True facts, GRAPH or GRAP
 
 @app.command(epilog="Example: gumption kg predict runs/complex --subject fire --relation combinesWith -k 10")
 def predict(
-    model: Model, *, relation: str, subject: str | None = None, object_: str | None = None,
+    model: ModelOrRules, *, relation: str, subject: str | None = None, object_: str | None = None,
     k: Annotated[Count, typer.Option("-k")] = 10, graph: list[str] | None = None, exclude_known: bool = False,
     words: str | None = None, why: bool = False, as_json: Json = False,
 ) -> None:  # fmt: skip
     """The k entities that most probably complete a fact.
 
     With --graph the probability is that of an answer which the graph does not have, calibrated where the model has
-    been (`gumption kg calibrate`); without it, the model's plain softmax over all entities.
+    been (`gumption kg calibrate`); without it, the model's plain softmax over all entities. Rules are applied to the
+    facts of --graph (mined ones to those that they were mined from), and answers have the confidence of their best
+    proof, which is shown.
 
     :param relation: A relation's name.
     :param subject: An entity's name: asks for objects.
@@ -51,16 +60,19 @@ def predict(
         raise InputError(f"{'--why' if why else '--exclude-known'} needs what is known: give --graph")
     facts = sorted({fact for source in graph or () for fact in read_facts(source, only=False)})
 
-    from gumption.kg import Calibration, load_predictor
+    from gumption.kg import Calibration
     from gumption.kg.names import Names
 
-    predictor = load_predictor(model)
+    predictor = _predictor(model, facts)
     if words is not None:
         predictor = _extended(predictor, subject or object_ or "", words)
     names = Names(predictor.vocabulary)
     relation = names.relation(relation)
     subject, object_ = (None if each is None else names.entity(each) for each in (subject, object_))
     question: dict[str, Any] = {"subject": subject, "relation": relation, "object": object_, "k": k}
+    if model.is_file():
+        _predict_by_rules(predictor, question, facts if exclude_known else [], as_json)
+        return
     calibration = Calibration.load(model, predictor) if graph else None
     best = predictor.predict(**question)
     rows: list[dict[str, Any]] = [{"label": label, "score": score, "probability": p} for label, score, p in best]
@@ -104,10 +116,12 @@ def predict(
     "--skip-unknown"
 )
 def evaluate(
-    model: Model, *, test: str, known: Known = None, memory: Count | None = None, skip_unknown: Skip = False,
+    model: ModelOrRules, *, test: str, known: Known = None, memory: Count | None = None, skip_unknown: Skip = False,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Filtered ranking of test facts: mean reciprocal rank and hits, overall, by side and by relation.
+
+    Rules are applied to the facts of --known, without those of the test; mined ones to those that they were mined from.
 
     :param test: The graph whose facts are ranked: GRAPH#NAME, or GRAPH if it has one.
     :param memory: MiB that scores may take at a time.
@@ -142,9 +156,9 @@ def calibrate(
 
     :param held_out: Facts that the model was not fitted on: GRAPH#NAME, or GRAPH.
     """
+    if model.is_file():
+        raise InputError(f"{model} is a file: only the folder of a fitted model can be calibrated")
     predictor, facts, others, skipped = _held_out(model, held_out, known, skip_unknown)
-
-    from dataclasses import asdict
 
     from rich.console import Console
 
@@ -169,12 +183,12 @@ def _held_out(
 
     Facts with literals are held out for a predictor that has learned some.
     """
-    from gumption.kg import load_predictor
     from gumption.kg.facts import LeftOut, is_literal, is_triple_term, to_ids
 
     facts = read_facts(source, only=True)
-    others: list[Facts] = [read_facts(each, only=False) for each in known or ()]
-    predictor = load_predictor(model)
+    true = [read_facts(each, only=False) for each in known or ()]
+    others: list[Facts] = [*true]
+    predictor = _predictor(model, {fact for each in true for fact in each}.difference(facts))
     if not any(map(is_literal, predictor.vocabulary.entities)):
         left = LeftOut(*(sum(map(test, (fact[2] for fact in facts))) for test in (is_literal, is_triple_term)))
         left.note(f" of {source}")
@@ -185,11 +199,38 @@ def _held_out(
     seen = set(predictor.vocabulary.entities)
     if new := sorted({entity for subject, _, object_ in facts for entity in (subject, object_)} - seen):
         has, them = ("has 1 entity", "it") if len(new) == 1 else (f"has {len(new)} entities", "them")
+        place = "" if model.is_file() else f"fit it with --entities {source} to give {them} a place, or "
         raise InputError(
-            f"{source} {has} that the model was not fitted on, such as {new[0]!r}: fit it with --entities {source} to "
-            f"give {them} a place, or leave their facts out with --skip-unknown"
+            f"{source} {has} that the model was not fitted on, such as {new[0]!r}: {place}leave their facts out with "
+            "--skip-unknown"
         )
     return predictor, facts, others, 0
+
+
+def _predictor(model: Path, facts: Iterable[tuple[str, str, str]]) -> "LinkPredictor":
+    """The predictor in a folder, or that of a file of rules, applied to these facts."""
+    from gumption.kg import load_predictor
+
+    if not model.is_file():
+        return load_predictor(model)
+    from gumption.kg.rules.prediction import RulePredictor
+
+    return RulePredictor.load(model, facts)
+
+
+def _predict_by_rules(predictor: Any, question: dict[str, Any], known: Any, as_json: bool) -> None:
+    """Print the answers that follow, but those by known facts, each with its proof."""
+    side, rows = "object" if question["object"] is None else "subject", []
+    for label in (label for label, confidence, _ in predictor.predict(**question, without=known) if confidence > 0):
+        fact = {**question, side: label}
+        why = predictor.proof((fact["subject"], fact["relation"], fact["object"]))
+        last = why.steps[-1]
+        rows.append({"label": label, "confidence": last.confidence, "known": last.rule is None, "why": why})
+    if as_json:
+        print_json([{**row, "why": asdict(row["why"])["steps"]} for row in rows])
+        return
+    cells = [(r["label"], f"{r['confidence']:.3f}", "known" if r["known"] else "", str(r["why"])) for r in rows]
+    print_table([side, "confidence", "known", "why"], list(map(shown, cells)), f"{count(rows, 'answer')} with a proof")
 
 
 def _left_out(skipped: int) -> str:

@@ -1,7 +1,8 @@
 """Rules and facts drawn at random, and what they entail by trying every combination: the oracle of inference."""
 
 import itertools
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Iterator, Sequence
 
 from hypothesis import strategies as st
 
@@ -9,7 +10,8 @@ from gumption.kg import KnowledgeGraph
 from gumption.kg.rules.horn import Atom, Rule, composition, inverse, symmetric, transitive
 from gumption.kg.rules.inference import Explanation
 
-Triples = set[tuple[str, str, str]]
+Triple = tuple[str, str, str]
+Triples = set[Triple]
 
 VARIABLES = st.sampled_from(["x", "y", "z", "w"])
 RELATIONS = st.sampled_from(["r", "s", "t"])
@@ -48,7 +50,11 @@ ANCHOR = {("a", "r", "a"), ("a", "s", "a"), ("a", "t", "a")}  # so that each rel
 
 def applied(rule: Rule, known: Triples) -> Triples:
     """What one application entails, by trying every combination of facts."""
-    found = set()
+    return {fact for fact, _ in applications(rule, known)}
+
+
+def applications(rule: Rule, known: Collection[Triple]) -> Iterator[tuple[Triple, tuple[Triple, ...]]]:
+    """The head and the premises of each application."""
     for premises in itertools.product(*([t for t in known if t[1] == atom.relation] for atom in rule.body)):
         binding: dict[str, str] = {}
         pairs = [
@@ -59,14 +65,26 @@ def applied(rule: Rule, known: Triples) -> Triples:
         if all(binding.setdefault(variable, value) == value for variable, value in pairs):
             subject, object_ = binding[rule.head.subject], binding[rule.head.object]
             if subject != object_ or not rule.distinct:
-                found.add((subject, rule.head.relation, object_))
-    return found
+                yield (subject, rule.head.relation, object_), premises
 
 
 def closure(stated: Triples, rule_set: Sequence[Rule]) -> Triples:
     known = set(stated)
     while new := set().union(*(applied(rule, known) for rule in rule_set)) - known:
         known |= new
+    return known
+
+
+def best_proofs(stated: Triples, rule_set: Sequence[Rule]) -> dict[Triple, float]:
+    """The confidence of the best proof of every fact, by raising confidences until none can be raised."""
+    known, before = dict.fromkeys(stated, 1.0), None
+    while known != before:
+        before = dict(known)
+        for rule in rule_set:
+            for fact, premises in list(applications(rule, list(known))):
+                confidence = rule.confidence * math.prod(known[premise] for premise in premises)
+                if confidence > known.get(fact, 0.0) * (1 + 1e-9):
+                    known[fact] = confidence
     return known
 
 

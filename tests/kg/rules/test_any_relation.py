@@ -41,12 +41,11 @@ def test_a_fact_is_explained_by_the_relation_that_it_follows_from(graph: Knowled
     assert "linked(x, y) <= madeOf(y, x)" in text
 
 
-def test_it_is_read_and_written_and_asked_as_a_query(graph: KnowledgeGraph, tmp_path) -> None:
+def test_it_is_read_and_written(tmp_path) -> None:
     rules = rules_from_json(LINKED)
     write_rules(tmp_path / "rules.json", rules)
     assert read_rules(tmp_path / "rules.json") == rules
     assert rules_to_json(rules) == LINKED
-    assert len(graph.query(rules[0].construct())) == 3
 
 
 def test_what_it_cannot_stand_for_is_refused(graph: KnowledgeGraph) -> None:

@@ -1,7 +1,9 @@
 """Rules as data, what they entail, and why."""
 
 import itertools
+import math
 import random
+from dataclasses import replace
 
 import networkx
 import pytest
@@ -25,7 +27,19 @@ from gumption.kg.rules.horn import (
 )
 from gumption.kg.rules.inference import explain, infer
 
-from .conftest import ANCHOR, FACTS, RELATIONS, RULE_SETS, SHORT, applied, check, closure, graph_of, rules
+from .conftest import (
+    ANCHOR,
+    FACTS,
+    RELATIONS,
+    RULE_SETS,
+    SHORT,
+    applied,
+    best_proofs,
+    check,
+    closure,
+    graph_of,
+    rules,
+)
 
 # ---- rules
 
@@ -74,6 +88,18 @@ def test_a_file_may_speak_to_people():
     assert rule == Rule(Atom("near", "y", "x"), (Atom("near", "x", "y"),), "both ways")
 
 
+def test_a_file_keeps_confidences(tmp_path):
+    """Of each form; a rule that states none is certain."""
+    entries = [{"inverse": ["up", "down"], "confidence": 0.9}, {"symmetric": "near"}]
+    rule_set = rules_from_json({"rules": entries})
+    assert [rule.confidence for rule in rule_set] == [0.9, 0.9, 1.0]
+    write_rules(tmp_path / "rules.json", rule_set)
+    assert read_rules(tmp_path / "rules.json") == rule_set
+    (any_,) = rules_from_json({"rules": [{"head": "of(x, y)", "body": ["*(x, y)"], "confidence": 0.6}]})
+    result = infer(graph_of({("a", "up", "b")}), [any_])
+    assert result.uncertain == ((("a", "of", "b"), 0.6),)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -86,6 +112,10 @@ def test_a_file_may_speak_to_people():
         ('{"rules": [{}]}', "found nothing"),
         ('{"rules": [{"inverse": "a"}]}', "rule 1: inverse takes the names of 2 relations, got 'a'"),
         ('{"rules": [{"symmetric": 3}]}', "rule 1: symmetric takes the names of 1 relation, got 3"),
+        ('{"rules": [{"symmetric": "a", "confidence": 0}]}', "its confidence is a number above 0 and at most 1, not 0"),
+        ('{"rules": [{"symmetric": "a", "confidence": "high"}]}', "at most 1, not 'high'"),
+        ('{"rules": [{"symmetric": "a", "confidence": NaN}]}', "at most 1, not nan"),
+        ('{"rules": [{"symmetric": "a", "figures": {"confidence": 0.4}}]}', "rule 1: it has figures of mining and no"),
         ('{"rules": [{"symmetric": ""}]}', "rule 1: an atom names a relation, not ''"),
         ('{"rules": [{"name": "", "symmetric": "a"}]}', "rule 1: the name of a rule is text, not ''"),
         ('{"rules": [{"head": "a(x, y)", "body": "b(x, y)"}]}', "the body is a list of atoms, not 'b(x, y)'"),
@@ -145,19 +175,6 @@ def test_entailed_is_what_trying_everything_entails(stated, rule_set):
     assert sum(result.by_rule.values()) == len(expected)
 
 
-@settings(max_examples=40, deadline=None)
-@given(FACTS, RULE_SETS)
-def test_sparql_constructs_entail_the_same(stated, rule_set):
-    stated = stated | ANCHOR
-    graph = graph_of(stated)
-    infer(graph, rule_set, "g")
-    other = graph_of(stated)
-    while sum(other.add(other.query(rule.construct()), graph="found") for rule in rule_set):
-        pass
-    assert set(graph.triples()) == set(other.triples())
-    assert set(other.query(rule_set[0].construct("g"))) == applied(rule_set[0], stated)
-
-
 @settings(max_examples=60, deadline=None)
 @given(FACTS, RULE_SETS)
 def test_each_entailed_fact_has_an_explanation(stated, rule_set):
@@ -165,6 +182,61 @@ def test_each_entailed_fact_has_an_explanation(stated, rule_set):
     graph = graph_of(stated)
     for fact in sorted(closure(stated, rule_set)):
         check(explain(graph, fact, rule_set, "g"), fact, stated, rule_set)
+
+
+# ---- confidence
+
+UNCERTAIN = st.lists(
+    st.builds(replace, RULE_SETS.flatmap(st.sampled_from), confidence=st.sampled_from([0.2, 0.5, 0.7, 0.9, 1.0])),
+    min_size=1,
+    max_size=4,
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(FACTS, UNCERTAIN, st.sampled_from([0.0, 0.35, 0.5]))
+@example({("a", "r", "b"), ("b", "r", "c"), ("c", "r", "a")}, [replace(transitive("r"), confidence=0.9)], 0.5)
+def test_a_fact_has_the_confidence_of_its_best_proof(stated, rule_set, least):
+    stated = stated | ANCHOR
+    expected = {fact: c for fact, c in best_proofs(stated, rule_set).items() if fact not in stated}
+    graph = graph_of(stated)
+    result = infer(graph, rule_set, "g", min_confidence=least, provenance=True)
+    kept = {fact: c for fact, c in expected.items() if c >= least - 1e-9}
+    assert set(graph.triples(graph="g/inferred")) == kept.keys()
+    uncertain = {fact: c for fact, c in kept.items() if c < 1}
+    assert dict(result.uncertain) == pytest.approx(uncertain)
+    assert [c for _, c in result.uncertain] == sorted((c for _, c in result.uncertain), reverse=True)
+    one_more = set().union(*(applied(rule, stated | kept.keys()) for rule in rule_set))
+    one_more -= stated | kept.keys()
+    assert result.below == len(one_more) or (
+        result.below < len(one_more) and any("transitive" in r.name for r in rule_set)
+    )
+    told = graph.query(
+        "SELECT ?s ?p ?o ?c { ?n rdf:subject ?s ; rdf:predicate ?p ; rdf:object ?o ; gum:confidence ?c }"
+    )
+    assert len(told) == len(uncertain)
+    assert sorted(float(row["c"]) for row in told) == pytest.approx(sorted(uncertain.values()))
+    for fact, confidence in expected.items():
+        proof = explain(graph, fact, rule_set, "g", min_confidence=0)
+        check(proof, fact, stated, rule_set)
+        assert proof.steps[-1].confidence == pytest.approx(confidence)
+        for step in proof.steps:
+            by = [rule.confidence for rule in rule_set if rule.name == step.rule] or [1.0]
+            parts = math.prod(proof.steps[premise].confidence for premise in step.premises)
+            assert any(step.confidence == pytest.approx(one * parts) for one in by)
+
+
+def test_uncertain_rules_follow_what_changes():
+    """Facts added and removed, another threshold: the graph of entailed facts is that of a first run."""
+    rule_set = [replace(composition("up", "up", "up"), confidence=0.8), symmetric("near")]
+    graph = graph_of({("a", "up", "b"), ("b", "up", "c"), ("c", "up", "d"), ("a", "near", "b")})
+    infer(graph, rule_set, "g", min_confidence=0.7)
+    assert set(graph.triples(graph="g/inferred")) == {("a", "up", "c"), ("b", "up", "d"), ("b", "near", "a")}
+    assert infer(graph, rule_set, "g", min_confidence=0.6).uncertain[-1] == (("a", "up", "d"), pytest.approx(0.64))
+    graph.add([("a", "up", "d"), ("d", "up", "e")], graph="g")
+    again = infer(graph, rule_set, "g", min_confidence=0.6)
+    assert (again.recomputed, again.removed) == ("there are rules that are not certain", 1)
+    assert dict(again.uncertain)["a", "up", "e"] == 0.8  # by the shorter proof
 
 
 def test_nothing_is_said_of_a_literal():

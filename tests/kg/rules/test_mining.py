@@ -48,7 +48,8 @@ def test_figures_by_hand():
     assert (uncle.head_coverage, uncle.confidence, uncle.pca_confidence) == (2 / 3, 2 / 3, 1.0)
     parent = mined["parent(x, y) <= uncle(x, z) & brother(y, z)"]
     assert (parent.support, parent.body_size, parent.pca_confidence) == (2, 2, 1.0)
-    assert uncle.rule == Rule(Atom("uncle", "x", "y"), (Atom("parent", "x", "z"), Atom("brother", "z", "y")))
+    body = (Atom("parent", "x", "z"), Atom("brother", "z", "y"))
+    assert uncle.rule == Rule(Atom("uncle", "x", "y"), body, confidence=2 / 3)
     # Nothing is disjoint with uncle, so the last figure is the PCA confidence.
     figures = "support 2  head coverage 0.67  confidence 0.67  PCA confidence 1.00  contradiction confidence 1.00"
     assert str(uncle) == f"uncle(x, y) <= parent(x, z) & brother(z, y)  {figures}"

@@ -3,11 +3,13 @@
 import itertools
 import json
 import random
+import re
 
 import pytest
 
-from gumption.kg import KnowledgeGraph
+from gumption.kg import KnowledgeGraph, evaluate_ranking
 from gumption.kg.rules.horn import read_rules, symmetric, transitive, write_rules
+from gumption.kg.rules.prediction import RulePredictor
 
 
 @pytest.fixture
@@ -54,15 +56,103 @@ def test_explain_writes_nothing(gumption, tmp_path):
     fact = ("[red]mud[/red]", "near", "fire")
     text = gumption.ok("infer", "kg.nq#w", *RULES, "--explain", *fact)
     assert text.splitlines() == [
-        "  1. water near [red]mud[/red]   [stated]",
-        "  2. [red]mud[/red] near water   [symmetric(near) from 1]",
-        "  3. fire near water   [stated]",
-        "  4. water near fire   [symmetric(near) from 3]",
-        "  5. [red]mud[/red] near fire   [transitive(near) from 2, 4]",
+        "  1. fire near water   [stated]",
+        "  2. water near [red]mud[/red]   [stated]",
+        "  3. fire near [red]mud[/red]   [transitive(near) from 1, 2]",
+        "  4. [red]mud[/red] near fire   [symmetric(near) from 3]",
     ]
     steps = json.loads(gumption.ok("infer", "kg.nq", *RULES, "--explain", *fact, "--json"))["steps"]
-    assert steps[-1] == {"fact": list(fact), "rule": "transitive(near)", "premises": [1, 3]}
+    assert steps[-1] == {"fact": list(fact), "rule": "symmetric(near)", "premises": [2], "confidence": 1.0}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kg.nq", "rules.json"]
+
+
+def family(tmp_path):
+    """18 facts of a family, and three rules that two people wrote, who are not sure of them."""
+    facts = "anna parentOf carl,bert parentOf carl,anna parentOf dora,bert parentOf dora,carl parentOf emil"
+    facts += ",fina parentOf emil,dora parentOf gina,carl parentOf ida,anna marriedTo bert,bert marriedTo anna"
+    facts += ",carl marriedTo fina,carl siblingOf dora,dora siblingOf carl,emil siblingOf ida,ida siblingOf emil"
+    facts += ",anna grandparentOf emil,bert grandparentOf emil,anna grandparentOf gina"
+    graph = KnowledgeGraph()
+    graph.add([tuple(fact.split()) for fact in facts.split(",")], graph="family")
+    graph.save(tmp_path / "family.nq")
+
+
+def test_uncertain_facts_show_their_confidence_and_those_below_the_threshold_are_not_written(gumption, tmp_path):
+    family(tmp_path)
+    rules = [
+        {"symmetric": "marriedTo"},
+        {"head": "parentOf(x, y)", "body": ["parentOf(x, z)", "siblingOf(z, y)"], "confidence": 0.8},
+        {"head": "parentOf(x, y)", "body": ["parentOf(x, z)", "parentOf(y, z)"], "confidence": 0.6},
+    ]
+    (tmp_path / "hand.json").write_text(json.dumps({"rules": rules}))
+    hand = ("infer", "family.nq", "--rules", "hand.json")
+    everything = json.loads(gumption.ok(*hand, "--out", "all.nq", "--min-confidence", "0", "--json"))
+    doubtful = {" ".join(fact): confidence for fact, confidence in everything["uncertain"]}
+    assert everything["entailed"] == len(doubtful) + 1  # fina marriedTo carl is certain
+    assert doubtful["anna parentOf anna"] == 0.6
+    result = json.loads(gumption.ok(*hand, "--out", "some.nq", "--min-confidence", "0.7", "--json"))
+    assert [" ".join(fact) for fact, _ in result["uncertain"]] == ["fina parentOf ida"]
+    written = set(KnowledgeGraph.load(tmp_path / "some.nq").triples(graph="inferred"))
+    assert written == {("fina", "marriedTo", "carl"), ("fina", "parentOf", "ida")}
+    assert result["below"] == 9  # pairs of parents of one child, each with itself too
+    assert len(doubtful) > 1 + 9  # what would follow from those
+    table = gumption.ok(*hand, "--out", "some.nq", "--min-confidence", "0.7", "--provenance")
+    assert re.search(r"of these uncertain +│ 1 .*below 0.7, left out +│ " + str(result["below"]), table, re.DOTALL)
+    assert re.search(r"fina +│ parentOf +│ ida +│ 0.800", table)
+    kept = KnowledgeGraph.load(tmp_path / "some.nq").query("SELECT ?c { ?f gum:confidence ?c ; rdf:object ent:ida }")
+    assert len(list(kept)) == 1
+    assert "from 1, 2; confidence 0.800]" in gumption.ok(*hand, "--explain", "fina", "parentOf", "ida")
+    why = (*hand, "--explain", "anna", "parentOf", "fina")
+    assert "facts of a confidence of at least 0.7" in gumption.refused(*why, "--min-confidence", "0.7")
+
+
+def test_mined_rules_keep_the_confidence_that_they_were_selected_by(gumption, tmp_path):
+    family(tmp_path)
+    mine = ("mine", "family.nq", "--min-support", "2", "--out", "mined.json")
+    for option, figure in (("--min-confidence", "confidence"), ("--min-pca-confidence", "pca_confidence")):
+        rows = json.loads(gumption.ok(*mine, "--min-confidence", "0.1", option, "0.2", "--json"))
+        assert [rule.confidence for rule in read_rules(tmp_path / "mined.json")] == [row[figure] for row in rows]
+    assert {row["confidence"] for row in rows} != {row["pca_confidence"] for row in rows}
+
+
+def test_mine_names_the_support_that_finds_rules(gumption, tmp_path):
+    family(tmp_path)
+    code, table, err = gumption("mine", "family.nq")
+    assert (code, "0 of 0 rules" in table) == (0, True)
+    assert err == "no rule reaches --min-support 10 and the other thresholds; --min-support 6 finds some\n"
+    assert "0 of 0 rules" not in gumption.ok("mine", "family.nq", "--min-support", "6")
+    assert "--min-support 7 and the other thresholds" in gumption("mine", "family.nq", "--min-support", "7")[2]
+    _, _, err = gumption("mine", "kg.nq", "--min-confidence", "1")
+    assert "no smaller --min-support finds any: lower the others" in err
+
+
+def test_rules_rank_by_their_confidence_and_show_the_proof(gumption, tmp_path):
+    family(tmp_path)
+    gumption.ok("mine", "family.nq", "--min-support", "2", "--out", "mined.json")
+    graph = KnowledgeGraph()
+    graph.add([("fina", "parentOf", "ida"), ("dora", "grandparentOf", "emil")], graph="test")
+    graph.save(tmp_path / "test.nq")
+    asked = ("predict", "mined.json", "--subject", "fina", "--relation", "parentOf", "--graph", "family.nq")
+    first, second, *_ = json.loads(gumption.ok(*asked, "--json"))
+    assert (first["label"], first["confidence"], first["known"]) == ("emil", 1.0, True)
+    assert (second["label"], second["known"], second["why"][-1]["confidence"]) == ("ida", False, second["confidence"])
+    assert second["why"][-1]["fact"] == ["fina", "parentOf", "ida"]
+    table = gumption.ok(*asked, "--exclude-known")
+    assert "parentOf emil   [stated]" in table
+    assert " known" not in table.split("why")[1]
+    figures = json.loads(gumption.ok("evaluate", "mined.json", "--test", "test.nq", "--known", "family.nq", "--json"))
+    predictor = RulePredictor.load(tmp_path / "mined.json", KnowledgeGraph.load(tmp_path / "family.nq").triples())
+    test, known = list(graph.triples()), list(KnowledgeGraph.load(tmp_path / "family.nq").triples())
+    assert figures["mrr"] == pytest.approx(evaluate_ranking(predictor, test, [known])["mrr"])
+    assert predictor.score(test)[test.index(("fina", "parentOf", "ida"))] == pytest.approx(second["confidence"])
+    assert predictor.score([("fina", "marriedTo", "gina")]) == 0.0
+    for bad, message in (
+        (("predict", "mined.json", "--subject", "fina", "--relation", "parentOf"), "and there are none: give them"),
+        (("evaluate", "mined.json", "--test", "test.nq"), "the facts that they were mined from, and there are none"),
+        (("calibrate", "mined.json", "--held-out", "test.nq"), "only the folder of a fitted model can be calibrated"),
+        (("evaluate", "mined.json", "--test", "kg.nq", "--known", "family.nq"), "leave their facts out with --skip-"),
+    ):
+        assert message in gumption.refused(*bad)
 
 
 def test_mine_then_infer(gumption, tmp_path):
