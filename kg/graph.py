@@ -18,7 +18,7 @@ from gumption.data.writing import check_name
 
 from .store.answers import FACTS, ROWS, Answer, plain, serialized
 from .store.files import LABELS, FactFile, annotation_update, file_format, joined, write_facts
-from .store.limits import Limits
+from .store.limits import Limits, QueryProcess
 from .store.quads import Quads, uncollected
 from .store.selection import Dataset, Selection, Store, graph_name
 from .store.sparql import bind, is_update, keywords, label_terms, refuse_bomb
@@ -372,6 +372,10 @@ class KnowledgeGraph:
         """
         refuse_bomb(sparql)
         return self._selection.answer(sparql, limits, read, dataset)
+
+    def process(self) -> QueryProcess | None:
+        """A process that answers queries (`Limits.process`) on the graph as it is now; None for an endpoint."""
+        return self._store.process() if isinstance(self._store, LocalStore) else None
 
     def graphs(self) -> dict[str, int]:
         """The name of each graph with facts -> how many, sorted by name."""
