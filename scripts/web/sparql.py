@@ -5,11 +5,11 @@ tests.bench.serving` measures it.
 """
 
 import asyncio
+import math
 import os
 import signal
 import socket
 import threading
-import time
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
@@ -43,7 +43,7 @@ with extra("serve", "a SPARQL server"):
 LONGEST = 1_000_000  # bytes of a query
 RUNNING, WAITING = 32, 96  # queries at once; further ones are refused
 BODIES = 64_000_000  # bytes of requests that are being read
-SLOW = 0.25  # seconds after which a query gets processor time that no other wants
+LOOK, SLOW = 0.1, 0.1  # seconds between looks at a query; of processor time after which it gets what others leave
 _PAGE = Path(__file__).with_name("pages") / "query.html"
 _PAGE_ONLY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'"
 
@@ -116,17 +116,29 @@ class Fork:
                 self.returncode = self._first.ask(wait=self.pid)
 
 
+def processor_seconds(process: int) -> float:
+    """The processor time that a process has taken; infinity where the system does not say."""
+    try:
+        times = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
+    except OSError:
+        return math.inf
+    return sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
+
+
 @dataclass(eq=False)
 class Job:
     """A query that a thread answers.
 
     :ivar process: answers it, None until it begins and at an endpoint.
     :ivar size: bytes of memory that it takes.
+    :ivar began: processor time of the process before it; `slow` when it has taken much of its own.
     :ivar refusal: why it was ended.
     """
 
     process: QueryProcess | None = None
     size: int = 0
+    began: float = 0
+    slow: bool = False
     refusal: Refusal | None = None
 
     def end(self, refusal: Refusal) -> None:
@@ -178,7 +190,7 @@ class Queries:
         answered = asyncio.wrap_future(future)
         answered.add_done_callback(lambda done: done.cancelled() or done.exception())  # also where nobody waits for it
         try:
-            while not (await asyncio.wait({answered, gone}, timeout=SLOW, return_when="FIRST_COMPLETED"))[0]:
+            while not (await asyncio.wait({answered, gone}, timeout=LOOK, return_when="FIRST_COMPLETED"))[0]:
                 self._slow_down(job)
             if not answered.done():
                 job.end(Refusal(*_GONE))
@@ -197,24 +209,27 @@ class Queries:
         process, first = job.process, self._first
         if process is None or first is None:
             return
-        with suppress(OSError, AttributeError):  # Windows has no such priorities
-            os.setpriority(os.PRIO_PROCESS, process.pid, 19)
+        if not job.slow and processor_seconds(process.pid) - job.began > SLOW:
+            job.slow = True
+            with suppress(OSError, AttributeError):  # Windows has no such priorities
+                os.setpriority(os.PRIO_PROCESS, process.pid, 19)
         job.size = (memory_size(process.pid) or 0) - (memory_size(first.pid) or 0)
         if sum(other.size for other in self._jobs) > 2 * self._limits.memory_bytes:
             max(self._jobs, key=lambda other: other.size).end(Refusal(*_MEMORY))
 
     def _run(self, job: Job, question: Question, accept: str) -> Response:
-        began = time.monotonic()
         try:
-            job.process = self._take()
+            job.process = process = self._take()
+            if process is not None:
+                job.began = processor_seconds(process.pid)
             if job.refusal is None:
-                return self._answered(question, accept, replace(self._limits, process=job.process))
+                return self._answered(question, accept, replace(self._limits, process=process))
         except Refusal:
             if job.refusal is None:
                 raise
         finally:
             if job.process is not None:
-                self._give(job.process, time.monotonic() - began < SLOW)
+                self._give(job.process, not job.slow)
         raise job.refusal
 
     def _take(self) -> QueryProcess | None:
