@@ -280,9 +280,13 @@ class ImpatientProtocol(Unread, H11Protocol):
     def data_received(self, data: bytes) -> None:
         if not self._ended:
             super().data_received(data)
+
+    def handle_events(self) -> None:
+        super().handle_events()
         if self._ended:
             return
-        if self.conn.their_state not in (IDLE, SEND_BODY):
+        state = self.conn.their_state
+        if state is not SEND_BODY and (state is not IDLE or not self.conn.trailing_data[0]):
             self._disarm()
         elif self._deadline is None:
             self._arm()

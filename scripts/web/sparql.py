@@ -43,6 +43,7 @@ with extra("serve", "a SPARQL server"):
 LONGEST = 1_000_000  # bytes of a query
 RUNNING, WAITING = 32, 96  # queries at once; further ones are refused
 BODIES = 64_000_000  # bytes of requests that are being read
+TOGETHER = 2  # times the memory of a query that all of them may take
 LOOK, SLOW = 0.1, 0.1  # seconds between looks at a query; of processor time after which it gets what others leave
 _PAGE = Path(__file__).with_name("pages") / "query.html"
 _PAGE_ONLY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'"
@@ -214,7 +215,7 @@ class Queries:
             with suppress(OSError, AttributeError):  # Windows has no such priorities
                 os.setpriority(os.PRIO_PROCESS, process.pid, 19)
         job.size = (memory_size(process.pid) or 0) - (memory_size(first.pid) or 0)
-        if sum(other.size for other in self._jobs) > 2 * self._limits.memory_bytes:
+        if sum(other.size for other in self._jobs) > TOGETHER * self._limits.memory_bytes:
             max(self._jobs, key=lambda other: other.size).end(Refusal(*_MEMORY))
 
     def _run(self, job: Job, question: Question, accept: str) -> Response:

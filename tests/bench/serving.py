@@ -19,6 +19,12 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
+from gumption.data.listening import listen, shown_address
+from gumption.kg import KnowledgeGraph
+from gumption.kg.store.limits import Limits
+from gumption.scripts.web.commands import server_of
+from gumption.scripts.web.sparql import sparql_app
+
 KILLER = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }"
 THINGS, RELATIONS = 20_000, 10
 
@@ -63,6 +69,20 @@ def served(file: Path, timeout: float) -> Iterator[tuple[subprocess.Popen[str], 
         process.wait(20)
         assert process.stdout is not None
         process.stdout.close()
+
+
+@contextmanager
+def serving_graph(graph: KnowledgeGraph, limits: Limits) -> Iterator[str]:
+    """The address for queries of a server in this process."""
+    with listen("127.0.0.1", 0, "--host") as listening:
+        server = server_of(sparql_app(graph, limits))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            yield f"http://{shown_address(listening)}/query"
+        finally:
+            server.should_exit = True
+            thread.join()
 
 
 def ask(port: int, sparql: str) -> tuple[int, bytes]:

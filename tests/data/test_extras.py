@@ -43,10 +43,11 @@ def test_wordnet_needs_the_extra_wordnet(monkeypatch: pytest.MonkeyPatch) -> Non
         import_module("gumption.kg.sources.wordnet")
 
 
-@pytest.mark.parametrize("package", ["starlette", "uvicorn", "werkzeug"])
+@pytest.mark.parametrize("package", ["starlette", "uvicorn", "websockets", "werkzeug"])
 def test_serving_needs_the_extra_serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     take_away(monkeypatch, package)
-    monkeypatch.delitem(sys.modules, "gumption.kg.store.serving", raising=False)
+    for name in ("sparql", "security"):
+        monkeypatch.delitem(sys.modules, f"gumption.scripts.web.{name}", raising=False)
     (tmp_path / "kg.tsv").write_text("fire\tnear\twater\n")
     done = CliRunner().invoke(app, ["serve", str(tmp_path / "kg.tsv"), "--port", "0"])
     assert isinstance(done.exception, InputError)
