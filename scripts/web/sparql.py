@@ -14,9 +14,10 @@ from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import parse_qs
 
 import pyoxigraph as ox
@@ -31,8 +32,9 @@ from gumption.kg.store.worker import memory_size
 
 with extra("serve", "a SPARQL server"):
     from starlette.applications import Starlette
+    from starlette.exceptions import HTTPException as Refusal
     from starlette.middleware import Middleware
-    from starlette.requests import Request
+    from starlette.requests import ClientDisconnect, Request
     from starlette.responses import HTMLResponse, PlainTextResponse, Response
     from starlette.routing import Route
     from werkzeug.datastructures import MIMEAccept
@@ -40,13 +42,14 @@ with extra("serve", "a SPARQL server"):
 
     from .security import Guard
 
-LONGEST = 1_000_000  # bytes of a query
-RUNNING, WAITING = 32, 96  # queries at once; further ones are refused
-BODIES = 64_000_000  # bytes of requests that are being read
+LONGEST, BODIES = 1_000_000, 64_000_000  # bytes of a query, and of all that are being read
+RUNNING, WAITING = 32, 96  # queries at once
 TOGETHER = 2  # times the memory of a query that all of them may take
 LOOK, SLOW = 0.1, 0.1  # seconds between looks at a query; of processor time after which it gets what others leave
 _PAGE = Path(__file__).with_name("pages") / "query.html"
 _PAGE_ONLY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'"
+_FULL = 503, "the server answers as many queries as it can: try again later", {"Retry-After": "2"}
+_MEMORY = 503, "all queries together take too much memory: try again later, or ask for less", {"Retry-After": "2"}
 
 # Media types by the first word of a query, the preferred one first.
 _YES_OR_NO = {
@@ -63,35 +66,16 @@ _FACTS = {
 }
 _FORMATS = {"ASK": _YES_OR_NO, "CONSTRUCT": _FACTS, "DESCRIBE": _FACTS}
 
-
-@dataclass(frozen=True)
-class Question:
-    """A query of the SPARQL 1.1 protocol.
-
-    :ivar default, named: the IRIs of the graphs that it sees; with neither, the query or the graph decides.
-    """
-
-    sparql: str
-    default: Sequence[str]
-    named: Sequence[str]
-
-
-class Refusal(Exception):
-    """A request is refused: the HTTP status and, as the exception's text, the reason."""
-
-    def __init__(self, status: int, reason: str) -> None:
-        super().__init__(reason)
-        self.status = status
+#: A query of the SPARQL 1.1 protocol: its text, the IRIs of the graphs that it sees without GRAPH and with it; with
+#: neither, the query or the graph decides.
+Question: TypeAlias = tuple[str, Sequence[str], Sequence[str]]
 
 
 class Fork:
     """A fork of a process with a graph, with what QueryProcess uses of a Popen."""
 
     def __init__(self, first: QueryProcess) -> None:
-        """:raises OSError, EOFError: the first process has ended."""
-        self._first, self._lock = first, threading.Lock()
-        self.returncode: int | None = None
-        self._killed = False
+        self._first, self.returncode = first, None
         with TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as door:
             door.bind(f"{folder}/door")
             door.listen()
@@ -101,24 +85,20 @@ class Fork:
                 self.stdin, self.stdout = connection.makefile("wb"), connection.makefile("rb")
 
     def poll(self) -> int | None:
-        return -signal.SIGKILL if self._killed else None
+        return self.returncode
 
     def kill(self) -> None:
-        with self._lock:
-            self._killed = True
-            if self.returncode is None:  # until it is waited for, its id is no other process's
-                with suppress(ProcessLookupError):
-                    os.kill(self.pid, signal.SIGKILL)
+        if self.returncode is None:  # until the first process has waited for it, its id is no other process's
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
 
     def wait(self) -> None:
-        """Let the first process wait for it, after `kill`."""
-        with self._lock, suppress(OSError, EOFError):
-            if self.returncode is None:
-                self.returncode = self._first.ask(wait=self.pid)
+        with suppress(OSError, EOFError):  # the first process has ended
+            self.returncode = self._first.ask(wait=self.pid) if self.returncode is None else self.returncode
 
 
 def processor_seconds(process: int) -> float:
-    """The processor time that a process has taken; infinity where the system does not say."""
+    """The processor time that a process has had; infinity where the system does not say."""
     try:
         times = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
     except OSError:
@@ -128,61 +108,53 @@ def processor_seconds(process: int) -> float:
 
 @dataclass(eq=False)
 class Job:
-    """A query that a thread answers.
-
-    :ivar process: answers it, None until it begins and at an endpoint.
-    :ivar size: bytes of memory that it takes.
-    :ivar began: processor time of the process before it; `slow` when it has taken much of its own.
-    :ivar refusal: why it was ended.
-    """
+    """A query that a thread answers, in a process of which it takes so many bytes, or was ended for a reason."""
 
     process: QueryProcess | None = None
     size: int = 0
-    began: float = 0
-    slow: bool = False
-    refusal: Refusal | None = None
-
-    def end(self, refusal: Refusal) -> None:
-        """End it from another thread."""
-        self.refusal = refusal
-        if self.process is not None:
-            self.process.stop()
-
-
-_GONE = 499, "the client has gone"
-_FULL = 503, "the server answers as many queries as it can: try again later"
-_MEMORY = 503, "the queries of this moment take more memory than they may together: try again, or ask for less"
+    ended: Exception | None = None
 
 
 class Queries:
     """Answers queries on a graph as it is now, each in a thread and a process.
 
     A process is a fork of one that has read the graph: it is there in milliseconds and shares the graph's memory, so
-    that one with a query that has to end is killed. Slow queries leave the processors to others.
+    that a query is ended by killing its process.
     """
 
     def __init__(self, graph: KnowledgeGraph, limits: Limits) -> None:
-        self._graph, self._limits = graph, limits
-        self._first = graph.process()
-        self._lock = threading.Lock()
+        self._graph, self._limits, self._first = graph, limits, graph.process()
+        self._lock = threading.Lock()  # of the jobs' processes and the idle ones
         self._idle: list[QueryProcess] = []
         self._jobs: set[Job] = set()
         self._threads = ThreadPoolExecutor(RUNNING, "sparql")
+        self._reading = 0  # bytes
 
     def close(self) -> None:
-        """End all queries, and refuse further ones."""
+        """End all queries."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         for job in self._jobs:
-            job.end(Refusal(*_GONE))
+            self._end(job, ClientDisconnect())
         if self._first is not None:
             self._first.kill()  # which ends the idle ones
 
-    async def answer(self, question: Question, accept: str, gone: asyncio.Future[Any]) -> Response:
-        """The answer in the format that the client likes best.
+    async def body(self, request: Request) -> bytes:
+        """The body of a request."""
+        body = bytearray()
+        try:
+            async for piece in request.stream():
+                body += piece
+                self._reading += len(piece)
+                if len(body) > LONGEST:
+                    raise Refusal(413, f"the query has more than {LONGEST:,} bytes")
+                if self._reading > BODIES:
+                    raise Refusal(*_FULL)
+            return bytes(body)
+        finally:
+            self._reading -= len(body)
 
-        :param gone: is done when the client has gone.
-        :raises Refusal: there is none.
-        """
+    async def answer(self, question: Question, accept: str, gone: asyncio.Task[None]) -> Response:
+        """The answer in the format that the client likes best, unless it has gone before."""
         if len(self._jobs) >= RUNNING + WAITING:
             raise Refusal(*_FULL)
         job = Job()
@@ -192,79 +164,77 @@ class Queries:
         answered.add_done_callback(lambda done: done.cancelled() or done.exception())  # also where nobody waits for it
         try:
             while not (await asyncio.wait({answered, gone}, timeout=LOOK, return_when="FIRST_COMPLETED"))[0]:
-                self._slow_down(job)
-            if not answered.done():
-                job.end(Refusal(*_GONE))
-                future.cancel()
-                await asyncio.wait({answered})
-                raise Refusal(*_GONE)
-            return answered.result()
+                self._bound(job)
+            if answered.done():
+                return answered.result()
+            self._end(job, ClientDisconnect())
+            future.cancel()
+            await asyncio.wait({answered})
+            raise ClientDisconnect
         except asyncio.CancelledError:
-            job.end(Refusal(*_GONE))
+            self._end(job, ClientDisconnect())
             raise
         finally:
             self._jobs.discard(job)
 
-    def _slow_down(self, job: Job) -> None:
-        """Let a slow query have what others leave, and end the largest one where all take too much memory."""
-        process, first = job.process, self._first
-        if process is None or first is None:
-            return
-        if not job.slow and processor_seconds(process.pid) - job.began > SLOW:
-            job.slow = True
-            with suppress(OSError, AttributeError):  # Windows has no such priorities
-                os.setpriority(os.PRIO_PROCESS, process.pid, 19)
-        job.size = (memory_size(process.pid) or 0) - (memory_size(first.pid) or 0)
-        if sum(other.size for other in self._jobs) > TOGETHER * self._limits.memory_bytes:
-            max(self._jobs, key=lambda other: other.size).end(Refusal(*_MEMORY))
+    def _end(self, job: Job, reason: Exception) -> None:
+        with self._lock:
+            job.ended = reason
+            if job.process is not None:
+                job.process.stop()
+
+    def _bound(self, job: Job) -> None:
+        """Let a slow query have the time that others leave, and end the largest where all take too much memory."""
+        if (process := job.process) is not None and self._first is not None:
+            if processor_seconds(process.pid) > SLOW:
+                with suppress(OSError, AttributeError):  # Windows has no such priorities
+                    os.setpriority(os.PRIO_PROCESS, process.pid, 19)
+            job.size = (memory_size(process.pid) or 0) - (memory_size(self._first.pid) or 0)
+            if sum(other.size for other in self._jobs) > TOGETHER * self._limits.memory_bytes:
+                self._end(max(self._jobs, key=lambda other: other.size), Refusal(*_MEMORY))
 
     def _run(self, job: Job, question: Question, accept: str) -> Response:
+        with self._lock:
+            process = job.process = self._process()
         try:
-            job.process = process = self._take()
-            if process is not None:
-                job.began = processor_seconds(process.pid)
-            if job.refusal is None:
+            if job.ended is None:
                 return self._answered(question, accept, replace(self._limits, process=process))
         except Refusal:
-            if job.refusal is None:
+            if job.ended is None:
                 raise
         finally:
-            if job.process is not None:
-                self._give(job.process, not job.slow)
-        raise job.refusal
+            if process is not None:
+                quick = processor_seconds(process.pid) <= SLOW
+                with self._lock:
+                    job.process = None
+                    keep = quick and process.is_alive()
+                    self._idle += [process] if keep else []
+                if not keep:
+                    process.kill()
+        assert job.ended is not None
+        raise job.ended
 
-    def _take(self) -> QueryProcess | None:
-        with self._lock:
-            if self._first is None:
-                return None
-            if self._idle:
-                return self._idle.pop()
-            if not self._first.is_alive():
-                self._first = self._graph.process()
+    def _process(self) -> QueryProcess | None:
+        if self._idle or self._first is None:
+            return self._idle.pop() if self._idle else None
+        if not self._first.is_alive():
+            self._first = self._graph.process()
         try:
-            return QueryProcess(Fork(self._first)) if hasattr(os, "fork") else self._graph.process()
+            return QueryProcess(Fork(self._first)) if self._first and hasattr(os, "fork") else self._graph.process()
         except (OSError, EOFError):
             raise Refusal(*_FULL) from None
 
-    def _give(self, process: QueryProcess, quick: bool) -> None:
-        if quick and len(self._idle) < RUNNING and process.is_alive():
-            self._idle.append(process)
-        else:
-            process.kill()
-
     def _answered(self, question: Question, accept: str, limits: Limits) -> Response:
-        formats = _FORMATS.get(form_and_columns(question.sparql)[0], _ROWS)
+        sparql, *chosen = question
+        formats = _FORMATS.get(form_and_columns(sparql)[0], _ROWS)
         media = parse_accept_header(accept, MIMEAccept).best_match(list(formats))
         if media is None:
             raise Refusal(406, f"the answer can be had as {', '.join(formats)}")
-        chosen = bool(question.default or question.named)
-        dataset = (question.default, question.named) if chosen else (None, None)
         try:
-            refuse_bomb(question.sparql)
-            refuse_service(question.sparql)  # an endpoint would decide for itself
-            body = self._graph.answer(
-                question.sparql, limits, lambda answer: serialized(answer, formats[media]), dataset
-            )
+            refuse_bomb(sparql)
+            refuse_service(sparql)  # an endpoint would decide for itself
+            dataset: Any = tuple(chosen) if any(chosen) else (None, None)
+            body = self._graph.answer(sparql, limits, partial(serialized, form=formats[media]), dataset)
         except InputError as error:
             # Only the text leaves this thread: the error's frames hold answers of the engine.
             reason = str(error)
@@ -280,19 +250,14 @@ def sparql_app(graph: KnowledgeGraph, limits: Limits, host: str = "127.0.0.1") -
     :param host: its address.
     """
     queries = Queries(graph, limits)
-    bodies = Bodies()
 
     async def query(request: Request) -> Response:
+        question = await _question(request, queries)
+        gone = asyncio.create_task(_disconnected(request))
         try:
-            question = await _question(request, bodies)
-            gone = asyncio.create_task(_disconnected(request))
-            try:
-                return await queries.answer(question, request.headers.get("accept", "*/*"), gone)
-            finally:
-                gone.cancel()
-        except Refusal as refusal:
-            text = "\n".join(clean(line) for line in str(refusal).splitlines())
-            return PlainTextResponse(text + "\n", refusal.status, {"Retry-After": "2"} if refusal.status == 503 else {})
+            return await queries.answer(question, request.headers.get("accept", "*/*"), gone)
+        finally:
+            gone.cancel()
 
     async def page(_: Request) -> Response:
         return HTMLResponse(_PAGE.read_text(encoding="utf-8"), headers={"Content-Security-Policy": _PAGE_ONLY})
@@ -305,9 +270,14 @@ def sparql_app(graph: KnowledgeGraph, limits: Limits, host: str = "127.0.0.1") -
     def error(status: int, _: str, reason: str, __: bool) -> Response:
         return PlainTextResponse(f"{reason}\n", status)
 
+    def refused(_: Request, refusal: Any) -> Response:
+        text = "".join(f"{clean(line)}\n" for line in refusal.detail.splitlines())
+        return PlainTextResponse(text, refusal.status_code, refusal.headers)
+
     return Starlette(
         routes=[Route("/", page), Route("/query", query, methods=["GET", "POST"])],
         lifespan=lifespan,
+        exception_handlers={Refusal: refused},
         middleware=[Middleware(Guard, host=host, error=error, reads=True)],
     )
 
@@ -317,19 +287,17 @@ async def _disconnected(request: Request) -> None:
         pass
 
 
-async def _question(request: Request, bodies: "Bodies") -> Question:
+async def _question(request: Request, queries: Queries) -> Question:
     """The query of a request; Refusal for a request without one (SPARQL 1.1 Protocol, section 2.1)."""
     fields = parse_qs(request.url.query)
     try:
         if request.method == "POST":
             kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-            text = (await bodies.read(request)).decode()
+            text = (await queries.body(request)).decode()
             if kind == "application/x-www-form-urlencoded":
                 fields = parse_qs(text)
-            elif kind == "application/sparql-query":
-                fields["query"] = [text]
-            elif kind == "application/sparql-update":
-                fields["update"] = [text]
+            elif kind in ("application/sparql-query", "application/sparql-update"):
+                fields[kind.rpartition("-")[2]] = [text]
             else:
                 raise Refusal(415, "post a query as application/sparql-query or as a form with the field query")
     except UnicodeDecodeError:
@@ -338,32 +306,10 @@ async def _question(request: Request, bodies: "Bodies") -> Question:
         raise Refusal(403, "this server only reads: updates are refused")
     if len(fields.get("query", ())) != 1:
         raise Refusal(400, "give one query, as the parameter query")
-    question = Question(fields["query"][0], fields.get("default-graph-uri", ()), fields.get("named-graph-uri", ()))
-    for iri in (*question.default, *question.named):
+    default, named = fields.get("default-graph-uri", ()), fields.get("named-graph-uri", ())
+    for iri in (*default, *named):
         try:
             ox.NamedNode(iri)
         except ValueError:
             raise Refusal(400, f"{iri!r} is not the IRI of a graph") from None
-    return question
-
-
-class Bodies:
-    """Reads the bodies of requests, which together have a limit, too."""
-
-    def __init__(self) -> None:
-        self._bytes = 0
-
-    async def read(self, request: Request) -> bytes:
-        """The body of a request; Refusal where it is too long."""
-        body = bytearray()
-        try:
-            async for piece in request.stream():
-                body += piece
-                self._bytes += len(piece)
-                if len(body) > LONGEST:
-                    raise Refusal(413, f"the query has more than {LONGEST:,} bytes")
-                if self._bytes > BODIES:
-                    raise Refusal(*_FULL)
-            return bytes(body)
-        finally:
-            self._bytes -= len(body)
+    return fields["query"][0], default, named
