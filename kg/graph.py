@@ -18,7 +18,7 @@ from gumption.data.writing import check_name
 
 from .store.answers import FACTS, ROWS, Answer, plain, serialized
 from .store.files import LABELS, FactFile, annotation_update, file_format, joined, write_facts
-from .store.limits import Limits, QueryProcess
+from .store.limits import Limits
 from .store.quads import Quads, uncollected
 from .store.selection import Dataset, Selection, Store, graph_name
 from .store.sparql import bind, is_update, keywords, label_terms, refuse_bomb
@@ -373,10 +373,6 @@ class KnowledgeGraph:
         refuse_bomb(sparql)
         return self._selection.answer(sparql, limits, read, dataset)
 
-    def process(self) -> QueryProcess | None:
-        """A process that answers queries (`Limits.process`) on the graph as it is now; None for an endpoint."""
-        return self._store.process() if isinstance(self._store, LocalStore) else None
-
     def graphs(self) -> dict[str, int]:
         """The name of each graph with facts -> how many, sorted by name."""
         return self._selection.counts()
@@ -420,6 +416,10 @@ class KnowledgeGraph:
         """The store as an rdflib Dataset, which with `read_only` refuses changes. Facts written through it are in the
         union when this KnowledgeGraph is used next."""
         return self._store.dataset(self._read_only)
+
+    def process(self) -> Any:
+        """A QueryProcess that answers queries on the graph as it is now (`Limits.process`); None for an endpoint."""
+        return self._store.process() if isinstance(self._store, LocalStore) else None
 
     def close(self) -> None:
         """Close a graph on disk, so that another process can open it, or the connections to an endpoint."""

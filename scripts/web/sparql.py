@@ -123,7 +123,8 @@ class Queries:
     """
 
     def __init__(self, graph: KnowledgeGraph, limits: Limits) -> None:
-        self._graph, self._limits, self._first = graph, limits, graph.process()
+        self._graph, self._limits = graph, limits
+        self._first: QueryProcess | None = graph.process()
         self._lock = threading.Lock()  # of the jobs' processes and the idle ones
         self._idle: list[QueryProcess] = []
         self._jobs: set[Job] = set()

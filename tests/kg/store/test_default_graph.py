@@ -11,7 +11,6 @@ import pytest
 from gumption.data import InputError
 from gumption.kg import KnowledgeGraph
 from gumption.kg.store.limits import Limits
-from tests.bench.serving import serving_graph
 from tests.bench.stores import oxigraph_server, serving
 from tests.conftest import running_server
 
@@ -215,5 +214,7 @@ def test_stock_clients_see_the_union_of_a_folder_that_is_served(shared: Knowledg
 
 def test_stock_clients_see_the_union_of_whatever_gumption_serves(shared: KnowledgeGraph) -> None:
     """The three homes, behind the server of `gumption kg serve`."""
+    from tests.bench.serving import serving_graph
+
     with serving_graph(shared, Limits(timeout=30)) as address:
         counts_of_stock_clients(address)
