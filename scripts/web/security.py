@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
+import math
 import secrets
 import sys
 import time
@@ -239,27 +240,26 @@ class Unread(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._wait(self.transport.get_write_buffer_size())
+        self._look(math.inf)
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._wait(0)
+        self._calm()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._wait(0)
+        self._calm()
         super().connection_lost(exc)
 
-    def _wait(self, unread: int) -> None:
+    def _calm(self) -> None:
         if self._reading is not None:
             self._reading.cancel()
-        self._reading = self.loop.call_later(UNREAD, self._look, unread) if unread else None
 
-    def _look(self, before: int) -> None:
+    def _look(self, before: float) -> None:
         unread = self.transport.get_write_buffer_size()
         if unread >= before:
             self.transport.abort()
         else:
-            self._wait(unread)
+            self._reading = self.loop.call_later(UNREAD, self._look, unread)
 
 
 class ImpatientSocket(Unread, WebSocketsSansIOProtocol):

@@ -162,21 +162,21 @@ class Queries:
         self._jobs.add(job)
         future = self._threads.submit(self._run, job, question, accept)
         answered = asyncio.wrap_future(future)
-        answered.add_done_callback(lambda done: done.cancelled() or done.exception())  # also where nobody waits for it
+        answered.add_done_callback(partial(self._forget, job))
         try:
             while not (await asyncio.wait({answered, gone}, timeout=LOOK, return_when="FIRST_COMPLETED"))[0]:
                 self._bound(job)
             if answered.done():
                 return answered.result()
-            self._end(job, ClientDisconnect())
-            future.cancel()
-            await asyncio.wait({answered})
             raise ClientDisconnect
-        except asyncio.CancelledError:
-            self._end(job, ClientDisconnect())
-            raise
         finally:
-            self._jobs.discard(job)
+            future.cancel()
+            self._end(job, ClientDisconnect())
+
+    def _forget(self, job: Job, answered: asyncio.Future[Response]) -> None:
+        self._jobs.discard(job)
+        if not answered.cancelled():
+            answered.exception()  # which is logged where nobody takes it
 
     def _end(self, job: Job, reason: Exception) -> None:
         with self._lock:
