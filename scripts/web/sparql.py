@@ -218,11 +218,12 @@ class Queries:
     def _process(self) -> QueryProcess | None:
         if self._idle or self._first is None:
             return self._idle.pop() if self._idle else None
-        if not self._first.is_alive():
-            self._first = self._graph.process()
         try:
-            return QueryProcess(Fork(self._first)) if self._first and hasattr(os, "fork") else self._graph.process()
-        except (OSError, EOFError):
+            if not self._first.is_alive():
+                self._first = self._graph.process()
+            assert self._first is not None
+            return QueryProcess(Fork(self._first)) if hasattr(os, "fork") else self._graph.process()
+        except (OSError, EOFError, InputError):  # the system has ended the first one
             raise Refusal(*_FULL) from None
 
     def _answered(self, question: Question, accept: str, limits: Limits) -> Response:
