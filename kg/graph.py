@@ -451,6 +451,10 @@ class KnowledgeGraph:
         union when this KnowledgeGraph is used next."""
         return self._store.dataset(self._read_only)
 
+    def process(self) -> Any:
+        """A QueryProcess that answers queries on the graph as it is now (`Limits.process`); None for an endpoint."""
+        return self._store.process() if isinstance(self._store, LocalStore) else None
+
     def close(self) -> None:
         """Close a graph on disk, so that another process can open it, or the connections to an endpoint."""
         self._store.close()

@@ -5,11 +5,13 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyoxigraph as ox
 
@@ -34,6 +36,7 @@ class Limits:
     :ivar memory_limit: megabytes, None for no limit, or for MEMORY_LIMIT where another limit is given.
     :ivar allow_service: whether SERVICE may ask other servers.
     :ivar max_rows: rows or facts of an answer, None for as many as there are.
+    :ivar process: answers it, None for the graph's own.
     :raises InputError: a limit that is not more than 0.
     """
 
@@ -41,6 +44,7 @@ class Limits:
     memory_limit: Megabytes | None = None
     allow_service: bool = False
     max_rows: Count | None = None
+    process: "QueryProcess | None" = None
 
     @property
     def given(self) -> bool:
@@ -54,12 +58,8 @@ class Limits:
 
     def otherwise(self, general: "Limits") -> "Limits":
         """These limits, with the general ones in place of None."""
-        return Limits(
-            general.timeout if self.timeout is None else self.timeout,
-            general.memory_limit if self.memory_limit is None else self.memory_limit,
-            self.allow_service,
-            general.max_rows if self.max_rows is None else self.max_rows,
-        )
+        names = ("timeout", "memory_limit", "max_rows")
+        return replace(self, **{name: getattr(general, name) for name in names if getattr(self, name) is None})
 
 
 def refuse_addresses(sparql: str, prefixes: Mapping[str, str], update: bool = False) -> None:
@@ -90,23 +90,22 @@ class QueryProcess:
     """A process with a graph on disk (read as it is when the process starts) or a copy of one in memory.
 
     It starts in about 0.1 s, and copies a graph in memory in about 3 s for a million quads; neither counts against a
-    query's time.
+    query's time. A fork takes a few milliseconds and shares the memory of the graph; its parent answers no query.
     """
 
-    def __init__(self, location: Path | ox.Store) -> None:
+    def __init__(self, source: Path | ox.Store | Any) -> None:
+        """:param source: a folder, a graph, or like a Popen of the worker that has begun."""
+        self._lock = threading.Lock()
         with NamedTemporaryFile(suffix=".nq") as copy:
-            if isinstance(location, ox.Store):
-                location.dump(copy, ox.RdfFormat.N_QUADS)
+            if isinstance(source, ox.Store):
+                source.dump(copy, ox.RdfFormat.N_QUADS)
                 copy.flush()
-            place = copy.name if isinstance(location, ox.Store) else str(location)
             # -P: modules in the folder of the program must not hide others of the same names.
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", worker.__file__, place],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            )  # fmt: skip
-            assert self._process.stdin is not None
-            assert self._process.stdout is not None
-            self._requests, self._answers = self._process.stdin, self._process.stdout
+            command = [sys.executable, "-P", worker.__file__, copy.name if isinstance(source, ox.Store) else source]
+            pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+            begin = isinstance(source, (Path, ox.Store))
+            self._process: Any = subprocess.Popen(command, **pipes) if begin else source
+            self.pid, self._requests, self._answers = self._process.pid, self._process.stdin, self._process.stdout
             try:
                 worker.read_frame(self._answers)
             except EOFError:
@@ -138,22 +137,16 @@ class QueryProcess:
             "rows": limits.max_rows,
             "prefixes": PREFIXES,
         }
-        late = threading.Event()
-
-        def end() -> None:
-            late.set()
-            self._process.kill()
-
-        timer = threading.Timer(limits.timeout or 0, end)
+        began = time.monotonic()
+        timer = threading.Timer(limits.timeout or 0, self.stop)
         if limits.timeout is not None:
             timer.start()
         try:
             worker.write_frame(self._requests, json.dumps(request).encode())
-            self._requests.flush()
             kind, text = worker.read_frame(self._answers).decode(), worker.read_frame(self._answers)
         except (OSError, EOFError):
             self.kill()
-            if late.is_set():
+            if limits.timeout is not None and time.monotonic() - began >= limits.timeout:
                 raise InputError(
                     f"the query took longer than {limits.timeout:g} seconds and was stopped: ask for less, or allow "
                     "more time"
@@ -179,9 +172,19 @@ class QueryProcess:
             return ox.parse(text, ox.RdfFormat.N_TRIPLES)
         return ox.parse_query_results(text, ox.QueryResultsFormat.JSON)
 
+    def ask(self, **request: str | int) -> int:
+        """Let it fork, or wait for a fork; the fork's id or exit code. Threads may share it for that alone."""
+        with self._lock:
+            worker.write_frame(self._requests, json.dumps(request).encode())
+            return int(worker.read_frame(self._answers))
+
     def is_alive(self) -> bool:
         """Whether it can answer another query."""
         return self._process.poll() is None
+
+    def stop(self) -> None:
+        """End the query that another thread waits for."""
+        self._process.kill()
 
     def kill(self) -> None:
         self._process.kill()

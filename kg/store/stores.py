@@ -112,7 +112,7 @@ class LocalStore:
         store = self._quads
         try:
             if limits is not None and limits.given:
-                return self._in_process().query(sparql, default, named, limits)
+                return (limits.process or self._in_process()).query(sparql, default, named, limits)
             if limits is not None and not limits.allow_service:
                 refuse_addresses(sparql, PREFIXES)
             seen: Any = None if default is None else [graph_term(name) for name in default]
@@ -297,8 +297,12 @@ class LocalStore:
         """The process that answers limited queries, with the quads of now."""
         if self._process is None or not self._process.is_alive():
             self._forget_process()
-            self._process = QueryProcess(self._path or self._quads)
+            self._process = self.process()
         return self._process
+
+    def process(self) -> QueryProcess:
+        """A new process that answers queries on the quads of now."""
+        return QueryProcess(self._path or self._quads)
 
     def _forget_process(self) -> None:
         if self._process is not None:

@@ -7,10 +7,12 @@ length (8 bytes, big-endian) and that many bytes.
 The process of the graph calls `address_asked` and the frames' functions, too.
 """
 
+import gc
 import json
 import os
 import re
 import signal
+import socket
 import struct
 import sys
 from collections.abc import Mapping
@@ -20,8 +22,10 @@ from typing import IO, Any
 import pyoxigraph as ox
 
 
-def write_frame(stream: IO[bytes], content: bytes) -> None:
-    stream.write(struct.pack(">Q", len(content)) + content)
+def write_frame(stream: IO[bytes], *contents: bytes) -> None:
+    for content in contents:
+        stream.write(struct.pack(">Q", len(content)) + content)
+    stream.flush()
 
 
 def read_frame(stream: IO[bytes]) -> bytes:
@@ -79,10 +83,10 @@ def address_asked(sparql: str, prefixes: Mapping[str, str], update: bool = False
     return None
 
 
-def memory_size() -> int | None:
-    """The bytes of address space that this process has, None where the system does not say."""
+def memory_size(process: int | str = "self") -> int | None:
+    """The bytes of address space that a process has, None where the system does not say."""
     try:
-        return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
+        return int(Path(f"/proc/{process}/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
     except OSError:
         return None
 
@@ -137,13 +141,22 @@ def main() -> None:
         store = ox.Store()
         store.bulk_extend(ox.parse(path=sys.argv[1]))  # not bulk_load, which gives blank nodes other names
     size = memory_size()
+    gc.freeze()  # pages without garbage stay shared after a fork
     write_frame(sys.stdout.buffer, b"ready")
-    sys.stdout.buffer.flush()
     while True:
         try:
             request = json.loads(read_frame(sys.stdin.buffer))
         except EOFError:
-            return
+            os._exit(0)  # a fork does not wait for threads of the engine that only the first process has
+        if "fork" in request or "wait" in request:
+            number = os.fork() if "fork" in request else os.waitstatus_to_exitcode(os.waitpid(request["wait"], 0)[1])
+            if "fork" in request and number == 0:  # in the fork, which has requests and answers of its own
+                with socket.socket(socket.AF_UNIX) as connection:
+                    connection.connect(request["fork"])
+                    os.dup2(connection.fileno(), 0)
+                    os.dup2(connection.fileno(), 1)
+            write_frame(sys.stdout.buffer, str(number).encode())
+            continue
         if size is not None:
             limit_memory(size + request["memory"])
         if hasattr(signal, "setitimer") and request["timeout"] is not None:
@@ -152,9 +165,7 @@ def main() -> None:
         kind, text = answer(store, request)
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, 0)
-        write_frame(sys.stdout.buffer, kind.encode())
-        write_frame(sys.stdout.buffer, text)
-        sys.stdout.buffer.flush()
+        write_frame(sys.stdout.buffer, kind.encode(), text)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from urllib.parse import unquote
 import typer
 
 from gumption.data import InputError, Note
-from gumption.data.errors import extra
 from gumption.data.listening import Port, is_loopback, listen, shown_address
 from gumption.data.settings import Count, Megabytes, Seconds, Seed, SmallShare, Whole
 from gumption.scripts.apps import App
@@ -311,8 +310,6 @@ def _binding(text: str) -> tuple[str, str]:
 
 # ---- A graph as a read-only SPARQL 1.1 endpoint
 
-_QUEUE = 64  # open connections; further ones are refused
-
 
 @app.command(epilog="Example: gumption kg serve runs/kg --port 7878")
 def serve(
@@ -322,20 +319,18 @@ def serve(
     """Answer SPARQL queries on a graph over HTTP, at /query, with a page to type one in at /. Nobody can change it.
 
     A query sees the union of all graphs, and each of them with GRAPH. A file or folder is served as it is now: start
-    again to serve what was added. Queries are answered one at a time.
+    again to serve what was added. Queries are answered side by side, and one whose client has gone is ended.
 
     :param host: The address to listen at; 127.0.0.1 is for this machine only.
     :param port: 0 for any that is free.
     :param timeout: Seconds that a query may take.
-    :param memory_limit: Megabytes that a query may take.
+    :param memory_limit: Megabytes that a query may take; all together may take twice as many.
     :param max_rows: Rows, or facts, that an answer may have.
     """
     from gumption.kg.graph import open_graph, split_source
     from gumption.kg.store.limits import Limits
-    from gumption.kg.store.serving import sparql_app
-
-    with extra("serve", "a SPARQL server"):
-        import uvicorn
+    from gumption.scripts.web.commands import server_of
+    from gumption.scripts.web.sparql import sparql_app
 
     limits = Limits(timeout, memory_limit, max_rows=max_rows)
     place, name = split_source(source)
@@ -345,10 +340,7 @@ def serve(
     with listening, open_graph(place, timeout=timeout)[0] as graph:
         if not is_loopback(host):
             warnings.warn(f"everybody who reaches {host} can ask this graph: there is no password", Note, stacklevel=1)
+        server = server_of(sparql_app(graph, limits, host))
         address = f"http://{shown_address(listening)}"
         print(f"{place} is served at {address}/query, a page at {address}/; Ctrl-C ends it", flush=True)
-        config = uvicorn.Config(
-            sparql_app(graph, limits, host), lifespan="off", log_level="warning", limit_concurrency=_QUEUE,
-            timeout_graceful_shutdown=1, server_header=False,
-        )  # fmt: skip
-        uvicorn.Server(config).run(sockets=[listening])
+        server.run(sockets=[listening])

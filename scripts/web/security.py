@@ -5,23 +5,29 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
+import math
 import secrets
+import sys
 import time
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
+from contextlib import suppress
+from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from h11 import IDLE, SEND_BODY, SEND_RESPONSE
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from gumption.data import InputError
-from gumption.data.listening import names_of
+from gumption.data.listening import is_loopback, names_of
 
 COOKIE = "gumption"  # who it is; 256 random bits
 DOOR = "gumption_door"  # that the token was known
@@ -149,14 +155,17 @@ class Guard:
     """ASGI middleware: refuses other hosts and origins, asks for the token, and puts the headers on each answer."""
 
     def __init__(
-        self, app: ASGIApp, *, host: str, names: Collection[str] = (), token: Token | None = None, error: Any
-    ) -> None:
+        self, app: ASGIApp, *, host: str, names: Collection[str] = (), token: Token | None = None, error: Any,
+        reads: bool = False,
+    ) -> None:  # fmt: skip
         """:param host: the address that is listened at; `names` are further names of this machine.
         :param token: has to be known by all, where there is one.
         :param error: (status, title, reason, html) -> Response.
+        :param reads: no request changes anything: pages of all origins may send it, but no page may read the answer;
+            at an address that others reach, the server has any name.
         """
-        self._app, self._token, self._error = app, token, error
-        self._is_here = names_of(host, names)
+        self._app, self._token, self._error, self._reads = app, token, error, reads
+        self._is_here = (lambda _: True) if reads and not is_loopback(host) else names_of(host, names)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -167,14 +176,16 @@ class Guard:
         if refusal is not None:
             await refusal(scope, receive, with_headers(send))
             return
-        await self._app(scope, receive, with_headers(send))
+        with suppress(ClientDisconnect):  # nobody waits for the answer to half a request
+            await self._app(scope, receive, with_headers(send))
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         html = "text/html" in headers.get("accept", "")
         if not self._is_here(headers.get("host", "")):
-            return self._error(421, "Another host", "this server is not known by that name; name it with --name", html)
+            advice = "" if self._reads else "; name it with --name"
+            return self._error(421, "Another host", f"this server is not known by that name{advice}", html)
         writes = scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD", "OPTIONS")
-        if writes and not same_origin(headers):
+        if writes and not self._reads and not same_origin(headers):
             return self._error(403, "Another site", "only pages of this server may send this", html)
         return None if self._token is None else self._asked_for_token(scope, headers, html)
 
@@ -220,42 +231,62 @@ def with_headers(send: Send) -> Send:
     return sent
 
 
-class ImpatientSocket(WebSocketsSansIOProtocol):
-    """A WebSocket whose page has to read: one that takes nothing for a while is cut off."""
+class Unread(asyncio.Protocol):
+    """A connection whose client has to read: one that takes nothing for a while is cut off."""
 
-    _deadline: asyncio.TimerHandle | None = None
+    loop: asyncio.AbstractEventLoop
+    transport: Any
+    _reading: asyncio.TimerHandle | None = None
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._deadline = self.loop.call_later(UNREAD, self.transport.abort)
+        self._look(math.inf)
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._disarm()
+        self._calm()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._disarm()
+        self._calm()
         super().connection_lost(exc)
 
-    def _disarm(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
+    def _calm(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+
+    def _look(self, before: float) -> None:
+        unread = self.transport.get_write_buffer_size()
+        if unread >= before:
+            self.transport.abort()
+        else:
+            self._reading = self.loop.call_later(UNREAD, self._look, unread)
 
 
-class ImpatientProtocol(H11Protocol):
-    """HTTP whose requests have to be complete in a while: half a request keeps no connection."""
+class ImpatientSocket(Unread, WebSocketsSansIOProtocol):
+    """A WebSocket whose page has to read."""
+
+
+class ImpatientProtocol(Unread, H11Protocol):
+    """HTTP whose requests have to be complete in a while, and whose answers have to be read: half a request keeps no
+    connection."""
 
     _deadline: asyncio.TimerHandle | None = None
-    _upgraded = False
+    _ended = False  # no further request is read here
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self._arm()
 
     def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if self._upgraded or (self.cycle is not None and not self.cycle.response_complete):
+        if not self._ended:
+            super().data_received(data)
+
+    def handle_events(self) -> None:
+        super().handle_events()
+        if self._ended:
+            return
+        state = self.conn.their_state
+        if state is not SEND_BODY and (state is not IDLE or not self.conn.trailing_data[0]):
             self._disarm()
         elif self._deadline is None:
             self._arm()
@@ -265,8 +296,14 @@ class ImpatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def handle_websocket_upgrade(self, event: Any) -> None:
-        self._upgraded = True  # the socket has a time of its own
+        self._ended = True
+        self._disarm()  # the socket has a time of its own
         super().handle_websocket_upgrade(event)
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(getattr(sys.exception(), "error_status_hint", 400))  # 431 for a line or headers too long
+        if self._deadline is None:
+            self._arm()
 
     def _arm(self) -> None:
         self._deadline = self.loop.call_later(FIRST_REQUEST, self._give_up)
@@ -277,6 +314,20 @@ class ImpatientProtocol(H11Protocol):
             self._deadline = None
 
     def _give_up(self) -> None:
-        if not self.transport.is_closing():
-            self.transport.write(b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
-            self.transport.close()
+        if not self._ended:
+            self._refuse(408)
+        self.transport.close()
+
+    def _refuse(self, status: int) -> None:
+        """Answer with a status, unless an answer has begun. What follows is read and dropped until the client closes
+        the connection, or it might not see the status."""
+        self._ended = True
+        if self.transport.is_closing():
+            return
+        if self.conn.our_state in (IDLE, SEND_RESPONSE):
+            phrase = f"{status} {HTTPStatus(status).phrase}"
+            self.transport.write(f"HTTP/1.1 {phrase}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n".encode())
+        self.transport.write_eof()
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()

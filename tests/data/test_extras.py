@@ -43,10 +43,12 @@ def test_wordnet_needs_the_extra_wordnet(monkeypatch: pytest.MonkeyPatch) -> Non
         import_module("gumption.kg.sources.wordnet")
 
 
-@pytest.mark.parametrize("package", ["starlette", "uvicorn", "werkzeug"])
+@pytest.mark.parametrize("package", ["starlette", "uvicorn", "websockets", "werkzeug"])
 def test_serving_needs_the_extra_serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     take_away(monkeypatch, package)
-    monkeypatch.delitem(sys.modules, "gumption.kg.store.serving", raising=False)
+    import_anew = ("gumption.scripts.web.sparql", "gumption.scripts.web.security", "uvicorn.protocols.websockets.")
+    for name in [name for name in sys.modules if name.startswith(import_anew)]:
+        monkeypatch.delitem(sys.modules, name)
     (tmp_path / "kg.tsv").write_text("fire\tnear\twater\n")
     done = CliRunner().invoke(app, ["serve", str(tmp_path / "kg.tsv"), "--port", "0"])
     assert isinstance(done.exception, InputError)

@@ -1,8 +1,6 @@
 """Facts that other programs put into the default graph or other graphs, and what such programs see of ours."""
 
 import subprocess
-import threading
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -215,24 +213,9 @@ def test_stock_clients_see_the_union_of_a_folder_that_is_served(shared: Knowledg
         counts_of_stock_clients(f"{address}/query")
 
 
-def test_stock_clients_see_the_union_of_whatever_gumption_serves(
-    shared: KnowledgeGraph, free_port: Callable[[], int]
-) -> None:
+def test_stock_clients_see_the_union_of_whatever_gumption_serves(shared: KnowledgeGraph) -> None:
     """The three homes, behind the server of `gumption kg serve`."""
-    import uvicorn
+    from tests.bench.serving import serving_graph
 
-    from gumption.kg.store.serving import sparql_app
-
-    port = free_port()
-    config = uvicorn.Config(sparql_app(shared, Limits(timeout=30)), port=port, lifespan="off", log_level="error")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        while not server.started:
-            assert thread.is_alive()
-            time.sleep(0.01)
-        counts_of_stock_clients(f"http://127.0.0.1:{port}/query")
-    finally:
-        server.should_exit = True
-        thread.join()
+    with serving_graph(shared, Limits(timeout=30)) as address:
+        counts_of_stock_clients(address)

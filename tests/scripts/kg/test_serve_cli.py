@@ -1,19 +1,26 @@
 """`gumption kg serve`, asked over a real socket."""
 
+import http.client
+import socket
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
 from SPARQLWrapper import JSON, SPARQLWrapper
 
 from gumption.kg import KnowledgeGraph
+from gumption.kg.store.limits import Limits
 from gumption.kg.vocabulary import GRAPH
+from gumption.scripts.web import security, sparql
+from tests.bench.serving import KILLER, RELATIONS, THINGS, play, serving_graph, write_facts
+from tests.bench.serving import served as serving
 
 FACTS = [(f"thing {number}", "near", "water") for number in range(40)]
 COMMAND = [sys.executable, "-m", "gumption", "kg", "serve"]
@@ -162,3 +169,135 @@ def test_a_query_that_takes_too_much_memory_is_stopped(tmp_path: Path) -> None:
         status, text = ask(address, query=SORTED)
         assert (status, "took more than 200 MB of memory and was stopped" in text) == (400, True), text
         assert ask(address, query="ASK { ?s ?p ?o }")[0] == 200
+
+
+# ---- Many clients, and bad ones
+
+
+@pytest.fixture
+def graph() -> Iterator[KnowledgeGraph]:
+    with KnowledgeGraph() as made:
+        made.add([(f"e{i}", "r", f"e{i * 7 % 600}") for i in range(600)])
+        yield made
+
+
+def begin(address: str, query: str) -> http.client.HTTPConnection:
+    """A client that has sent a query and waits."""
+    connection = http.client.HTTPConnection(address.split("/")[2], timeout=60)
+    connection.request("POST", "/query", query, {"Content-Type": "application/sparql-query"})
+    return connection
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("many", [8, 40])
+def test_a_query_waits_for_no_slow_one_and_for_none_whose_client_has_gone(graph: KnowledgeGraph, many: int) -> None:
+    """Of 40 more than can run at once have gone."""
+    with serving_graph(graph, Limits(timeout=1000)) as address, ExitStack() as clients:
+        for _ in range(8):
+            clients.enter_context(closing(begin(address, KILLER)))
+        assert ask(address, query="ASK {}")[0] == 200
+        for _ in range(many):
+            begin(address, KILLER).close()
+        assert ask(address, query="ASK { ?s ?p ?o }")[0] == 200
+
+
+def test_more_queries_than_can_wait_are_to_come_again(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sparql, "RUNNING", 1)
+    monkeypatch.setattr(sparql, "WAITING", 1)
+    with serving_graph(graph, Limits(timeout=1000)) as address, ExitStack() as clients:
+        for _ in range(2):
+            clients.enter_context(closing(begin(address, KILLER)))
+        answers = []
+
+        def refused() -> bool:
+            with closing(begin(address, "ASK {}")) as third:
+                answers.append(third.getresponse())
+            return answers[-1].status == 503
+
+        until(refused)
+        assert int(answers[-1].headers["Retry-After"]) >= 1
+        clients.close()
+        until(lambda: ask(address, query="ASK {}")[0] == 200)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="knows the memory of a process")
+def test_all_queries_together_have_a_limit_of_memory(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sparql, "TOGETHER", 0.1)
+    with serving_graph(graph, Limits(timeout=1000, memory_limit=2000)) as address:
+        status, text = ask(address, query=SORTED)
+        assert (status, "take too much memory" in text) == (503, True), text
+        assert ask(address, query="ASK {}")[0] == 200
+
+
+HEAD = b"POST /query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/sparql-query\r\n"
+LINE = b"GET /query?query=" + b"a" * 1_000_000
+BAD = {
+    "nothing": (b"", b"408"),
+    "half of the headers": (HEAD, b"408"),
+    "half of the body": (HEAD + b"Content-Length: 9\r\n\r\nASK", b"408"),
+    "half of the next request": (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" + HEAD, b"408"),
+    "a long line": (LINE + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", b"431"),
+    "a line without end": (LINE, b"431"),
+    "a long header": (HEAD + b"X: " + b"a" * 1_000_000, b"431"),
+    "no HTTP": (b"\x16\x03\x01" * 100 + b"\r\n\r\n", b"400"),
+    "a false length": (HEAD + b"Content-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\nzzz\r\n", b"400"),
+}
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_a_request_that_is_none_gets_its_status(
+    graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, bad: str
+) -> None:
+    monkeypatch.setattr(security, "FIRST_REQUEST", 0.5)
+    sent, status = BAD[bad]
+    with serving_graph(graph, Limits(timeout=10)) as address:
+        host, _, port = address.split("/")[2].partition(":")
+        with socket.create_connection((host, int(port)), timeout=30) as client:
+            client.sendall(sent)
+            text = b"".join(iter(lambda: client.recv(65_536), b""))
+        assert b"HTTP/1.1 " + status in text
+        with socket.create_connection((host, int(port))) as client:  # and breaks off
+            client.sendall(sent)
+        assert ask(address, query="ASK {}")[0] == 200
+    assert [record for record in caplog.records if record.exc_info] == []
+
+
+def test_a_client_that_never_reads_is_cut_off(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(security, "UNREAD", 0.5)
+    with serving_graph(graph, Limits(timeout=60)) as address:
+        query = "SELECT * { ?a ?b ?c . ?d ?e ?f } LIMIT 100000"  # 30 MB, more than the system keeps for a connection
+        with closing(begin(address, query)) as client:
+            answer = client.getresponse()
+            time.sleep(2)
+            with pytest.raises((OSError, http.client.HTTPException)):
+                answer.read()
+        assert ask(address, query="ASK {}")[0] == 200
+
+
+def test_a_folder_is_served_as_it_was_also_after_a_query_was_ended(tmp_path: Path) -> None:
+    with KnowledgeGraph(tmp_path / "kg") as graph:
+        graph.add(FACTS)
+    count = "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }"
+    with served(tmp_path / "kg", "--timeout", "0.5") as address:
+        for _ in range(2):
+            assert ask(address, "text/csv", query=count)[1].split() == ["n", str(len(FACTS))]
+            assert ask(address, query=KILLER.replace("}", "?m ?n1 ?o . ?p ?q ?r }"))[0] == 400
+            with KnowledgeGraph(tmp_path / "kg") as graph:
+                graph.add([("salt", "near", f"sea {len(graph)}")])
+        assert ask(address, "text/csv", query=count)[1].split() == ["n", str(len(FACTS))]
+
+
+@pytest.mark.slow
+def test_honest_clients_get_right_answers_among_those_with_endless_queries(tmp_path: Path) -> None:
+    write_facts(tmp_path / "facts.tsv", THINGS * RELATIONS)
+    with serving(tmp_path / "facts.tsv", 2) as (process, port):
+        load = play(port, process.pid, queries=600, clients=32, killer_every=100)
+    assert load.wrong == []
+    assert (load.killed, len(load.seconds)) == (6, 594)
+    assert load.memory < 5_000  # MB: twice the limit of a query, and the graph
