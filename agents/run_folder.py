@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,9 @@ from gumption.data.settings import check
 from gumption.data.writing import (
     check_name,
     check_writable,
-    claim,
     forget_predecessor,
     is_part,
-    release,
+    sole_writer,
     whole_folder,
     write_errors,
     write_text,
@@ -53,6 +53,7 @@ class RunFolder:
         """:param config: the config that the settings are of; the files that it names are copied."""
         self.path, self.settings, self.config = Path(path), dict(settings), config
         self._seal = ""  # of the last line of the metrics
+        self._claim: ExitStack | None = None
 
     @classmethod
     def of(cls, path: str | Path, config: RunConfig) -> "RunFolder":
@@ -94,11 +95,16 @@ class RunFolder:
 
         :raises InputError: another process writes this run.
         """
-        claim(self.path)
+        if self._claim is None:
+            with ExitStack() as claim:
+                claim.enter_context(sole_writer(self.path, wait=0))
+                self._claim = claim.pop_all()
 
     def release(self) -> None:
         """Let other processes go on with the run."""
-        release(self.path)
+        if self._claim is not None:
+            self._claim.close()
+            self._claim = None
 
     def begin(self, manifest: Mapping[str, Any]) -> None:
         """Claim the folder, and write config.json, manifest.json and files/.

@@ -1,5 +1,5 @@
 """Files and folders that are either whole or not there, because they are written beside their place and then renamed;
-and locks, so that one process at a time writes.
+and locks, so that one process at a time changes them. Symbolic links are followed.
 
 The part file is called .NAME.HOST-PID-TOKEN.part. A process that is killed leaves it there; the next writer of the same
 name removes it, but not the part file of a living process or of another machine.
@@ -12,25 +12,25 @@ import os
 import platform
 import shutil
 import stat
-import tempfile
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 
 from .errors import InputError
 
 try:
     import fcntl
-except ImportError:  # Windows has no such locks: users have to see to it that one program writes a folder
+except ImportError:  # Windows
     fcntl = None
 
-_PART = ".part"
-_ATTEMPTS = 100  # at replacing a folder that other writers replace, too
+_PART, _LOCK = ".part", ".lock"
 _LONGEST = 120  # bytes of a name that its part file repeats, of the 255 that a system allows
-_TAKEN = "another process is writing there; wait for it, or choose another name"
-_claimed: dict[Path, int] = {}
+_AGAIN = 0.05  # seconds between two attempts at a lock
+_held: dict[tuple[Path, int], int] = {}  # target, thread -> descriptor of its lock
 
 
 @contextmanager
@@ -42,14 +42,16 @@ def whole_file(path: Path) -> Iterator[Path]:
 
     :raises InputError: an invalid name, text that UTF-8 cannot express, a system error such as a full disk.
     """
-    with _written(path):
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            yield path
+    with _written(path) as target:
+        if _is_device(target):
+            yield target
             return
-        beside = _new_part(path)
+        beside = _new_part(target)
         try:
             yield beside
-            os.replace(beside, path)
+            with suppress(FileNotFoundError):
+                shutil.copymode(target, beside)  # a private file stays private
+            os.replace(beside, target)
         finally:
             with suppress(FileNotFoundError):
                 beside.unlink()
@@ -60,23 +62,29 @@ def whole_folder(path: Path, *, replace: bool = True) -> Iterator[Path]:
     """A new folder beside `path` to fill, which replaces it at the end; folders are made as needed.
 
     After an error the old folder is unchanged and nothing is left beside it. A kill leaves the old or the new folder,
-    never a mixture: read what `present_folder` gives. Of several writers the last one wins.
+    never a mixture: read what `present_folder` gives. Of several writers the last one wins. All its files have one
+    mode, that of the old folder or of the umask.
 
     :param replace: False refuses to replace a folder that is not empty.
     :raises InputError: as `whole_file`.
     """
-    with _written(path):
+    with _written(path) as target:
         # One system call: between two another writer may remove the folder.
         with suppress(FileNotFoundError):
-            if not stat.S_ISDIR(path.stat().st_mode):
+            if not stat.S_ISDIR(target.stat().st_mode):
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-        beside = _new_part(path)
+        beside = _new_part(target)
         beside.mkdir()
         try:
             yield beside
-            if not replace and path.is_dir():
-                path.rmdir()
-            (_take_place if replace else os.replace)(beside, path)
+            with suppress(FileNotFoundError):
+                shutil.copymode(target, beside)
+            for part in beside.rglob("*"):
+                if part.is_file():
+                    part.chmod(beside.stat().st_mode & 0o666)
+            if not replace and target.is_dir():
+                target.rmdir()
+            (_take_place if replace else os.replace)(beside, target)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
 
@@ -137,8 +145,8 @@ def forget_predecessor(path: Path) -> None:
 
 
 def is_part(path: Path) -> bool:
-    """Whether this is the part file of a killed writer, which nobody needs."""
-    return path.name.startswith(".") and path.name.endswith(_PART)
+    """Whether this is a lock or the part file of a killed writer, and so no content of its folder."""
+    return path.name.startswith(".") and path.name.endswith((_PART, _LOCK))
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -173,13 +181,27 @@ def write_errors(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _written(path: Path) -> Iterator[None]:
-    """What `whole_file` and `whole_folder` share: checks, parents, and removal of what killed writers left."""
+def _written(path: Path) -> Iterator[Path]:
+    """The target that symbolic links lead to, for `whole_file` and `whole_folder`, after checks, with its parents, and
+    without what killed writers left."""
     with write_errors(path):
         _check_new_name(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(path)
-        yield
+        with suppress(FileNotFoundError):
+            path.stat()  # refuses a link that leads to itself
+        target = _target(path)
+        if not _is_device(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _sweep(target)
+        yield target
+
+
+def _target(path: Path) -> Path:
+    """The path that symbolic links lead to; of a device its own, because that of a pipe is no name."""
+    return path if _is_device(path) else Path(os.path.realpath(path))
+
+
+def _is_device(path: Path) -> bool:
+    return path.exists() and not (path.is_file() or path.is_dir())
 
 
 def _check_new_name(path: Path) -> None:
@@ -192,12 +214,16 @@ def _new_part(path: Path) -> Path:
     return path.with_name(f"{_start(path)}{os.getpid()}-{os.urandom(4).hex()}{_PART}")
 
 
+def _hidden(path: Path) -> str:
+    """The beginning of the names of hidden files that belong to a path."""
+    name = os.fsencode(path.name)
+    return f".{path.name if len(name) <= _LONGEST else hashlib.sha256(name).hexdigest()}"
+
+
 def _start(path: Path) -> str:
     """The beginning of the names of the part files of a path. Eight digits stand for this machine, because process ids
     mean nothing on another machine that shares the disk."""
-    name = os.fsencode(path.name)
-    stem = path.name if len(name) <= _LONGEST else hashlib.sha256(name).hexdigest()
-    return f".{stem}.{zlib.crc32(platform.node().encode()):08x}-"
+    return f"{_hidden(path)}.{zlib.crc32(platform.node().encode()):08x}-"
 
 
 def _sweep(path: Path) -> None:
@@ -226,87 +252,110 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
-def _take_place(beside: Path, path: Path) -> None:
-    """Two renames, because one cannot replace a folder that is not empty; they are repeated where another writer came
-    in between."""
-    old = _predecessor(path)
-    for left in reversed(range(_ATTEMPTS)):
-        if path.exists():
-            shutil.rmtree(old, ignore_errors=True)
-            with suppress(OSError):
-                os.replace(path, old)
-        try:
-            os.replace(beside, path)
-            break
-        except OSError:
-            if left and path.exists():
-                continue
-            if old.exists() and not path.exists():
-                os.replace(old, path)
-            raise
-    shutil.rmtree(old, ignore_errors=True)
+def _take_place(beside: Path, target: Path) -> None:
+    """Rename a folder to the place of another: by one rename where there is none, or an empty one, else by two, under
+    the lock. They are repeated where a writer that saw no folder came in between."""
+    old = _predecessor(target)
+    with suppress(OSError):
+        if not old.exists():
+            os.replace(beside, target)
+            return
+    with sole_writer(target):
+        while beside.exists():
+            if target.exists():
+                shutil.rmtree(old, ignore_errors=True)
+                os.replace(target, old)
+            try:
+                os.replace(beside, target)
+            except OSError:
+                if target.exists():
+                    continue
+                if old.exists():
+                    os.replace(old, target)
+                raise
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def _predecessor(path: Path) -> Path:
-    return path.with_name(f".{path.name}.old")
-
-
-# ---- Locks on files and folders.
-
-
-def claim(folder: Path) -> None:
-    """Keep other processes from claiming a folder, which is made as needed, until `release` or the end of this process.
-
-    :raises InputError: another process has claimed it.
-    """
-    place = folder.resolve()
-    if fcntl is None or place in _claimed:
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        raise InputError(f"{folder}: {_TAKEN}") from None
-    except OSError:  # a network disk may have no locks
-        os.close(lock)
-        return
-    _claimed[place] = lock
-
-
-def release(folder: Path) -> None:
-    """Let other processes claim the folder."""
-    lock = _claimed.pop(folder.resolve(), None)
-    if lock is not None:
-        os.close(lock)
+    target = Path(os.path.realpath(path))
+    return target.with_name(f"{_hidden(target)}.old")
 
 
 @contextmanager
-def sole_writer(path: Path, *, wait: bool) -> Iterator[None]:
-    """While the block runs, no other process of this machine runs one for the same path, which need not exist.
+def sole_writer(path: Path, *, wait: float | None = None) -> Iterator[None]:
+    """While the block runs, no other process or thread runs one for the same file or folder, which need not exist. So
+    nobody overwrites what another wrote between its read and its write.
 
-    So no process overwrites what another wrote between its read and its write. The lock is a file of the user's in the
-    folder for temporary files, because the written file itself is replaced.
+    The lock is an empty file .NAME.lock beside the target that symbolic links lead to. It stays there, because two
+    writers could hold two locks of the same name if one of them removed it. Every user may open it, whatever the umask:
+    who cannot write to the target gains nothing by it. Blocks of one thread nest. A process made by `fork` holds none
+    of its parent's locks.
 
-    :param wait: for the other process to end; False refuses.
-    :raises InputError: another process is writing there.
+    :param wait: seconds to wait for other writers; None for as long as they take.
+    :raises InputError: another one is writing there; a lock cannot be made there.
     """
-    if fcntl is None:
+    target = _target(path)
+    owner = target, get_ident()
+    if _is_device(target) or owner in _held:
         yield
         return
-    with ExitStack() as stack:
-        try:
-            locks = Path(tempfile.gettempdir()) / f"gumption-locks-{os.getuid()}"
-            locks.mkdir(mode=0o700, exist_ok=True)
-            if locks.is_symlink() or locks.stat().st_uid != os.getuid():
-                raise PermissionError(f"{locks} is somebody else's")
-            name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:32]
-            lock = os.open(locks / name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-            stack.callback(os.close, lock)
-            fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"{path}: {_TAKEN}") from None
-        except OSError:  # no folder of the user's own for a lock, or a disk without locks
-            pass
+    lock = _held[owner] = _locked(path, target, wait)
+    try:
         yield
+    finally:
+        if _held.get(owner) == lock:  # else this process is a fork, which has closed its copy
+            del _held[owner]
+            os.close(lock)
+
+
+def _locked(path: Path, target: Path, wait: float | None) -> int:
+    """The descriptor of the lock on a target, once no other writer holds it."""
+    if fcntl is None:
+        raise InputError(f"cannot write {path}: this system has no locks on files (flock)")
+    until = None if wait is None else time.monotonic() + wait
+    file = target.with_name(f"{_hidden(target)}{_LOCK}")
+    with ExitStack() as stack, write_errors(path):
+        _check_new_name(target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            lock = _opened(file)
+            stack.callback(os.close, lock)
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX if until is None else fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    if until is not None and time.monotonic() >= until:
+                        break
+                    time.sleep(_AGAIN)
+                else:
+                    stack.pop_all()
+                    return lock
+        except OSError as error:
+            raise InputError(
+                f"cannot write {path}: the lock {file}, by which one process at a time writes, cannot be made "
+                f"({error.strerror or error}); write to a folder where it can"
+            ) from None
+    raise InputError(f"{path} is in use: another process is writing there; wait for it, or choose another name")
+
+
+def _opened(file: Path) -> int:
+    """The descriptor of a lock, which is made where there is none."""
+    flags = os.O_RDWR | os.O_NOFOLLOW
+    while True:
+        with suppress(FileNotFoundError):  # without O_CREAT, which Linux refuses for another user's file in /tmp
+            return os.open(file, flags)
+        with suppress(FileExistsError):  # another process was quicker
+            lock = os.open(file, flags | os.O_CREAT | os.O_EXCL, 0o666)
+            os.fchmod(lock, 0o666)
+            return lock
+
+
+def _forget_locks() -> None:
+    """Close the copies of the parent's locks, which stay the parent's."""
+    for lock in _held.values():
+        os.close(lock)
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_locks)

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from gumption.data import InputError
 from gumption.data.reading import parse_json
 from gumption.data.sealed import SHA256, content_hash, damaged
-from gumption.data.writing import present_folder, whole_folder
+from gumption.data.writing import is_part, present_folder, whole_folder
 
 TENSORS = "tensors.safetensors"
 META = "checkpoint.json"
@@ -27,12 +27,14 @@ def save_checkpoint(directory: str | os.PathLike[str], tensors: Mapping[str, tor
     The JSON keeps the sha256 of the tensors' file and of its own content, under "sha256".
 
     :param meta: for json.dump; `load_checkpoint` expects a dict with "kind".
-    :raises InputError: a path with something else than a checkpoint, which stays as it is.
+    :raises InputError: a path with something else than a checkpoint, or a tensor with NaN or infinity in it; what is
+        there stays as it is.
     """
     directory = Path(directory)
-    ours = (directory / META).is_file() or (directory.is_dir() and not any(directory.iterdir()))
+    ours = (directory / META).is_file() or (directory.is_dir() and all(map(is_part, directory.iterdir())))
     if directory.exists() and not ours:
         raise InputError(f"{directory} exists and is not a checkpoint; choose another name")
+    refuse_infinite(directory, tensors, "it was not written; train with a smaller learning rate")
     with whole_folder(directory) as beside:
         save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, beside / TENSORS)
         if isinstance(meta, dict):
@@ -105,10 +107,18 @@ def load_checkpoint(directory: str | os.PathLike[str], kind: str) -> tuple[dict[
     if not isinstance(meta, dict) or meta.get("kind") != kind:
         found = meta.get("kind") if isinstance(meta, dict) else None
         raise InputError(f"{directory}: a checkpoint of {found!r}, expected {kind!r}")
+    refuse_infinite(directory, tensors, "train it again")
+    return tensors, meta
+
+
+def refuse_infinite(where: Path, tensors: Mapping[str, torch.Tensor], advice: str) -> None:
+    """Raise InputError for tensors with NaN or infinity in them.
+
+    :param where, advice: begin and end the message.
+    """
     bad = [name for name, tensor in tensors.items() if tensor.is_floating_point() and not tensor.isfinite().all()]
     if bad:
-        raise InputError(f"{directory}: {', '.join(sorted(bad))} holds NaN or infinity; train it again")
-    return tensors, meta
+        raise InputError(f"{where}: {', '.join(sorted(bad))} holds NaN or infinity; {advice}")
 
 
 def _sha256(path: Path) -> str:
