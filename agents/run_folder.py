@@ -54,6 +54,7 @@ class RunFolder:
         self.path, self.settings, self.config = Path(path), dict(settings), config
         self._seal = ""  # of the last line of the metrics
         self._claim: ExitStack | None = None
+        self._resume: bool | None = None  # as it was checked
 
     @classmethod
     def of(cls, path: str | Path, config: RunConfig) -> "RunFolder":
@@ -65,7 +66,7 @@ class RunFolder:
 
         :raises InputError: a folder of something else, a run where none is to be resumed, or one of other settings.
         """
-        path = self.path
+        path, self._resume = self.path, resume
         check_name(path)
         if self.config is not None:
             self.config.files()
@@ -91,13 +92,15 @@ class RunFolder:
             raise InputError(f"{path} was begun with another {', '.join(changed)}; choose another name")
 
     def claim(self) -> None:
-        """Keep other processes out until `release`, or until this process ends.
+        """Keep other processes out until `release`, or until this process ends, and `check` again what they left.
 
-        :raises InputError: another process writes this run.
+        :raises InputError: another process writes this run, or has written it since it was checked.
         """
         if self._claim is None:
             with ExitStack() as claim:
                 claim.enter_context(sole_writer(self.path, wait=0))
+                if self._resume is not None:
+                    self.check(self._resume)
                 self._claim = claim.pop_all()
 
     def release(self) -> None:

@@ -29,6 +29,7 @@ except ImportError:  # Windows
 
 _PART, _LOCK = ".part", ".lock"
 _LONGEST = 120  # bytes of a name that its part file repeats, of the 255 that a system allows
+_BUSY = "another process is writing there; wait for it, or choose another name"
 _AGAIN = 0.05  # seconds between two attempts at a lock
 _held: dict[tuple[Path, int], int] = {}  # target, thread -> descriptor of its lock
 
@@ -282,7 +283,7 @@ def _predecessor(path: Path) -> Path:
 
 
 @contextmanager
-def sole_writer(path: Path, *, wait: float | None = None) -> Iterator[None]:
+def sole_writer(path: Path, *, wait: float | None = None, busy: str = _BUSY) -> Iterator[None]:
     """While the block runs, no other process or thread runs one for the same file or folder, which need not exist. So
     nobody overwrites what another wrote between its read and its write.
 
@@ -292,6 +293,7 @@ def sole_writer(path: Path, *, wait: float | None = None) -> Iterator[None]:
     of its parent's locks.
 
     :param wait: seconds to wait for other writers; None for as long as they take.
+    :param busy: ends the message where that is not long enough.
     :raises InputError: another one is writing there; a lock cannot be made there.
     """
     target = _target(path)
@@ -299,7 +301,10 @@ def sole_writer(path: Path, *, wait: float | None = None) -> Iterator[None]:
     if _is_device(target) or owner in _held:
         yield
         return
-    lock = _held[owner] = _locked(path, target, wait)
+    lock = _locked(path, target, wait)
+    if lock is None:
+        raise InputError(f"{path}: {busy}")
+    _held[owner] = lock
     try:
         yield
     finally:
@@ -308,8 +313,8 @@ def sole_writer(path: Path, *, wait: float | None = None) -> Iterator[None]:
             os.close(lock)
 
 
-def _locked(path: Path, target: Path, wait: float | None) -> int:
-    """The descriptor of the lock on a target, once no other writer holds it."""
+def _locked(path: Path, target: Path, wait: float | None) -> int | None:
+    """The descriptor of the lock on a target, once no other writer holds it; None where one still does."""
     if fcntl is None:
         raise InputError(f"cannot write {path}: this system has no locks on files (flock)")
     until = None if wait is None else time.monotonic() + wait
@@ -325,7 +330,7 @@ def _locked(path: Path, target: Path, wait: float | None) -> int:
                     fcntl.flock(lock, fcntl.LOCK_EX if until is None else fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
                     if until is not None and time.monotonic() >= until:
-                        break
+                        return None
                     time.sleep(_AGAIN)
                 else:
                     stack.pop_all()
@@ -335,7 +340,6 @@ def _locked(path: Path, target: Path, wait: float | None) -> int:
                 f"cannot write {path}: the lock {file}, by which one process at a time writes, cannot be made "
                 f"({error.strerror or error}); write to a folder where it can"
             ) from None
-    raise InputError(f"{path} is in use: another process is writing there; wait for it, or choose another name")
 
 
 def _opened(file: Path) -> int:

@@ -33,6 +33,7 @@ from .worker import graph_term
 if TYPE_CHECKING:
     import rdflib
 
+_BUSY = "it is in use: close it there first, or open it with read_only=True"
 MANY = 10_000  # quads for which new files on disk are quicker than a transaction
 OPENING = 10  # seconds after which a writer is done with opening a folder
 LARGE = 16 << 20  # bytes of a file that is loaded at once into an empty store
@@ -68,7 +69,7 @@ class LocalStore:
             else:
                 check_folder(path, read_only)
                 if not read_only:
-                    lock.enter_context(sole_writer(path, wait=wait))
+                    lock.enter_context(sole_writer(path, wait=wait, busy=_BUSY))
                 self._open, united, noted = open_folder(path, read_only, wait)
             if not united and read_only:
                 self._path = None
@@ -397,7 +398,7 @@ def engine_errors(path: Path | None, what: str) -> Iterator[None]:
         if broken:
             text += "; the folder is damaged: restore it from a copy, or make the graph anew"
         elif what == "open" and "lock" in text.lower():
-            text = "it is in use: close it there first, or open it with read_only=True"
+            text = _BUSY
         raise InputError(f"cannot {what} the knowledge graph {path or 'in memory'}: {text}") from None
 
 
