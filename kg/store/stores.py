@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     import rdflib
 
 _BUSY = "it is in use: close it there first, or open it with read_only=True"
+_SPAWN = 'start processes anew, as by multiprocessing.get_context("spawn"), and open it there'
+_first_process: list[int] = []  # that opened a folder: the threads of the engine are there, and in no fork of it
 MANY = 10_000  # quads for which new files on disk are quicker than a transaction
 OPENING = 10  # seconds after which a writer is done with opening a folder
 LARGE = 16 << 20  # bytes of a file that is loaded at once into an empty store
@@ -94,7 +96,7 @@ class LocalStore:
         if self._path is not None and self._opened_by != os.getpid():
             raise InputError(
                 f"the knowledge graph {self._path} was opened before this process was forked, and two processes would "
-                "damage it: open it in this process, after the other one has closed it"
+                f"damage it: {_SPAWN}"
             )
 
     def graphs(self) -> Graphs:
@@ -345,8 +347,15 @@ def open_folder(path: Path, read_only: bool, wait: float) -> tuple[ox.Store, boo
     """The store in a folder, which is made where there is none; whether it `is_united`, and whether it ever was noted.
 
     :param wait: seconds to wait for another program that has opened it for writing, without the lock of `sole_writer`.
-    :raises InputError: a store that is in use or damaged.
+    :raises InputError: a store that is in use or damaged; this process is a fork of one that has opened a store.
     """
+    if not _first_process:
+        _first_process.append(os.getpid())
+    if not read_only and _first_process != [os.getpid()]:
+        raise InputError(
+            f"cannot open the knowledge graph {path} for writing: this process was forked from one that had opened a "
+            f"graph on disk, whose engine does not go on in a fork: {_SPAWN}"
+        )
     until = time.monotonic() + wait
     with engine_errors(path, "open"):
         if not read_only and not (path / _CURRENT).exists():
