@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from gumption.data import InputError
-from gumption.data.sealed import damaged, read_sealed, sealed_lines, unsealed_lines, write_sealed
+from gumption.data.sealed import damaged, file_sha256, read_sealed, sealed_lines, unsealed_lines, write_sealed
 from gumption.data.settings import check
 from gumption.data.writing import (
     check_name,
@@ -288,8 +288,7 @@ def content_of(path: Path) -> str:
     """sha256 (hex) of a file, or of the files of a folder and their names."""
     whole = hashlib.sha256()
     for part in _parts(path):
-        with part.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        digest = file_sha256(part)
         if part == path:
             return digest
         whole.update(f"{part.relative_to(path).as_posix()} {digest}\n".encode())

@@ -16,9 +16,10 @@ import time
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from math import inf
 from pathlib import Path
 from threading import get_ident
-from typing import Any
+from typing import Any, BinaryIO
 
 from .errors import InputError
 
@@ -28,10 +29,12 @@ except ImportError:  # Windows
     fcntl = None
 
 _PART, _LOCK = ".part", ".lock"
+# Process ids mean nothing on another machine that shares the disk.
+_MACHINE = f".{zlib.crc32(platform.node().encode()):08x}-"
 _LONGEST = 120  # bytes of a name that its part file repeats, of the 255 that a system allows
 _BUSY = "another process is writing there; wait for it, or choose another name"
 _AGAIN = 0.05  # seconds between two attempts at a lock
-_held: dict[tuple[Path, int], int] = {}  # target, thread -> descriptor of its lock
+_held: dict[tuple[Path, int], BinaryIO] = {}  # target, thread -> lock
 
 
 @contextmanager
@@ -43,11 +46,10 @@ def whole_file(path: Path) -> Iterator[Path]:
 
     :raises InputError: an invalid name, text that UTF-8 cannot express, a system error such as a full disk.
     """
-    with _written(path) as target:
-        if _is_device(target):
+    with _written(path) as (target, beside):
+        if beside == target:
             yield target
             return
-        beside = _new_part(target)
         try:
             yield beside
             with suppress(FileNotFoundError):
@@ -69,12 +71,11 @@ def whole_folder(path: Path, *, replace: bool = True) -> Iterator[Path]:
     :param replace: False refuses to replace a folder that is not empty.
     :raises InputError: as `whole_file`.
     """
-    with _written(path) as target:
+    with _written(path) as (target, beside):
         # One system call: between two another writer may remove the folder.
         with suppress(FileNotFoundError):
             if not stat.S_ISDIR(target.stat().st_mode):
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-        beside = _new_part(target)
         beside.mkdir()
         try:
             yield beside
@@ -182,27 +183,26 @@ def write_errors(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _written(path: Path) -> Iterator[Path]:
-    """The target that symbolic links lead to, for `whole_file` and `whole_folder`, after checks, with its parents, and
-    without what killed writers left."""
+def _written(path: Path) -> Iterator[tuple[Path, Path]]:
+    """For `whole_file` and `whole_folder`: the target of symbolic links and the part file beside it, after checks, with
+    the parents made and without what killed writers left. A device is its own part file."""
     with write_errors(path):
         _check_new_name(path)
         with suppress(FileNotFoundError):
             path.stat()  # refuses a link that leads to itself
         target = _target(path)
-        if not _is_device(target):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            _sweep(target)
-        yield target
+        if target is None:
+            yield path, path
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(target)
+        yield target, target.with_name(f"{_hidden(target)}{_MACHINE}{os.getpid()}-{os.urandom(4).hex()}{_PART}")
 
 
-def _target(path: Path) -> Path:
-    """The path that symbolic links lead to; of a device its own, because that of a pipe is no name."""
-    return path if _is_device(path) else Path(os.path.realpath(path))
-
-
-def _is_device(path: Path) -> bool:
-    return path.exists() and not (path.is_file() or path.is_dir())
+def _target(path: Path) -> Path | None:
+    """The path that symbolic links lead to; None for a device or a pipe."""
+    is_device = path.exists() and not (path.is_file() or path.is_dir())
+    return None if is_device else Path(os.path.realpath(path))
 
 
 def _check_new_name(path: Path) -> None:
@@ -211,25 +211,15 @@ def _check_new_name(path: Path) -> None:
         raise InputError(f"{str(path)!r} is a folder that is there already, and no name to write to; give a name")
 
 
-def _new_part(path: Path) -> Path:
-    return path.with_name(f"{_start(path)}{os.getpid()}-{os.urandom(4).hex()}{_PART}")
-
-
 def _hidden(path: Path) -> str:
     """The beginning of the names of hidden files that belong to a path."""
     name = os.fsencode(path.name)
     return f".{path.name if len(name) <= _LONGEST else hashlib.sha256(name).hexdigest()}"
 
 
-def _start(path: Path) -> str:
-    """The beginning of the names of the part files of a path. Eight digits stand for this machine, because process ids
-    mean nothing on another machine that shares the disk."""
-    return f"{_hidden(path)}.{zlib.crc32(platform.node().encode()):08x}-"
-
-
 def _sweep(path: Path) -> None:
     """Remove the part files that killed writers of this path left on this machine."""
-    start = _start(path)
+    start = f"{_hidden(path)}{_MACHINE}"
     for name in os.listdir(path.parent):
         if name.startswith(start) and name.endswith(_PART):
             pid = name.removeprefix(start).partition("-")[0]
@@ -283,82 +273,48 @@ def _predecessor(path: Path) -> Path:
 
 
 @contextmanager
-def sole_writer(path: Path, *, wait: float | None = None, busy: str = _BUSY) -> Iterator[None]:
+def sole_writer(path: Path, *, wait: float = inf, busy: str = _BUSY) -> Iterator[None]:
     """While the block runs, no other process or thread runs one for the same file or folder, which need not exist. So
     nobody overwrites what another wrote between its read and its write.
 
-    The lock is an empty file .NAME.lock beside the target that symbolic links lead to. It stays there, because two
-    writers could hold two locks of the same name if one of them removed it. Every user may open it, whatever the umask:
-    who cannot write to the target gains nothing by it. Blocks of one thread nest. A process made by `fork` holds none
-    of its parent's locks.
+    The lock is an empty file .NAME.lock beside the target that symbolic links lead to. It stays there: if it were
+    removed, two writers could each hold one. Every user may open it, whatever the umask; its content means nothing.
+    Blocks of one thread nest. A process made by `fork` holds none of its parent's locks.
 
-    :param wait: seconds to wait for other writers; None for as long as they take.
+    :param wait: seconds to wait for other writers.
     :param busy: ends the message where that is not long enough.
-    :raises InputError: another one is writing there; a lock cannot be made there.
+    :raises InputError: another one is writing there; no lock can be made there.
     """
     target = _target(path)
-    owner = target, get_ident()
-    if _is_device(target) or owner in _held:
+    if target is None or (owner := (target, get_ident())) in _held:
         yield
         return
-    lock = _locked(path, target, wait)
-    if lock is None:
-        raise InputError(f"{path}: {busy}")
-    _held[owner] = lock
-    try:
-        yield
-    finally:
-        if _held.get(owner) == lock:  # else this process is a fork, which has closed its copy
-            del _held[owner]
-            os.close(lock)
-
-
-def _locked(path: Path, target: Path, wait: float | None) -> int | None:
-    """The descriptor of the lock on a target, once no other writer holds it; None where one still does."""
-    if fcntl is None:
-        raise InputError(f"cannot write {path}: this system has no locks on files (flock)")
-    until = None if wait is None else time.monotonic() + wait
-    file = target.with_name(f"{_hidden(target)}{_LOCK}")
-    with ExitStack() as stack, write_errors(path):
-        _check_new_name(target)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            lock = _opened(file)
-            stack.callback(os.close, lock)
+    _check_new_name(target)
+    file, until = target.with_name(f"{_hidden(target)}{_LOCK}"), time.monotonic() + wait
+    with ExitStack() as stack:
+        with write_errors(file):
+            if fcntl is None:
+                raise OSError(errno.ENOLCK, "this system has no locks on files")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            lock = stack.enter_context(open(os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "rb"))
+            with suppress(PermissionError):  # another user made it
+                os.fchmod(lock.fileno(), 0o666)
             while True:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX if until is None else fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    if until is not None and time.monotonic() >= until:
-                        return None
-                    time.sleep(_AGAIN)
-                else:
-                    stack.pop_all()
-                    return lock
-        except OSError as error:
-            raise InputError(
-                f"cannot write {path}: the lock {file}, by which one process at a time writes, cannot be made "
-                f"({error.strerror or error}); write to a folder where it can"
-            ) from None
-
-
-def _opened(file: Path) -> int:
-    """The descriptor of a lock, which is made where there is none."""
-    flags = os.O_RDWR | os.O_NOFOLLOW
-    while True:
-        with suppress(FileNotFoundError):  # without O_CREAT, which Linux refuses for another user's file in /tmp
-            return os.open(file, flags)
-        with suppress(FileExistsError):  # another process was quicker
-            lock = os.open(file, flags | os.O_CREAT | os.O_EXCL, 0o666)
-            os.fchmod(lock, 0o666)
-            return lock
+                with suppress(BlockingIOError):
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                if time.monotonic() >= until:
+                    raise InputError(f"{path}: {busy}")
+                time.sleep(_AGAIN)
+        _held[owner] = lock
+        stack.callback(_held.pop, owner, None)
+        yield
 
 
 def _forget_locks() -> None:
-    """Close the copies of the parent's locks, which stay the parent's."""
-    for lock in _held.values():
-        os.close(lock)
-    _held.clear()
+    """Close this process's copies of its parent's locks, which stay the parent's."""
+    while _held:
+        _held.popitem()[1].close()
 
 
 if hasattr(os, "register_at_fork"):

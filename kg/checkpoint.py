@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 
 from gumption.data import InputError
 from gumption.data.reading import parse_json
-from gumption.data.sealed import SHA256, content_hash, damaged
+from gumption.data.sealed import SHA256, content_hash, damaged, file_sha256
 from gumption.data.writing import is_part, present_folder, whole_folder
 
 TENSORS = "tensors.safetensors"
@@ -39,7 +39,7 @@ def save_checkpoint(directory: str | os.PathLike[str], tensors: Mapping[str, tor
         save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, beside / TENSORS)
         if isinstance(meta, dict):
             meta = {key: value for key, value in meta.items() if key != SHA256}
-            meta[SHA256] = {TENSORS: _sha256(beside / TENSORS), META: content_hash(meta)}
+            meta[SHA256] = {TENSORS: file_sha256(beside / TENSORS), META: content_hash(meta)}
         (beside / META).write_text(json.dumps(meta, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -66,13 +66,11 @@ def verified(directory: str | os.PathLike[str]) -> Any:
     """
     folder = present_folder(Path(directory))
     try:
-        text = (folder / META).read_text(encoding="utf-8")
-        meta = parse_json(text)
-        # Any of the names: a changed byte in one of them must not make it look like an older checkpoint.
-        if not isinstance(meta, dict) or not any(f'"{name}"' in text for name in (SHA256, TENSORS, META)):
+        meta = parse_json((folder / META).read_text(encoding="utf-8"))
+        if not isinstance(meta, dict):
             return meta
         hashes = meta.pop(SHA256, None)
-        for name, found in ((TENSORS, _sha256(folder / TENSORS)), (META, content_hash(meta))):
+        for name, found in ((TENSORS, file_sha256(folder / TENSORS)), (META, content_hash(meta))):
             if not isinstance(hashes, dict) or hashes.get(name) != found:
                 damaged(folder, f"the checkpoint is damaged: {name} is not the file that was written, by its sha256")
         return meta
@@ -86,8 +84,6 @@ def verified(directory: str | os.PathLike[str]) -> Any:
 
 def load_checkpoint(directory: str | os.PathLike[str], kind: str) -> tuple[dict[str, torch.Tensor], Any]:
     """Read a checkpoint: tensors on the CPU, and the JSON beside them.
-
-    One that was written before checkpoints kept their sha256 is read without the comparison.
 
     :param kind: the required `meta["kind"]`.
     :raises InputError: no checkpoint, one of another kind, a changed or broken file, or a tensor with NaN in it.
@@ -119,11 +115,6 @@ def refuse_infinite(where: Path, tensors: Mapping[str, torch.Tensor], advice: st
     bad = [name for name, tensor in tensors.items() if tensor.is_floating_point() and not tensor.isfinite().all()]
     if bad:
         raise InputError(f"{where}: {', '.join(sorted(bad))} holds NaN or infinity; {advice}")
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def pick_device(device: str | torch.device) -> torch.device:

@@ -1,6 +1,5 @@
 """KnowledgeGraph: facts as triples of labels in named graphs, in memory, on disk or at a SPARQL endpoint."""
 
-import hashlib
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ import numpy as np
 import pyoxigraph as ox
 
 from gumption.data import InputError, Note, manifest
+from gumption.data.sealed import file_sha256
 from gumption.data.settings import NonNegative, checked_methods
 from gumption.data.tables import TableLayout
 from gumption.data.writing import check_name, sole_writer
@@ -169,7 +169,8 @@ class KnowledgeGraph:
         name = self._writable_name(DEFAULT_GRAPH if graph is None else graph)
         contexts = None if context is None else Path(context)
         file = FactFile(Path(path), name, skip_bad, TableLayout.of(**layout), base, contexts)
-        content = _content(file.path)  # first: what is written while the file is read counts as a change
+        # First: what is written while the file is read counts as a change.
+        content = file_sha256(file.path) if file.path.is_file() else None
         with uncollected():
             before = 0
             if not self._store.load_first(file):
@@ -201,28 +202,26 @@ class KnowledgeGraph:
         if merge and graph is not None:
             raise InputError(f"merge=True keeps all that {path} has: save all graphs, not only {graph!r}")
         # A new file needs no lock: it appears at once.
-        with sole_writer(path) if merge or path.exists() else nullcontext():
-            before, now = self._files.get(path.resolve()), _content(path)
-            if merge and now not in (None, before):
-                self._load(path, None)
-            elif before is not None and now not in (None, before):
-                raise InputError(
-                    f"{path} was changed after this graph had read it: load it again, or save with merge=True, which "
-                    "adds the facts that it has now"
-                )
-            self._write(path, graph, labels)
-            self._files[path.resolve()] = _content(path)
-
-    def _write(self, path: Path, graph: str | None, labels: bool) -> None:
-        names = list(self.graphs()) if graph is None else [graph]
-        about = {name: said for name in names if (said := self.annotations(name))}
-        with uncollected():
+        with sole_writer(path) if merge or path.exists() else nullcontext(), uncollected():
+            now = file_sha256(path) if path.is_file() else None
+            if now not in (None, before := self._files.get(path.resolve())):
+                if merge:
+                    self._load(path, None)
+                elif before is not None:
+                    raise InputError(
+                        f"{path} was changed after this graph had read it: load it again, or save with merge=True, "
+                        "which adds the facts that it has now"
+                    )
+            names = list(self.graphs()) if graph is None else [graph]
+            about = {name: said for name in names if (said := self.annotations(name))}
             apart = graph is not None or file_format(path, write=True).names_graphs
             facts: dict[str, list[Triple]] = {}
             for name, source in {name: name for name in names}.items() if apart else [(DEFAULT_GRAPH, None)]:
                 vocabulary, ids = self.arrays(source)
                 facts[name] = vocabulary.ids_to_triples(ids)
             write_facts(path, facts, about, labels)
+            if path.is_file():
+                self._files[path.resolve()] = file_sha256(path)
 
     def annotate(self, name: str, about: Mapping[str, str]) -> None:
         """State something about a named graph: source, license, attribution, title, ... -> text.
@@ -479,14 +478,6 @@ class KnowledgeGraph:
         """InputError where a graph has no facts while others have."""
         if (known := self.graphs()) and graph not in known:
             raise InputError(unknown_graph(graph, known))
-
-
-def _content(path: Path) -> str | None:
-    """sha256 (hex) of a file; None of a pipe, or where there is none."""
-    if not path.is_file():
-        return None
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class Transaction:

@@ -24,7 +24,7 @@ from gumption.data.writing import check_name, is_part, sole_writer, whole_folder
 from gumption.kg.vocabulary import ABOUT, PREFIXES, Term, blank_nodes_named
 
 from .answers import Answer, Rows
-from .files import LABELS, FactFile
+from .files import FactFile
 from .limits import Limits, QueryProcess, refuse_addresses
 from .quads import ALONE, NODE, Graphs, bare, forgetting, insertion, removal, renewal, thinning, with_copies
 from .sparql import syntax_error
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import rdflib
 
 _BUSY = "it is in use: close it there first, or open it with read_only=True"
-_SPAWN = 'start processes anew, as by multiprocessing.get_context("spawn"), and open it there'
+_SPAWN = 'the store works in no fork; open it in a process begun by multiprocessing.get_context("spawn")'
 _first_process: list[int] = []  # that opened a folder: the threads of the engine are there, and in no fork of it
 MANY = 10_000  # quads for which new files on disk are quicker than a transaction
 OPENING = 10  # seconds after which a writer is done with opening a folder
@@ -79,25 +79,18 @@ class LocalStore:
             if united and path is not None and not read_only:
                 note_united(path)  # the engine has written another CURRENT
             if not united:
-                older = self._open.contains_named_graph(ox.NamedNode(LABELS))
-                self._renew(foreign=not noted and not older)
+                self._renew(foreign=not noted)
             self._lock = lock.pop_all()
 
     @property
     def _quads(self) -> ox.Store:
         if self._open is None:
             raise InputError("this knowledge graph is closed: open it again")
-        self._refuse_fork()
+        if self._path is not None and self._opened_by != os.getpid():
+            raise InputError(f"the knowledge graph {self._path} was opened before this process was forked: {_SPAWN}")
         if self._stale:
             self.renew()
         return self._open
-
-    def _refuse_fork(self) -> None:
-        if self._path is not None and self._opened_by != os.getpid():
-            raise InputError(
-                f"the knowledge graph {self._path} was opened before this process was forked, and two processes would "
-                f"damage it: {_SPAWN}"
-            )
 
     def graphs(self) -> Graphs:
         """The graphs as they are now."""
@@ -213,15 +206,13 @@ class LocalStore:
         """Make the default graph the union of the named ones, among them "default" with its own facts: all of those of
         a `foreign` store, else those of no other graph."""
         self._stale = False
-        update = renewal(only="" if foreign else ALONE)
         with self._writing() as store:
-            store.update(f"DROP SILENT GRAPH <{LABELS}> ;\n{update}")  # where older versions kept labels
+            store.update(renewal(only="" if foreign else ALONE))
         if self._path is not None:
             note_united(self._path)
 
     def dataset(self, read_only: bool) -> "rdflib.Dataset":
         """The quads as an rdflib Dataset."""
-        self._refuse_fork()
         if self._dataset is None:
             import rdflib
 
@@ -234,8 +225,7 @@ class LocalStore:
 
     def written_by_rdflib(self) -> None:
         """Prepare for a change by rdflib, which writes to the default graph or to a named one, not to both."""
-        self._refuse_fork()
-        if not self._stale:
+        if not self._stale or self._opened_by != os.getpid():
             with self._writing() as store:
                 if self._path is not None:
                     forget_united(self._path)
@@ -352,11 +342,8 @@ def open_folder(path: Path, read_only: bool, wait: float) -> tuple[ox.Store, boo
     if not _first_process:
         _first_process.append(os.getpid())
     if not read_only and _first_process != [os.getpid()]:
-        raise InputError(
-            f"cannot open the knowledge graph {path} for writing: this process was forked from one that had opened a "
-            f"graph on disk, whose engine does not go on in a fork: {_SPAWN}"
-        )
-    until = time.monotonic() + wait
+        raise InputError(f"cannot open {path}: this process was forked from one that had opened a graph: {_SPAWN}")
+    begun = time.time()
     with engine_errors(path, "open"):
         if not read_only and not (path / _CURRENT).exists():
             # Made beside its place, because the engine cannot open a folder that it had only begun.
@@ -366,23 +353,14 @@ def open_folder(path: Path, read_only: bool, wait: float) -> tuple[ox.Store, boo
             union = is_united(path), (path / _UNITED).exists()  # before the engine writes another CURRENT
             try:
                 # Resolved, because within one process the engine compares paths as they are written.
-                return _open_beside(path) if read_only else ox.Store(path.resolve()), *union
-            except OSError as error:
-                if "temporarily unavailable" not in str(error) or time.monotonic() > until:
+                return (ox.Store.read_only if read_only else ox.Store)(str(path.resolve())), *union
+            except (OSError, RuntimeError) as error:
+                # A writer that opens the folder at this moment may remove files.
+                opening = "No such file" in str(error) and begun - (path / _CURRENT).stat().st_mtime < OPENING
+                limit = 1 if read_only and opening else wait if "temporarily unavailable" in str(error) else 0
+                if time.time() - begun >= limit:
                     raise
-                time.sleep(0.05)
-
-
-def _open_beside(path: Path) -> ox.Store:
-    """The store for reading; a writer that opens it at this moment may remove files, and then it is tried again."""
-    for seconds in (0.05, 0.2, 0.8):
-        try:
-            return ox.Store.read_only(str(path.resolve()))
-        except (OSError, RuntimeError) as error:
-            if "No such file" not in str(error) or time.time() - (path / _CURRENT).stat().st_mtime > OPENING:
-                raise
-            time.sleep(seconds)
-    return ox.Store.read_only(str(path.resolve()))
+            time.sleep(0.05)
 
 
 def _in_memory(folder: ox.Store) -> ox.Store:

@@ -1,7 +1,10 @@
 """One process at a time writes a file: others wait or are told, and nothing of anybody's is lost."""
 
+import errno
+import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -9,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from gumption.data import InputError
+from gumption.data import writing
 from gumption.data.writing import sole_writer
 from gumption.kg import KnowledgeGraph
 from gumption.kg.store.stores import undone_if_new
@@ -72,6 +76,106 @@ def test_loads_into_one_file_lose_nothing(tmp_path: Path) -> None:
         assert (load.returncode, err) == (0, "")
         assert "50 new from" in out
     assert len(KnowledgeGraph.load(place)) == 150
+
+
+def test_a_lock_is_for_every_user_and_lies_where_links_lead(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link.nq").symlink_to(tmp_path / "real" / "a.nq")
+    before = os.umask(0o077)
+    try:
+        with sole_writer(tmp_path / "link.nq"), sole_writer(tmp_path / "real" / "a.nq"):  # blocks of a thread nest
+            assert [path.name for path in (tmp_path / "real").iterdir()] == [".a.nq.lock"]
+    finally:
+        os.umask(before)
+    assert (tmp_path / "real" / ".a.nq.lock").stat().st_mode & 0o777 == 0o666
+
+
+def test_without_a_lock_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    KnowledgeGraph().save(tmp_path / "a.nq")
+    before = (tmp_path / "a.nq").read_bytes()
+    monkeypatch.setattr(writing.fcntl, "flock", no_locks)
+    with pytest.raises(InputError, match=r"cannot write .*a\.nq\.lock: No locks available"):
+        KnowledgeGraph().save(tmp_path / "a.nq")
+    with pytest.raises(InputError, match=r"cannot write .*kg\.lock: No locks available"):
+        KnowledgeGraph(tmp_path / "kg")
+    assert (tmp_path / "a.nq").read_bytes() == before
+    assert not (tmp_path / "kg").exists()
+
+
+@pytest.mark.parametrize("read", ["load", "load_file", "save"])
+def test_a_file_that_others_changed_is_merged_or_kept(tmp_path: Path, read: str) -> None:
+    """Also where one of them writes by a link."""
+    place, link = tmp_path / "a.nq", tmp_path / "b.nq"
+    link.symlink_to(place)
+    KnowledgeGraph().save(place)
+    one = KnowledgeGraph.load(place) if read == "load" else KnowledgeGraph()
+    if read == "load_file":
+        with pytest.warns(match="has no facts"):
+            one.load_file(place)
+    elif read == "save":
+        one.save(place)
+    other = KnowledgeGraph.load(link)
+    for graph, fact in ((one, ("a", "r", "b")), (other, ("b", "r", "c"))):
+        graph.add([fact])
+    other.save(link)
+    with pytest.raises(InputError, match=r"a\.nq was changed after this graph had read it: .*merge=True"):
+        one.save(place)
+    assert len(KnowledgeGraph.load(place)) == 1
+    one.save(place, merge=True)
+    one.save(place)  # its own change counts as read
+    assert len(one) == len(KnowledgeGraph.load(place)) == 2
+    with pytest.raises(InputError, match="merge=True keeps all that .* has: save all graphs, not only 'default'"):
+        one.save(place, "default", merge=True)
+
+
+FORKED = """
+import os, sys
+from gumption.data import InputError
+from gumption.kg import KnowledgeGraph
+graph = KnowledgeGraph(sys.argv[1])
+graph.add([("a", "r", "b")])
+child = os.fork()
+if child == 0:
+    for use in (
+        lambda: graph.add([("c", "r", "d")]), lambda: len(graph), lambda: list(graph.triples()),
+        lambda: graph.dataset.add(()), lambda: KnowledgeGraph(sys.argv[1]), lambda: KnowledgeGraph(sys.argv[1] + "2"),
+    ):
+        try:
+            use()
+        except InputError as error:
+            assert "this process was forked" in str(error), error
+        else:
+            os._exit(1)
+    graph.close()
+    sys.exit()
+assert os.waitpid(child, 0)[1] == 0
+assert graph.add([("a", "r", "b"), ("e", "r", "f")]) == 1
+graph.close()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
+def test_a_graph_on_disk_is_refused_in_a_fork(tmp_path: Path) -> None:
+    """Whose parent goes on with it."""
+    command = [sys.executable, "-W", "ignore", "-c", FORKED, str(tmp_path / "kg")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    with KnowledgeGraph(tmp_path / "kg", read_only=True) as graph:
+        assert sorted(graph.triples()) == [("a", "r", "b"), ("e", "r", "f")]
+
+
+def test_a_busy_folder_is_waited_for(tmp_path: Path) -> None:
+    KnowledgeGraph(tmp_path / "kg").close()
+    with held_elsewhere(tmp_path / "kg") as holder:
+        with pytest.raises(InputError, match="it is in use: close it there first, or open it with read_only=True"):
+            KnowledgeGraph(tmp_path / "kg", wait=0)
+        KnowledgeGraph(tmp_path / "kg", read_only=True).close()  # takes no lock
+        assert holder.stdin is not None
+        threading.Timer(0.3, holder.stdin.close).start()
+        KnowledgeGraph(tmp_path / "kg", wait=60).close()
 
 
 def test_a_folder_that_another_one_made_first_is_not_removed(tmp_path: Path) -> None:

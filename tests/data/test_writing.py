@@ -86,6 +86,26 @@ def test_a_folder_that_fails_leaves_the_old_one(tmp_path: Path) -> None:
         pass
 
 
+def test_links_are_followed_and_private_files_stay_private(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    for name in ("file", "folder", "loop"):
+        (tmp_path / name).symlink_to(tmp_path / ("loop" if name == "loop" else f"real/{name}"))
+    for text in ("new", "newer"):
+        write_text(tmp_path / "file", text)
+        with whole_folder(tmp_path / "folder") as beside:
+            write_text(beside / "part", text)
+        assert (tmp_path / "real" / "file").read_text() == (tmp_path / "real" / "folder" / "part").read_text() == text
+    assert (tmp_path / "file").is_symlink()
+    assert (tmp_path / "folder").is_symlink()
+    (tmp_path / "real" / "folder").rename(tmp_path / "real" / ".folder.old")  # as after a kill between two renames
+    assert present_folder(tmp_path / "folder") == tmp_path / "real" / ".folder.old"
+    (tmp_path / "file").chmod(0o600)
+    write_text(tmp_path / "file", "secret")
+    assert (tmp_path / "real" / "file").stat().st_mode & 0o777 == 0o600
+    with pytest.raises(InputError, match="loop: Too many levels of symbolic links"):
+        write_text(tmp_path / "loop", "x")
+
+
 # ---- names that nothing can be written to
 
 

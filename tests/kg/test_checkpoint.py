@@ -183,13 +183,6 @@ def test_files_of_two_checkpoints_are_no_checkpoint(folder: Path) -> None:
         load_checkpoint(folder, "test/1")
 
 
-def test_a_checkpoint_from_before_the_hashes_is_read(folder: Path) -> None:
-    (folder / "checkpoint.json").write_text(json.dumps(META))
-    assert load_checkpoint(folder, "test/1")[1] == META
-    save_checkpoint(folder, OLD, {**META, "sizes": {10: "a", 2: "b"}})
-    assert load_checkpoint(folder, "test/1")[1]["sizes"] == {"10": "a", "2": "b"}
-
-
 @pytest.mark.parametrize("file", ["tensors.safetensors", "checkpoint.json"])
 def test_a_missing_part_is_told(folder: Path, file: str) -> None:
     (folder / file).unlink()
