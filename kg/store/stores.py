@@ -34,7 +34,10 @@ if TYPE_CHECKING:
     import rdflib
 
 _BUSY = "it is in use: close it there first, or open it with read_only=True"
-_SPAWN = 'the store works in no fork; open it in a process begun by multiprocessing.get_context("spawn")'
+_FORKED = (
+    "was opened before this process was forked, and the engine works in no fork: open it in a process begun by "
+    "multiprocessing.get_context('spawn')"
+)
 _first_process: list[int] = []  # that opened a folder: the threads of the engine are there, and in no fork of it
 MANY = 10_000  # quads for which new files on disk are quicker than a transaction
 OPENING = 10  # seconds after which a writer is done with opening a folder
@@ -87,7 +90,7 @@ class LocalStore:
         if self._open is None:
             raise InputError("this knowledge graph is closed: open it again")
         if self._path is not None and self._opened_by != os.getpid():
-            raise InputError(f"the knowledge graph {self._path} was opened before this process was forked: {_SPAWN}")
+            raise InputError(f"the knowledge graph {self._path} {_FORKED}")
         if self._stale:
             self.renew()
         return self._open
@@ -322,7 +325,7 @@ def forget_united(path: Path) -> None:
 
 
 def check_folder(path: Path, read_only: bool) -> None:
-    """Raise InputError for something else there, or nothing there to read."""
+    """Raise InputError for something else there, nothing there to read, or a fork of a process that opened a store."""
     check_name(path)
     if path.is_file():
         raise InputError(f"{path} is a file: read it with KnowledgeGraph.load; a graph on disk is a folder")
@@ -331,18 +334,18 @@ def check_folder(path: Path, read_only: bool) -> None:
         raise InputError(f"{path} holds other files and no knowledge graph: choose a new or an empty folder")
     if read_only and not ours:
         raise InputError(f"there is no knowledge graph at {path} to be read")
+    if not _first_process:
+        _first_process.append(os.getpid())
+    if not read_only and _first_process != [os.getpid()]:
+        raise InputError(f"{path} cannot be opened: another graph {_FORKED}")
 
 
 def open_folder(path: Path, read_only: bool, wait: float) -> tuple[ox.Store, bool, bool]:
     """The store in a folder, which is made where there is none; whether it `is_united`, and whether it ever was noted.
 
     :param wait: seconds to wait for another program that has opened it for writing, without the lock of `sole_writer`.
-    :raises InputError: a store that is in use or damaged; this process is a fork of one that has opened a store.
+    :raises InputError: a store that is in use or damaged.
     """
-    if not _first_process:
-        _first_process.append(os.getpid())
-    if not read_only and _first_process != [os.getpid()]:
-        raise InputError(f"cannot open {path}: this process was forked from one that had opened a graph: {_SPAWN}")
     begun = time.time()
     with engine_errors(path, "open"):
         if not read_only and not (path / _CURRENT).exists():
