@@ -265,7 +265,7 @@ def read_config(run_dir: Path, kind: type[Any], **changes: Any) -> Any:
 
     try:
         if isinstance(stored, dict):
-            stored = kind.begun_with(replaced(stored, (*kind.FILES, *kind.PLACES), kept), run_dir)
+            stored = replaced(stored, (*kind.FILES, *kind.PLACES), kept)
         return kind.from_json(stored, **changes)
     except (InputError, TypeError) as error:
         raise InputError(f"{run_dir / CONFIG}: {error}") from None

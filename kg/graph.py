@@ -64,8 +64,7 @@ class KnowledgeGraph:
     megabytes; at an endpoint they hold for every request and the size of its answer. A user and a password for an
     endpoint stand in its address (`http://user:password@host/query`).
 
-    A graph on disk is closed by `close()` or at the end of a `with` block. A process made by `fork` has to open it for
-    itself.
+    A graph on disk is closed by `close()` or at the end of a `with` block, and works in no process made by `fork`.
 
     :param wait: seconds to wait for another process that has the folder open for writing.
     :raises InputError: a location that cannot be opened; every method, when an endpoint does not answer as one.
@@ -189,12 +188,10 @@ class KnowledgeGraph:
         The file's ending is its format: .nt, .nq, .ttl, .trig, .rdf (RDF/XML), .jsonld, .tsv, .txt (as TSV) or .csv,
         each also with .gz, .bz2 or .xz. Turtle, N-Triples and RDF/XML have no named graphs and hold the union. TSV and
         CSV have no place for statements about graphs, which then stand beside them in FILE.license. The file appears
-        when it is complete. A file that this graph has read or written before is not replaced where it was changed
-        since.
+        when it is complete. One that was changed after this graph had read or written it is refused.
 
         :param labels: state the rdfs:label of the entities and relations, too, for other programs.
-        :param merge: add the facts that the file has now to this graph before it is written. So nothing is lost of what
-            others wrote; a fact that the file still has cannot be removed this way.
+        :param merge: add the facts that the file has now to this graph first, also those that were removed here.
         :raises InputError: a file that was changed; a fact that the format cannot hold: triple terms in JSON-LD, TSV
             and CSV; in RDF/XML a relation whose IRI ends in no name.
         """
@@ -208,10 +205,8 @@ class KnowledgeGraph:
                 if merge:
                     self._load(path, None)
                 elif before is not None:
-                    raise InputError(
-                        f"{path} was changed after this graph had read it: load it again, or save with merge=True, "
-                        "which adds the facts that it has now"
-                    )
+                    change = "was changed after this graph had read it"
+                    raise InputError(f"{path} {change}: load it again, or save with merge=True, which adds its facts")
             names = list(self.graphs()) if graph is None else [graph]
             about = {name: said for name in names if (said := self.annotations(name))}
             apart = graph is not None or file_format(path, write=True).names_graphs

@@ -36,14 +36,12 @@ MemoryFolder = Annotated[
 ]
 
 
-def open_graph(
-    source: str, *, update: str | None = None, read_only: bool = True, timeout: float | None = None, wait: float = 5
-) -> "tuple[KnowledgeGraph, str | None]":
+def open_graph(source: str, **how: Any) -> "tuple[KnowledgeGraph, str | None]":
     """`gumption.kg.graph.open_graph` with a sign on the terminal."""
     from gumption.kg.graph import open_graph as opened
 
     with working(f"reading {source}"):
-        return opened(source, update=update, read_only=read_only, timeout=timeout, wait=wait)
+        return opened(source, **how)
 
 
 @contextmanager
