@@ -86,7 +86,7 @@ class KnowledgeGraph:
         self._read_only = read_only
         self._limits = Limits(timeout, memory_limit)
         self._transaction: Transaction | None = None
-        self._files: dict[Path, str | None] = {}  # that were read or written -> hash of their content
+        self._files: dict[Path, str | None] = {}  # that were read -> hash of their content
         self._store: Store
         if address is None:
             self._store = LocalStore(None if location is None else Path(location), read_only, wait)
@@ -188,7 +188,7 @@ class KnowledgeGraph:
         The file's ending is its format: .nt, .nq, .ttl, .trig, .rdf (RDF/XML), .jsonld, .tsv, .txt (as TSV) or .csv,
         each also with .gz, .bz2 or .xz. Turtle, N-Triples and RDF/XML have no named graphs and hold the union. TSV and
         CSV have no place for statements about graphs, which then stand beside them in FILE.license. The file appears
-        when it is complete. One that was changed after this graph had read or written it is refused.
+        when it is complete. One that was changed after this graph had read it is refused.
 
         :param labels: state the rdfs:label of the entities and relations, too, for other programs.
         :param merge: add the facts that the file has now to this graph first, also those that were removed here.
@@ -200,10 +200,11 @@ class KnowledgeGraph:
             raise InputError(f"merge=True keeps all that {path} has: save all graphs, not only {graph!r}")
         # A new file needs no lock: it appears at once.
         with sole_writer(path) if merge or path.exists() else nullcontext(), uncollected():
-            now = file_sha256(path) if path.is_file() else None
-            if now not in (None, before := self._files.get(path.resolve())):
+            before, now = self._files.get(path.resolve()), file_sha256(path) if path.is_file() else None
+            if now not in (None, before):
                 if merge:
                     self._load(path, None)
+                    before = now
                 elif before is not None:
                     change = "was changed after this graph had read it"
                     raise InputError(f"{path} {change}: load it again, or save with merge=True, which adds its facts")
@@ -215,7 +216,7 @@ class KnowledgeGraph:
                 vocabulary, ids = self.arrays(source)
                 facts[name] = vocabulary.ids_to_triples(ids)
             write_facts(path, facts, about, labels)
-            if path.is_file():
+            if before is not None:
                 self._files[path.resolve()] = file_sha256(path)
 
     def annotate(self, name: str, about: Mapping[str, str]) -> None:

@@ -76,13 +76,12 @@ class LocalStore:
                 if not read_only:
                     lock.enter_context(sole_writer(path, wait=wait, busy=_BUSY))
                 self._open, united, noted = open_folder(path, read_only, wait)
-            if not united and read_only:
-                self._path = None
-                self._open = _in_memory(self._open)
-            if united and path is not None and not read_only:
-                note_united(path)  # the engine has written another CURRENT
             if not united:
+                if read_only:
+                    self._path, self._open = None, _in_memory(self._open)
                 self._renew(foreign=not noted)
+            elif path is not None and not read_only:
+                note_united(path)  # the engine has written another CURRENT
             self._lock = lock.pop_all()
 
     @property

@@ -104,7 +104,7 @@ def test_without_a_lock_nothing_is_written(tmp_path: Path, monkeypatch: pytest.M
     assert not (tmp_path / "kg").exists()
 
 
-@pytest.mark.parametrize("read", ["load", "load_file", "save"])
+@pytest.mark.parametrize("read", ["load", "load_file"])
 def test_a_file_that_others_changed_is_merged_or_kept(tmp_path: Path, read: str) -> None:
     """Also where one of them writes by a link."""
     place, link = tmp_path / "a.nq", tmp_path / "b.nq"
@@ -114,8 +114,6 @@ def test_a_file_that_others_changed_is_merged_or_kept(tmp_path: Path, read: str)
     if read == "load_file":
         with pytest.warns(match="has no facts"):
             one.load_file(place)
-    elif read == "save":
-        one.save(place)
     other = KnowledgeGraph.load(link)
     for graph, fact in ((one, ("a", "r", "b")), (other, ("b", "r", "c"))):
         graph.add([fact])
