@@ -19,11 +19,12 @@ from typing import Any
 import torch
 
 from gumption.data import InputError
-from gumption.data.sealed import damaged, file_sha256, read_sealed, sealed_lines, unsealed_lines, write_sealed
+from gumption.data.sealed import damaged, read_sealed, sealed_lines, unsealed_lines, write_sealed
 from gumption.data.settings import check
 from gumption.data.writing import (
     check_name,
     check_writable,
+    file_sha256,
     forget_predecessor,
     is_part,
     sole_writer,

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from .errors import InputError, nearest
-from .sealed import file_sha256
 from .settings import checked
+from .writing import file_sha256
 
 ROOT = Path(__file__).parent
 MANIFEST = ROOT / "manifest.json"

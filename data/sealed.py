@@ -45,12 +45,6 @@ def damaged(where: str | Path, what: str) -> None:
         raise InputError(f"{where}: {what}; {advice}")
 
 
-def file_sha256(path: Path) -> str:
-    """sha256 (hex) of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def content_hash(content: Any, before: str = "") -> str:
     """sha256 (hex) of JSON content, independent of the order of its keys.
 

@@ -151,6 +151,12 @@ def is_part(path: Path) -> bool:
     return path.name.startswith(".") and path.name.endswith((_PART, _LOCK))
 
 
+def file_sha256(path: Path) -> str:
+    """sha256 (hex) of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a `whole_file`."""
     with whole_file(path) as beside:
@@ -195,8 +201,16 @@ def _written(path: Path) -> Iterator[tuple[Path, Path]]:
             yield path, path
             return
         target.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(target)
-        yield target, target.with_name(f"{_hidden(target)}{_MACHINE}{os.getpid()}-{os.urandom(4).hex()}{_PART}")
+        start = f"{_hidden(target)}{_MACHINE}"
+        for name in os.listdir(target.parent):  # remove the part files that killed writers left on this machine
+            pid = name.removeprefix(start).partition("-")[0]
+            if name.startswith(start) and name.endswith(_PART) and pid.isdecimal() and not _is_alive(int(pid)):
+                left = target.with_name(name)
+                if left.is_dir():
+                    shutil.rmtree(left, ignore_errors=True)
+                else:
+                    left.unlink(missing_ok=True)
+        yield target, target.with_name(f"{start}{os.getpid()}-{os.urandom(4).hex()}{_PART}")
 
 
 def _target(path: Path) -> Path | None:
@@ -215,20 +229,6 @@ def _hidden(path: Path) -> str:
     """The beginning of the names of hidden files that belong to a path."""
     name = os.fsencode(path.name)
     return f".{path.name if len(name) <= _LONGEST else hashlib.sha256(name).hexdigest()}"
-
-
-def _sweep(path: Path) -> None:
-    """Remove the part files that killed writers of this path left on this machine."""
-    start = f"{_hidden(path)}{_MACHINE}"
-    for name in os.listdir(path.parent):
-        if name.startswith(start) and name.endswith(_PART):
-            pid = name.removeprefix(start).partition("-")[0]
-            if pid.isdecimal() and not _is_alive(int(pid)):
-                left = path.with_name(name)
-                if left.is_dir():
-                    shutil.rmtree(left, ignore_errors=True)
-                else:
-                    left.unlink(missing_ok=True)
 
 
 def _is_alive(pid: int) -> bool:

@@ -14,8 +14,8 @@ from safetensors.torch import load_file, save_file
 
 from gumption.data import InputError
 from gumption.data.reading import parse_json
-from gumption.data.sealed import SHA256, content_hash, damaged, file_sha256
-from gumption.data.writing import is_part, present_folder, whole_folder
+from gumption.data.sealed import SHA256, content_hash, damaged
+from gumption.data.writing import file_sha256, is_part, present_folder, whole_folder
 
 TENSORS = "tensors.safetensors"
 META = "checkpoint.json"

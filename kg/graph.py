@@ -12,10 +12,9 @@ import numpy as np
 import pyoxigraph as ox
 
 from gumption.data import InputError, Note, manifest
-from gumption.data.sealed import file_sha256
 from gumption.data.settings import NonNegative, checked_methods
 from gumption.data.tables import TableLayout
-from gumption.data.writing import check_name, sole_writer
+from gumption.data.writing import check_name, file_sha256, sole_writer
 
 from .store.answers import FACTS, ROWS, Answer, plain, serialized
 from .store.files import LABELS, FactFile, annotation_update, file_format, joined, write_facts
