@@ -264,7 +264,7 @@ def main(folder: Path, endpoint: str, seed: int) -> None:
     rows, took = [], dict[str, float]()
     for name, target, way, at in targets(folder, endpoint, model):
         started = time.monotonic()
-        acknowledged, killed, refusals = raced(target, at, way, random.uniform(0, took.get(name, 0)))
+        acknowledged, killed, refusals = raced(target, at, way, random.uniform(0, 0.7 * took.get(name, 0)))
         took.setdefault(name, time.monotonic() - started)  # in a later way one is killed at a moment of this time
         wrong = apart(partial(target.wrong, acknowledged, killed, refusals))
         rows.append({"target": name, "way": way, "acknowledged": len(acknowledged), "wrong": wrong})
