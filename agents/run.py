@@ -150,6 +150,7 @@ def _run(folder: RunFolder | None, learner: Learner, title: str, progress: bool)
     curve: list[Line] = []
     learned = measured = 0.0  # seconds
     if folder is not None:
+        folder.claim()
         if folder.has_checkpoint:
             tensors, meta = folder.load(learner.kind)
             learned, measured = meta.pop("seconds", (0.0, 0.0))

@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,10 @@ from gumption.data.settings import check
 from gumption.data.writing import (
     check_name,
     check_writable,
-    claim,
+    file_sha256,
     forget_predecessor,
     is_part,
-    release,
+    sole_writer,
     whole_folder,
     write_errors,
     write_text,
@@ -53,6 +54,8 @@ class RunFolder:
         """:param config: the config that the settings are of; the files that it names are copied."""
         self.path, self.settings, self.config = Path(path), dict(settings), config
         self._seal = ""  # of the last line of the metrics
+        self._claim: ExitStack | None = None
+        self._resume: bool | None = None  # as it was checked
 
     @classmethod
     def of(cls, path: str | Path, config: RunConfig) -> "RunFolder":
@@ -64,7 +67,7 @@ class RunFolder:
 
         :raises InputError: a folder of something else, a run where none is to be resumed, or one of other settings.
         """
-        path = self.path
+        path, self._resume = self.path, resume
         check_name(path)
         if self.config is not None:
             self.config.files()
@@ -90,15 +93,22 @@ class RunFolder:
             raise InputError(f"{path} was begun with another {', '.join(changed)}; choose another name")
 
     def claim(self) -> None:
-        """Keep other processes out until `release`, or until this process ends.
+        """Keep other processes out until `release`, or until this process ends, and `check` again what they left.
 
-        :raises InputError: another process writes this run.
+        :raises InputError: another process writes this run, or has written it since it was checked.
         """
-        claim(self.path)
+        if self._claim is None:
+            with ExitStack() as claim:
+                claim.enter_context(sole_writer(self.path, wait=0))
+                if self._resume is not None:
+                    self.check(self._resume)
+                self._claim = claim.pop_all()
 
     def release(self) -> None:
         """Let other processes go on with the run."""
-        release(self.path)
+        if self._claim is not None:
+            self._claim.close()
+            self._claim = None
 
     def begin(self, manifest: Mapping[str, Any]) -> None:
         """Claim the folder, and write config.json, manifest.json and files/.
@@ -256,7 +266,7 @@ def read_config(run_dir: Path, kind: type[Any], **changes: Any) -> Any:
 
     try:
         if isinstance(stored, dict):
-            stored = kind.begun_with(replaced(stored, (*kind.FILES, *kind.PLACES), kept), run_dir)
+            stored = replaced(stored, (*kind.FILES, *kind.PLACES), kept)
         return kind.from_json(stored, **changes)
     except (InputError, TypeError) as error:
         raise InputError(f"{run_dir / CONFIG}: {error}") from None
@@ -279,8 +289,7 @@ def content_of(path: Path) -> str:
     """sha256 (hex) of a file, or of the files of a folder and their names."""
     whole = hashlib.sha256()
     for part in _parts(path):
-        with part.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        digest = file_sha256(part)
         if part == path:
             return digest
         whole.update(f"{part.relative_to(path).as_posix()} {digest}\n".encode())

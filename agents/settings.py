@@ -77,11 +77,6 @@ class RunConfig:
             raise InputError(f"not the config of a run: {', '.join(unknown)} unknown")
         return cls(**{**value, **{name: change for name, change in changes.items() if change is not None}})
 
-    @classmethod
-    def begun_with(cls, value: Mapping[str, Any], run_dir: Path) -> Mapping[str, Any]:
-        """What a run's config means today, where a name in it once meant something else: here just the config."""
-        return value
-
     def files(self) -> dict[str, list[Path]]:
         """The existing files and folders, by the fields that name them.
 
@@ -242,11 +237,6 @@ class GuidedConfig(KnowledgeConfig):
     def looks_ahead(self) -> bool:
         """Whether the scores look ahead, in a world and with knowledge that allow it."""
         return self.look_ahead == "on" or (self.look_ahead == "auto" and self.kg_only and not self.kg_scores)
-
-    @classmethod
-    def from_json(cls, value: Any, **changes: Any) -> Self:
-        """As of `RunConfig`. The scores of runs from before there was looking ahead do not."""
-        return super().from_json({"look_ahead": "off", **value} if isinstance(value, dict) else value, **changes)
 
 
 @settings

@@ -1,6 +1,5 @@
 """The data that ships with gumption and the sets that can be fetched, from manifest.json."""
 
-import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -9,6 +8,7 @@ from typing import Any
 
 from .errors import InputError, nearest
 from .settings import checked
+from .writing import file_sha256
 
 ROOT = Path(__file__).parent
 MANIFEST = ROOT / "manifest.json"
@@ -78,12 +78,6 @@ def near(name: str, known: Iterable[str]) -> str:
     names = list(known)
     close = nearest(name, names, 3)
     return f"; did you mean {' or '.join(close)}?" if close else f"; there is {', '.join(names)}"
-
-
-def file_sha256(file: Path) -> str:
-    """Hex sha256 of a file's content."""
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def verify(entry: Shipped) -> None:

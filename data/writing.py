@@ -1,5 +1,5 @@
 """Files and folders that are either whole or not there, because they are written beside their place and then renamed;
-and locks, so that one process at a time writes.
+and locks, so that one process at a time changes them. Symbolic links are followed.
 
 The part file is called .NAME.HOST-PID-TOKEN.part. A process that is killed leaves it there; the next writer of the same
 name removes it, but not the part file of a living process or of another machine.
@@ -12,25 +12,29 @@ import os
 import platform
 import shutil
 import stat
-import tempfile
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from math import inf
 from pathlib import Path
-from typing import Any
+from threading import get_ident
+from typing import Any, BinaryIO
 
 from .errors import InputError
 
 try:
     import fcntl
-except ImportError:  # Windows has no such locks: users have to see to it that one program writes a folder
+except ImportError:  # Windows
     fcntl = None
 
-_PART = ".part"
-_ATTEMPTS = 100  # at replacing a folder that other writers replace, too
+_PART, _LOCK = ".part", ".lock"
+# Process ids mean nothing on another machine that shares the disk.
+_MACHINE = f".{zlib.crc32(platform.node().encode()):08x}-"
 _LONGEST = 120  # bytes of a name that its part file repeats, of the 255 that a system allows
-_TAKEN = "another process is writing there; wait for it, or choose another name"
-_claimed: dict[Path, int] = {}
+_BUSY = "another process is writing there; wait for it, or choose another name"
+_AGAIN = 0.05  # seconds between two attempts at a lock
+_held: dict[tuple[Path, int], BinaryIO] = {}  # target, thread -> lock
 
 
 @contextmanager
@@ -42,14 +46,15 @@ def whole_file(path: Path) -> Iterator[Path]:
 
     :raises InputError: an invalid name, text that UTF-8 cannot express, a system error such as a full disk.
     """
-    with _written(path):
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            yield path
+    with _written(path) as (target, beside):
+        if beside == target:
+            yield target
             return
-        beside = _new_part(path)
         try:
             yield beside
-            os.replace(beside, path)
+            with suppress(FileNotFoundError):
+                shutil.copymode(target, beside)  # a private file stays private
+            os.replace(beside, target)
         finally:
             with suppress(FileNotFoundError):
                 beside.unlink()
@@ -60,23 +65,28 @@ def whole_folder(path: Path, *, replace: bool = True) -> Iterator[Path]:
     """A new folder beside `path` to fill, which replaces it at the end; folders are made as needed.
 
     After an error the old folder is unchanged and nothing is left beside it. A kill leaves the old or the new folder,
-    never a mixture: read what `present_folder` gives. Of several writers the last one wins.
+    never a mixture: read what `present_folder` gives. Of several writers the last one wins. All its files have one
+    mode, that of the old folder or of the umask.
 
     :param replace: False refuses to replace a folder that is not empty.
     :raises InputError: as `whole_file`.
     """
-    with _written(path):
+    with _written(path) as (target, beside):
         # One system call: between two another writer may remove the folder.
         with suppress(FileNotFoundError):
-            if not stat.S_ISDIR(path.stat().st_mode):
+            if not stat.S_ISDIR(target.stat().st_mode):
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-        beside = _new_part(path)
         beside.mkdir()
         try:
             yield beside
-            if not replace and path.is_dir():
-                path.rmdir()
-            (_take_place if replace else os.replace)(beside, path)
+            with suppress(FileNotFoundError):
+                shutil.copymode(target, beside)
+            for part in beside.rglob("*"):
+                if part.is_file():
+                    part.chmod(beside.stat().st_mode & 0o666)
+            if not replace and target.is_dir():
+                target.rmdir()
+            (_take_place if replace else os.replace)(beside, target)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
 
@@ -137,8 +147,14 @@ def forget_predecessor(path: Path) -> None:
 
 
 def is_part(path: Path) -> bool:
-    """Whether this is the part file of a killed writer, which nobody needs."""
-    return path.name.startswith(".") and path.name.endswith(_PART)
+    """Whether this is a lock or the part file of a killed writer, and so no content of its folder."""
+    return path.name.startswith(".") and path.name.endswith((_PART, _LOCK))
+
+
+def file_sha256(path: Path) -> str:
+    """sha256 (hex) of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -173,13 +189,34 @@ def write_errors(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _written(path: Path) -> Iterator[None]:
-    """What `whole_file` and `whole_folder` share: checks, parents, and removal of what killed writers left."""
+def _written(path: Path) -> Iterator[tuple[Path, Path]]:
+    """For `whole_file` and `whole_folder`: the target of symbolic links and the part file beside it, after checks, with
+    the parents made and without what killed writers left. A device is its own part file."""
     with write_errors(path):
         _check_new_name(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(path)
-        yield
+        with suppress(FileNotFoundError):
+            path.stat()  # refuses a link that leads to itself
+        target = _target(path)
+        if target is None:
+            yield path, path
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        start = f"{_hidden(target)}{_MACHINE}"
+        for name in os.listdir(target.parent):  # remove the part files that killed writers left on this machine
+            pid = name.removeprefix(start).partition("-")[0]
+            if name.startswith(start) and name.endswith(_PART) and pid.isdecimal() and not _is_alive(int(pid)):
+                left = target.with_name(name)
+                if left.is_dir():
+                    shutil.rmtree(left, ignore_errors=True)
+                else:
+                    left.unlink(missing_ok=True)
+        yield target, target.with_name(f"{start}{os.getpid()}-{os.urandom(4).hex()}{_PART}")
+
+
+def _target(path: Path) -> Path | None:
+    """The path that symbolic links lead to; None for a device or a pipe."""
+    is_device = path.exists() and not (path.is_file() or path.is_dir())
+    return None if is_device else Path(os.path.realpath(path))
 
 
 def _check_new_name(path: Path) -> None:
@@ -188,30 +225,10 @@ def _check_new_name(path: Path) -> None:
         raise InputError(f"{str(path)!r} is a folder that is there already, and no name to write to; give a name")
 
 
-def _new_part(path: Path) -> Path:
-    return path.with_name(f"{_start(path)}{os.getpid()}-{os.urandom(4).hex()}{_PART}")
-
-
-def _start(path: Path) -> str:
-    """The beginning of the names of the part files of a path. Eight digits stand for this machine, because process ids
-    mean nothing on another machine that shares the disk."""
+def _hidden(path: Path) -> str:
+    """The beginning of the names of hidden files that belong to a path."""
     name = os.fsencode(path.name)
-    stem = path.name if len(name) <= _LONGEST else hashlib.sha256(name).hexdigest()
-    return f".{stem}.{zlib.crc32(platform.node().encode()):08x}-"
-
-
-def _sweep(path: Path) -> None:
-    """Remove the part files that killed writers of this path left on this machine."""
-    start = _start(path)
-    for name in os.listdir(path.parent):
-        if name.startswith(start) and name.endswith(_PART):
-            pid = name.removeprefix(start).partition("-")[0]
-            if pid.isdecimal() and not _is_alive(int(pid)):
-                left = path.with_name(name)
-                if left.is_dir():
-                    shutil.rmtree(left, ignore_errors=True)
-                else:
-                    left.unlink(missing_ok=True)
+    return f".{path.name if len(name) <= _LONGEST else hashlib.sha256(name).hexdigest()}"
 
 
 def _is_alive(pid: int) -> bool:
@@ -226,87 +243,79 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
-def _take_place(beside: Path, path: Path) -> None:
-    """Two renames, because one cannot replace a folder that is not empty; they are repeated where another writer came
-    in between."""
-    old = _predecessor(path)
-    for left in reversed(range(_ATTEMPTS)):
-        if path.exists():
-            shutil.rmtree(old, ignore_errors=True)
-            with suppress(OSError):
-                os.replace(path, old)
-        try:
-            os.replace(beside, path)
-            break
-        except OSError:
-            if left and path.exists():
-                continue
-            if old.exists() and not path.exists():
-                os.replace(old, path)
-            raise
-    shutil.rmtree(old, ignore_errors=True)
+def _take_place(beside: Path, target: Path) -> None:
+    """Rename a folder to the place of another: by one rename where there is none, or an empty one, else by two, under
+    the lock. They are repeated where a writer that saw no folder came in between."""
+    old = _predecessor(target)
+    with suppress(OSError):
+        if not old.exists():
+            os.replace(beside, target)
+            return
+    with sole_writer(target):
+        while beside.exists():
+            if target.exists():
+                shutil.rmtree(old, ignore_errors=True)
+                os.replace(target, old)
+            try:
+                os.replace(beside, target)
+            except OSError:
+                if target.exists():
+                    continue
+                if old.exists():
+                    os.replace(old, target)
+                raise
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def _predecessor(path: Path) -> Path:
-    return path.with_name(f".{path.name}.old")
-
-
-# ---- Locks on files and folders.
-
-
-def claim(folder: Path) -> None:
-    """Keep other processes from claiming a folder, which is made as needed, until `release` or the end of this process.
-
-    :raises InputError: another process has claimed it.
-    """
-    place = folder.resolve()
-    if fcntl is None or place in _claimed:
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        raise InputError(f"{folder}: {_TAKEN}") from None
-    except OSError:  # a network disk may have no locks
-        os.close(lock)
-        return
-    _claimed[place] = lock
-
-
-def release(folder: Path) -> None:
-    """Let other processes claim the folder."""
-    lock = _claimed.pop(folder.resolve(), None)
-    if lock is not None:
-        os.close(lock)
+    target = Path(os.path.realpath(path))
+    return target.with_name(f"{_hidden(target)}.old")
 
 
 @contextmanager
-def sole_writer(path: Path, *, wait: bool) -> Iterator[None]:
-    """While the block runs, no other process of this machine runs one for the same path, which need not exist.
+def sole_writer(path: Path, *, wait: float = inf, busy: str = _BUSY) -> Iterator[None]:
+    """While the block runs, no other process or thread runs one for the same file or folder, which need not exist. So
+    nobody overwrites what another wrote between its read and its write.
 
-    So no process overwrites what another wrote between its read and its write. The lock is a file of the user's in the
-    folder for temporary files, because the written file itself is replaced.
+    The lock is an empty file .NAME.lock beside the target that symbolic links lead to. It stays there: if it were
+    removed, two writers could each hold one. Every user may open it, whatever the umask; its content means nothing.
+    Blocks of one thread nest. A process made by `fork` holds none of its parent's locks.
 
-    :param wait: for the other process to end; False refuses.
-    :raises InputError: another process is writing there.
+    :param wait: seconds to wait for other writers.
+    :param busy: ends the message where that is not long enough.
+    :raises InputError: another one is writing there; no lock can be made there.
     """
-    if fcntl is None:
+    target = _target(path)
+    if target is None or (owner := (target, get_ident())) in _held:
         yield
         return
+    _check_new_name(target)
+    file, until = target.with_name(f"{_hidden(target)}{_LOCK}"), time.monotonic() + wait
     with ExitStack() as stack:
-        try:
-            locks = Path(tempfile.gettempdir()) / f"gumption-locks-{os.getuid()}"
-            locks.mkdir(mode=0o700, exist_ok=True)
-            if locks.is_symlink() or locks.stat().st_uid != os.getuid():
-                raise PermissionError(f"{locks} is somebody else's")
-            name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:32]
-            lock = os.open(locks / name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-            stack.callback(os.close, lock)
-            fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"{path}: {_TAKEN}") from None
-        except OSError:  # no folder of the user's own for a lock, or a disk without locks
-            pass
+        with write_errors(file):
+            if fcntl is None:
+                raise OSError(errno.ENOLCK, "this system has no locks on files")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            lock = stack.enter_context(open(os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "rb"))
+            with suppress(PermissionError):  # another user made it
+                os.fchmod(lock.fileno(), 0o666)
+            while True:
+                with suppress(BlockingIOError):
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                if time.monotonic() >= until:
+                    raise InputError(f"{path}: {busy}")
+                time.sleep(_AGAIN)
+        _held[owner] = lock
+        stack.callback(_held.pop, owner, None)
         yield
+
+
+def _forget_locks() -> None:
+    """Close this process's copies of its parent's locks, which stay the parent's."""
+    while _held:
+        _held.popitem()[1].close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_locks)

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from gumption.data import InputError
 from gumption.data.reading import parse_json
 from gumption.data.sealed import SHA256, content_hash, damaged
-from gumption.data.writing import present_folder, whole_folder
+from gumption.data.writing import file_sha256, is_part, present_folder, whole_folder
 
 TENSORS = "tensors.safetensors"
 META = "checkpoint.json"
@@ -27,17 +27,19 @@ def save_checkpoint(directory: str | os.PathLike[str], tensors: Mapping[str, tor
     The JSON keeps the sha256 of the tensors' file and of its own content, under "sha256".
 
     :param meta: for json.dump; `load_checkpoint` expects a dict with "kind".
-    :raises InputError: a path with something else than a checkpoint, which stays as it is.
+    :raises InputError: a path with something else than a checkpoint, or a tensor with NaN or infinity in it; what is
+        there stays as it is.
     """
     directory = Path(directory)
-    ours = (directory / META).is_file() or (directory.is_dir() and not any(directory.iterdir()))
+    ours = (directory / META).is_file() or (directory.is_dir() and all(map(is_part, directory.iterdir())))
     if directory.exists() and not ours:
         raise InputError(f"{directory} exists and is not a checkpoint; choose another name")
+    refuse_infinite(directory, tensors, "it was not written; train with a smaller learning rate")
     with whole_folder(directory) as beside:
         save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, beside / TENSORS)
         if isinstance(meta, dict):
             meta = {key: value for key, value in meta.items() if key != SHA256}
-            meta[SHA256] = {TENSORS: _sha256(beside / TENSORS), META: content_hash(meta)}
+            meta[SHA256] = {TENSORS: file_sha256(beside / TENSORS), META: content_hash(meta)}
         (beside / META).write_text(json.dumps(meta, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -64,13 +66,11 @@ def verified(directory: str | os.PathLike[str]) -> Any:
     """
     folder = present_folder(Path(directory))
     try:
-        text = (folder / META).read_text(encoding="utf-8")
-        meta = parse_json(text)
-        # Any of the names: a changed byte in one of them must not make it look like an older checkpoint.
-        if not isinstance(meta, dict) or not any(f'"{name}"' in text for name in (SHA256, TENSORS, META)):
+        meta = parse_json((folder / META).read_text(encoding="utf-8"))
+        if not isinstance(meta, dict):
             return meta
         hashes = meta.pop(SHA256, None)
-        for name, found in ((TENSORS, _sha256(folder / TENSORS)), (META, content_hash(meta))):
+        for name, found in ((TENSORS, file_sha256(folder / TENSORS)), (META, content_hash(meta))):
             if not isinstance(hashes, dict) or hashes.get(name) != found:
                 damaged(folder, f"the checkpoint is damaged: {name} is not the file that was written, by its sha256")
         return meta
@@ -84,8 +84,6 @@ def verified(directory: str | os.PathLike[str]) -> Any:
 
 def load_checkpoint(directory: str | os.PathLike[str], kind: str) -> tuple[dict[str, torch.Tensor], Any]:
     """Read a checkpoint: tensors on the CPU, and the JSON beside them.
-
-    One that was written before checkpoints kept their sha256 is read without the comparison.
 
     :param kind: the required `meta["kind"]`.
     :raises InputError: no checkpoint, one of another kind, a changed or broken file, or a tensor with NaN in it.
@@ -105,15 +103,18 @@ def load_checkpoint(directory: str | os.PathLike[str], kind: str) -> tuple[dict[
     if not isinstance(meta, dict) or meta.get("kind") != kind:
         found = meta.get("kind") if isinstance(meta, dict) else None
         raise InputError(f"{directory}: a checkpoint of {found!r}, expected {kind!r}")
-    bad = [name for name, tensor in tensors.items() if tensor.is_floating_point() and not tensor.isfinite().all()]
-    if bad:
-        raise InputError(f"{directory}: {', '.join(sorted(bad))} holds NaN or infinity; train it again")
+    refuse_infinite(directory, tensors, "train it again")
     return tensors, meta
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def refuse_infinite(where: Path, tensors: Mapping[str, torch.Tensor], advice: str) -> None:
+    """Raise InputError for tensors with NaN or infinity in them.
+
+    :param where, advice: begin and end the message.
+    """
+    bad = [name for name, tensor in tensors.items() if tensor.is_floating_point() and not tensor.isfinite().all()]
+    if bad:
+        raise InputError(f"{where}: {', '.join(sorted(bad))} holds NaN or infinity; {advice}")
 
 
 def pick_device(device: str | torch.device) -> torch.device:

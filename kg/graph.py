@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -13,9 +13,9 @@ import numpy as np
 import pyoxigraph as ox
 
 from gumption.data import InputError, Note, manifest
-from gumption.data.settings import checked_methods
+from gumption.data.settings import NonNegative, checked_methods
 from gumption.data.tables import TableLayout
-from gumption.data.writing import check_name
+from gumption.data.writing import check_name, file_sha256, sole_writer
 
 from .store.answers import FACTS, ROWS, Answer, plain, serialized, to_arrays
 from .store.files import LABELS, FactFile, annotation_update, file_format, joined, write_facts
@@ -71,8 +71,9 @@ class KnowledgeGraph:
     megabytes; at an endpoint they hold for every request and the size of its answer. A user and a password for an
     endpoint stand in its address (`http://user:password@host/query`).
 
-    A graph on disk is closed by `close()` or at the end of a `with` block.
+    A graph on disk is closed by `close()` or at the end of a `with` block, and works in no process made by `fork`.
 
+    :param wait: seconds to wait for another process that has the folder open for writing.
     :raises InputError: a location that cannot be opened; every method, when an endpoint does not answer as one.
     """
 
@@ -84,6 +85,7 @@ class KnowledgeGraph:
         read_only: bool = False,
         timeout: float | None = None,
         memory_limit: float | None = None,
+        wait: NonNegative = 5,
     ) -> None:
         address = location if isinstance(location, str) and is_address(location) else None
         if update is not None and address is None:
@@ -91,9 +93,10 @@ class KnowledgeGraph:
         self._read_only = read_only
         self._limits = Limits(timeout, memory_limit)
         self._transaction: Transaction | None = None
+        self._files: dict[Path, str | None] = {}  # that were read -> hash of their content
         self._store: Store
         if address is None:
-            self._store = LocalStore(None if location is None else Path(location), read_only)
+            self._store = LocalStore(None if location is None else Path(location), read_only, wait)
         else:
             from .store.endpoint import EndpointStore
 
@@ -103,7 +106,7 @@ class KnowledgeGraph:
     def load(
         cls, path: str | os.PathLike[str], location: str | os.PathLike[str] | None = None, *,
         update: str | None = None, read_only: bool = False, timeout: float | None = None, graph: str | None = None,
-        **how: Any,
+        wait: NonNegative = 5, **how: Any,
     ) -> Self:  # fmt: skip
         """A graph at `location` (a new one in memory if None) with the facts of a file added, as `load_file` does with
         the other keywords; the name of a graph that ships stands for its file.
@@ -113,7 +116,7 @@ class KnowledgeGraph:
         path = shipped_graph(str(path))
         file_format(Path(path))  # before a folder is made
         with undone_if_new(Path(location or ".")):
-            loaded = cls(location, update=update, timeout=timeout)
+            loaded = cls(location, update=update, timeout=timeout, wait=wait)
             try:
                 loaded._load(path, graph, **how)
             except InputError:
@@ -171,37 +174,56 @@ class KnowledgeGraph:
         name = self._writable_name(DEFAULT_GRAPH if graph is None else graph)
         contexts = None if context is None else Path(context)
         file = FactFile(Path(path), name, skip_bad, TableLayout.of(**layout), base, contexts)
+        # First: what is written while the file is read counts as a change.
+        content = file_sha256(file.path) if file.path.is_file() else None
         with uncollected():
             before = 0
             if not self._store.load_first(file):
                 file.check()
                 before = sum(self.graphs().values())
                 self._add_batches(file)
+        self._files[file.path.resolve()] = content
         file.warn()
         return sum(self.graphs().values()) - before, file.empty
 
-    def save(self, path: str | os.PathLike[str], graph: str | None = None, *, labels: bool = False) -> None:
+    def save(
+        self, path: str | os.PathLike[str], graph: str | None = None, *, labels: bool = False, merge: bool = False
+    ) -> None:
         """Write the facts, all or those of one named graph, and the statements about their graphs, sorted.
 
         The file's ending is its format: .nt, .nq, .ttl, .trig, .rdf (RDF/XML), .jsonld, .tsv, .txt (as TSV) or .csv,
         each also with .gz, .bz2 or .xz. Turtle, N-Triples and RDF/XML have no named graphs and hold the union. TSV and
         CSV have no place for statements about graphs, which then stand beside them in FILE.license. The file appears
-        when it is complete.
+        when it is complete. One that was changed after this graph had read it is refused.
 
         :param labels: state the rdfs:label of the entities and relations, too, for other programs.
-        :raises InputError: a fact that the format cannot hold: triple terms in JSON-LD, TSV and CSV; in RDF/XML a
-            relation whose IRI ends in no name.
+        :param merge: add the facts that the file has now to this graph first, also those that were removed here.
+        :raises InputError: a file that was changed; a fact that the format cannot hold: triple terms in JSON-LD, TSV
+            and CSV; in RDF/XML a relation whose IRI ends in no name.
         """
         path = Path(path)
-        names = list(self.graphs()) if graph is None else [graph]
-        about = {name: said for name in names if (said := self.annotations(name))}
-        with uncollected():
+        if merge and graph is not None:
+            raise InputError(f"merge=True keeps all that {path} has: save all graphs, not only {graph!r}")
+        # A new file needs no lock: it appears at once.
+        with sole_writer(path) if merge or path.exists() else nullcontext(), uncollected():
+            before, now = self._files.get(path.resolve()), file_sha256(path) if path.is_file() else None
+            if now not in (None, before):
+                if merge:
+                    self._load(path, None)
+                    before = now
+                elif before is not None:
+                    change = "was changed after this graph had read it"
+                    raise InputError(f"{path} {change}: load it again, or save with merge=True, which adds its facts")
+            names = list(self.graphs()) if graph is None else [graph]
+            about = {name: said for name in names if (said := self.annotations(name))}
             apart = graph is not None or file_format(path, write=True).names_graphs
             facts: dict[str, list[Triple]] = {}
             for name, source in {name: name for name in names}.items() if apart else [(DEFAULT_GRAPH, None)]:
                 vocabulary, ids = self.arrays(source)
                 facts[name] = vocabulary.ids_to_triples(ids)
             write_facts(path, facts, about, labels)
+            if before is not None:
+                self._files[path.resolve()] = file_sha256(path)
 
     def annotate(self, name: str, about: Mapping[str, str]) -> None:
         """State something about a named graph: source, license, attribution, title, ... -> text.
@@ -543,7 +565,7 @@ def shipped_graph(place: str) -> str:
 
 
 def open_graph(
-    source: str, *, update: str | None = None, read_only: bool = True, timeout: float | None = None
+    source: str, *, update: str | None = None, read_only: bool = True, timeout: float | None = None, wait: float = 5
 ) -> tuple[KnowledgeGraph, str | None]:
     """The graph at a file, folder or address that exists, or the one that ships under a name, and the name after #, if
     any.
@@ -555,7 +577,7 @@ def open_graph(
     """
     place, name = split_source(source)
     if is_address(place) or Path(place).is_dir() or update is not None:
-        return KnowledgeGraph(place, update=update, read_only=read_only, timeout=timeout), name
+        return KnowledgeGraph(place, update=update, read_only=read_only, timeout=timeout, wait=wait), name
     return KnowledgeGraph.load(place, read_only=read_only, timeout=timeout), name
 
 

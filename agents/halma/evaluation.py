@@ -492,8 +492,6 @@ def together(summaries: Sequence[Summary]) -> Summary:
         "reason": "; ".join(reasons) or None,
     }
     for measure in (*MEASURES, RETURN) if have else ():
-        if any(measure not in one for one in have):  # evaluations from before there was a return
-            continue
         if len(have) == 1:
             found[measure] = {key: have[0][measure][key] for key in ("mean", "std", "low", "high")}
             continue

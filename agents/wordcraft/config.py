@@ -1,20 +1,17 @@
 """The config of a training run: task, knowledge, learner. The same config gives the same bits."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from annotated_types import Ge, Le
 
-from gumption.agents.settings import MANIFEST, OWN, GuidedConfig, Optimiser, Overrides, Reduction, by_name
+from gumption.agents.settings import OWN, GuidedConfig, Optimiser, Overrides, Reduction, by_name
 from gumption.data import InputError
-from gumption.data.sealed import read_sealed
 from gumption.data.settings import Count, NonNegative, Seed, Share, Size, SmallShare, Whole, checked, settings
 from gumption.envs.priors import Laws, Names
 from gumption.envs.wordcraft.env import Features, Mixes, Reward, Rules
 from gumption.envs.wordcraft.facts import MAKES, RELATION_NAMES
-from gumption.envs.wordcraft.recipe_book import FORMER, SHIPPED
 from gumption.envs.wordcraft.splits import TrainRatio
 from gumption.envs.wordcraft.tasks import Depth
 
@@ -184,20 +181,6 @@ class TrainConfig(GuidedConfig):
             raise InputError("supervised learning reads no scores: with knowledge use mixing='product'")
         if self.supervised and (self.reward != "shaped" or not self.subgoal_rewards):
             raise InputError("supervised learning sees no rewards: leave out reward and subgoal_rewards")
-
-    @classmethod
-    def begun_with(cls, value: Mapping[str, Any], run_dir: Path) -> Mapping[str, Any]:
-        """A run that was begun with a former edition of the shipped book has that one."""
-        shipped = isinstance(value, Mapping) and value.get("recipe_book") in SHIPPED
-        if not shipped or not (run_dir / MANIFEST).is_file():
-            return value
-        book = read_sealed(run_dir / MANIFEST).get("recipe_book", {})
-        return {**value, "recipe_book": FORMER.get(book.get("sha256"), value["recipe_book"])}
-
-    @classmethod
-    def from_json(cls, value: Any, **changes: Any) -> Self:
-        """As of `RunConfig`. Runs from before there was a validation part learned from all that is outside the test."""
-        return super().from_json({"fit_validation": True, **value} if isinstance(value, dict) else value, **changes)
 
     @property
     def looks_ahead(self) -> bool:

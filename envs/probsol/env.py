@@ -566,7 +566,6 @@ class ProbSolVectorEnv(NativeVectorEnv):
 
     def _put_back(self, state: Mapping[str, Any], i: int) -> None:
         self.tables.restore(i, state["table"])
-        state = {"acted": 0, **state}  # states of earlier versions have none
         for name in self._EPISODE:
             getattr(self, name)[i] = state[name.strip("_")]
 

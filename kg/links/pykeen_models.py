@@ -25,7 +25,7 @@ from gumption.data import InputError
 from gumption.data.packed import Damaged, open_archive, open_packed
 from gumption.data.settings import checked, checked_methods
 from gumption.data.writing import whole_folder, write_json
-from gumption.kg.checkpoint import load_checkpoint, pick_device, save_checkpoint
+from gumption.kg.checkpoint import load_checkpoint, pick_device, refuse_infinite, save_checkpoint
 from gumption.kg.facts import Facts, to_ids, triples_factory
 from gumption.kg.vocabulary import Vocabulary
 
@@ -166,9 +166,7 @@ def load_pykeen(folder: str | os.PathLike[str], device: str = "auto") -> PyKEENP
         structure = describe(record, tensors)
     except InputError as error:
         raise InputError(f"{folder / MODEL}: {error}") from None
-    bad = sorted(name for name, tensor in tensors.items() if tensor.is_floating_point() and not tensor.isfinite().all())
-    if bad:
-        raise InputError(f"{folder}: {', '.join(bad)} holds NaN or infinity; train it again")
+    refuse_infinite(folder, tensors, "train it again")
     labels = [_read_labels(folder / TRIPLES / f"{kind}_to_id.tsv.gz") for kind in ("entity", "relation")]
     return PyKEENPredictor(_build(structure, tensors, folder), Vocabulary(*labels), pick_device(device))
 
@@ -205,6 +203,7 @@ def export_pykeen(model: "ComplEx", folder: str | os.PathLike[str], facts: Facts
         ):
             # Theirs are (real, imaginary) pairs, ours the real parts and then the imaginary ones.
             module._embeddings.weight.copy_(torch.stack(rows.chunk(2, dim=1), dim=2).flatten(1))
+    refuse_infinite(folder, theirs.state_dict(), "it was not written; train the model again")
     with whole_folder(folder) as beside:
         factory.to_path_binary(beside / TRIPLES)
         torch.save(theirs.state_dict(), beside / STATE)  # not save_state, whose pickles are not for weights_only=True

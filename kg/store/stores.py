@@ -7,10 +7,11 @@ A view of all named graphs would not do: Oxigraph repeats a fact for each graph 
 falsify counts and joins.
 """
 
+import os
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -19,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 import pyoxigraph as ox
 
 from gumption.data import InputError
-from gumption.data.writing import check_name, whole_folder, write_text
+from gumption.data.writing import check_name, is_part, sole_writer, whole_folder, write_text
 from gumption.kg.vocabulary import ABOUT, PREFIXES, Term, blank_nodes_named
 
 from .answers import Answer, Rows
-from .files import LABELS, FactFile
+from .files import FactFile
 from .limits import Limits, QueryProcess, refuse_addresses
 from .quads import (
     ALONE,
@@ -45,6 +46,12 @@ from .worker import graph_term
 if TYPE_CHECKING:
     import rdflib
 
+_BUSY = "it is in use: close it there first, or open it with read_only=True"
+_FORKED = (
+    "was opened before this process was forked, and the engine works in no fork: open it in a process begun by "
+    "multiprocessing.get_context('spawn')"
+)
+_first_process: list[int] = []  # that opened a folder: the threads of the engine are there, and in no fork of it
 MANY = 10_000  # quads for which new files on disk are quicker than a transaction
 OPENING = 10  # seconds after which a writer is done with opening a folder
 LARGE = 16 << 20  # bytes of a file that is loaded at once into an empty store
@@ -59,32 +66,42 @@ class LocalStore:
     EndpointStore has the same methods. Each raises InputError where the disk or the server fails.
 
     With `read_only` a folder is opened as it is now, beside other readers and a writer; one in which another program
-    has written is copied into memory, where the default graph can be made the union of the others.
+    has written is copied into memory, where the default graph can be made the union of the others. Else it is locked as
+    by `sole_writer`. A process made by `fork` cannot use a folder that its parent opened.
     """
 
     batch = 100_000  # facts of a file that are written at once: two quads of about 1 kB each
 
-    def __init__(self, path: Path | None = None, read_only: bool = False) -> None:
+    def __init__(self, path: Path | None = None, read_only: bool = False, wait: float = 0) -> None:
         self._path = path
         self._dataset: rdflib.Dataset | None = None
         self._process: QueryProcess | None = None
         self._changed = self._stale = False
-        united = path is None or is_united(path)
-        noted = path is not None and (path / _UNITED).exists()
-        self._open: ox.Store | None = ox.Store() if path is None else open_folder(path, read_only)
-        if not united and read_only:
-            self._path = None
-            self._open = _in_memory(self._open)
-        if united and path is not None and not read_only:
-            note_united(path)  # the engine has written another CURRENT
-        if not united:
-            older = self._open.contains_named_graph(ox.NamedNode(LABELS))
-            self._renew(foreign=not noted and not older)
+        self._opened_by = os.getpid()
+        self._open: ox.Store | None = None
+        united = noted = True
+        with ExitStack() as lock:
+            if path is None:
+                self._open = ox.Store()
+            else:
+                check_folder(path, read_only)
+                if not read_only:
+                    lock.enter_context(sole_writer(path, wait=wait, busy=_BUSY))
+                self._open, united, noted = open_folder(path, read_only, wait)
+            if not united:
+                if read_only:
+                    self._path, self._open = None, _in_memory(self._open)
+                self._renew(foreign=not noted)
+            elif path is not None and not read_only:
+                note_united(path)  # the engine has written another CURRENT
+            self._lock = lock.pop_all()
 
     @property
     def _quads(self) -> ox.Store:
         if self._open is None:
             raise InputError("this knowledge graph is closed: open it again")
+        if self._path is not None and self._opened_by != os.getpid():
+            raise InputError(f"the knowledge graph {self._path} {_FORKED}")
         if self._stale:
             self.renew()
         return self._open
@@ -227,9 +244,8 @@ class LocalStore:
         """Make the default graph the union of the named ones, among them "default" with its own facts: all of those of
         a `foreign` store, else those of no other graph."""
         self._stale = False
-        update = renewal(only="" if foreign else ALONE)
         with self._writing() as store:
-            store.update(f"DROP SILENT GRAPH <{LABELS}> ;\n{update}")  # where older versions kept labels
+            store.update(renewal(only="" if foreign else ALONE))
         if self._path is not None:
             note_united(self._path)
 
@@ -247,7 +263,7 @@ class LocalStore:
 
     def written_by_rdflib(self) -> None:
         """Prepare for a change by rdflib, which writes to the default graph or to a named one, not to both."""
-        if not self._stale:
+        if not self._stale or self._opened_by != os.getpid():
             with self._writing() as store:
                 if self._path is not None:
                     forget_united(self._path)
@@ -255,7 +271,9 @@ class LocalStore:
             self._stale = True
 
     def close(self) -> None:
-        """Close files, processes and connections."""
+        """Close files, processes and connections; in a fork nothing, because they are its parent's."""
+        if self._path is not None and self._opened_by != os.getpid():
+            return
         if self._stale and self._open is not None:
             self.renew()
         self._forget_process()
@@ -266,6 +284,8 @@ class LocalStore:
             with engine_errors(self._path, "write"):
                 store.flush()  # see the end of this file
                 note_united(self._path)
+        del store  # which releases the engine's lock
+        self._lock.close()
 
     def _is_empty(self) -> bool:
         """Whether it has no quads at all."""
@@ -343,54 +363,52 @@ def forget_united(path: Path) -> None:
         write_text(path / _UNITED, "")
 
 
-def open_folder(path: Path, read_only: bool) -> ox.Store:
-    """The store in a folder, which is made where there is none.
-
-    :raises InputError: something else there, nothing there to read, a store that is in use or damaged.
-    """
+def check_folder(path: Path, read_only: bool) -> None:
+    """Raise InputError for something else there, nothing there to read, or a fork of a process that opened a store."""
     check_name(path)
     if path.is_file():
         raise InputError(f"{path} is a file: read it with KnowledgeGraph.load; a graph on disk is a folder")
     ours = (path / _CURRENT).exists()
-    if not ours and path.is_dir() and any(path.iterdir()):
+    if not ours and path.is_dir() and not all(map(is_part, path.iterdir())):
         raise InputError(f"{path} holds other files and no knowledge graph: choose a new or an empty folder")
     if read_only and not ours:
         raise InputError(f"there is no knowledge graph at {path} to be read")
+    if not _first_process:
+        _first_process.append(os.getpid())
+    if not read_only and _first_process != [os.getpid()]:
+        raise InputError(f"{path} cannot be opened: another graph {_FORKED}")
+
+
+def open_folder(path: Path, read_only: bool, wait: float) -> tuple[ox.Store, bool, bool]:
+    """The store in a folder, which is made where there is none; whether it `is_united`, and whether it ever was noted.
+
+    :param wait: seconds to wait for another program that has opened it for writing, without the lock of `sole_writer`.
+    :raises InputError: a store that is in use or damaged.
+    """
+    begun = time.time()
     with engine_errors(path, "open"):
-        if read_only:
-            return _open_beside(path)
-        if not ours:
-            _make(path.resolve() if path.is_symlink() else path)
-        # Resolved, because within one process the engine compares paths as they are written.
-        return ox.Store(path.resolve())
-
-
-def _open_beside(path: Path) -> ox.Store:
-    """The store for reading; a writer that opens it at this moment may remove files, and then it is tried again."""
-    for seconds in (0.05, 0.2, 0.8):
-        try:
-            return ox.Store.read_only(str(path.resolve()))
-        except (OSError, RuntimeError) as error:
-            if "No such file" not in str(error) or time.time() - (path / _CURRENT).stat().st_mtime > OPENING:
-                raise
-            time.sleep(seconds)
-    return ox.Store.read_only(str(path.resolve()))
+        if not read_only and not (path / _CURRENT).exists():
+            # Made beside its place, because the engine cannot open a folder that it had only begun.
+            with whole_folder(path, replace=False) as beside:
+                ox.Store(beside.resolve())
+        while True:
+            union = is_united(path), (path / _UNITED).exists()  # before the engine writes another CURRENT
+            try:
+                # Resolved, because within one process the engine compares paths as they are written.
+                return (ox.Store.read_only if read_only else ox.Store)(str(path.resolve())), *union
+            except (OSError, RuntimeError) as error:
+                # A writer that opens the folder at this moment may remove files.
+                opening = "No such file" in str(error) and begun - (path / _CURRENT).stat().st_mtime < OPENING
+                limit = 1 if read_only and opening else wait if "temporarily unavailable" in str(error) else 0
+                if time.time() - begun >= limit:
+                    raise
+            time.sleep(0.05)
 
 
 def _in_memory(folder: ox.Store) -> ox.Store:
     copy = ox.Store()
     copy.bulk_extend(folder)
     return copy
-
-
-def _make(path: Path) -> None:
-    """An empty store; made beside its place, because the engine cannot open a folder that it had only begun."""
-    try:
-        with whole_folder(path, replace=False) as beside:
-            ox.Store(beside.resolve())
-    except InputError:
-        if not (path / _CURRENT).exists():  # else another process was quicker
-            raise
 
 
 @contextmanager
@@ -409,7 +427,7 @@ def engine_errors(path: Path | None, what: str) -> Iterator[None]:
         if broken:
             text += "; the folder is damaged: restore it from a copy, or make the graph anew"
         elif what == "open" and "lock" in text.lower():
-            text = "it is in use: close it there first, or open it with read_only=True"
+            text = _BUSY
         raise InputError(f"cannot {what} the knowledge graph {path or 'in memory'}: {text}") from None
 
 
@@ -424,8 +442,8 @@ def undone_if_new(folder: Path) -> Iterator[None]:
         yield
     except InputError:
         if new and (folder / _CURRENT).exists():
-            with suppress(OSError):  # somebody else holds it
+            with suppress(OSError, InputError), sole_writer(folder, wait=0):  # else somebody holds it
                 held = ox.Store(folder.resolve())
                 if not len(held):
-                    shutil.rmtree(folder)
+                    shutil.rmtree(folder.resolve())
         raise

@@ -21,7 +21,7 @@ from gumption.envs.halma.maze import ALL_COLOURS, DIRECTIONS, MeanBranches, Mean
 from gumption.envs.halma.rules import RULES, OptLen, PanelsEqual, Rules, Side
 from gumption.envs.priors import Laws, Names
 from gumption.scripts.apps import App, from_config, refuse_foreign
-from gumption.scripts.kg.sources import PLACE, Update, changed_graph, check_place
+from gumption.scripts.kg.sources import PLACE, Update, Wait, changed_graph, check_place
 from gumption.scripts.output import Json, print_json, print_table, working
 from gumption.scripts.worlds import Resume, Run
 
@@ -200,6 +200,7 @@ def build(
     understanding: Understanding,
     out: Annotated[str | None, typer.Option(help=PLACE, show_default="RUN/kg.nq")] = None,
     update: Update = None,
+    wait: Wait = 5,
     beliefs: bool = False,
     as_json: Json = False,
 ) -> None:
@@ -242,7 +243,7 @@ def build(
         memory = Memory.load(run / FOLDER)
         bases = KnowledgeBases.of(memory, **asdict(understanding))
     _warn(memory.warning)
-    with changed_graph(place, update) as graph, working(f"writing {place}"):
+    with changed_graph(place, update, wait) as graph, working(f"writing {place}"):
         graphs = bases.add_to(graph, run.resolve().name)
         if beliefs:
             from gumption.agents.halma.knowledge import HALMAKnowledge, add_knowledge

@@ -14,7 +14,7 @@ from gumption.data.settings import NonNegative, Whole
 from gumption.scripts.apps import App, NewFile, pair
 from gumption.scripts.output import Json, count, print_json, print_table, working
 
-from .sources import FILES, Source, Update, binary_graphs, changed_graph, new_folder, open_graph, read_facts
+from .sources import FILES, Source, Update, Wait, binary_graphs, changed_graph, new_folder, open_graph, read_facts
 
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph
@@ -43,7 +43,7 @@ SkipBad = Annotated[Whole, typer.Option(help="How many malformed lines of a file
     epilog='Example: gumption kg import conceptnet "$(gumption data fetch conceptnet)" --out runs/conceptnet'
 )
 def conceptnet(
-    file: Path, *, out: Out, update: Update = None, graph: str = "conceptnet", language: str = "en",
+    file: Path, *, out: Out, update: Update = None, wait: Wait = 5, graph: str = "conceptnet", language: str = "en",
     relations: Relations = None, min_weight: NonNegative | None = None, senses: bool = False, skip_bad: SkipBad = 0,
     as_json: Json = False,
 ) -> None:  # fmt: skip
@@ -57,7 +57,7 @@ def conceptnet(
     """
     from gumption.kg.sources.external import import_conceptnet
 
-    with changed_graph(out, update) as into, _progress([file]) as progress:
+    with changed_graph(out, update, wait) as into, _progress([file]) as progress:
         done = import_conceptnet(
             into,
             file,
@@ -74,8 +74,8 @@ def conceptnet(
 
 @importers.command(epilog="Example: gumption kg import atomic2020 train.tsv dev.tsv test.tsv --out runs/atomic")
 def atomic2020(
-    files: list[Path], *, out: Out, update: Update = None, graph: str = "atomic", relations: Relations = None,
-    skip_bad: SkipBad = 0, as_json: Json = False,
+    files: list[Path], *, out: Out, update: Update = None, wait: Wait = 5, graph: str = "atomic",
+    relations: Relations = None, skip_bad: SkipBad = 0, as_json: Json = False,
 ) -> None:  # fmt: skip
     """ATOMIC 2020, each file in a graph of its own. Rows whose tail is "none" are left out.
 
@@ -84,13 +84,15 @@ def atomic2020(
     """
     from gumption.kg.sources.external import import_atomic2020
 
-    with changed_graph(out, update) as into, _progress(files) as progress:
+    with changed_graph(out, update, wait) as into, _progress(files) as progress:
         done = import_atomic2020(into, files, name=graph, relations=relations, skip_bad=skip_bad, progress=progress)
     _print_imported(done, out, as_json)
 
 
 @importers.command(epilog="Example: gumption kg import wordnet WordNet-3.1/dict --out runs/wordnet")
-def wordnet(folder: Path, *, out: Out, update: Update = None, graph: str = "wordnet", as_json: Json = False) -> None:
+def wordnet(
+    folder: Path, *, out: Out, update: Update = None, wait: Wait = 5, graph: str = "wordnet", as_json: Json = False
+) -> None:
     """WordNet: synsets such as dog.n.01, their relations, and the words that they have (hasLemma).
 
     :param folder: The folder with data.noun, index.noun and so on.
@@ -98,16 +100,17 @@ def wordnet(folder: Path, *, out: Out, update: Update = None, graph: str = "word
     """
     from gumption.kg.sources.wordnet import import_wordnet
 
-    with changed_graph(out, update) as into, working(f"reading {folder}, then storing"):
+    with changed_graph(out, update, wait) as into, working(f"reading {folder}, then storing"):
         done = import_wordnet(into, folder, name=graph)
     _print_imported([done], out, as_json, lines="synsets")
 
 
 @app.command(epilog="Example: gumption kg link wordcraft conceptnet --out runs/kg")
 def link(
-    labels: str, targets: str, *, out: str | None = None, update: Update = None, graph: str | None = None,
-    methods: list[str] | None = None, max_distance: Annotated[float, Ge(0), Le(2)] | None = None,
-    vectors: Path | None = None, skip_bad: SkipBad = 0, as_json: Json = False,
+    labels: str, targets: str, *, out: str | None = None, update: Update = None, wait: Wait = 5,
+    graph: str | None = None, methods: list[str] | None = None,
+    max_distance: Annotated[float, Ge(0), Le(2)] | None = None, vectors: Path | None = None, skip_bad: SkipBad = 0,
+    as_json: Json = False,
 ) -> None:  # fmt: skip
     """Link the entities of one graph to those of another by exact spelling, lemma, compound and nearest word vector.
 
@@ -139,7 +142,7 @@ def link(
             raise InputError(f"{option} for the method nearest: leave that out, or add --methods nearest")
     if out is None and (update or graph):
         raise InputError("--update and --graph say where links are written: add --out, or leave them out")
-    with KnowledgeGraph() if out is None else changed_graph(out, update) as store:
+    with KnowledgeGraph() if out is None else changed_graph(out, update, wait) as store:
         (names, _), (others, said) = (_spellings(each, store, skip_bad) for each in (labels, targets))
         if not names:
             raise InputError(f"{labels} has no entities to link")

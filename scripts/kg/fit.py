@@ -192,7 +192,7 @@ def fit(
     chosen = _with_file(chosen, context, settings)
     check_writable(out)
     if os.environ.get("RANK", "0") == "0":  # the other processes of torchrun work for the first one
-        context.with_resource(sole_writer(out, wait=False))
+        context.with_resource(sole_writer(out, wait=0))
     if resume and (out / "checkpoint.json").is_file():
         complete = _complete(out, chosen.epochs)
         if dataset is not None:

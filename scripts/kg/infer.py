@@ -13,7 +13,7 @@ from gumption.data.settings import Count, Share, Whole
 from gumption.scripts.apps import App
 from gumption.scripts.output import Json, count, print_json, print_table, shown, working
 
-from .sources import Literals, Source, Update, check_place, only_graph, open_graph
+from .sources import Literals, Source, Update, Wait, check_place, only_graph, open_graph
 
 Order = Literal["confidence", "pca-confidence", "contradiction-confidence", "support", "head-coverage"]
 
@@ -23,7 +23,7 @@ app = App()
 @app.command(epilog="Example: gumption kg infer runs/kg.nq#wordcraft/train --rules rules.json --out runs/inferred.nq")
 def infer(
     source: Source, *, rules: Path, into: str | None = None, out: Path | None = None, update: Update = None,
-    provenance: bool = False, min_confidence: Share = 0.5,
+    wait: Wait = 5, provenance: bool = False, min_confidence: Share = 0.5,
     explain: Annotated[tuple[str, str, str] | None, typer.Option(metavar="SUBJECT RELATION OBJECT")] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
@@ -54,7 +54,7 @@ def infer(
             raise InputError(f"{place} is changed in place: leave out --out")
         check_place(str(out))
     known = read_rules(rules)
-    graph, name = open_graph(source, update=update, read_only=explain is not None)
+    graph, name = open_graph(source, update=update, read_only=explain is not None, wait=wait)
     with graph:
         if explain is not None:
             names, (subject, relation, object_) = Names(graph, name), explain

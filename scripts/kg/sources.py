@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gumption.data import InputError
-from gumption.data.settings import Seconds
+from gumption.data.settings import NonNegative, Seconds
 from gumption.scripts.apps import App, pair
 from gumption.scripts.output import Json, print_json, print_table, working
 from gumption.scripts.worlds import world_group
@@ -27,6 +27,7 @@ Source = Annotated[
 ]
 PLACE = f"A {FILES}, a folder, or an endpoint's http address."
 Update = Annotated[str | None, typer.Option(help="The endpoint's address for updates.")]
+Wait = Annotated[NonNegative, typer.Option(help="Seconds to wait for another process that changes a folder.")]
 Timeout = Annotated[Seconds | None, typer.Option(help="Seconds after which it is stopped.")]
 Literals = Annotated[bool, typer.Option("--literals", help="Keep facts with literals: numbers and texts.")]
 MemoryFolder = Annotated[
@@ -35,22 +36,22 @@ MemoryFolder = Annotated[
 ]
 
 
-def open_graph(
-    source: str, *, update: str | None = None, read_only: bool = True, timeout: float | None = None
-) -> "tuple[KnowledgeGraph, str | None]":
+def open_graph(source: str, **how: Any) -> "tuple[KnowledgeGraph, str | None]":
     """`gumption.kg.graph.open_graph` with a sign on the terminal."""
     from gumption.kg.graph import open_graph as opened
 
     with working(f"reading {source}"):
-        return opened(source, update=update, read_only=read_only, timeout=timeout)
+        return opened(source, **how)
 
 
 @contextmanager
-def changed_graph(place: str, update: str | None = None, *, anew: bool = False) -> "Iterator[KnowledgeGraph]":
+def changed_graph(
+    place: str, update: str | None = None, wait: float = 5, *, anew: bool = False
+) -> "Iterator[KnowledgeGraph]":
     """The graph at a file, folder or address, to be changed; it is made where there is none.
 
     A file is read first, unless it is made `anew`, and written when the block ends without an error. Other processes
-    that change it wait meanwhile.
+    that change it wait meanwhile, as long as it takes; for a folder, `wait` seconds.
     """
     from gumption.data.writing import sole_writer
     from gumption.kg import KnowledgeGraph
@@ -60,12 +61,12 @@ def changed_graph(place: str, update: str | None = None, *, anew: bool = False) 
     check_place(place)
     file = Path(place)
     if is_address(place) or file.is_dir() or not file.suffix:
-        with undone_if_new(file), KnowledgeGraph(place, update=update) as graph:
+        with undone_if_new(file), KnowledgeGraph(place, update=update, wait=wait) as graph:
             yield graph
         return
     with ExitStack() as stack:
         with working(f"waiting for another process that changes {place}"):
-            stack.enter_context(sole_writer(file, wait=True))
+            stack.enter_context(sole_writer(file))
         if update is not None or not file.exists() or anew:
             graph = KnowledgeGraph(update=update)
         else:
@@ -156,7 +157,7 @@ def check_place(place: str) -> None:
         file_format(Path(place), write=True)
 
 
-def build_of_memory(world: Any, folder: Path, out: str, update: str | None, as_json: bool) -> None:
+def build_of_memory(world: Any, folder: Path, out: str, update: str | None, wait: float, as_json: bool) -> None:
     """Add the facts of a memory to the graph at `out`, and print the graphs there.
 
     :raises InputError: no such memory, or a world that makes no facts of one.
@@ -168,7 +169,7 @@ def build_of_memory(world: Any, folder: Path, out: str, update: str | None, as_j
     memory = kind.load(folder)
     if memory.warning:
         print(f"warning: {memory.warning}", file=sys.stderr)
-    with changed_graph(out, update) as graph:
+    with changed_graph(out, update, wait) as graph:
         counts = add_memory(graph, memory, folder.resolve().name)
     tell_built(out, counts, as_json)
 
@@ -206,6 +207,7 @@ def general_build(world: Any) -> typer.Typer:
     def build(
         out: Annotated[str, typer.Option(help=PLACE)],
         update: Update = None,
+        wait: Wait = 5,
         partition: Annotated[
             list[str] | None,
             typer.Option(help="all (the default), train, test or, where there is one, validation; may be repeated."),
@@ -221,12 +223,12 @@ def general_build(world: Any) -> typer.Typer:
             if partition or setting:
                 option = "--partition" if partition else "--setting"
                 raise InputError(f"{option} is for the facts of the world; --memory takes none of it")
-            build_of_memory(world, memory, out, update, as_json)
+            build_of_memory(world, memory, out, update, wait, as_json)
             return
         parts = list(dict.fromkeys(partition or ["all"]))
         given = settings_of_facts(world, setting)
         stated = {f"{world.name}/{part}": list(world.facts(part, **given)) for part in parts}
-        with changed_graph(out, update, anew=True) as graph:
+        with changed_graph(out, update, wait, anew=True) as graph:
             for name, triples in stated.items():
                 graph.add(triples, graph=name)
             counts = graph.graphs()

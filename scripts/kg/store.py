@@ -15,7 +15,7 @@ from gumption.data.settings import Count, Megabytes, Seconds, Seed, SmallShare, 
 from gumption.scripts.apps import App
 from gumption.scripts.output import Json, count, print_json, print_table, shown, working
 
-from .sources import FILES, READ, Source, Timeout, Update, changed_graph, only_graph, open_graph
+from .sources import FILES, READ, Source, Timeout, Update, Wait, changed_graph, only_graph, open_graph
 
 app = App()
 
@@ -29,7 +29,7 @@ def load(
     graph: str | None = None, columns: str | None = None,
     header: Annotated[bool | None, typer.Option("--header/--no-header", show_default=False)] = None,
     delimiter: str | None = None, skip_bad: Whole = 0, base: str | None = None, context: Path | None = None,
-    update: Update = None, as_json: Json = False,
+    update: Update = None, wait: Wait = 5, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Add the facts of files to a graph, in bounded memory where it is a folder or an endpoint.
 
@@ -46,7 +46,7 @@ def load(
     how: dict[str, Any] = {"columns": columns, "header": header, "delimiter": delimiter}
     how |= {"skip_bad": skip_bad, "base": base, "context": context}
     new = {}
-    with changed_graph(place, update) as into:
+    with changed_graph(place, update, wait) as into:
         for file in files:
             with working(f"loading {file}"):
                 new[str(file)] = into.load_file(file, graph, **how)
@@ -165,7 +165,7 @@ def export(
 @app.command(epilog="Example: gumption kg remove runs/kg.nq#wordcraft/train --object steam")
 def remove(
     source: Source, *, subject: str | None = None, relation: str | None = None, object_: str | None = None,
-    update: Update = None, as_json: Json = False,
+    update: Update = None, wait: Wait = 5, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Remove the facts with these labels, or the whole graph that #NAME picks with what is said about it.
 
@@ -181,7 +181,7 @@ def remove(
     whole = subject is relation is object_ is None
     if whole and name is None:
         raise InputError(f"say what to remove: {place}#NAME for a whole graph, or --subject, --relation or --object")
-    with changed_graph(place, update) as graph, working("removing"):
+    with changed_graph(place, update, wait) as graph, working("removing"):
         if whole:
             number = graph.drop(str(name))
         else:

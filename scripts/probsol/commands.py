@@ -13,7 +13,7 @@ from gumption.agents.probsol.config import ProbSolConfig
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, Size, Whole
 from gumption.scripts.apps import App, NewFile, NewFolder, from_config
-from gumption.scripts.kg.sources import PLACE, MemoryFolder, Update, build_of_memory, changed_graph, tell_built
+from gumption.scripts.kg.sources import PLACE, MemoryFolder, Update, Wait, build_of_memory, changed_graph, tell_built
 from gumption.scripts.output import Json, print_table, working
 from gumption.scripts.worlds import Resume, Run
 
@@ -59,6 +59,7 @@ def build(
     *,
     out: Annotated[str, typer.Option(help=PLACE)],
     update: Update = None,
+    wait: Wait = 5,
     task: list[str] | None = None,
     partition: list[str] | None = None,
     fold: int = 0,
@@ -90,13 +91,13 @@ def build(
     if memory is not None:
         if task or partition or laws or fold:
             raise InputError("--task, --partition, --fold and --laws are for the facts of tasks; --memory takes none")
-        build_of_memory(worlds.find("probsol"), memory, out, update, as_json)
+        build_of_memory(worlds.find("probsol"), memory, out, update, wait, as_json)
         return
     asked: Any = {"task": task or "designed", "fold": fold, "laws": laws}
     with working("stating what is true of the tasks"):
         parts: Any = dict.fromkeys(partition or ["all"])
         stated = {f"probsol/{part}": list(facts(partition=part, **asked)) for part in parts}
-    with changed_graph(out, update, anew=True) as graph:
+    with changed_graph(out, update, wait, anew=True) as graph:
         for name, triples in stated.items():
             graph.add(triples, graph=name)
         counts = graph.graphs()

@@ -19,7 +19,7 @@ from typing import Any
 
 from gumption.data import InputError
 from gumption.data.sealed import sealed_lines
-from gumption.data.writing import whole_folder
+from gumption.data.writing import is_part, whole_folder
 from gumption.envs import worlds
 from gumption.envs.records import episode as record
 
@@ -459,7 +459,7 @@ def write(folder: Path, content: Mapping[str, str]) -> None:
 
     :raises InputError: a folder with other things in it, or one that cannot be written.
     """
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / ABOUT).is_file():
+    if folder.is_dir() and not all(map(is_part, folder.iterdir())) and not (folder / ABOUT).is_file():
         raise InputError(f"{folder}: holds other files than an export; name a new folder")
     with whole_folder(folder) as beside:
         for name, text in content.items():

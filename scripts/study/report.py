@@ -22,7 +22,7 @@ import numpy as np
 from gumption.agents.plots import FinalPanel, Front, Scale, plot_final_success, plot_fronts
 from gumption.agents.statistics import Estimate, bootstrap_interval, krippendorff_alpha, pareto_front
 from gumption.data import InputError
-from gumption.data.writing import whole_folder
+from gumption.data.writing import is_part, whole_folder
 from gumption.envs import worlds
 
 from . import helped
@@ -358,7 +358,7 @@ def write(folder: Path, study: Study, figures: Mapping[str, Any]) -> str:
 
     :raises InputError: a folder with other things in it, or one that cannot be written.
     """
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / REPORT).is_file():
+    if folder.is_dir() and not all(map(is_part, folder.iterdir())) and not (folder / REPORT).is_file():
         raise InputError(f"{folder}: holds other files than a report; name a new folder")
     table = markdown(figures)
     with whole_folder(folder) as beside:

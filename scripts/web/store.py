@@ -1,4 +1,4 @@
-"""What people did, in a database: SQLite in a folder, or a PostgreSQL server.
+"""What people did, in a database: SQLite in a folder that only its owner may read, or a PostgreSQL server.
 
 One thread writes. It puts everything that waits into one transaction and tells those who wait after the commit, so that
 what was acknowledged is on the disk, however many players there are.
@@ -7,18 +7,19 @@ what was acknowledged is on the disk, however many players there are.
 from __future__ import annotations
 
 import asyncio
+import os
 import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from functools import partial
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gumption.data import InputError
 from gumption.data.errors import extra
-from gumption.data.writing import check_writable, claim, release
+from gumption.data.writing import check_writable, is_part, sole_writer, write_errors
 
 with extra("web", "the web home"):
     import sqlalchemy as sql
@@ -222,7 +223,14 @@ def _sqlite(folder: Path) -> sql.Engine:
     if folder.is_file():
         raise InputError(f"{folder}: is a file; name a folder for what people do")
     check_writable(folder / DATABASE)
-    folder.mkdir(parents=True, exist_ok=True)
+    files = [folder / f"{DATABASE}{ending}" for ending in ("", "-wal", "-shm")]
+    with write_errors(folder):
+        folder.resolve().mkdir(parents=True, exist_ok=True)
+        if all(path in files or is_part(path) for path in folder.iterdir()):  # else the folder is not only for this
+            folder.chmod(0o700)
+        os.close(os.open(files[0], os.O_RDWR | os.O_CREAT, 0o600))
+        for file in filter(Path.exists, files):  # the last two get the mode of the first where SQLite makes them
+            file.chmod(0o600)
     engine = sql.create_engine(f"sqlite:///{folder / DATABASE}", connect_args={"timeout": 10})
 
     @event.listens_for(engine, "connect")
@@ -276,8 +284,9 @@ def _keep_others_away(engine: sql.Engine, place: str | Path) -> Callable[[], Non
     """Keep a second server from the database, which would hold the same episode in another state; until the returned
     function is called."""
     if engine.dialect.name == "sqlite":
-        claim(Path(place))
-        return partial(release, Path(place))
+        claim = ExitStack()
+        claim.enter_context(sole_writer(Path(place), wait=0))
+        return claim.close
     connection = engine.connect()
     if not connection.scalar(sql.text("SELECT pg_try_advisory_lock(71756)")):
         connection.close()

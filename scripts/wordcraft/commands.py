@@ -21,6 +21,7 @@ from gumption.scripts.kg.sources import (
     PLACE,
     MemoryFolder,
     Update,
+    Wait,
     build_of_memory,
     changed_graph,
     check_place,
@@ -64,6 +65,7 @@ def build(
     *,
     out: Annotated[str, typer.Option(help=PLACE)],
     update: Update = None,
+    wait: Wait = 5,
     recipe_book: str = "commonsense",
     partition: list[str] | None = None,
     split: Mode = "by_recipe",
@@ -97,7 +99,7 @@ def build(
 
     if memory is not None:
         refuse_foreign(context, dict.fromkeys(OF_A_BOOK, "the facts of a recipe book"), "", "--memory")
-        build_of_memory(worlds.find("wordcraft"), memory, out, update, as_json)
+        build_of_memory(worlds.find("wordcraft"), memory, out, update, wait, as_json)
         return
     parts = list(dict.fromkeys(partition or ["all"]))
     if unknown := [part for part in parts if part not in ("all", *PARTS)]:
@@ -113,7 +115,7 @@ def build(
         stated[f"wordcraft/{part}"] = list(facts(recipe_book, partition=part, **how))
         stated[f"wordcraft/{part}{NODES}"] = list(recipe_facts(recipe_book, partition=part, **how))
 
-    with changed_graph(out, update, anew=True) as graph:
+    with changed_graph(out, update, wait, anew=True) as graph:
         for name, triples in stated.items():
             graph.add(triples, graph=name)
         counts = graph.graphs()

@@ -65,7 +65,7 @@ def test_a_folder_takes_the_place_of_another(tmp_path: Path) -> None:
         with whole_folder(folder) as beside:
             (beside / name).write_text(name, encoding="utf-8")
         assert [path.name for path in folder.iterdir()] == [name]
-    assert [path.name for path in folder.parent.iterdir()] == ["deep"]
+    assert {path.name for path in folder.parent.iterdir()} == {"deep", ".deep.lock"}
     assert present_folder(folder) == folder
     folder.rename(folder.with_name(".deep.old"))  # as after a kill between two renames
     assert present_folder(folder) == folder.with_name(".deep.old")
@@ -84,6 +84,26 @@ def test_a_folder_that_fails_leaves_the_old_one(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
     with pytest.raises(InputError, match=r"cannot write .*folder.a.x: "), whole_folder(folder / "a" / "x"):
         pass
+
+
+def test_links_are_followed_and_private_files_stay_private(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    for name in ("file", "folder", "loop"):
+        (tmp_path / name).symlink_to(tmp_path / ("loop" if name == "loop" else f"real/{name}"))
+    for text in ("new", "newer"):
+        write_text(tmp_path / "file", text)
+        with whole_folder(tmp_path / "folder") as beside:
+            write_text(beside / "part", text)
+        assert (tmp_path / "real" / "file").read_text() == (tmp_path / "real" / "folder" / "part").read_text() == text
+    assert (tmp_path / "file").is_symlink()
+    assert (tmp_path / "folder").is_symlink()
+    (tmp_path / "real" / "folder").rename(tmp_path / "real" / ".folder.old")  # as after a kill between two renames
+    assert present_folder(tmp_path / "folder") == tmp_path / "real" / ".folder.old"
+    (tmp_path / "file").chmod(0o600)
+    write_text(tmp_path / "file", "secret")
+    assert (tmp_path / "real" / "file").stat().st_mode & 0o777 == 0o600
+    with pytest.raises(InputError, match="loop: Too many levels of symbolic links"):
+        write_text(tmp_path / "loop", "x")
 
 
 # ---- names that nothing can be written to
@@ -198,7 +218,8 @@ def test_the_next_writer_removes_what_a_killed_one_left_and_nothing_of_a_living_
     living.communicate()  # which writes last
     assert living.returncode == 0
     assert (path / "part" if kind == "folder" else path).read_text() == "half"
-    assert {each.name for each in tmp_path.iterdir()} == {"here", *(other.name for other in others)}
+    lock = {".here.lock"} if kind == "folder" else set()
+    assert {each.name for each in tmp_path.iterdir()} == {"here", *(other.name for other in others)} | lock
 
 
 MANY = """
@@ -220,4 +241,4 @@ def test_of_two_writers_of_a_folder_one_wins_and_none_is_mixed(tmp_path: Path) -
     for writer in writers:
         assert writer.communicate()[1] == ""
     assert (path / "a").read_text() == (path / "b").read_text()
-    assert [each.name for each in tmp_path.iterdir()] == ["here"]
+    assert {each.name for each in tmp_path.iterdir()} == {"here", ".here.lock"}

@@ -316,19 +316,6 @@ def test_a_run_that_cannot_be_trusted_is_refused(
 
 
 @pytest.mark.slow
-def test_a_run_of_a_former_edition_of_the_shipped_book_has_that_one(tmp_path: Path) -> None:
-    settings = {**SMALL, "features": "onehot", "preset": "paper", "num_distractors": 1, "final_draws": 1}
-    run = tmp_path / "run"
-    train(TrainConfig(recipe_book="commonsense-1", device="cpu", **settings), run)
-    then = {**read_sealed(run / "config.json"), "recipe_book": "commonsense"}
-    write_sealed(run / "config.json", {name: value for name, value in then.items() if name != "sha256"})
-    config, _ = load_policy(run)
-    assert config.recipe_book == "commonsense-1"
-    today = TrainConfig(recipe_book="commonsense", device="cpu", **settings)
-    train(today, tmp_path / "new")
-    assert load_policy(tmp_path / "new")[0].recipe_book == "commonsense"
-
-
 def test_another_book_is_refused_by_its_hash(finished: RunResult, where: dict[str, str], tmp_path: Path) -> None:
     assert finished.run_dir is not None
     other = tmp_path / "small.tsv"

@@ -140,4 +140,4 @@ def test_saving_replaces_the_file_at_once(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"cannot write .*x.nq: No space left on device"):
         graph.save(tmp_path / "x.nq")
     assert (tmp_path / "x.nq").read_bytes() == before
-    assert os.listdir(tmp_path) == ["x.nq"]
+    assert set(os.listdir(tmp_path)) == {"x.nq", ".x.nq.lock"}

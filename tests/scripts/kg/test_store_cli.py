@@ -233,4 +233,4 @@ def test_bad_input_is_one_error_and_leaves_no_file(gumption, facts, tmp_path, ar
     assert (code, out) == (2, "")
     assert err.startswith("error: ")
     assert message in err
-    assert {path.name for path in tmp_path.iterdir()} - before <= {"kg"}
+    assert {path.name for path in tmp_path.iterdir()} - before <= {"kg", ".kg.lock", ".kg.nq.lock"}

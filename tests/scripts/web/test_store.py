@@ -25,6 +25,21 @@ ADA = "a" * 32
 BOB = "b" * 32
 
 
+def test_only_the_owner_reads_what_people_did(tmp_path: Path) -> None:
+    """Also in a folder and a database that were there before; a folder with other files keeps its mode."""
+    (tmp_path / "empty").mkdir(mode=0o755)
+    (tmp_path / "shared").mkdir(mode=0o755)
+    (tmp_path / "shared" / "notes.txt").touch()
+    for name, mode in (("new", 0o700), ("empty", 0o700), ("new", 0o700), ("shared", 0o755)):
+        store = Store(tmp_path / name)
+        files = [path for path in (tmp_path / name).iterdir() if path.name.startswith(DATABASE)]
+        assert len(files) == 3
+        assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
+        assert (tmp_path / name).stat().st_mode & 0o777 == mode
+        store.close()
+        (tmp_path / name / DATABASE).chmod(0o644)
+
+
 def _programs() -> Path | None:
     """The folder of pg_ctl and initdb."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl"))
