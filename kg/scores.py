@@ -3,6 +3,7 @@
 import hashlib
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -96,11 +97,12 @@ class PairTable(nn.Module):
         products = self._products  # another thread may make the last columns meanwhile
         if products is not None and not self._made[first].all():
             missing = np.unique(first[~self._made[first]])
-            others_soon = len(missing) + self._made.sum() > len(self._made) // 2
+            if others_soon := len(missing) + self._made.sum() > len(self._made) // 2:
+                missing = np.flatnonzero(~self._made)
             if self._place is not None and (others_soon or self._place.exists()):
                 self._share(products, self._place)
-            else:
-                self._make(products, np.flatnonzero(~self._made) if others_soon else missing)
+            if not self._made[missing].all():
+                self._make(products, missing)
             if self._made.all():
                 self._products = None
         return self._table
@@ -116,16 +118,17 @@ class PairTable(nn.Module):
 
     def _share(self, products: "PairProducts", place: Path) -> None:
         """Take the table from its file, which the first process makes; all of them then share its memory."""
-        with sole_writer(place, wait=True):
+        with sole_writer(place):
             if not place.exists():
                 self._make(products, np.flatnonzero(~self._made))
-                with whole_file(place) as part, part.open("wb") as file:
+                with suppress(InputError), whole_file(place) as part, part.open("wb") as file:  # the disk may be full
                     np.save(file, self._table.numpy())
                 tables = sorted(place.parent.parent.glob(f"*/{TABLE}*"), key=lambda path: path.stat().st_mtime)
                 for old in tables[:-TABLES]:
                     old.unlink(missing_ok=True)
-        self._table = torch.from_numpy(np.load(place, mmap_mode="c"))
-        self._made[:] = True
+            with suppress(FileNotFoundError):
+                self._table = torch.from_numpy(np.load(place, mmap_mode="c"))
+                self._made[:] = True
 
     def _apply(self, *arguments: Any, **more: Any) -> Self:
         self._table, self._products = self.table, None  # it moves as a whole
