@@ -26,6 +26,7 @@ from gumption.scripts.web.messages import Message
 from gumption.scripts.web.server import page
 
 from .export import Participant, block_of, files, participants
+from .gathered import TABLES
 from .links import Links
 from .path import present
 from .serving import PAGES, StudyPart, view_file
@@ -76,10 +77,7 @@ class ExperimenterPart:
 
     async def _everyone(self) -> list[Participant]:
         store = self._part.home.store
-        rows = [
-            await store.rows(sql.select(table))
-            for table in (tables.people, tables.episodes, tables.actions, tables.answers, tables.helps)
-        ]
+        rows = [await store.rows(sql.select(table)) for table in TABLES]
         return await asyncio.to_thread(participants, self._part.study, *rows)
 
     async def _people(self, _: Request) -> Response:

@@ -26,7 +26,7 @@ with extra("web", "the web home"):
     from sqlalchemy.exc import SQLAlchemyError
 
 DATABASE = "home.sqlite"  # in the folder
-SCHEMA = 1  # the version of the tables; it grows when they change
+SCHEMA = 2  # the version of the tables; it grows when they change
 _TABLES = sql.MetaData()
 _ID = sql.String(32)
 
@@ -83,6 +83,14 @@ helps = sql.Table(
     sql.Column("price", sql.Double, nullable=False),
     sql.Column("at", sql.Double, nullable=False),
     sql.Column("received", sql.Double, nullable=False),
+)  # fmt: skip
+#: When a participant of a study was connected: a row for each page that is open. `left` is renewed while it is.
+connections = sql.Table(
+    "connections", _TABLES,
+    sql.Column("id", _ID, primary_key=True),
+    sql.Column("person", _ID, nullable=False, index=True),
+    sql.Column("came", sql.Double, nullable=False),
+    sql.Column("left", sql.Double, nullable=False),
 )  # fmt: skip
 #: Answers to a study's questions.
 answers = sql.Table(
@@ -174,6 +182,7 @@ class Store:
             sql.delete(helps).where(helps.c.episode.in_(mine)),
             sql.delete(episodes).where(episodes.c.person == person),
             sql.delete(answers).where(answers.c.person == person),
+            sql.delete(connections).where(connections.c.person == person),
             sql.delete(people).where(people.c.id == person),
             *then,
         )
