@@ -11,7 +11,17 @@ from functools import cache
 from math import ceil
 from typing import Any, Literal
 
-from gumption.agents.probsol.goals import FIRST, TIGHTNESS, Episode, design, foretold, hypotheses, strategy, tendencies
+from gumption.agents.probsol.goals import (
+    FIRST,
+    STRATEGIES,
+    TIGHTNESS,
+    Episode,
+    design,
+    foretold,
+    hypotheses,
+    strategy,
+    tendencies,
+)
 from gumption.data import InputError
 from gumption.data.settings import Seed, checked
 from gumption.envs.priors import Names
@@ -21,8 +31,19 @@ from gumption.envs.probsol.text import goal_text
 
 from .web import RealTimeEnv, WebFace
 
-#: The question whose answer is the strategy that a participant means to follow.
+#: The question whose answer is the strategy that a participant means to follow; its options in the study's file name no
+#: strategy.
 PLAN = "plan"
+_OPTIONS = """\
+I check without changing anything
+I turn discs
+I hold discs and let them pull or push others
+I store one disc after the other in the side bar
+I move one disc again and again
+I put down several discs, one at a time, and see what each does
+I put down several discs that lie on the table together
+I put down one disc and see what it does"""
+OPTIONS = dict(zip(_OPTIONS.splitlines(), STRATEGIES, strict=True))
 
 
 class StudyFace(WebFace):
@@ -94,8 +115,8 @@ def report(tasks: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], list[str
 
 
 def told(one: Mapping[str, Any]) -> str:
-    """The strategy that was told before the first action: what stands before the colon."""
-    return one["before"][PLAN].partition(":")[0]
+    """The strategy that was told before the first action; the answer itself where a study has other options."""
+    return OPTIONS.get(one["before"][PLAN], one["before"][PLAN])
 
 
 def _episode(one: Mapping[str, Any]) -> Episode:

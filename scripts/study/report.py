@@ -1,5 +1,5 @@
-"""The report of a study: people beside random choices, an oracle and trained agents on the very same tasks, with
-intervals over participants, and published figures as lines.
+"""The report of a study: its participants, who may be simulated, beside random choices, an oracle and trained agents on
+the very same tasks, with intervals over participants, and published figures as lines.
 
 The Pareto front is that of success against actions a task. Actions are what people and agents both spend; the seconds
 of an agent would say how fast the computer is. Only those are compared who have played the same tasks. Consistency is
@@ -43,7 +43,7 @@ MEASURES = {
 }
 #: What consistency is of, with its heading.
 ALIKE = {"success": "success", "first": "first action"}
-PEOPLE = "people"
+PARTICIPANTS = "participants"
 REPORT = "report.json"
 NOTES = {
     "measures": "A task that can be tried once has one attempt, and its first try decides.",
@@ -107,14 +107,14 @@ def make(study: Study, everyone: Sequence[Participant], policies: Sequence[str] 
         own = [(person, stage, episode) for at, person, stage, episode in tasks if at == cell]
         if any(block.help is not None for block in study.blocks if block.name == cell.block):
             help.append(helped.figures(cell.name, own))
-        players = {PEOPLE: [_of_person(*one) for one in own]}
+        players = {PARTICIPANTS: [_of_person(*one) for one in own]}
         for policy in _policies(own[0][1].task, policies):
             players[OFFERED.get(policy, policy)] = [_of_agent(policy, person, stage, known) for person, stage, _ in own]
         fronts = _fronts(players)
         rows += [
             {"who": who, **_about(cell), **_figures(results), "front": fronts[who]} for who, results in players.items()
         ]
-        points += [{**_about(cell), **point} for point in _points(players[PEOPLE])]
+        points += [{**_about(cell), **point} for point in _points(players[PARTICIPANTS])]
         for figure in study.published:
             if figure.block == cell.block:
                 success = [figure.success, None, None]
@@ -387,7 +387,7 @@ def _front_panels(figures: Mapping[str, Any]) -> list[Front]:
         means = {row["who"]: (row["actions"][0], row["success"][0]) for row in own}
         each = [(one["actions"], one["success"]) for one in figures["points"] if one["cell"] == panel.title]
         labels = {"x": MEASURES["actions"][2], "y": MEASURES["success"][2]}
-        panels.append(Front(panel.title, means, {PEOPLE: each}, panel.references, **labels))
+        panels.append(Front(panel.title, means, {PARTICIPANTS: each}, panel.references, **labels))
     return panels
 
 
