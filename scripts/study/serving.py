@@ -379,7 +379,8 @@ class StudyPart:
                 return {**about, **await self._page_of(stage, here)}
             episode = await self._episode(here, stage)
             over = episode.look()
-            if over and stage.number not in here.kept.ended:  # by its last action, since the store was read
+            if over and stage.number not in here.kept.ended:  # by its last action, since the store was read, or by time
+                await self.home.episodes.end(episode)
                 here = here.ended(stage.number)
             elif over or episode.deadline is None or tables.now() <= episode.deadline:
                 return {**about, **self._task_page(stage, episode)}

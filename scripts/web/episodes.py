@@ -172,6 +172,8 @@ class Episode:
     def look(self) -> bool:
         """Whether the episode is over, in real time also by time alone."""
         if self.view.live is not None and not self.over:
+            if self.clock is not None:
+                self.clock.now()
             self._look()
         return self.over
 

@@ -173,6 +173,8 @@ class Socket:
             self.rate.per_second = LIVE_PER_SECOND
             episode.clock = self.home.episodes.real_time.watch(live, episode.env)
             self._begin_task(self._send_frames(episode, episode.clock))
+        elif live is not None and episode.over:  # perhaps by time alone, when its last page left
+            await self.home.episodes.end(episode)
 
     def _begin_task(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -188,9 +190,11 @@ class Socket:
             _log.exception("an episode in real time failed")
             await self.fail(episode)
             return
-        if episode.clock is clock and not episode.over and episode.look():
+        known = episode.over
+        if episode.clock is clock and episode.look():
             await self.home.episodes.end(episode)
-            await self.show(episode)
+            if not known:
+                await self.show(episode)
 
     async def fail(self, episode: Episode, reason: str = "the server failed at this; go on from what was kept") -> None:
         """Play the episode no longer after a failure; it can be gone on with."""

@@ -454,7 +454,7 @@ class Table {
     const [drawing, frame] = [this.#drawing, this.#motion.newest];
     if (!frame) return;
     const { limits, before } = drawing;
-    const trial_time = this.#motion.step() / 60;
+    const trial_time = this.#motion.told() / 60;
     const values = { trial_time, solve_time: before + trial_time, action_number: frame.actions };
     values.action_time = trial_time - this.#acted / 60;
     const figures = [["Trial", `${frame.trial}${limits.trial_number.limit === null ? "" : ` of ${limits.trial_number.limit}`}`]];
