@@ -78,6 +78,11 @@ class Participant:
     helps: Mapping[str, Sequence[Any]]
     connections: Sequence[Any]
 
+    def solved(self, block: str) -> list[bool]:
+        """Whether each task of a block that has ended was solved."""
+        own = [one for stage, one in self.episodes.items() if block_of(self.path[stage]) == block]
+        return [bool(one.result.get("success")) for one in own if one.ended is not None]
+
     def away(self, episode: Any) -> float:
         """The seconds of an episode that has ended in which no page of the participant was connected."""
         seconds, here = 0.0, episode.began
@@ -159,14 +164,12 @@ def people_table(
 
     :param secret: of the data folder, from which completion codes follow.
     """
+    sent = study.recruiting.parameters if study.recruiting else ()
     columns = [
         Column("participant", "number", "number of the participant, from 1, in the order of their coming"),
         Column("state", "text", "; ".join(f"{state}: {meaning}" for state, meaning in STATES.items())),
         Column("name", "text", "the name that was typed at the sign-in"),
-        *(
-            Column(name, "text", f"the parameter {name} of the recruiting service's address")
-            for name in (study.recruiting.parameters if study.recruiting else ())
-        ),
+        *(Column(name, "text", f"the parameter {name} of the recruiting service's address") for name in sent),
         *(
             Column(one.name, "text", f"condition between participants: one of {', '.join(one.levels)}")
             for one in study.conditions
@@ -197,10 +200,7 @@ def people_table(
             "participant": one.number,
             "state": state,
             "name": one.row.name or "",
-            **{
-                name: (one.row.given or {}).get(name, "")
-                for name in (study.recruiting.parameters if study.recruiting else ())
-            },
+            **{name: (one.row.given or {}).get(name, "") for name in sent},
             "stage": len(one.path) if state == "done" else where,
             "stages": len(one.path),
             "began": one.row.began,
@@ -211,14 +211,9 @@ def people_table(
         if state != "withdrawn":
             row |= one.design.condition
         for block in study.all_blocks:
-            ended = [
-                episode
-                for stage, episode in one.episodes.items()
-                if episode.ended is not None and block_of(one.path[stage]) == block.name
-            ]
-            row[f"{block.name}_tasks"] = len(ended)
-            won = [bool(episode.result.get("success")) for episode in ended]
-            row[f"{block.name}_success"] = sum(won) / len(won) if won else None
+            solved = one.solved(block.name)
+            row[f"{block.name}_tasks"] = len(solved)
+            row[f"{block.name}_success"] = sum(solved) / len(solved) if solved else None
         for stage in one.path:
             said = one.answers.get(stage.number, {})
             if stage.kind == "quiz":
@@ -323,13 +318,8 @@ def actions_table(everyone: Sequence[Participant]) -> tuple[list[Column], list[R
         {
             "participant": one.number,
             "stage": stage,
-            "number": action.number,
             "action": json.dumps(action.action),
-            "step": action.step,
-            "attempt": action.attempt,
-            "state": action.state,
-            "at": action.at,
-            "received": action.received,
+            **{name: getattr(action, name) for name in ("number", "step", "attempt", "state", "at", "received")},
         }
         for one in everyone
         for stage, episode in sorted(one.episodes.items())

@@ -141,6 +141,7 @@ def _wrong_settings(study: Study, block: Block, field: str) -> Iterator[str]:
     given: list[tuple[str, Mapping[str, Any]]] = [(f"{field}.settings", block.settings)]
     acting = study.acting_on(block)
     fit = [one.name for one in acting if takes_all or set().union(*one.levels.values()) <= set(names)]
+    hint = f"; if this condition is for other blocks only, write conditions = {json.dumps(fit)} in {field}"
     for condition in acting:
         given += [(f"conditions {condition.name}.levels.{name}", level) for name, level in condition.levels.items()]
     for name, values in block.each.items():
@@ -152,11 +153,7 @@ def _wrong_settings(study: Study, block: Block, field: str) -> Iterator[str]:
             elif name not in names and not takes_all:
                 known = [one for one in names if one != "seed" and not (block.drawn and one in DRAWN)]
                 problem = f"{place}.{name}: {unknown(f'the world {block.world!r}', name, known)}"
-                if place.startswith("conditions "):
-                    problem += (
-                        f"; if this condition is for other blocks only, write conditions = {json.dumps(fit)} in {field}"
-                    )
-                yield problem
+                yield problem + (hint if place.startswith("conditions ") else "")
             elif name in hints:
                 try:
                     check(name, value, hints[name])

@@ -351,15 +351,17 @@ class Episodes:
         if not found or found[0].person != person:
             raise _unknown()
         row = found[0]
-        kept, helps = [
-            await self.store.rows(sql.select(table).where(table.c.episode == id).order_by(table.c.number))
-            for table in (tables.actions, tables.helps)
-        ]
+        kept, helps = await self.kept(id)
         view, begin = self.entry(row.world, row.stage)
         await self.prepare(view)
         episode = await self.make(replayed, row, kept, view, begin, helps)
         self._keep(episode)
         return episode
+
+    async def kept(self, id: str) -> list[list[Any]]:
+        """The rows of the actions and of the helps of an episode, in their order."""
+        found = (sql.select(each).where(each.c.episode == id) for each in (tables.actions, tables.helps))
+        return [await self.store.rows(rows.order_by("number")) for rows in found]
 
     def entry(self, name: str, stage: int | None) -> tuple[View, Callable[..., tuple[Any, Any]]]:
         """The view of a world, and what begins its episodes."""
@@ -483,8 +485,6 @@ class Episodes:
             async with self._late:  # after a restart there may be many, and others want to play
                 if await self.store.rows(sql.select(table.c.id).where(table.c.id == id, table.c.ended.is_(None))):
                     await self.end(await self.find(id, person))
-        except UnknownEpisode:  # its person has withdrawn
-            pass
         except Exception:
             _log.exception("an episode could not be ended at its deadline; it is ended when its player comes back")
 

@@ -149,12 +149,6 @@ class Socket:
             row = sql.select(*map(sql.literal, (self.id, self.person, now, now))).where(sql.exists().where(here))
             self.home.store.queue(sql.insert(connections).from_select([*connections.c], row))
 
-    def go(self) -> None:
-        """Keep that its person is connected no longer."""
-        if self.id:
-            self.home.store.queue(_left(self.id))
-            self.id = ""
-
     async def close(self, code: int, reason: str) -> None:
         """Close it, with a reason of at most 123 bytes."""
         if self._web.application_state is WebSocketState.CONNECTED:
@@ -403,7 +397,8 @@ async def _serve_socket(
         await _read_all(socket, web, kinds, handlers)
     finally:
         mine.remove(socket)
-        socket.go()
+        if socket.id:
+            home.store.queue(_left(socket.id))
         if not mine:
             home.sockets.pop(key, None)
         for episode in socket.episodes.values():

@@ -178,11 +178,8 @@ class Store:
         """
         mine = sql.select(episodes.c.id).where(episodes.c.person == person).scalar_subquery()
         await self.write(
-            sql.delete(actions).where(actions.c.episode.in_(mine)),
-            sql.delete(helps).where(helps.c.episode.in_(mine)),
-            sql.delete(episodes).where(episodes.c.person == person),
-            sql.delete(answers).where(answers.c.person == person),
-            sql.delete(connections).where(connections.c.person == person),
+            *(sql.delete(table).where(table.c.episode.in_(mine)) for table in (actions, helps)),
+            *(sql.delete(table).where(table.c.person == person) for table in (episodes, answers, connections)),
             sql.delete(people).where(people.c.id == person),
             *then,
         )
