@@ -143,7 +143,7 @@ def test_people_with_tasks_of_their_own_have_no_consistency() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "participants",
+    "people",
     [
         ({},),
         ({"upto": 6},),  # one task of one participant
