@@ -103,7 +103,8 @@ def options() -> dict[str, str]:
 
 def told(one: Mapping[str, Any]) -> str:
     """The strategy that was told before the first action; the answer itself where a study has other options."""
-    return options().get(one["before"][PLAN], one["before"][PLAN])
+    answer: str = one["before"][PLAN]
+    return options().get(answer, answer)
 
 
 def _episode(one: Mapping[str, Any]) -> goals.Episode:
