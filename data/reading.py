@@ -8,7 +8,7 @@ from .errors import InputError
 
 
 def read_json(
-    path: Path, *, missing: str = "cannot be read", advice: str = "remove it and make it again, or restore a copy"
+    path: Path, *, missing: str = "cannot be read", advice: str = "correct it there, or make it again"
 ) -> Any:
     """The content of a JSON file.
 

@@ -80,12 +80,12 @@ def write_sealed(path: Path, content: Mapping[str, Any]) -> None:
     write_json(path, sealed(content))
 
 
-def read_sealed(path: Path, **told: str) -> Any:
+def read_sealed(path: Path, *, advice: str = "remove it and make it again, or restore a copy", **told: str) -> Any:
     """As `read_json`, of what `write_sealed` wrote, without the sha256.
 
     :raises InputError: as `read_json`, and where the content is not what was written.
     """
-    return unsealed(read_json(path, **told), path)
+    return unsealed(read_json(path, advice=advice, **told), path)
 
 
 def sealed_lines(lines: Iterable[Mapping[str, Any]], before: str = "") -> tuple[str, str]:

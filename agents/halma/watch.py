@@ -103,7 +103,7 @@ class HALMAPlayer:
         self._percept = Percept(env.observe(), self._options, reward, env.reached.copy(), env.trial_over.copy(), no)
         if reached:
             return f"the goal; trial {int(env.trial[0])} is over", True
-        words = "moved" if env.valid[0] else "refused: a wall is in the way or it is no move"
+        words = "moved" if env.valid[0] else "not carried out: a wall is in the way, or the sum is zero"
         return f"{words}; trial {int(env.trial[0])} is over" if over else words, False
 
     def _explain(self, made: torch.Tensor) -> tuple[Choice, ...]:

@@ -523,7 +523,7 @@ def load_curriculum(source: str | PathLike, rules: Rules = Rules()) -> Curriculu
 
 def read_table(path: Path) -> Table:
     """The content of a file in JSON, whose name ends in .json, or TOML; InputError where it is neither, or no table."""
-    content = read_json(path, advice="mend it") if path.suffix == ".json" else _read_toml(path)
+    content = read_json(path) if path.suffix == ".json" else _read_toml(path)
     if not isinstance(content, Mapping):
         raise InputError(f"{path} has to be a table with names and values, and it is {shown(content)}")
     return Table(str(path), content)

@@ -171,7 +171,7 @@ class Game:
         oracle = oracle_trials(self.env.mazes[maze], self.env.max_opt_len, self.env.rules)
         record["oracle"] = len(oracle.planned if trial else oracle.exploring)
         print(f"maze {maze + 1} of {self.settings['mazes']}, trial {trial + 1} of {self.trials}")
-        start, refused, over = time.monotonic(), 0, False
+        start, stopped, over = time.monotonic(), 0, False
         trail = [self._cell()]
         while not over:
             self._show(trail)
@@ -182,14 +182,16 @@ class Game:
             record["options"].append(option)
             over, record["success"] = bool(outcome.trial_over[0] | outcome.done[0]), bool(outcome.reached[0])
             if not outcome.valid[0]:
-                refused += 1
-                print("refused: a wall is in the way\n" if sum(option[1:]) else "refused: 0 is no move\n")
+                stopped += 1
+                why = "a wall is in the way" if sum(option[1:]) else "the sum is zero"
+                print(f"not carried out, but counted: {why}\n")
             elif not over:
                 print(f"moved {self.env.rules.digits[option[1:]].sum()}\n")
                 trail.append(self._cell())
         record["seconds"] = round(time.monotonic() - start, 1)
         end = "The goal" if record["success"] else "No steps are left"
-        print(f"{end}, after {_moves(len(record['options']))} ({refused} refused). The oracle: {record['oracle']}.\n")
+        moves = f"{_moves(len(record['options']))} ({stopped} not carried out)"
+        print(f"{end}, after {moves}. The oracle: {record['oracle']}.\n")
         self._end(trial)
         return record
 

@@ -11,13 +11,14 @@ from functools import cache
 from math import ceil
 from typing import Any, Literal
 
-from gumption.agents.probsol.goals import FIRST, TIGHTNESS, Episode, design, foretold, hypotheses, strategy, tendencies
+from gumption.agents.probsol import goals
 from gumption.data import InputError
 from gumption.data.settings import Seed, checked
 from gumption.envs.priors import Names
 from gumption.envs.probsol.library import designed, family_of, find_tasks
 from gumption.envs.probsol.tasks import Task
 from gumption.envs.probsol.text import goal_text
+from gumption.scripts.study.files import Choice, read
 
 from .web import RealTimeEnv, WebFace
 
@@ -65,7 +66,7 @@ def limited(name: str, constraint: str) -> Task:
     found = [task for task in known if task.name == name]
     if family is None or not found:
         raise InputError(f"there is no task {name!r}: name a designed one such as fishing/0, or a certified seed")
-    [task] = [task for _, _, tightness, task in design({family: found[:1]}) if tightness == constraint]
+    [task] = [task for _, _, tightness, task in goals.design({family: found[:1]}) if tightness == constraint]
     return replace(task, constraints={kind: ceil(limit) for kind, limit in task.constraints.items()})
 
 
@@ -83,26 +84,34 @@ def report(tasks: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], list[str
         {(one.goal, one.tightness, one.layout) for one in every}
     ):
         return {}, ["No two tasks of the same goal and constraint, in different layouts, were played yet."]
-    found: dict[str, Any] = hypotheses(every)
+    found: dict[str, Any] = goals.hypotheses(every)
     shown = [one for one in tasks if PLAN in one["before"] and _named(one)]
-    kept = sum(strategy(_named(one)) == told(one) for one in shown)
+    kept = sum(goals.strategy(_named(one)) == told(one) for one in shown)
     found["kept_to_plan"] = kept / len(shown) if shown else None
     # Whoever let the time of a task pass without an action has begun in no way that could be foretold.
     begun = {name: [one for one in own if one.begins] for name, own in episodes.items()}
-    found["foretold"] = foretold({name: own for name, own in begun.items() if own})
+    found["foretold"] = goals.foretold({name: own for name, own in begun.items() if own})
     return found, _lines(found)
 
 
+@cache
+def options() -> dict[str, str]:
+    """Option of the question in the study that ships, which names no strategy, -> strategy."""
+    asked = next(one for one in read("probsol-goals").blocks[0].before if isinstance(one, Choice))
+    return dict(zip(asked.options, goals.STRATEGIES, strict=True))
+
+
 def told(one: Mapping[str, Any]) -> str:
-    """The strategy that was told before the first action: what stands before the colon."""
-    return one["before"][PLAN].partition(":")[0]
+    """The strategy that was told before the first action; the answer itself where a study has other options."""
+    answer: str = one["before"][PLAN]
+    return options().get(answer, answer)
 
 
-def _episode(one: Mapping[str, Any]) -> Episode:
+def _episode(one: Mapping[str, Any]) -> goals.Episode:
     settings, actions = one["settings"], _named(one)
     tightness = settings.get("constraint", "none")
     limit = limited(settings["task"], tightness).constraints.get("action_number", float("inf"))
-    return Episode(
+    return goals.Episode(
         goal=settings["task"].partition("/")[0],
         layout=settings["task"],
         tightness=tightness,
@@ -110,8 +119,8 @@ def _episode(one: Mapping[str, Any]) -> Episode:
         solution=float(bool(one["success"])),
         constraint=float(len(actions) <= limit),
         strategy=told(one),
-        tendencies=tuple(tendencies(actions).tolist()) if actions else (0.0, 0.0, 0.0),
-        begins=tuple(verb for verb, *_ in actions[:FIRST]),
+        tendencies=tuple(goals.tendencies(actions).tolist()) if actions else (0.0, 0.0, 0.0),
+        begins=tuple(verb for verb, *_ in actions[: goals.FIRST]),
     )
 
 
@@ -125,7 +134,7 @@ def _lines(found: Mapping[str, Any]) -> list[str]:
     rows = [
         ("H1, agreement of plans between layouts of one goal and constraint", f"{agreement['value']:.2f}"),
         ("H1, the same with shuffled plans", f"{agreement['shuffled']:.2f} (p = {agreement['p']:.3f})"),
-        *((f"H2, entropy of plans, constraint {name}", f"{found['entropy'][name]:.2f} bits") for name in TIGHTNESS
+        *((f"H2, entropy of plans, constraint {name}", f"{found['entropy'][name]:.2f} bits") for name in goals.TIGHTNESS
           if name in found["entropy"]),
         ("consistency", f"{found['consistency']:.2f}"),
         ("played as they had told", "-" if found["kept_to_plan"] is None else f"{found['kept_to_plan']:.0%}"),

@@ -25,7 +25,8 @@ from gumption.scripts.web.episodes import Episode
 from gumption.scripts.web.messages import Message
 from gumption.scripts.web.server import page
 
-from .export import Participant, block_of, files, participants
+from .export import Participant, files, participants
+from .gathered import TABLES
 from .links import Links
 from .path import present
 from .serving import PAGES, StudyPart, view_file
@@ -76,10 +77,7 @@ class ExperimenterPart:
 
     async def _everyone(self) -> list[Participant]:
         store = self._part.home.store
-        rows = [
-            await store.rows(sql.select(table))
-            for table in (tables.people, tables.episodes, tables.actions, tables.answers, tables.helps)
-        ]
+        rows = [await store.rows(sql.select(table)) for table in TABLES]
         return await asyncio.to_thread(participants, self._part.study, *rows)
 
     async def _people(self, _: Request) -> Response:
@@ -94,14 +92,7 @@ class ExperimenterPart:
         for one in everyone:
             state = one.state(study, now)
             where = present(study, one.path, one.kept).stage
-            blocks = {}
-            for block in study.all_blocks:
-                over = [
-                    episode.result
-                    for stage, episode in one.episodes.items()
-                    if episode.ended is not None and block_of(one.path[stage]) == block.name
-                ]
-                blocks[block.name] = {"done": len(over), "solved": sum(bool(each.get("success")) for each in over)}
+            over = {block.name: one.solved(block.name) for block in study.all_blocks}
             rows.append(
                 {
                     "participant": one.number,
@@ -112,7 +103,7 @@ class ExperimenterPart:
                     "page": where.name,
                     "minutes": None if state == "withdrawn" else (one.seen() - one.row.began) / 60,
                     "seen_s": None if state == "withdrawn" else now - one.seen(),
-                    "blocks": blocks,
+                    "blocks": {block: {"done": len(each), "solved": sum(each)} for block, each in over.items()},
                 }
             )
         sizes = {block.name: block.count // block.sets for block in study.all_blocks}
@@ -157,10 +148,7 @@ class ExperimenterPart:
         if not found:
             return JSONResponse({"reason": "there is no such episode"}, 404)
         [row] = found
-        actions, helps = [
-            await store.rows(sql.select(table).where(table.c.episode == id).order_by(table.c.number))
-            for table in (tables.actions, tables.helps)
-        ]
+        actions, helps = await self._part.home.episodes.kept(id)
         entry = self._part.home.episodes.entry(row.world, row.stage)
         try:
             shown = await asyncio.to_thread(view_after, row, actions, step, *entry)

@@ -11,6 +11,7 @@ import csv
 import hashlib
 import io
 import json
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,10 @@ Row = dict[str, Any]
 ABOUT = "export.json"
 #: Cells that begin so are formulas to a spreadsheet, in full width, too.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+#: Characters that are invisible or reorder the text around them, and a backslash that would read as the escape of one.
+HIDDEN = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]|\\(?=u[0-9a-f]{4})"
+)
 STATES = {
     "going": "takes part now",
     "dropped out": "was not seen for the study's dropped_after_s",
@@ -59,7 +64,7 @@ class Participant:
     """A participant with all that was kept.
 
     :ivar row: of the store's table of people; `episodes` by stage, `actions` and `helps` by episode, `answers` by stage
-        and name.
+        and name; `connections` in the order of their beginning.
     :ivar kept: what the present stage follows from.
     """
 
@@ -71,6 +76,20 @@ class Participant:
     answers: Mapping[int, Mapping[str, Any]]
     kept: Kept
     helps: Mapping[str, Sequence[Any]]
+    connections: Sequence[Any]
+
+    def solved(self, block: str) -> list[bool]:
+        """Whether each task of a block that has ended was solved."""
+        own = [one for stage, one in self.episodes.items() if block_of(self.path[stage]) == block]
+        return [bool(one.result.get("success")) for one in own if one.ended is not None]
+
+    def away(self, episode: Any) -> float:
+        """The seconds of an episode that has ended in which no page of the participant was connected."""
+        seconds, here = 0.0, episode.began
+        for one in self.connections:
+            seconds += max(0.0, min(one.came, episode.ended) - here)
+            here = max(here, one.left)
+        return seconds + max(0.0, episode.ended - here)
 
     @property
     def number(self) -> int:
@@ -97,11 +116,15 @@ def participants(
     actions: Iterable[Any],
     answers: Iterable[Any],
     helps: Iterable[Any] = (),
+    connections: Iterable[Any] = (),
 ) -> list[Participant]:
     """All who have begun the study, in the order of their coming.
 
-    :param people, episodes, actions, answers, helps: rows of the store's tables.
+    :param people, episodes, actions, answers, helps, connections: rows of the store's tables.
     """
+    connected: dict[str, list[Any]] = {}
+    for one in sorted(connections, key=lambda one: one.came):
+        connected.setdefault(one.person, []).append(one)
     of_person: dict[str, dict[int, Any]] = {}
     for one in episodes:
         of_person.setdefault(one.person, {})[one.stage] = one
@@ -117,7 +140,9 @@ def participants(
         kept = Kept(values, frozenset(stage for stage, one in mine.items() if one.ended is not None))
         made = {one.id: of_episode.get(one.id, []) for one in mine.values()}
         helped = {one.id: helps_of.get(one.id, []) for one in mine.values()}
-        found.append(Participant(row, own, stages(study, own), mine, made, said, kept, helped))
+        found.append(
+            Participant(row, own, stages(study, own), mine, made, said, kept, helped, connected.get(row.id, []))
+        )
     return found
 
 
@@ -139,14 +164,12 @@ def people_table(
 
     :param secret: of the data folder, from which completion codes follow.
     """
+    sent = study.recruiting.parameters if study.recruiting else ()
     columns = [
         Column("participant", "number", "number of the participant, from 1, in the order of their coming"),
         Column("state", "text", "; ".join(f"{state}: {meaning}" for state, meaning in STATES.items())),
         Column("name", "text", "the name that was typed at the sign-in"),
-        *(
-            Column(name, "text", f"the parameter {name} of the recruiting service's address")
-            for name in (study.recruiting.parameters if study.recruiting else ())
-        ),
+        *(Column(name, "text", f"the parameter {name} of the recruiting service's address") for name in sent),
         *(
             Column(one.name, "text", f"condition between participants: one of {', '.join(one.levels)}")
             for one in study.conditions
@@ -177,10 +200,7 @@ def people_table(
             "participant": one.number,
             "state": state,
             "name": one.row.name or "",
-            **{
-                name: (one.row.given or {}).get(name, "")
-                for name in (study.recruiting.parameters if study.recruiting else ())
-            },
+            **{name: (one.row.given or {}).get(name, "") for name in sent},
             "stage": len(one.path) if state == "done" else where,
             "stages": len(one.path),
             "began": one.row.began,
@@ -191,14 +211,9 @@ def people_table(
         if state != "withdrawn":
             row |= one.design.condition
         for block in study.all_blocks:
-            ended = [
-                episode
-                for stage, episode in one.episodes.items()
-                if episode.ended is not None and block_of(one.path[stage]) == block.name
-            ]
-            row[f"{block.name}_tasks"] = len(ended)
-            won = [bool(episode.result.get("success")) for episode in ended]
-            row[f"{block.name}_success"] = sum(won) / len(won) if won else None
+            solved = one.solved(block.name)
+            row[f"{block.name}_tasks"] = len(solved)
+            row[f"{block.name}_success"] = sum(solved) / len(solved) if solved else None
         for stage in one.path:
             said = one.answers.get(stage.number, {})
             if stage.kind == "quiz":
@@ -241,6 +256,7 @@ def episodes_table(study: Study, everyone: Sequence[Participant]) -> tuple[list[
         Column("began", "number", "when it was first shown, in seconds since 1970, by the server's clock"),
         Column("ended", "number", "when its last action came in or its time was over; empty where it is not over"),
         Column("seconds", "number", "from began to ended"),
+        Column("away", "number", "seconds of these in which no page of the participant was connected to the server"),
         Column("actions", "number", "actions that were made"),
         Column("attempts", "number", "attempts at the task, the last one included; 1 where there can be one alone"),
         Column("reward", "number", "sum of the rewards" + (", less help_price" if study.helped else "")),
@@ -272,6 +288,7 @@ def episodes_table(study: Study, everyone: Sequence[Participant]) -> tuple[list[
                     "began": episode.began,
                     "ended": episode.ended,
                     "seconds": round(episode.ended - episode.began, 3) if over else None,
+                    "away": round(one.away(episode), 3) if over else None,
                     "actions": len(one.actions[episode.id]),
                     "attempts": result.get("attempts"),
                     "reward": result.get("reward"),
@@ -301,13 +318,8 @@ def actions_table(everyone: Sequence[Participant]) -> tuple[list[Column], list[R
         {
             "participant": one.number,
             "stage": stage,
-            "number": action.number,
             "action": json.dumps(action.action),
-            "step": action.step,
-            "attempt": action.attempt,
-            "state": action.state,
-            "at": action.at,
-            "received": action.received,
+            **{name: getattr(action, name) for name in ("number", "step", "attempt", "state", "at", "received")},
         }
         for one in everyone
         for stage, episode in sorted(one.episodes.items())
@@ -389,7 +401,10 @@ def _question_column(question: Question, name: str = "") -> Column:
 
 
 def cell(value: Any) -> str | int | float:
-    """A value as a cell of CSV. Text that a spreadsheet would run as a formula begins with ' there."""
+    """A value as a cell of CSV. Text that a spreadsheet would run as a formula begins with ' there.
+
+    Characters that are `HIDDEN` are written as in JSON: \\u202e. So is a backslash before what could be read so.
+    """
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -397,7 +412,7 @@ def cell(value: Any) -> str | int | float:
     if isinstance(value, int | float):
         return value
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    text = text.replace("\x00", "")
+    text = HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     return f"'{text}" if text.lstrip(" ").startswith(FORMULA) else text
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from gumption.data import InputError
 from gumption.data.errors import extra
@@ -17,19 +17,12 @@ from gumption.scripts.web import store as tables
 from .export import Participant, participants
 from .files import Study
 
-
-class Rows(NamedTuple):
-    """Rows of the store's tables."""
-
-    people: list[Any]
-    episodes: list[Any]
-    actions: list[Any]
-    answers: list[Any]
-    helps: list[Any]
+#: What `participants` takes the rows of.
+TABLES = (tables.people, tables.episodes, tables.actions, tables.answers, tables.helps, tables.connections)
 
 
-def read_rows(place: str | Path) -> Rows:
-    """All rows, as they stand at one moment.
+def read_rows(place: str | Path) -> list[list[Any]]:
+    """All rows of `TABLES`, as they stand at one moment.
 
     :param place: the folder, or the address of a PostgreSQL server.
     :raises InputError: there is no such database.
@@ -41,10 +34,9 @@ def read_rows(place: str | Path) -> Rows:
         if not path.is_file():
             raise InputError(f"{place}: holds no data of a study; name the --data folder of `gumption study serve`")
         engine = sql.create_engine(f"sqlite:///file:{path.absolute()}?mode=ro&uri=true")
-    all_of = (tables.people, tables.episodes, tables.actions, tables.answers, tables.helps)
     try:
         with engine.execution_options(isolation_level="SERIALIZABLE").begin() as connection:
-            return Rows(*(list(connection.execute(sql.select(table))) for table in all_of))
+            return [list(connection.execute(sql.select(table))) for table in TABLES]
     except SQLAlchemyError as error:
         raise InputError(f"{place}: cannot be read as a database ({tables.reason_of(error)})") from None
     finally:
@@ -58,7 +50,7 @@ def gathered(study: Study, place: str | Path) -> list[Participant]:
     """
     rows = read_rows(place)
     found = participants(study, *rows)
-    if rows.people and not found:
+    if rows[0] and not found:
         raise InputError(
             f"{place}: its participants are of another study, or of this one before its file was changed; give the "
             "file as it was"

@@ -1,5 +1,5 @@
-"""The report of a study: people beside random choices, an oracle and trained agents on the very same tasks, with
-intervals over participants, and published figures as lines.
+"""The report of a study: its participants, who may be simulated, beside random choices, an oracle and trained agents on
+the very same tasks, with intervals over participants, and published figures as lines.
 
 The Pareto front is that of success against actions a task. Actions are what people and agents both spend; the seconds
 of an agent would say how fast the computer is. Only those are compared who have played the same tasks. Consistency is
@@ -25,11 +25,9 @@ from gumption.data import InputError
 from gumption.data.writing import is_part, whole_folder
 from gumption.envs import worlds
 
-from . import helped
 from .design import Task, seed_of
 from .export import Participant, block_of
 from .files import Study
-from .helped import interval, shown
 from .path import Stage
 from .players import OFFERED, can_play, played
 
@@ -43,7 +41,7 @@ MEASURES = {
 }
 #: What consistency is of, with its heading.
 ALIKE = {"success": "success", "first": "first action"}
-PEOPLE = "people"
+PARTICIPANTS = "participants"
 REPORT = "report.json"
 NOTES = {
     "measures": "A task that can be tried once has one attempt, and its first try decides.",
@@ -106,15 +104,15 @@ def make(study: Study, everyone: Sequence[Participant], policies: Sequence[str] 
     for cell in _cells(tasks):
         own = [(person, stage, episode) for at, person, stage, episode in tasks if at == cell]
         if any(block.help is not None for block in study.blocks if block.name == cell.block):
-            help.append(helped.figures(cell.name, own))
-        players = {PEOPLE: [_of_person(*one) for one in own]}
+            help.append(_of_help(cell.name, own))
+        players = {PARTICIPANTS: [_of_person(*one) for one in own]}
         for policy in _policies(own[0][1].task, policies):
             players[OFFERED.get(policy, policy)] = [_of_agent(policy, person, stage, known) for person, stage, _ in own]
         fronts = _fronts(players)
         rows += [
             {"who": who, **_about(cell), **_figures(results), "front": fronts[who]} for who, results in players.items()
         ]
-        points += [{**_about(cell), **point} for point in _points(players[PEOPLE])]
+        points += [{**_about(cell), **point} for point in _points(players[PARTICIPANTS])]
         for figure in study.published:
             if figure.block == cell.block:
                 success = [figure.success, None, None]
@@ -286,7 +284,7 @@ def markdown(figures: Mapping[str, Any]) -> str:
     """The tables as Markdown."""
     measured = [row for row in figures["rows"] if "source" not in row]
     lines = [*_measures_table(figures["rows"]), "", *_fronts_table(measured), "", *_consistency_table(measured)]
-    lines += helped.lines(figures["help"])
+    lines += _help_table(figures["help"])
     told = [row for row in figures["answers"] if row["answers"]]
     if told:
         lines += ["", "| page | question | answers | what was answered |", "| --- | --- | ---: | --- |"]
@@ -387,7 +385,7 @@ def _front_panels(figures: Mapping[str, Any]) -> list[Front]:
         means = {row["who"]: (row["actions"][0], row["success"][0]) for row in own}
         each = [(one["actions"], one["success"]) for one in figures["points"] if one["cell"] == panel.title]
         labels = {"x": MEASURES["actions"][2], "y": MEASURES["success"][2]}
-        panels.append(Front(panel.title, means, {PEOPLE: each}, panel.references, **labels))
+        panels.append(Front(panel.title, means, {PARTICIPANTS: each}, panel.references, **labels))
     return panels
 
 
@@ -400,3 +398,54 @@ def _scale(measure: str, label: str, panels: Sequence[FinalPanel]) -> Scale:
 
 def _estimate(values: Sequence[float | None]) -> Estimate:
     return Estimate(*(math.nan if value is None else value for value in values))
+
+
+# ---- Help: how often it was asked for, and success with and without it
+
+
+def _of_help(name: str, own: Sequence[Any]) -> dict[str, Any]:
+    """The figures of help at the tasks of a cell.
+
+    Participants choose when to ask, so a difference in success may come from the tasks at which they do.
+
+    :param name: of the cell.
+    :param own: (participant, stage, episode) of each task.
+    """
+    helps: dict[int, list[float]] = {}
+    success: dict[bool, dict[int, list[float]]] = {True: {}, False: {}}
+    for person, _, episode in own:
+        given = len(person.helps[episode.id])
+        helps.setdefault(person.number, []).append(given)
+        success[given > 0].setdefault(person.number, []).append(bool(episode.result.get("success")))
+    found: dict[str, Any] = {"cell": name, "helps": _mean(helps)}
+    for asked, part in ((True, "with"), (False, "without")):
+        found[part] = {"tasks": sum(map(len, success[asked].values())), "success": _mean(success[asked])}
+    return found
+
+
+def _help_table(figures: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """They as a table of Markdown; nothing where there was no help."""
+    if figures:
+        yield ""
+        yield from _header(["tasks"], ["helps a task", "success with help", "tasks", "success without", "tasks"])
+    for one in figures:
+        parts = ((shown(part["success"], ".1%"), part["tasks"]) for part in (one["with"], one["without"]))
+        yield _line(one["cell"], shown(one["helps"], ".2f"), *(cell for part in parts for cell in part))
+
+
+def interval(means: Sequence[float]) -> list[float | None]:
+    """The mean with the ends of its interval, which are None where there are too few for one."""
+    return [None if math.isnan(end) else round(end, 5) for end in bootstrap_interval(means)]
+
+
+def _mean(by_person: Mapping[int, Sequence[float]]) -> list[float | None] | None:
+    """The mean over participants, each the mean of their tasks; None without a task."""
+    return interval([float(np.mean(values)) for values in by_person.values()]) if by_person else None
+
+
+def shown(estimate: Sequence[float | None] | None, form: str) -> str:
+    """A mean with its interval, where it has one; "" for None."""
+    if estimate is None:
+        return ""
+    value, low, high = estimate
+    return f"{value:{form}}" + ("" if low is None else f" [{low:{form}}, {high:{form}}]")

@@ -44,6 +44,7 @@ LONGEST_NAME = 100
 #: What is kept of every participant, for the consent page.
 ALWAYS_KEPT = (
     "your actions and answers, and when you gave them",
+    "when your pages were connected to this server",
     "which version of the study you were given, and how far you came",
 )
 HELP_KEPT = "which help you asked for, and when"
@@ -154,7 +155,7 @@ class StudyPart:
             if person.given:
                 self._known[_identity(study, person.given)] = person.id
         self.path = lru_cache(maxsize=4096)(self._path)
-        home.episodes.arrange = self._arrange
+        home.episodes.arrange, home.episodes.deadline_of = self._arrange, self._deadline_of
 
     def _path(self, place: int) -> list[Stage]:
         return stages(self.study, design(self.study, place))
@@ -378,12 +379,13 @@ class StudyPart:
                 return {**about, **await self._page_of(stage, here)}
             episode = await self._episode(here, stage)
             over = episode.look()
-            if over and stage.number not in here.kept.ended:  # by its last action, since the store was read
+            if over and stage.number not in here.kept.ended:  # by its last action, since the store was read, or by time
+                await self.home.episodes.end(episode)
                 here = here.ended(stage.number)
             elif over or episode.deadline is None or tables.now() <= episode.deadline:
                 return {**about, **self._task_page(stage, episode)}
             else:
-                await self.home.episodes.end(episode, end="time")
+                await self.home.episodes.end(episode)
 
     async def _page_of(self, stage: Stage, here: Here) -> dict[str, Any]:
         study, row = self.study, here.row
@@ -444,16 +446,21 @@ class StudyPart:
         )
 
     def _arrange(self, episode: Episode) -> None:
-        """Hide the result of a task without feedback, and end it in time."""
+        """Hide the result of a task without feedback, and offer help."""
         stage = self.path(self._places[episode.person])[episode.stage]
         assert stage.played is not None
         if not stage.feedback:
             episode.veil = Veil()
         if stage.played.block.help is not None:
             episode.offer = tasks.offered(stage.played.block.help)
-        limit = stage.played.block.time_limit_s
-        speed = 1.0 if episode.view.live is None else self.home.episodes.real_time.speed
-        episode.deadline = None if limit is None else episode.began + limit / speed
+
+    def _deadline_of(self, episode: Any) -> float | None:
+        """When the time of an episode, or of a row of the store, is over; by the clock, whoever is connected."""
+        played = self.path(self._places[episode.person])[episode.stage].played
+        if played is None or played.block.time_limit_s is None:
+            return None
+        live = self.home.episodes.entry(episode.world, episode.stage)[0].live is not None
+        return episode.began + played.block.time_limit_s / (self.home.episodes.real_time.speed if live else 1.0)
 
     async def _here(self, person: str) -> Here:
         """Where a participant is, read from the store."""

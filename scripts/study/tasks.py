@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
@@ -138,7 +139,10 @@ def _wrong_settings(study: Study, block: Block, field: str) -> Iterator[str]:
             yield f"{field}.settings: {name} is missing; a task of the world {block.world!r} needs it"
     hints = get_type_hints(inspect.unwrap(function), include_extras=True)
     given: list[tuple[str, Mapping[str, Any]]] = [(f"{field}.settings", block.settings)]
-    for condition in study.acting_on(block):
+    acting = study.acting_on(block)
+    fit = [one.name for one in acting if takes_all or set().union(*one.levels.values()) <= set(names)]
+    hint = f"; if this condition is for other blocks only, write conditions = {json.dumps(fit)} in {field}"
+    for condition in acting:
         given += [(f"conditions {condition.name}.levels.{name}", level) for name, level in condition.levels.items()]
     for name, values in block.each.items():
         given += [(f"{field}.each[{k}]", {name: value}) for k, value in enumerate(values)]
@@ -148,7 +152,8 @@ def _wrong_settings(study: Study, block: Block, field: str) -> Iterator[str]:
                 yield f"{place}.{name}: the study gives it by itself"
             elif name not in names and not takes_all:
                 known = [one for one in names if one != "seed" and not (block.drawn and one in DRAWN)]
-                yield f"{place}.{name}: {unknown(f'the world {block.world!r}', name, known)}"
+                problem = f"{place}.{name}: {unknown(f'the world {block.world!r}', name, known)}"
+                yield problem + (hint if place.startswith("conditions ") else "")
             elif name in hints:
                 try:
                     check(name, value, hints[name])

@@ -172,6 +172,8 @@ class Episode:
     def look(self) -> bool:
         """Whether the episode is over, in real time also by time alone."""
         if self.view.live is not None and not self.over:
+            if self.clock is not None:
+                self.clock.now()
             self._look()
         return self.over
 
@@ -278,6 +280,8 @@ class Episodes:
 
     :ivar real_time: the loop of live episodes.
     :ivar arrange: is called with each episode that comes into memory, for what a study has to say of it.
+    :ivar deadline_of: when the time of an episode, or of a row of the store, is over; None without a limit.
+    :ivar timed: by id, what waits for the deadline of an episode.
     :ivar offers: help in episodes outside a study, by world; `advisers` give it.
     """
 
@@ -285,6 +289,9 @@ class Episodes:
         """:param worlds: finds a world by its name."""
         self.store, self.real_time = store, RealTime()
         self.arrange: Callable[[Episode], None] | None = None
+        self.deadline_of: Callable[[Any], float | None] = lambda _: None
+        self.timed: dict[str, asyncio.Task[None]] = {}
+        self._late = asyncio.Lock()
         self.offers: Mapping[str, Offer] = {}
         self.advisers = Advisers(self.make)
         self._worlds = worlds
@@ -344,15 +351,17 @@ class Episodes:
         if not found or found[0].person != person:
             raise _unknown()
         row = found[0]
-        kept, helps = [
-            await self.store.rows(sql.select(table).where(table.c.episode == id).order_by(table.c.number))
-            for table in (tables.actions, tables.helps)
-        ]
+        kept, helps = await self.kept(id)
         view, begin = self.entry(row.world, row.stage)
         await self.prepare(view)
         episode = await self.make(replayed, row, kept, view, begin, helps)
         self._keep(episode)
         return episode
+
+    async def kept(self, id: str) -> list[list[Any]]:
+        """The rows of the actions and of the helps of an episode, in their order."""
+        found = (sql.select(each).where(each.c.episode == id) for each in (tables.actions, tables.helps))
+        return [await self.store.rows(rows.order_by("number")) for rows in found]
 
     def entry(self, name: str, stage: int | None) -> tuple[View, Callable[..., tuple[Any, Any]]]:
         """The view of a world, and what begins its episodes."""
@@ -449,9 +458,35 @@ class Episodes:
         """
         async with episode.lock:
             if not episode.over or episode.view.live is not None:
-                await self.store.write(_ended(episode, tables.now(), more))
+                now = tables.now()
+                if episode.deadline is not None and now > episode.deadline:
+                    now, more = episode.deadline, {"end": "time"}
+                await self.store.write(_ended(episode, now, more))
             episode.over = True
             _stop(episode)
+
+    async def resume(self) -> None:
+        """See to the deadlines of the episodes that were going on when the server was stopped."""
+        table = tables.episodes
+        for row in await self.store.rows(sql.select(table).where(table.c.ended.is_(None), table.c.stage > 0)):
+            self._time(row.id, row.person, self.deadline_of(row))
+
+    def _time(self, id: str, person: str, deadline: float | None) -> None:
+        """End an episode at its deadline, whoever is connected then."""
+        if deadline is not None and id not in self.timed:
+            self.timed[id] = task = asyncio.create_task(self._end_in_time(id, person, deadline))
+            task.add_done_callback(lambda _: self.timed.pop(id, None))
+
+    async def _end_in_time(self, id: str, person: str, deadline: float) -> None:
+        while (left := deadline - tables.now()) >= 0:
+            await asyncio.sleep(left + 0.001)
+        try:
+            table = tables.episodes
+            async with self._late:  # after a restart there may be many, and others want to play
+                if await self.store.rows(sql.select(table.c.id).where(table.c.id == id, table.c.ended.is_(None))):
+                    await self.end(await self.find(id, person))
+        except Exception:
+            _log.exception("an episode could not be ended at its deadline; it is ended when its player comes back")
 
     async def shown(self, episode: Episode) -> dict[str, Any]:
         """As `Episode.shown`, in the thread of its environment."""
@@ -470,6 +505,9 @@ class Episodes:
             episode.offer = self.offers.get(episode.world)
         if self.arrange is not None:
             self.arrange(episode)
+        episode.deadline = self.deadline_of(episode)
+        if not episode.over:
+            self._time(episode.id, episode.person, episode.deadline)
         if episode.offer is not None and not episode.over:  # before it is asked for: that takes seconds
             self._adviser(episode)
         self._here[episode.id] = episode

@@ -147,8 +147,11 @@ class Clock:
         return step
 
     def stop(self) -> None:
-        """Nobody watches any more."""
-        self._stopped = True
+        """Let time pass up to now, when nobody watches any more."""
+        if not self._stopped:
+            self._stopped = True
+            if self._error is None:
+                self.advance(self.present())
         self._set_timer(None)
         self._time.moves(self, False)
         self._news.set()

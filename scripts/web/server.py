@@ -56,6 +56,7 @@ PAGES = Path(__file__).with_name("pages")
 FIRST_MESSAGE = 20.0  # seconds until a socket has to say something
 PATIENCE, AGAIN = 1.0, 10.0  # seconds of an answer until its page is told why it takes so long, and told again
 SOCKETS = 8  # of a person at once
+CONNECTED_EVERY = 5.0  # seconds
 EPISODES = 8  # of a socket at once
 TAKEN = 4001  # a socket is closed: its episode goes on at another one
 _log = logging.getLogger(__name__)
@@ -95,6 +96,13 @@ class Home:
         self.episodes = Episodes(store, worlds.find)
         self.sockets: dict[str, list[Socket]] = {}  # by the key of the person
 
+    async def tell_connected(self) -> None:
+        """Keep which participants of a study are connected, for ever: a server that is killed loses seconds of it."""
+        while True:
+            await asyncio.sleep(CONNECTED_EVERY)
+            if ids := [socket.id for sockets in self.sockets.values() for socket in sockets if socket.id]:
+                self.store.queue(_left(*ids))
+
     def close(self) -> None:
         """Finish what is being done, and let go of the store."""
         self.episodes.close()
@@ -105,10 +113,11 @@ class Socket:
     """A page that is connected.
 
     :ivar key: the sha256 of its cookie; `person`: the id of whom it belongs to, None for a newcomer.
+    :ivar id: of its row of connections, "" without one.
     """
 
     def __init__(self, home: Home, web: WebSocket, key: str) -> None:
-        self.home, self.key = home, key
+        self.home, self.key, self.id = home, key, ""
         self.person: str | None = None
         self._web = web
         self.episodes: dict[str, Episode] = {}  # those that it plays
@@ -130,6 +139,16 @@ class Socket:
         await self.send(Error(reason="the episode goes on in another tab", kind="taken", episode=episode))
         await self.close(TAKEN, "the episode goes on in another tab")
 
+    def come(self) -> None:
+        """Keep when its person was seen, and in a study that they are connected; nothing of one who has withdrawn."""
+        now, people, connections = tables.now(), tables.people, tables.connections
+        here = (people.c.id == self.person) & (people.c.state != "withdrawn")
+        self.home.store.queue(sql.update(people).where(here).values(seen=now))
+        if not self.home.open_play:
+            self.id = new_id()
+            row = sql.select(*map(sql.literal, (self.id, self.person, now, now))).where(sql.exists().where(here))
+            self.home.store.queue(sql.insert(connections).from_select([*connections.c], row))
+
     async def close(self, code: int, reason: str) -> None:
         """Close it, with a reason of at most 123 bytes."""
         if self._web.application_state is WebSocketState.CONNECTED:
@@ -148,6 +167,8 @@ class Socket:
             self.rate.per_second = LIVE_PER_SECOND
             episode.clock = self.home.episodes.real_time.watch(live, episode.env)
             self._begin_task(self._send_frames(episode, episode.clock))
+        elif live is not None and episode.over:  # perhaps by time alone, when its last page left
+            await self.home.episodes.end(episode)
 
     def _begin_task(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -163,9 +184,11 @@ class Socket:
             _log.exception("an episode in real time failed")
             await self.fail(episode)
             return
-        if episode.clock is clock and not episode.over and episode.look():
+        known = episode.over
+        if episode.clock is clock and episode.look():
             await self.home.episodes.end(episode)
-            await self.show(episode)
+            if not known:
+                await self.show(episode)
 
     async def fail(self, episode: Episode, reason: str = "the server failed at this; go on from what was kept") -> None:
         """Play the episode no longer after a failure; it can be gone on with."""
@@ -256,6 +279,11 @@ class Socket:
         await self.send(HelpRefused(**about, reason=reason, expected=expected))
 
 
+def _left(*ids: str) -> Any:
+    """That these connections are there until now."""
+    return sql.update(tables.connections).where(tables.connections.c.id.in_(ids)).values(left=tables.now())
+
+
 async def person_of(store: Store, key: str) -> str | None:
     """The id of the person whose cookie has this sha256."""
     rows = await store.rows(sql.select(tables.people.c.id).where(tables.people.c.key == key))
@@ -318,12 +346,13 @@ def make_app(
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         sys.setswitchinterval(0.001)  # who waits for an answer waits for no thread that begins an episode
-        tasks = [asyncio.create_task(home.episodes.real_time.run())]
+        going = (home.episodes.real_time.run(), home.episodes.resume(), home.tell_connected())
+        tasks = [asyncio.create_task(one) for one in going]
         for name in worlds.known() if played is None else played:
             with suppress(Exception):  # `described_worlds` tells of it
                 tasks.append(asyncio.create_task(home.episodes.prepare(view_of(worlds.find(name)))))
         yield
-        for task in tasks:
+        for task in (*tasks, *home.episodes.timed.values()):
             task.cancel()
         await asyncio.to_thread(home.close)
 
@@ -362,13 +391,14 @@ async def _serve_socket(
     try:
         socket.person = await person_of(home.store, key)
         if socket.person is not None:
-            seen = sql.update(tables.people).where(tables.people.c.id == socket.person)
-            home.store.queue(seen.values(seen=tables.now()))
+            socket.come()
         if len(mine) > SOCKETS:
             await mine[0].close(1008, f"more than {SOCKETS} tabs are open")
         await _read_all(socket, web, kinds, handlers)
     finally:
         mine.remove(socket)
+        if socket.id:
+            home.store.queue(_left(socket.id))
         if not mine:
             home.sockets.pop(key, None)
         for episode in socket.episodes.values():

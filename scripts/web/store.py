@@ -27,7 +27,7 @@ with extra("web", "the web home"):
     from sqlalchemy.exc import SQLAlchemyError
 
 DATABASE = "home.sqlite"  # in the folder
-SCHEMA = 1  # the version of the tables; it grows when they change
+SCHEMA = 2  # the version of the tables; it grows when they change
 _TABLES = sql.MetaData()
 _ID = sql.String(32)
 
@@ -84,6 +84,14 @@ helps = sql.Table(
     sql.Column("price", sql.Double, nullable=False),
     sql.Column("at", sql.Double, nullable=False),
     sql.Column("received", sql.Double, nullable=False),
+)  # fmt: skip
+#: When a participant of a study was connected: a row for each page that is open. `left` is renewed while it is.
+connections = sql.Table(
+    "connections", _TABLES,
+    sql.Column("id", _ID, primary_key=True),
+    sql.Column("person", _ID, nullable=False, index=True),
+    sql.Column("came", sql.Double, nullable=False),
+    sql.Column("left", sql.Double, nullable=False),
 )  # fmt: skip
 #: Answers to a study's questions.
 answers = sql.Table(
@@ -171,10 +179,8 @@ class Store:
         """
         mine = sql.select(episodes.c.id).where(episodes.c.person == person).scalar_subquery()
         await self.write(
-            sql.delete(actions).where(actions.c.episode.in_(mine)),
-            sql.delete(helps).where(helps.c.episode.in_(mine)),
-            sql.delete(episodes).where(episodes.c.person == person),
-            sql.delete(answers).where(answers.c.person == person),
+            *(sql.delete(table).where(table.c.episode.in_(mine)) for table in (actions, helps)),
+            *(sql.delete(table).where(table.c.person == person) for table in (episodes, answers, connections)),
             sql.delete(people).where(people.c.id == person),
             *then,
         )

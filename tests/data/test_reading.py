@@ -24,7 +24,7 @@ def test_a_missing_file_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("content", "reason"), [(b'{"a": ', "Expecting value"), (b"\xff", "'utf-8' codec")])
 def test_a_damaged_file_is_told(tmp_path: Path, content: bytes, reason: str) -> None:
     (tmp_path / "a.json").write_bytes(content)
-    with pytest.raises(InputError, match=rf"a\.json: not valid JSON \({reason}.*\); remove it and make it again, or"):
+    with pytest.raises(InputError, match=rf"a\.json: not valid JSON \({reason}.*\); correct it there, or make it"):
         read_json(tmp_path / "a.json")
     with pytest.raises(InputError, match=r"\); evaluate the run again$"):
         read_json(tmp_path / "a.json", advice="evaluate the run again")

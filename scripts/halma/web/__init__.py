@@ -30,7 +30,7 @@ lesser one is the way to the nearest crossing.
 {goals}: how far the goal lies to the left, up, right, down.
 A {hints} is a hint: go left, up, right, down.
 Choose a direction and up to {most} of {parts}, which add up to a move. It is made as a whole, or not at all where a \
-wall is in the way. {trials}"""
+wall is in the way or the sum is zero; it counts either way. {trials}"""
 ONE_TRIAL = "There is one trial in this maze."
 MORE_TRIALS = "There are {} trials in this maze; the first one explores, the others can take what you know by then."
 
@@ -69,7 +69,7 @@ class Face:
 
     def told(self, info: Mapping[str, Any], over: bool) -> str:
         if not info["valid_move"]:
-            return "refused: a wall is in the way, or the move is zero"
+            return "not carried out, but counted: a wall is in the way, or the sum is zero"
         if not info["trial_over"]:
             return "moved"
         trials = self.env.batch.settings.trials
@@ -122,7 +122,7 @@ def drawing(env: Any) -> dict[str, Any]:
         "trial": min(int(batch.trial[0]) + 1, settings.trials),
         "trials": settings.trials,
         "moves": int(batch.trial_steps[0]),
-        "refused": bool(batch.steps[0] and not batch.valid[0]),
+        "stopped": bool(batch.steps[0] and not batch.valid[0]),
         "primitives": [
             {"name": name, "digit": int(digit)}
             for name, digit in zip(batch.rules.primitive_names, batch.rules.digits, strict=True)

@@ -66,7 +66,7 @@ class Panel {
       make("button", { type: "button", class: "halma-part", onclick: () => this.#add(name) }, name),
     );
     if (this.primitives.children.length !== buttons.length) this.primitives.replaceChildren(...buttons);
-    if (!drawing.refused) this.#direction = null;
+    if (!drawing.stopped) this.#direction = null;
     this.#parts = [];
     this.#showChoice();
   }

@@ -27,9 +27,10 @@ from gumption.scripts.web.views import View
 
 CONTROLS = "\n".join(
     (
-        "Click a disc to grab it; click a point of the table to place it there, or a cell of the side bar to store it.",
-        "Right click a disc on the table to hold it where it lies, or a point to hold the disc in your hand there: it "
-        "pulls and pushes, and nothing moves it. The wheel turns it; right click lets go.",
+        "Choose a disc to grab it; choose a point of the table to place it there, or a cell of the side bar to store "
+        "it.",
+        "With Hold switched on, choose a disc on the table to hold it where it lies, or a point to hold the disc in "
+        "your hand there: it pulls and pushes, and nothing moves it. Buttons turn it and let go of it.",
         "Nothing in the dark can be touched, and nothing can be put there.",
         "Check hands your solution in. If it does not solve the task, the next trial begins.",
     )
@@ -50,7 +51,7 @@ class RealTimeEnv(ProbSolEnv):
 
 
 class WebFace(TextFace):
-    """The world in words, for those who play by mouse and keys; it never tells how near the goal was."""
+    """The world in words, for those who play by mouse, touch or keys; it never tells how near the goal was."""
 
     def rules(self, env: Any) -> str:
         return f"{' '.join(ABOUT.split())}\n\n{CONTROLS}"

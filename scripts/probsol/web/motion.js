@@ -5,12 +5,14 @@ const DELAY = 4; // steps that the picture is behind the newest one, so that the
 const LATE = 400; // ms: a frame that is later than this begins a new count, as after a lost connection
 const JUMP = 60; // px between two frames that no disc moves: it was set somewhere else
 const KEPT = 16;
+const BACK = 60; // steps that the clock rather waits than goes back: a late frame is no earlier time
 
 export class Motion {
   #frames = [];
   #zero = 0; // when step 0 was, by the clock of the page
 
   #stopped = null; // the step at which the connection was lost
+  #reached = 0; // the step that was told last
 
   get newest() {
     return this.#frames.at(-1);
@@ -24,6 +26,7 @@ export class Motion {
     const { newest } = this;
     // Time begins anew with a trial, and goes back where a server was stopped before it had kept more.
     if (newest && (frame.trial !== newest.trial || frame.step < newest.step)) this.#frames = [];
+    if (frame.trial !== newest?.trial) this.#reached = 0;
     if (this.newest?.step === frame.step) this.#frames.pop();
     const zero = now - frame.step / STEPS;
     // The frame that came fastest tells best when a step was; a slow drift of the clocks is followed.
@@ -44,6 +47,13 @@ export class Motion {
     if (!this.newest) return 0;
     if (this.#stopped !== null) return this.#stopped;
     return this.passes ? Math.max((now - this.#zero) * STEPS, this.newest.step) : this.newest.step;
+  }
+
+  // The step by now, for a clock that is read: it does not go back by moments.
+  told(now = performance.now()) {
+    const step = this.step(now);
+    if (step > this.#reached || step < this.#reached - BACK) this.#reached = step;
+    return this.#reached;
   }
 
   // Whether the picture changes from one moment to the next.

@@ -1,7 +1,7 @@
 // ProbSol in the browser: the table, its controls by mouse, touch and keys, limits and time, the quiz, and the table in
 // words. The server runs the physics; this page draws its frames and sends actions by name.
 
-import { loadStyle, make, on, plural, sentence } from "/pages/elements.js";
+import { loadStyle, make, on, plural, sentence, touched } from "/pages/elements.js";
 
 import { Motion, read } from "./motion.js";
 import { ask, swatch } from "./quiz.js";
@@ -22,6 +22,21 @@ const ENDS = {
   action_time: "an action took longer than the limit",
   trial_time: "the trial took longer than the limit",
   solve_time: "the task took longer than the limit",
+};
+// What can be done next, in the words of the input at hand.
+const WITH_MOUSE = {
+  grab: "Click a disc to grab it",
+  begin: "Click a disc to grab it; right click one on the table to hold it where it lies.",
+  holds: "Click a disc on the table to hold it. Switch Hold off to grab.",
+  hand: (id) => `${id} is in your hand. Click a point to place it, right click to hold it there, or a cell to store it.`,
+  held: (id) => `You hold ${id}. Turn it with the wheel; right click lets go; click it to take it in hand.`,
+};
+const WITH_FINGER = {
+  grab: "Tap a disc to grab it",
+  begin: "Tap a disc to grab it; with Hold switched on, one on the table is held where it lies.",
+  holds: "Tap a disc on the table to hold it. Switch Hold off to grab.",
+  hand: (id, holds) => `${id} is in your hand. Tap a point to ${holds ? "hold it there" : "place it"}, or a cell to store it.`,
+  held: (id, holds) => `You hold ${id}. The buttons turn it and let go of it${holds ? "" : "; tap it to take it in hand"}.`,
 };
 const KEYS = [
   ["Arrows", "move the cursor; with Shift by five"],
@@ -187,7 +202,7 @@ class Table {
     if (!hand) {
       const disc = this.#at(place);
       if (disc) this.#act("grab", disc.id);
-      else this.#hint("Click a disc to grab it.");
+      else this.#hint(words().grab);
     } else if (hand.state === "held") {
       if (this.#at(place)?.id === hand.id) this.#act("take_up");
       else this.#act("put_down");
@@ -439,7 +454,7 @@ class Table {
     const [drawing, frame] = [this.#drawing, this.#motion.newest];
     if (!frame) return;
     const { limits, before } = drawing;
-    const trial_time = this.#motion.step() / 60;
+    const trial_time = this.#motion.told() / 60;
     const values = { trial_time, solve_time: before + trial_time, action_number: frame.actions };
     values.action_time = trial_time - this.#acted / 60;
     const figures = [["Trial", `${frame.trial}${limits.trial_number.limit === null ? "" : ` of ${limits.trial_number.limit}`}`]];
@@ -478,10 +493,9 @@ class Table {
     else if (this.#session.left) this.#hint("You left this task.");
     else if (frame.over) this.#hint("");
     else if (frame.waits) this.#hint("The goal is reached. Answer the questions below.");
-    else if (held) this.#hint(`You hold ${hand.id}. Turn it with the wheel; right click lets go; click it to take it in hand.`);
-    else if (hand) this.#hint(`${hand.id} is in your hand. Click a point to place it, right click to hold it there, or a cell to store it.`);
-    else if (this.#holds) this.#hint("Touch a disc on the table to hold it. Switch Hold off to grab.");
-    else this.#hint("Click a disc to grab it; right click one on the table to hold it where it lies.");
+    else if (held) this.#hint(words().held(hand.id, this.#holds));
+    else if (hand) this.#hint(words().hand(hand.id, this.#holds));
+    else this.#hint(this.#holds ? words().holds : words().begin);
   }
 
   #quiz() {
@@ -584,7 +598,7 @@ function parts(table) {
   const left = button("Turn left", () => table.turn(1));
   const right = button("Turn right", () => table.turn(-1));
   const free = button("Let go", () => table.letGo());
-  const hold = button("Hold", () => table.toggleHold(), { title: "A click then holds, as a right click does" });
+  const hold = button("Hold", () => table.toggleHold(), { title: touched() ? null : "A click then holds, as a right click does" });
   const check = button("Check", () => table.check(), { class: "main", id: "check" });
   const quit = button("Quit", () => table.quit(), { id: "quit" });
   const buttons = make(
@@ -647,6 +661,8 @@ function parts(table) {
     sure, spoken: make("div", { class: "spoken", role: "status" }),
   }; // prettier-ignore
 }
+
+const words = () => (touched() ? WITH_FINGER : WITH_MOUSE);
 
 const mark = (state) => (state === "broken" ? " (broken)" : state === "near" ? " (near)" : "");
 

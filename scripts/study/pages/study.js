@@ -71,14 +71,25 @@ function refuse({ stage, reason, fields, tries_left: left }) {
   kept.drop(shown.scope, stage);
   trouble(sentence(reason));
   for (const field of content.querySelectorAll("[data-question]")) {
-    const wrong = fields.includes(field.dataset.question);
-    field.toggleAttribute("data-wrong", wrong);
-    for (const input of field.querySelectorAll("input, textarea")) input.setAttribute("aria-invalid", String(wrong));
+    mark(field, fields.includes(field.dataset.question));
   }
   if (left !== null) content.querySelector("#tries").textContent = `Tries left: ${left}`;
   const again = content.querySelector("details");
   if (shown.kind === "quiz" && again) again.open = true;
   content.querySelector("[data-wrong] input, [data-wrong] textarea")?.focus();
+}
+
+function mark(field, wrong) {
+  field.toggleAttribute("data-wrong", wrong);
+  for (const input of field.querySelectorAll("input, textarea")) input.setAttribute("aria-invalid", String(wrong));
+}
+
+// A mark is about the answer that was sent: it goes when that is changed, and the reason with the last mark.
+function unmark({ target }) {
+  const field = target.closest("[data-wrong]");
+  if (!field) return;
+  mark(field, false);
+  if (!content.querySelector("[data-wrong]")) content.querySelector("#trouble")?.remove();
 }
 
 function trouble(told) {
@@ -325,6 +336,7 @@ function fail(reason, kind, episode) {
 
 const DRAWN = { join, consent, text, plan, task: play, quiz, questions, end, refused: refusedAtQuiz, withdrawn };
 
+content.addEventListener("input", unmark);
 connection.on("open", () => connection.send({ type: "study_now" }));
 connection.on("state", tellState);
 connection.on("study_stage", (stage) => show(stage));

@@ -40,6 +40,9 @@ export function loadStyle(url) {
   });
 }
 
+// Whether people point with a finger here: a page then names touches in place of clicks, keys and wheels.
+export const touched = () => matchMedia("(pointer: coarse)").matches;
+
 // Whether a key press is meant for the page: not typed into a field, and no command of the browser.
 export function isShortcut(event) {
   if (event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented) return false;

@@ -67,7 +67,7 @@ def test_steps_of_an_agent_without_knowledge() -> None:
     assert sum(one.probability for one in direction.candidates) == pytest.approx(1, abs=1e-5)
     assert all(one.own == one.probability and not one.scores for one in direction.candidates)
     assert length.question == f"how far {direction.candidates[direction.chosen].label}"
-    assert steps[0].told.endswith(("moved", "refused: a wall is in the way or it is no move"))
+    assert steps[0].told.endswith(("moved", "not carried out: a wall is in the way, or the sum is zero"))
     assert steps[0].picture is not None
     assert steps[0].picture.shape == (780, 1230, 3)
     again = list(play_steps(player(None), seed=0, pictures=False))

@@ -266,7 +266,7 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"list\.json has to be a table"):
         load_curriculum(tmp_path / "list.json")
     (tmp_path / "bad.json").write_text("{")
-    with pytest.raises(InputError, match=r"bad\.json: not valid JSON"):
+    with pytest.raises(InputError, match=r"bad\.json: not valid JSON \(.*\); correct it there"):
         load_curriculum(tmp_path / "bad.json")
 
 

@@ -100,7 +100,7 @@ def test_what_is_wrong_with_a_task_is_told(tmp_path: Path, given: dict[str, Any]
 
 def test_a_file_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "mine.json").write_text("[1, 2", encoding="utf-8")
-    with pytest.raises(InputError, match=r"mine.json: not valid JSON"):
+    with pytest.raises(InputError, match=r"mine.json: not valid JSON \(.*line 1 column .*\); correct it there"):
         read_task(tmp_path / "mine.json")
     with pytest.raises(InputError, match=r"the task: 3 is no task; it is a JSON object"):
         read_task(3)

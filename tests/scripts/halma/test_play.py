@@ -49,11 +49,11 @@ def test_a_whole_game(mazes: list[Maze], oracle: list[str], tmp_path: Path) -> N
     done = play(out, oracle[0] + "l 0\nleft 3+3+3+1\nwhat\n" + oracle[1] + oracle[2] + oracle[3])
     assert done.returncode == 0, done.stderr
     first, second = (len(trial.splitlines()) for trial in oracle[:2])
-    assert f"The goal, after {first} moves (0 refused). The oracle: {first}." in done.stdout
-    assert f"The goal, after {second + 2} moves (2 refused). The oracle: {second}." in done.stdout
+    assert f"The goal, after {first} moves (0 not carried out). The oracle: {first}." in done.stdout
+    assert f"The goal, after {second + 2} moves (2 not carried out). The oracle: {second}." in done.stdout
     assert done.stdout.count("'what' is no move") == 1
-    assert "refused: 0 is no move" in done.stdout
-    assert "refused: a wall is in the way" in done.stdout
+    assert "not carried out, but counted: the sum is zero" in done.stdout
+    assert "not carried out, but counted: a wall is in the way" in done.stdout
     assert "maze 2 of 2, trial 2 of 2" in done.stdout
     assert "Done: 100% of the trials won (rho_g)" in done.stdout
     assert "S start, G goal" not in done.stdout
@@ -114,8 +114,8 @@ def test_trials_without_steps_left_count_as_failed(tmp_path: Path) -> None:
     out = tmp_path / "me.json"
     done = play(out, "up 0\n" * 500, "--mazes", "1", "--trials", "4")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("No steps are left, after 200 moves (200 refused)") == 2
-    assert "No steps are left, after 100 moves (100 refused)" in done.stdout
+    assert done.stdout.count("No steps are left, after 200 moves (200 not carried out)") == 2
+    assert "No steps are left, after 100 moves (100 not carried out)" in done.stdout
     assert "No steps are left in maze 1: its trial 4 counts as failed" in done.stdout
     result = json.loads(out.read_text())
     assert [len(record["options"]) for record in result["records"]] == [200, 200, 100, 0]

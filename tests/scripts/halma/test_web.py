@@ -94,8 +94,11 @@ def test_a_new_trial_is_told():
 
 def test_a_move_into_a_wall_is_told():
     env, face = VIEW.begin(seed=1)
-    assert move(env, face, "right", "3", "3", "3", "3", "3")[2] == "refused: a wall is in the way, or the move is zero"
-    assert VIEW.drawing(env)["refused"]
+    """And counted, as the document has it: what is refused would not be."""
+    told = move(env, face, "right", "3", "3", "3", "3", "3")[2]
+    assert told == "not carried out, but counted: a wall is in the way, or the sum is zero"
+    assert (VIEW.drawing(env)["stopped"], VIEW.drawing(env)["moves"]) == (True, 1)
+    assert "it counts either way" in face.rules(env)
     assert "up to 5 of 0, 1, 2 and 3" in face.rules(env)
 
 

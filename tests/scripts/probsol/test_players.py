@@ -101,9 +101,9 @@ def test_agents_take_part_in_real_time_and_stand_in_the_report(tmp_path: Path) -
     assert all(isinstance(action.action, list) and action.step is not None for action in made), "named as people do"
     figures = make(read(file), everyone)
     rows = {row["who"]: row for row in figures["rows"]}
-    assert set(rows) == {"people", "random", "oracle", "scripted (people wrote it)"}
-    assert rows["people"]["actions"] == rows["oracle"]["actions"]
-    assert rows["people"]["consistency"]["first"]["alpha"][0] == 1.0
+    assert set(rows) == {"participants", "random", "oracle", "scripted (people wrote it)"}
+    assert rows["participants"]["actions"] == rows["oracle"]["actions"]
+    assert rows["participants"]["consistency"]["first"]["alpha"][0] == 1.0
     content = files(read(file), everyone, Secret.of(tmp_path / "data"))
     (tmp_path / "episodes.jsonl").write_text(content["episodes.jsonl"])
     [verdict] = verdicts_of(tmp_path / "episodes.jsonl")

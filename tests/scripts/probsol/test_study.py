@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gumption.data import InputError
-from gumption.scripts.probsol.study import begin, limited, report
+from gumption.scripts.probsol.study import begin, limited, options, report
 from gumption.scripts.study.design import design
 from gumption.scripts.study.files import find, read
 from tests.scripts.study.served import in_process, leave, now, to_kind
@@ -73,8 +73,14 @@ def played(participant: int, task: str, constraint: str, plan: str, *actions: li
         "settings": {"task": task, "constraint": constraint},
         "actions": [*actions, ["check"]],
         "success": participant == 1,
-        "before": {"plan": f"{plan}: as I say"},
+        "before": {"plan": next(option for option, name in options().items() if name == plan)},
     }
+
+
+def test_participants_choose_among_sentences_that_name_no_strategy() -> None:
+    plan = STUDY.blocks[0].before[0]
+    assert options()[plan.options[0]] == "check only"
+    assert not any(strategy in option for option, strategy in options().items() if strategy not in ("turn", "push"))
 
 
 def test_the_hypotheses_are_about_what_people_told() -> None:

@@ -199,6 +199,10 @@ def test_who_withdraws_is_forgotten_and_told_so(tmp_path: Path) -> None:
             assert now(page)["participant"] == 2, "the place stays taken"
     for file in (tmp_path / "data").iterdir():
         assert name.encode() not in file.read_bytes(), file
+    database = sqlite3.connect(tmp_path / "data" / "home.sqlite")
+    assert database.execute("SELECT seen FROM people WHERE state = 'withdrawn'").fetchall() == [(0.0,)]
+    people = "SELECT count(DISTINCT person), (SELECT count(*) FROM people) FROM connections"
+    assert database.execute(people).fetchall() == [(1, 2)], "who has withdrawn is connected without a trace"
 
 
 @pytest.mark.slow
@@ -268,6 +272,44 @@ def test_a_task_ends_when_its_time_is_over(tmp_path: Path) -> None:
     results = [row[0] for row in database.execute("SELECT result FROM episodes ORDER BY stage")]
     assert '"end": "time"' in results[0]
     assert '"end": "quit"' in results[1]
+
+
+def test_a_task_ends_at_its_deadline_while_nobody_is_connected_and_after_a_restart(tmp_path: Path) -> None:
+    study = write_study(tmp_path, practice=[], quiz=None, blocks__0__time_limit_s=0.3)
+
+    def ended(server: StudyServer, count: int) -> list[dict[str, str]]:
+        """The rows of the episodes, once so many have ended."""
+        for _ in range(600):
+            episodes = server.ask("/experimenter/participants/1")[1]["episodes"]
+            if sum(one["success"] is not None for one in episodes) == count:
+                break
+            time.sleep(0.05)
+        commands.export(str(study), data=tmp_path / "data", out=tmp_path / "out")
+        with (tmp_path / "out" / "episodes.csv").open(encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+
+    with in_process(study, tmp_path / "data") as server:
+        _, cookie, _ = server.join(name="Ann")
+        with server.page(cookie) as page:
+            to_kind(page, "task")
+        [row] = ended(server, 1)
+        assert (row["seconds"], row["end"], row["success"]) == ("0.3", "time", "false")
+        with server.page(cookie) as page:
+            second = leave(page, now(page))
+            assert second["at"] == 2
+    time.sleep(0.3)
+    with in_process(study, tmp_path / "data") as server:
+        _, row = ended(server, 2)
+        assert (row["seconds"], row["end"]) == ("0.3", "time")
+        with server.page(cookie) as page:
+            assert now(page)["over"]
+            leave(page, now(page))
+            stage = to_kind(page, "task")
+        time.sleep(0.1)
+        with server.page(cookie) as page:
+            page.ask("study_quit", stage=stage["stage"])
+        row = ended(server, 3)[2]
+    assert (row["end"], 0 < float(row["away"]) < float(row["seconds"])) == ("quit", True)
 
 
 # ---- Links, recruiting services, the experimenter

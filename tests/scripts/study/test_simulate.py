@@ -100,7 +100,9 @@ def test_a_trained_run_takes_part_and_stands_in_the_report(tmp_path: Path) -> No
     figures = make(read(file), gathered(read(file), tmp_path / "data"), [f"run:{run}"])
     rows = {(row["who"], row["cell"]): row for row in figures["rows"]}
     for cell in {cell for _, cell in rows}:
-        assert rows["people", cell]["success"] == rows[f"run:{run}", cell]["success"], "it played the people's tasks"
+        assert rows["participants", cell]["success"] == rows[f"run:{run}", cell]["success"], (
+            "it played the people's tasks"
+        )
     with pytest.raises(InputError, match="is a run of wordcraft, and the study's task is one of segar"):
         player_of(f"run:{run}", "segar")
 

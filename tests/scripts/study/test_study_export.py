@@ -4,6 +4,7 @@ import csv
 import hashlib
 import io
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -95,6 +96,22 @@ def test_the_tables_of_one_who_is_done_and_one_who_left() -> None:
     assert [row["number"] for row in found["actions"][:2]] == ["1", "2"]
 
 
+def test_time_without_a_connection_is_time_away() -> None:
+    """Pages of one participant overlap; another one was connected all the time."""
+    rows = rows_of(0, LAST)
+    for spans, away in (
+        ([(990.0, 1001.0), (1000.5, 1001.5), (1003.0, 1009.0)], "1.5"),
+        ([(999.0, 1000.25)], "3.75"),
+        ([(990.0, 995.0)], "4.0"),
+        ([(1000.0, 1004.0)], "0.0"),
+    ):
+        connected = [SimpleNamespace(person=f"{0:032x}", came=came, left=left) for came, left in reversed(spans)]
+        other = SimpleNamespace(person=f"{1:032x}", came=0.0, left=9e9)
+        everyone = participants(STUDY, [person(0)], *rows, (), [other, *connected])
+        [*_, row] = tables(files(STUDY, everyone, SECRET, now=1061.0))["episodes"]
+        assert (row["seconds"], row["away"]) == ("4.0", away)
+
+
 def test_the_codebook_explains_each_column() -> None:
     content = files(STUDY, gathered((person(0), LAST)), SECRET, now=1061.0)
     explained = {(row["file"], row["column"]): row["meaning"] for row in tables(content)["codebook"]}
@@ -149,7 +166,28 @@ def test_no_cell_is_a_formula_and_text_comes_back(value: Any) -> None:
     )
     assert row == [str(made)]
     if isinstance(value, str):
-        assert str(made).removeprefix("'") == value.replace("\x00", "").removeprefix("'") or made == value
+        assert unescaped(str(made).removeprefix("'")) == value.removeprefix("'") or unescaped(str(made)) == value
+
+
+def unescaped(text: str) -> str:
+    return re.sub(r"\\u([0-9a-f]{4})", lambda found: chr(int(found[1], 16)), text)
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("file\u202egnp.exe", r"file\u202egnp.exe"),
+        ("\u2066a\u2069\u200f\u061c", r"\u2066a\u2069\u200f\u061c"),
+        ("\x00\x1b[31m", r"\u0000\u001b[31m"),
+        (r"C:\u202e and C:\users", r"C:\u005cu202e and C:\users"),
+        ("\ud800", r"\ud800"),
+        ("a\tb\nשלום", "a\tb\nשלום"),
+    ],
+)
+def test_hidden_characters_are_escaped_and_can_be_read_back(text: str, written: str) -> None:
+    assert cell(text) == written
+    assert unescaped(written) == text
+    written.encode()
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(1)", "\t=1", "\r=1", " =1", "＝1", '=cmd|"/C calc"!A0'])

@@ -8,7 +8,7 @@ import pytest
 
 from gumption.data import InputError
 from gumption.scripts.study import commands
-from gumption.scripts.study.files import find, read, shipped
+from gumption.scripts.study.files import Study, find, read, shipped
 from gumption.scripts.study.tasks import check_worlds
 from tests.scripts.study.studies import small, study
 
@@ -126,6 +126,22 @@ def test_worlds_are_asked_whether_they_have_such_tasks(changes: dict[str, Any], 
         check_worlds(study(**changes), "mine.json")
     assert str(error.value).startswith("mine.json: ")
     assert told in str(error.value)
+
+
+def test_a_condition_of_one_world_says_how_it_is_kept_from_the_others() -> None:
+    """The names of the conditions that fit the block stay; by the list that is told the study is as it should be."""
+    table = {"name": "table", "title": "Table", "world": "probsol", "each": {"task": ["fishing/0"]}}
+    names = {"name": "names", "between": True, "levels": {"a": {"names": "real"}, "b": {"names": "anonymous"}}}
+    content = small(practice=[])
+    content["blocks"] = [{**content["blocks"][0], "conditions": ["distractors"]}, table]
+    for rest, more in (("[]", []), ('["names"]', [names])):
+        content["conditions"] = [*small()["conditions"], *more]
+        with pytest.raises(InputError) as error:
+            check_worlds(Study.model_validate(content), "mine.json")
+        told = f"if this condition is for other blocks only, write conditions = {rest} in blocks[1]"
+        assert told in str(error.value)
+        good = {**content, "blocks": [content["blocks"][0], {**table, "conditions": json.loads(rest)}]}
+        check_worlds(Study.model_validate(good), "mine.json")
 
 
 def test_the_commands_check_and_preview(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -223,6 +223,52 @@ def test_each_page_can_be_read(browser: "Browser", tmp_path: Path, scheme: Any) 
         visitor.leave()
 
 
+@pytest.mark.parametrize("touch", [False, True])
+def test_marks_and_options_show_what_was_chosen_and_no_more(browser: "Browser", tmp_path: Path, touch: bool) -> None:
+    """A mark goes when the answer changes; an option under the pointer is not that which was chosen."""
+    questions = [
+        {"kind": "choice", "name": name, "text": "Which?", "options": ["a", "b", "c"], "right": "b"} for name in "xy"
+    ]
+    study = write_study(tmp_path, practice=[], quiz={"questions": questions})
+    with in_process(study, tmp_path / "data") as server:
+        visitor = Visitor(browser, server.address, has_touch=touch, is_mobile=touch)
+        page = opened(visitor, "/study")
+        sign_in(page)
+        page.check("#agree")
+        page.click("#next")
+        for title in ("Instructions", "Please read"):
+            heading(page, title)
+            page.click("#next")
+        heading(page, "Did we explain it well?")
+        page.click("#next")
+        page.wait_for_selector("text=Some questions are still open")
+        assert page.locator("[data-wrong]").count() == 2
+        page.check("#x-0")
+        assert (page.locator("[data-wrong]").count(), page.locator("#trouble").count()) == (1, 1)
+        page.check("#y-1")
+        assert (page.locator("[data-wrong]").count(), page.locator("#trouble").count()) == (0, 0)
+        page.click("#next")
+        page.wait_for_selector("text=One answer is not right")
+        page.check("#x-1")
+        assert (page.locator("[aria-invalid=true]").count(), page.locator("#trouble").count()) == (0, 0)
+
+        def look(option: str) -> list[str]:
+            style = "one => [getComputedStyle(one).backgroundColor, getComputedStyle(one).borderColor]"
+            return page.locator(f"label[for={option}]").evaluate(style)
+
+        page.locator("label[for=x-2]").hover()
+        chosen, under, other = look("x-1"), look("x-2"), look("x-0")
+        assert chosen not in (under, other)
+        assert chosen[1] != under[1], "the frame tells what was chosen"
+        assert (under == other) is touch
+        page.locator("label[for=x-1]").hover()
+        assert look("x-1") == chosen
+        desk = opened(visitor, f"/experimenter#{server.token}")
+        button, table = desk.locator("[data-participant='1']"), desk.locator(".scroll").first
+        assert button.bounding_box()["x"] >= table.bounding_box()["x"], "nothing of it is clipped"
+        visitor.leave()
+
+
 def test_a_page_left_while_the_server_is_gone_is_sent_when_it_is_back(browser: "Browser", tmp_path: Path) -> None:
     study = write_study(tmp_path, practice=[])
     with serving(study, tmp_path / "data") as server:

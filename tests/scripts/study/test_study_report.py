@@ -28,14 +28,14 @@ def test_the_report_has_people_beside_agents_and_published_figures(tmp_path: Pat
     figures = make(one, everyone)
     rows = {(row["who"], row["cell"]): row for row in figures["rows"]}
     # In the made-up data stages with odd numbers are solved: 5 of the training, 9 of the test.
-    assert rows["people", "training, distractors one"]["success"][0] == 0.5
-    assert rows["people", "test, distractors one"]["success"][0] == 0.5
-    assert rows["people", "test, distractors one"]["seconds"][0] == 4.0
+    assert rows["participants", "training, distractors one"]["success"][0] == 0.5
+    assert rows["participants", "test, distractors one"]["success"][0] == 0.5
+    assert rows["participants", "test, distractors one"]["seconds"][0] == 4.0
     for level in ("one", "three"):
         assert rows["oracle", f"test, distractors {level}"]["success"][0] == 1.0
         assert rows["random", f"test, distractors {level}"]["success"][0] < 0.9
         assert rows["people in the paper", f"test, distractors {level}"]["success"] == [0.6, None, None]
-    counts = {cell: row["participants"] for (who, cell), row in rows.items() if who == "people"}
+    counts = {cell: row["participants"] for (who, cell), row in rows.items() if who == "participants"}
     assert sum(counts.values()) == 4 + 3
     assert not any("practice" in cell for cell in counts)
     assert {row["question"]: row["answers"] for row in figures["answers"]} == {"hard": 3, "how": 3}
@@ -104,7 +104,7 @@ def test_attempts_first_tries_and_fronts() -> None:
         {first: {"success": False, "attempts": 2}, second: {"success": False, "actions": []}},
     )
     rows = by_cell(make(TOGETHER, found))
-    people = rows["people", "training"]
+    people = rows["participants", "training"]
     assert people["success"][0] == 0.5
     assert people["first_try"][0] == 0.25
     assert people["attempts"][0] == (2 + 1.5) / 2
@@ -119,11 +119,11 @@ def test_consistency_is_how_alike_people_are_at_the_same_tasks() -> None:
     one, other = TRAINING
     same = {one: {"success": True, "actions": ["a"]}, other: {"success": False, "actions": ["b"]}}
     rows = by_cell(make(TOGETHER, everyone(same, same, same)))
-    alike = rows["people", "training"]["consistency"]
+    alike = rows["participants", "training"]["consistency"]
     assert {name: part["alpha"][0] for name, part in alike.items()} == {"success": 1.0, "first": 1.0}
     assert (alike["success"]["things"], alike["success"]["values"]) == (2, 6)
     apart = {one: {"success": False, "actions": ["c"]}, other: {"success": True, "actions": []}}
-    alike = by_cell(make(TOGETHER, everyone(same, apart)))["people", "training"]["consistency"]
+    alike = by_cell(make(TOGETHER, everyone(same, apart)))["participants", "training"]["consistency"]
     assert alike["success"]["alpha"][0] == pytest.approx(-0.5)
     assert alike["first"]["share"] == 0.0
     assert (alike["first"]["things"], alike["first"]["values"]) == (1, 2), "who did nothing began in no way"
@@ -157,7 +157,7 @@ def test_a_report_of_little_says_what_is_true(people: tuple[dict, ...], tmp_path
     table = markdown(figures)
     assert "nan" not in table
     assert "NaN" not in json.dumps(figures)
-    row = by_cell(figures)["people", "training"]
+    row = by_cell(figures)["participants", "training"]
     assert row["participants"] == len(people)
     for name in ("success", "attempts", "actions"):
         value, low, high = row[name]
