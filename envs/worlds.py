@@ -389,7 +389,7 @@ WORLDS: dict[str, World] = {
                 "build": "gumption.scripts.probsol.commands:build",
                 "config": "gumption.agents.probsol.config:ProbSolConfig",
                 "load": "gumption.agents.probsol.training:load_policy",
-                "evaluate": "gumption.agents.probsol.training:evaluate",
+                "evaluate": "gumption.agents.probsol.evaluation:evaluate",
                 "train_command": "gumption.scripts.probsol.commands:train",
                 "experiments": "gumption.scripts.probsol.experiments:EXPERIMENTS",
                 "text": "gumption.envs.probsol.text:FACE",
