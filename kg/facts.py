@@ -65,7 +65,7 @@ def is_pair(facts: object) -> TypeGuard[tuple[Vocabulary, np.ndarray]]:
 
 
 def triples_factory(vocabulary: Vocabulary, ids: np.ndarray, inverse: bool = False) -> "TriplesFactory":
-    """PyKEEN's form of facts with these ids; `inverse` adds its inverse relations. InputError for an empty vocabulary."""
+    """PyKEEN's form of facts with these ids; `inverse` adds its inverse relations. InputError where there are none."""
     import torch
     from pykeen.triples import TriplesFactory
 

@@ -261,8 +261,9 @@ def odd(words: tuple[str, ...], rng: random.Random) -> Line | None:
     of another command or twice, an odd name, an empty word; None where the choice fell on what the line lacks."""
     start, command = command_of(words)
     values = [at for at in range(start, len(words)) if not words[at].startswith("-")]
-    paths = [at for at in values if words[at].split(".")[0] in {name.split(".")[0] for name in MADE}]
     written = [at for at in values if words[at - 1].strip("-") in WRITTEN]
+    stems = {name.split(".")[0] for name in MADE}
+    paths = [at for at in values if at not in written and words[at].split(".")[0] in stems]
     flags = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
 
     def put(at: int, *new: str, sure: bool = False) -> Line:

@@ -20,7 +20,7 @@ from gumption.envs.halma.knowledge_base import THRESHOLD, LastPanel, Reading
 from gumption.envs.halma.maze import ALL_COLOURS, DIRECTIONS, MeanBranches, MeanDepth, Move, NumMazes
 from gumption.envs.halma.rules import RULES, OptLen, PanelsEqual, Rules, Side
 from gumption.envs.priors import Laws, Names
-from gumption.scripts.apps import App, from_config, refuse_foreign
+from gumption.scripts.apps import App, NewFolder, from_config, refuse_foreign
 from gumption.scripts.kg.sources import PLACE, Update, changed_graph, check_place
 from gumption.scripts.output import Json, print_json, print_table, working
 from gumption.scripts.worlds import Resume, Run
@@ -269,7 +269,7 @@ def splits(
     understanding: Understanding,
     run: Path | None = None,
     memory: Path | None = None,
-    out: Path | None = None,
+    out: NewFolder | None = None,
     check: Path | None = None,
     seed: Seed = 0,
     mazes: Count = 50,
