@@ -27,7 +27,6 @@ from copy import copy
 from dataclasses import MISSING, dataclass, fields
 from functools import wraps
 from inspect import Parameter
-from itertools import chain
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -101,8 +100,7 @@ def checked_options(command: Callable[..., Any]) -> Callable[..., Any]:
         for name, mark in written.items():
             if (place := given[name]) is not None:
                 check_writable(place)
-                others = [value if isinstance(value, list) else [value] for one, value in given.items() if one != name]
-                if place.is_file() and str(place) in map(str, chain.from_iterable(others)):
+                if place.is_file() and str(place) in map(str, {**given, name: None}.values()):
                     raise InputError(f"cannot write {place}: the command reads it; name another file")
                 if mark.file and place.is_dir():
                     raise InputError(f"cannot write {place}: it is a folder; name a file in it")

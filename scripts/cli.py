@@ -119,7 +119,11 @@ def gumption(
 def main() -> None:
     """Run the command line. Bad input ends with `error: ...` on stderr and exit code 2, Ctrl-C with 130, SIGTERM with
     143."""
-    _open_streams()
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:  # closed: it leads nowhere, lest the next open file takes its number
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(nowhere, True)
+            setattr(sys, name, os.fdopen(nowhere, "w" if number else "r"))
     with warnings.catch_warnings(), told_signals():
         tell_more_notes = print_notes()
         try:
@@ -134,15 +138,6 @@ def main() -> None:
             sys.exit(2)
         finally:
             tell_more_notes()
-
-
-def _open_streams() -> None:
-    """Let streams that the caller closed lead nowhere; else the next file that is opened takes the place of one."""
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is None:
-            nowhere = os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
-            os.set_inheritable(nowhere, True)
-            setattr(sys, name, os.fdopen(nowhere, "w" if number else "r"))
 
 
 # ---- How a signal ends a command: by an exception, so that files, locks and workers are let go of, and in one line.

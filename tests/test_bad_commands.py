@@ -496,6 +496,7 @@ def test_the_other_wrong_lines(base: Path) -> None:
             "cannot write facts.tsv: it is a file",
         ),
         ("kg export kg.nq --out .", ". exists already: choose a new folder"),
+        ("splits probsol --out .", "'.' is a folder that is there already, and no name to write to"),
         ("gradual run --agent echo --tasks micro4 --out ''", "it is empty; name a file or a folder"),
         ("kg fit facts.tsv --epochs 2 --rank 4 --device cpu --learning-rate 1e300 --out new", "the training diverges"),
     ],
