@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 
 from gumption.agents.statistics import wilson_interval
-from gumption.agents.transcript import failures, transcript
-from gumption.data import InputError
-from gumption.data.settings import Count, Seed, Size, checked
+from gumption.data.settings import Count, Seed, checked
 from gumption.envs.probsol.env import ProbSolVectorEnv
-from gumption.envs.probsol.settings import ActionForm, Partition
+from gumption.envs.probsol.settings import ActionForm
 from gumption.envs.probsol.tasks import FAMILIES, Task
 
 from .measures import auccess
@@ -110,55 +108,3 @@ def compare(
             low, high = wilson_interval((each.trial == 1).sum(), len(each.trial))
             found[name][part] = {**each.figures(), "low": float(low), "high": float(high), "tasks": len(each.trial)}
     return found
-
-
-@checked
-def evaluate(
-    run: Any,
-    *,
-    partition: Partition = "test",
-    task: tuple[str, ...] | None = None,
-    num_tasks: Size = 100,
-    seed: Seed = 0,
-    device: str | None = None,
-) -> dict[str, Any]:
-    """Play each task once, up to ten trials, with actions drawn from a run's policy.
-
-    Further rows: the network before training, masked random actions, CHECK at once, and scripts that people wrote.
-    solved is the share solved in the first trial, with its 95 % interval; AUCCESS weighs the shares solved within 1 to
-    10 trials (early ones count more); rate is the mean solution rate of the first trial; actions counts those of trials
-    that solved.
-
-    :param run: its folder, or the result of a training with MaskablePPO.
-    :param partition: the part of generated tasks: train, validation or test.
-    :param task: other tasks than those of the training, such as curling/generated.
-    :param num_tasks: at most so many of each family.
-    :param seed: draws the players' actions.
-    :param device: other than in training, of a run in a folder: auto, cpu or cuda.
-    :returns: "partition", "tasks" (how many), and "players": name -> family -> see `compare`;
-        "failures", sentences on the run's choices. "partition" is
-        "" where the tasks are in every part, so that the training had them, too.
-    :raises InputError: no run there, or a damaged one; no such task.
-    """
-    if hasattr(run, "config"):
-        if device is not None:
-            raise InputError("device is for a run in a folder: this one is in memory")
-    else:
-        from .training import load_run  # needs Stable-Baselines3
-
-        run = load_run(run, device=device)
-    config = run.config
-    tasks, every = config.tasks(partition, task), config.tasks("all", task)
-    parted = {one.hash for one in tasks} != {one.hash for one in every}
-    chosen = [one for family in FAMILIES for one in spread([t for t in tasks if t.family == family], num_tasks)]
-    own, *others = (run.players(seed) | baselines(seed)).items()
-    with transcript() as kept:
-        played = compare(dict([own]), chosen, seed=seed, laws=config.laws)
-    return {
-        "partition": partition if parted else "",
-        "tasks": len(chosen),
-        "players": played | compare(dict(others), chosen, seed=seed, laws=config.laws),
-        "failures": failures(kept),
-        "parts": "family",
-        "about": f"{len(chosen)} {f'{partition} tasks' if parted else 'tasks, which the training had, too'}",
-    }
