@@ -71,8 +71,9 @@ def _tools_of(world: str) -> Any:
     from gumption.envs import worlds
 
     entry = worlds.known().get(world)
-    if entry is None or (tools := entry.get("tools")) is not None:
-        return entry and tools
+    tools = None if entry is None else entry.get("tools")
+    if entry is None or tools is not None:
+        return tools
     text = f"{entry.about}\n\nIt has no commands of its own. General ones take its name: gumption train {world} --help."
     tools = typer.Typer(help=text, no_args_is_help=True, add_completion=False)
     tools.callback()(lambda: None)
