@@ -308,49 +308,17 @@ def csv_rows(stream: Iterable[bytes], bad: Bad, delimiter: str | None = None) ->
             yield number, cells
 
 
-_WITHIN_QUOTES = re.compile(r'(?:[^"]++|"")*+')
-
-
 def csv_row(lines: Iterator[str], delimiter: str) -> list[str]:
-    """The cells of the row that begins in the next line, as csv.reader gives them, but without its limit of a cell.
+    """The cells of the row that begins in the next line, as csv.reader gives them, but with a limit of LINE characters.
 
-    :raises csv.Error: as its strict reader does; a row of more than LINE characters.
+    :raises csv.Error: as its strict reader does.
     :raises StopIteration: no line is left.
     """
-    line, at = next(lines), 0
-    size = len(line)
-    cells: list[str] = []
-    plain = re.compile(rf"[^{re.escape(delimiter)}\r\n]*")
-    while line.strip("\r\n") or cells:  # an empty line has no cells
-        if line.startswith('"', at):
-            parts: list[str] = []
-            at += 1
-            while (end := _end(_WITHIN_QUOTES, line, at)) == len(line):
-                parts.append(line[at:])
-                line, at = next(lines, ""), 0
-                size += len(line)
-                if not line or size > LINE:
-                    raise csv.Error(f"more than {LINE:,} characters" if line else "unexpected end of data")
-            parts.append(line[at:end])
-            cells.append("".join(parts).replace('""', '"'))
-            at = end + 1
-            if at < len(line) and line[at] not in (delimiter, "\r", "\n"):
-                raise csv.Error(f"'{delimiter}' expected after '\"'")
-        else:
-            end = _end(plain, line, at)
-            cells.append(line[at:end])
-            at = end
-        if not line.startswith(delimiter, at):
-            break
-        at += 1
-    if line[at:].strip("\r\n"):
-        raise csv.Error("new-line character seen in unquoted field")
-    return cells
-
-
-def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
-    match = pattern.match(text, at)
-    return at if match is None else match.end()
+    limit = csv.field_size_limit(LINE)
+    try:
+        return next(csv.reader(lines, delimiter=delimiter, strict=True))
+    finally:
+        csv.field_size_limit(limit)
 
 
 def detected(stream: Iterator[bytes]) -> tuple[str, Iterator[bytes]]:

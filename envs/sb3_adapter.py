@@ -10,13 +10,10 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 
 from gumption.data import InputError
+from gumption.data.errors import extra
 
-try:
+with extra("sb3", "the adapter for Stable-Baselines3"):
     from stable_baselines3.common.vec_env import VecEnv
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        'the adapter needs Stable-Baselines3, an extra: pip install "gumption[sb3]"', name=error.name
-    ) from None
 
 MASKS = "action_masks"
 

@@ -65,10 +65,12 @@ def is_pair(facts: object) -> TypeGuard[tuple[Vocabulary, np.ndarray]]:
 
 
 def triples_factory(vocabulary: Vocabulary, ids: np.ndarray, inverse: bool = False) -> "TriplesFactory":
-    """PyKEEN's form of facts with these ids; `inverse` adds its inverse relations."""
+    """PyKEEN's form of facts with these ids; `inverse` adds its inverse relations. InputError where there are none."""
     import torch
     from pykeen.triples import TriplesFactory
 
+    if not vocabulary.entities:
+        raise InputError("there are no facts: a TriplesFactory of PyKEEN holds at least one; add facts to the graph")
     return TriplesFactory(
         mapped_triples=torch.from_numpy(ids),
         entity_to_id={label: index for index, label in enumerate(vocabulary.entities)},

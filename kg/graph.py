@@ -592,6 +592,6 @@ def split_source(source: str) -> tuple[str, str | None]:
     if mark and not name:
         raise InputError(f"{source}: the name of a graph is missing after #")
     place = shipped_graph(place)
-    if not is_address(place) and not Path(place).exists():
+    if not is_address(place) and (not Path(place).exists() or (Path(place).is_dir() and not os.listdir(place))):
         raise InputError(f"there is no graph at {place}: make one with `gumption kg build`")
     return place, name or None

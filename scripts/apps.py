@@ -100,6 +100,8 @@ def checked_options(command: Callable[..., Any]) -> Callable[..., Any]:
         for name, mark in written.items():
             if (place := given[name]) is not None:
                 check_writable(place)
+                if place.is_file() and str(place) in map(str, {**given, name: None}.values()):
+                    raise InputError(f"cannot write {place}: the command reads it; name another file")
                 if mark.file and place.is_dir():
                     raise InputError(f"cannot write {place}: it is a folder; name a file in it")
                 if not mark.file and place.is_file():

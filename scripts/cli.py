@@ -5,6 +5,7 @@ gumption data list
 """
 
 import importlib
+import os
 import signal
 import sys
 import warnings
@@ -65,11 +66,18 @@ def app_of(name: str) -> typer.Typer:
 
 
 def _tools_of(world: str) -> Any:
-    """The further commands of a world, `gumption WORLD ...`; None where there is no such world, or it has none."""
+    """The further commands of a world, `gumption WORLD ...`, or a help that leads to the general ones; None where there
+    is no such world."""
     from gumption.envs import worlds
 
     entry = worlds.known().get(world)
-    return None if entry is None else entry.get("tools")
+    tools = None if entry is None else entry.get("tools")
+    if entry is None or tools is not None:
+        return tools
+    text = f"{entry.about}\n\nIt has no commands of its own. General ones take its name: gumption train {world} --help."
+    tools = typer.Typer(help=text, no_args_is_help=True, add_completion=False)
+    tools.callback()(lambda: None)
+    return tools
 
 
 app = typer.Typer(
@@ -112,6 +120,11 @@ def gumption(
 def main() -> None:
     """Run the command line. Bad input ends with `error: ...` on stderr and exit code 2, Ctrl-C with 130, SIGTERM with
     143."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:  # closed: it leads nowhere, lest the next open file takes its number
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(nowhere, True)
+            setattr(sys, name, os.fdopen(nowhere, "w" if number else "r"))
     with warnings.catch_warnings(), told_signals():
         tell_more_notes = print_notes()
         try:

@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gumption.data.errors import extra
 from gumption.data.writing import write_text
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -45,8 +46,9 @@ def build_site(out: Path) -> Path:
     :param out: a folder that gets `pages/`, `source/` and `site/`, each anew.
     :returns: the first page of the site.
     """
-    from mkdocs.commands.build import build
-    from mkdocs.config import load_config
+    with extra("docs", "the site"):
+        from mkdocs.commands.build import build
+        from mkdocs.config import load_config
 
     pages, source, site = out / "pages", out / "source", out / "site"
     for folder in (pages, source, site):

@@ -2,8 +2,9 @@
 nothing behind.
 
 A line that works is taken from LINES, and one of its words is changed: the value of an option or of an argument
-becomes one that its type or its place does not allow, an option is misspelt, or a word is left out. Which lines these
-are is fixed by SEED. `python -m tests.test_bad_commands` prints them all with what the command says.
+becomes one that its type or its place does not allow, an option is misspelt, or a word is left out; or the line gets
+something `odd`, such as the file of another command. Which lines these are is fixed by SEED. `python -m
+tests.test_bad_commands [odd]` prints them all with what the command says.
 """
 
 import inspect
@@ -16,7 +17,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, is_dataclass
 from functools import cache
@@ -33,7 +34,7 @@ from gumption.scripts.apps import check_option
 from tests.test_bad_settings import modules
 from tests.test_kills import BOOK
 
-SEED, COUNT, QUICK = 32, 600, 12
+SEED, COUNT, QUICK, ODD = 32, 480, 12, 300
 LONGEST_S = 10
 #: Lines that make what the others read, in this order.
 MAKERS = """
@@ -128,6 +129,16 @@ NO_NUMBERS = ("nan", "inf", "-inf", "1e999", "many", "", "0x10", "-1", "0", "-3.
 LARGE = (str(2**53), "1000000000000", "1e300")
 WRITE_TO = ("", "facts.tsv/x", "noise/x.json", "x" * 300, "/dev/null/x.nq")
 READ_FROM = ("", "nowhere", "nowhere.nq", "facts.tsv/x", "empty", "noise", "folder", "x" * 300, "http://")
+#: What the makers leave, and what is no file: some kinds are of use to several commands.
+MADE = (
+    "facts.tsv", "small.tsv", "train.tsv", "kg.nq", "store", "model", "mined.json", "rules.json", "shapes.ttl",
+    "split.json", "mazes.jsonl", "ran", "run", "mazes",
+)  # fmt: skip
+NEVER_READ = ("folder", "noise", "/dev/zero", "/dev/null", "model/config.json")
+ODD_FILES = (*MADE, *NEVER_READ, "empty", "locked", "locked/x.nq", "run/config.json", "run/checkpoint", "kg.nq#nowhere",
+             "kg.nq#", "#", "a\nb", "\udc80.nq")  # fmt: skip
+NEVER_WRITTEN = ("run/config.json/x.nq", ".", "..", "/", "noise/x", *(["locked/x.json"] if os.geteuid() else []))
+ODD_NAMES = ("", " ", "\n", "a\nb", "\udc80", "\u202e", "-", "nan", "-1", "1e999", "[bold]", "{}", "%s", "../..", "'")
 
 
 @dataclass(frozen=True)
@@ -245,12 +256,50 @@ def changed(words: tuple[str, ...], rng: random.Random) -> Line | None:
     return Line((*words, flag, value), sure)
 
 
-def lines() -> list[Line]:
+def odd(words: tuple[str, ...], rng: random.Random) -> Line | None:
+    """A line with something that belongs elsewhere: a file of another kind, two words in each other's place, an option
+    of another command or twice, an odd name, an empty word; None where the choice fell on what the line lacks."""
+    start, command = command_of(words)
+    values = [at for at in range(start, len(words)) if not words[at].startswith("-")]
+    written = [at for at in values if words[at - 1].strip("-") in WRITTEN]
+    stems = {name.split(".")[0] for name in MADE}
+    paths = [at for at in values if at not in written and words[at].split(".")[0] in stems]
+    flags = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
+
+    def put(at: int, *new: str, sure: bool = False) -> Line:
+        return Line((*words[:at], *new, *words[at + 1 :]), sure)
+
+    way = rng.randrange(9)
+    if way < 3 and paths:
+        other = rng.choice(ODD_FILES)
+        return put(rng.choice(paths), other, sure=other in NEVER_READ)
+    if way == 3 and written:
+        return put(rng.choice(written), rng.choice(NEVER_WRITTEN), sure=True)
+    if way == 4 and len(values) > 1:
+        one, two = sorted(rng.sample(values, 2))
+        new = list(words)
+        new[one], new[two] = new[two], new[one]
+        return Line(tuple(new), sure=False)
+    if way == 5:
+        other = rng.choice([line for line in LINES.strip().splitlines() if " --" in line]).split(" --")[1].split()
+        return Line((*words, "--" + other[0], *other[1:]), sure="--" + other[0] not in flags)
+    if way == 6 and (repeated := [at for at in values if words[at - 1] in flags]):
+        at = rng.choice(repeated)
+        return Line((*words, words[at - 1], rng.choice(("", "no such thing"))), sure=False)
+    if way == 7 and values:
+        return put(rng.choice(values), rng.choice(ODD_NAMES))
+    if way == 8:
+        at = rng.randint(start, len(words))
+        return Line((*words[:at], rng.choice(("", "--", "-", " ")), *words[at:]), sure=False)
+    return None
+
+
+def lines(change: Callable[..., Line | None] = changed, count: int = COUNT) -> list[Line]:
     rng = random.Random(SEED)
     good = [tuple(shlex.split(line)) for line in LINES.strip().splitlines()]
     made: dict[Line, None] = {}
-    while len(made) < COUNT:
-        line = changed(good[len(made) % len(good)] if rng.random() < 0.5 else rng.choice(good), rng)
+    while len(made) < count:
+        line = change(good[len(made) % len(good)] if rng.random() < 0.5 else rng.choice(good), rng)
         if line is not None:
             made[line] = None
     return list(made)
@@ -272,6 +321,7 @@ def prepare(folder: Path) -> None:
     (folder / "empty").write_text("")
     (folder / "noise").write_bytes(bytes(range(256)) * 4)
     (folder / "folder").mkdir()
+    (folder / "locked").mkdir(mode=0)
     for line in MAKERS.strip().splitlines():
         code, told, _ = call(folder, shlex.split(line), 600)
         assert code == 0, (line, told)
@@ -399,6 +449,12 @@ def test_wrong_lines_are_refused_soon_and_leave_nothing(base: Path) -> None:
 
 
 @pytest.mark.slow
+def test_words_that_belong_elsewhere(base: Path) -> None:
+    """The first of them: `python -m tests.test_bad_commands odd` runs all."""
+    check_lines(lines(odd, ODD)[: ODD // 3], base)
+
+
+@pytest.mark.slow
 def test_the_other_wrong_lines(base: Path) -> None:
     check_lines(lines()[QUICK:], base)
 
@@ -440,6 +496,7 @@ def test_the_other_wrong_lines(base: Path) -> None:
             "cannot write facts.tsv: it is a file",
         ),
         ("kg export kg.nq --out .", ". exists already: choose a new folder"),
+        ("splits probsol --out .", "'.' is a folder that is there already, and no name to write to"),
         ("gradual run --agent echo --tasks micro4 --out ''", "it is empty; name a file or a folder"),
         ("kg fit facts.tsv --epochs 2 --rank 4 --device cpu --learning-rate 1e300 --out new", "the training diverges"),
     ],
@@ -464,7 +521,7 @@ def main() -> None:
     (folder / "base").mkdir()
     import_all()
     prepare(folder / "base")
-    for number, line in enumerate(lines()):
+    for number, line in enumerate(lines(odd, ODD) if "odd" in sys.argv else lines()):
         began = time.monotonic()
         found = faults(line, folder / "base")
         told = (folder / "told").read_text(errors="replace").strip().splitlines()[-1:]

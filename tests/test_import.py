@@ -14,10 +14,9 @@ import gumption.kg
 from gumption.envs import worlds
 
 IMPORT = """
-import sys, time
-start = time.process_time()
+import sys
 import gumption
-print(time.process_time() - start, *sys.modules)
+print(*sys.modules)
 """
 
 
@@ -25,11 +24,10 @@ def python(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProc
     return subprocess.run([sys.executable, *arguments], cwd=cwd, capture_output=True, text=True, check=False)
 
 
-def test_importing_it_takes_less_than_a_tenth_of_a_second_and_imports_nothing_heavy() -> None:
-    outputs = [python("-c", IMPORT).stdout.split() for _ in range(3)]
-    # The fastest, and of the processor's time, so that a busy machine does not fail it.
-    assert min(float(seconds) for seconds, *_ in outputs) < 0.1
-    assert not {"torch", "numpy", "gymnasium", "rdflib", "typer"}.intersection(outputs[0])
+def test_importing_it_imports_nothing_heavy() -> None:
+    imported = set(python("-c", IMPORT).stdout.split())
+    assert "gumption" in imported
+    assert not {"torch", "numpy", "gymnasium", "rdflib", "typer"}.intersection(imported)
 
 
 def test_the_names_of_design_can_be_imported_from_it() -> None:

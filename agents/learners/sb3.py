@@ -15,16 +15,19 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
-from stable_baselines3 import SAC
-from stable_baselines3.common.base_class import BaseAlgorithm
-from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.logger import Logger
-from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
 from gumption.agents.run import Learner, Line, Measured, Tensors
 from gumption.agents.run_folder import RunFolder
+from gumption.data.errors import extra
 from gumption.data.progress import Bar
 from gumption.kg.checkpoint import optimiser_tensors, put_weights, restore_optimiser, under
+
+with extra("sb3", "a learner of Stable-Baselines3"):
+    from stable_baselines3 import SAC
+    from stable_baselines3.common.base_class import BaseAlgorithm
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.logger import Logger
+    from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
 _BUFFER = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
 _LOSSES = ("loss", "value_loss", "policy_gradient_loss", "entropy_loss", "auxiliary_loss", "actor_loss", "critic_loss")

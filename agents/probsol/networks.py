@@ -5,12 +5,15 @@ from typing import Any
 
 import torch
 from gymnasium import spaces
-from sb3_contrib.common.maskable.policies import MaskableMultiInputActorCriticPolicy
-from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
 from gumption.agents.policy import KGPolicy, Readout
+from gumption.data.errors import extra
 from gumption.envs.probsol.actions import COARSE, WHAT
+
+with extra("sb3", "learning ProbSol"):
+    from sb3_contrib.common.maskable.policies import MaskableMultiInputActorCriticPolicy
+    from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
 #: Widths of the features of a disc, of the whole table, and of a point.
 DISC, TABLE, POINT = 64, 128, 32

@@ -13,31 +13,32 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium import spaces
-from sb3_contrib import MaskablePPO
-from stable_baselines3.common.base_class import BaseAlgorithm
-from stable_baselines3.common.vec_env import VecEnvWrapper
 
 from gumption.agents.advice import Advice
 from gumption.agents.knowledge import Knowledge
 from gumption.agents.learners.sb3 import SB3Learner, put_policy
 from gumption.agents.run import opened, own_random_numbers, run_learner
 from gumption.agents.run_folder import KNOWLEDGE, RunFolder, read_config, read_final, read_metrics
-from gumption.agents.transcript import failures, transcript
-from gumption.data import InputError
+from gumption.data.errors import extra
 from gumption.data.sealed import content_hash
-from gumption.data.settings import Seed, Size, checked
+from gumption.data.settings import checked
 from gumption.envs import worlds
 from gumption.envs.probsol.actions import COARSE, WHAT
 from gumption.envs.probsol.certification import start_distance
 from gumption.envs.probsol.env import ProbSolVectorEnv
-from gumption.envs.probsol.settings import ActionForm, Partition
-from gumption.envs.probsol.tasks import FAMILIES, Task
+from gumption.envs.probsol.settings import ActionForm
+from gumption.envs.probsol.tasks import Task
 from gumption.envs.sb3_adapter import SB3VecEnv
 from gumption.kg.checkpoint import pick_device
 
 from .config import WORLD, ProbSolConfig
-from .evaluation import baselines, compare, play_tasks, spread
+from .evaluation import play_tasks, spread
 from .networks import TablePolicy
+
+with extra("sb3", "learning ProbSol"):
+    from sb3_contrib import MaskablePPO
+    from stable_baselines3.common.base_class import BaseAlgorithm
+    from stable_baselines3.common.vec_env import VecEnvWrapper
 
 KIND = "gumption/probsol/1"
 
@@ -322,53 +323,3 @@ def load_policy(run_dir: str | Path, **places: str | None) -> tuple[ProbSolConfi
     """The config of a run, and its model; see `load_run`."""
     run = load_run(run_dir, **places)
     return run.config, run.model
-
-
-@checked
-def evaluate(
-    run: Any,
-    *,
-    partition: Partition = "test",
-    task: tuple[str, ...] | None = None,
-    num_tasks: Size = 100,
-    seed: Seed = 0,
-    device: str | None = None,
-) -> dict[str, Any]:
-    """Play each task once, up to ten trials, with actions drawn from a run's policy.
-
-    Further rows: the network before training, masked random actions, CHECK at once, and scripts that people wrote.
-    solved is the share solved in the first trial, with its 95 % interval; AUCCESS weighs the shares solved within 1 to
-    10 trials (early ones count more); rate is the mean solution rate of the first trial; actions counts those of trials
-    that solved.
-
-    :param run: its folder, or the result of a training with MaskablePPO.
-    :param partition: the part of generated tasks: train, validation or test.
-    :param task: other tasks than those of the training, such as curling/generated.
-    :param num_tasks: at most so many of each family.
-    :param seed: draws the players' actions.
-    :param device: other than in training, of a run in a folder: auto, cpu or cuda.
-    :returns: "partition", "tasks" (how many), and "players": name -> family -> see `evaluation.compare`;
-        "failures", sentences on the run's choices. "partition" is
-        "" where the tasks are in every part, so that the training had them, too.
-    :raises InputError: no run there, or a damaged one; no such task.
-    """
-    if hasattr(run, "config"):
-        if device is not None:
-            raise InputError("device is for a run in a folder: this one is in memory")
-    else:
-        run = load_run(Path(run), device=device)
-    config = run.config
-    tasks, every = config.tasks(partition, task), config.tasks("all", task)
-    parted = {one.hash for one in tasks} != {one.hash for one in every}
-    chosen = [one for family in FAMILIES for one in spread([t for t in tasks if t.family == family], num_tasks)]
-    own, *others = (run.players(seed) | baselines(seed)).items()
-    with transcript() as kept:
-        played = compare(dict([own]), chosen, seed=seed, laws=config.laws)
-    return {
-        "partition": partition if parted else "",
-        "tasks": len(chosen),
-        "players": played | compare(dict(others), chosen, seed=seed, laws=config.laws),
-        "failures": failures(kept),
-        "parts": "family",
-        "about": f"{len(chosen)} {f'{partition} tasks' if parted else 'tasks, which the training had, too'}",
-    }

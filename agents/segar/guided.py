@@ -17,6 +17,7 @@ from gumption.agents.advice import Advice
 from gumption.agents.evaluation import Player
 from gumption.agents.knowledge import Knowledge
 from gumption.agents.settings import WorldConfig
+from gumption.data.errors import extra
 from gumption.data.settings import Count, Seed, Size, checked
 from gumption.envs import worlds
 from gumption.envs.action_facts import ActionFacts
@@ -145,8 +146,9 @@ def train_ppo(
     :param advice: adds its scores to the observation.
     :param parameters: of PPO, where they differ from its defaults.
     """
-    from stable_baselines3 import PPO
-    from stable_baselines3.common.vec_env import VecNormalize
+    with extra("sb3", "PPO"):
+        from stable_baselines3 import PPO
+        from stable_baselines3.common.vec_env import VecNormalize
 
     from gumption.envs.sb3_adapter import SB3VecEnv
 

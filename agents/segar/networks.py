@@ -2,10 +2,13 @@
 
 import torch
 from gymnasium import spaces
-from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
+from gumption.data.errors import extra
 from gumption.envs.segar.observations import MISSING
+
+with extra("sb3", "learning SEGAR"):
+    from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
 CHANNELS = (15, 32, 32)
 PIXEL_FEATURES = 256

@@ -13,9 +13,6 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium import spaces
-from stable_baselines3 import PPO, SAC
-from stable_baselines3.common.base_class import BaseAlgorithm
-from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 from torch import nn
 from torch.nn.functional import cosine_similarity, cross_entropy, layer_norm, pad
 
@@ -24,6 +21,7 @@ from gumption.agents.learners.sb3 import SB3Learner, put_policy
 from gumption.agents.run import opened, own_random_numbers, run_learner
 from gumption.agents.run_folder import RunFolder, read_config, read_final, read_metrics
 from gumption.data import InputError
+from gumption.data.errors import extra
 from gumption.data.sealed import content_hash
 from gumption.data.settings import checked
 from gumption.envs.sb3_adapter import SB3VecEnv
@@ -34,6 +32,11 @@ from gumption.kg.checkpoint import pick_device
 from .config import SegarConfig
 from .evaluation import make_env, play_levels
 from .networks import ImpalaEncoder, StateEncoder
+
+with extra("sb3", "learning SEGAR"):
+    from stable_baselines3 import PPO, SAC
+    from stable_baselines3.common.base_class import BaseAlgorithm
+    from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 KIND = "gumption/segar/1"
 

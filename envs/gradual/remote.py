@@ -580,7 +580,7 @@ def _zeromq(agent: Agent, endpoint: str) -> int:
         pair.rcvtimeo = _PAUSE
         pair.connect(endpoint)
         pair.send(HELLO)
-        messages, total = _messages(pair, monitor), 0
+        messages, total = _messages(pair, monitor, zmq.Again), 0
         for text in messages:
             reward = _REWARDS[text]
             total += reward
@@ -593,15 +593,13 @@ def _zeromq(agent: Agent, endpoint: str) -> int:
         context.destroy(linger=0)
 
 
-def _messages(pair: Any, monitor: Any) -> Iterator[bytes]:
-    """The messages, until the environment has closed its end."""
-    import zmq
-
+def _messages(pair: Any, monitor: Any, nothing: type[Exception]) -> Iterator[bytes]:
+    """The messages, until the environment has closed its end; `pair` raises `nothing` where none came in time."""
     gone = False
     while True:
         try:
             yield pair.recv()
-        except zmq.Again:
+        except nothing:
             if gone:  # and all that it sent before is read
                 return
             gone = bool(monitor.poll(0))

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from gumption.data import InputError, path
+from gumption.data.errors import extra
 from gumption.data.manifest import ROOT
 from gumption.data.tables import FACT
 from gumption.kg.vocabulary import Triple, unknown_label
@@ -170,7 +171,8 @@ class WordNetFacts:
 
     def __init__(self, reader: Any, senses: Mapping[str, str], plain: frozenset[str]) -> None:
         """:raises InputError: a sense that WordNet does not have."""
-        from nltk.corpus.reader.wordnet import WordNetError
+        with extra("wordnet", "WordNet"):
+            from nltk.corpus.reader.wordnet import WordNetError
 
         self.words: dict[str, list[str]] = {}  # synset -> words of the book
         self._plain, self._reader = plain, reader

@@ -23,9 +23,8 @@ from .external import Imported, Tally, WeightedFact, store
 if TYPE_CHECKING:
     from gumption.kg.graph import KnowledgeGraph
 
-with extra("wordnet", "WordNet"):
-    import nltk.data
-    from nltk.corpus.reader.wordnet import WordNetCorpusReader, WordNetError
+if TYPE_CHECKING:
+    from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
 HAS_LEMMA = "hasLemma"
 # Relation -> the method of nltk's Synset for it; the comment is its name in WN18RR.
@@ -96,34 +95,37 @@ def _check(folder: Path) -> None:
         )
 
 
-class _Reader(WordNetCorpusReader):
-    """nltk's reader for files of any WordNet, without those that no fact depends on."""
-
-    def open(self, file: str) -> Any:
-        if file in _FILLED_IN and not Path(str(self._root), file).is_file():
-            return io.StringIO(_FILLED_IN[file])
-        return super().open(file)
-
-    def map_wn(self, version: str = "wordnet") -> None:
-        """Skip the map to WordNet 3.0, which serves other languages and needs nltk's copy of it."""
-
-
 @contextmanager
-def opened(folder: Path) -> Iterator[WordNetCorpusReader]:
-    """nltk's reader of a folder, within a `with` block.
+def opened(folder: Path) -> Iterator["WordNetCorpusReader"]:
+    """nltk's reader of a folder, within a `with` block; it does without files that no fact depends on.
 
-    :raises InputError: missing files, or files that nltk refuses because others may write them.
+    :raises InputError: missing files, or files that nltk refuses because others may write them; no nltk.
     """
+    with extra("wordnet", "WordNet"):
+        import nltk.data
+        from nltk.corpus.reader.wordnet import WordNetCorpusReader, WordNetError
+
+    class Reader(WordNetCorpusReader):
+        def open(self, file: str) -> Any:
+            if file in _FILLED_IN and not Path(str(self._root), file).is_file():
+                return io.StringIO(_FILLED_IN[file])
+            return super().open(file)
+
+        def map_wn(self, version: str = "wordnet") -> None:
+            """Skip the map to WordNet 3.0, which serves other languages and needs nltk's copy of it."""
+
     _check(folder)
     place = str(folder.resolve())
     nltk.data.path.append(place)  # nltk reads no other folders
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of missing other languages
-            reader = _Reader(place, None)
+            reader = Reader(place, None)
         yield reader
     except PermissionError as error:
         raise InputError(f"cannot read WordNet in {folder}: {error}") from None
+    except WordNetError as error:  # a name for those who have no nltk
+        raise LookupError(*error.args) from error
     finally:
         nltk.data.path.remove(place)
 
@@ -136,7 +138,7 @@ def _facts(folder: Path, tally: Tally) -> Iterator[WeightedFact]:
                 yield from _about_synset(synset)
     except InputError:
         raise
-    except (WordNetError, AssertionError, LookupError, ValueError, RuntimeError) as error:
+    except (AssertionError, LookupError, ValueError, RuntimeError) as error:
         raise InputError(f"{folder} is a broken WordNet database, after {tally.lines} synsets: {error}") from None
 
 

@@ -20,7 +20,7 @@ from gumption.envs.halma.knowledge_base import THRESHOLD, LastPanel, Reading
 from gumption.envs.halma.maze import ALL_COLOURS, DIRECTIONS, MeanBranches, MeanDepth, Move, NumMazes
 from gumption.envs.halma.rules import RULES, OptLen, PanelsEqual, Rules, Side
 from gumption.envs.priors import Laws, Names
-from gumption.scripts.apps import App, from_config, refuse_foreign
+from gumption.scripts.apps import App, NewFile, NewFolder, from_config, refuse_foreign
 from gumption.scripts.kg.sources import PLACE, Update, Wait, changed_graph, check_place
 from gumption.scripts.output import Json, print_json, print_table, working
 from gumption.scripts.worlds import Resume, Run
@@ -270,7 +270,7 @@ def splits(
     understanding: Understanding,
     run: Path | None = None,
     memory: Path | None = None,
-    out: Path | None = None,
+    out: NewFolder | None = None,
     check: Path | None = None,
     seed: Seed = 0,
     mazes: Count = 50,
@@ -637,7 +637,7 @@ def _listed(moves: list[Move]) -> str:
 @app.command(epilog="Example: gumption halma generate --count 50 --mean-depth 5 --seed 1 --out mazes.jsonl")
 def generate(
     *,
-    out: Path,
+    out: NewFile,
     count: NumMazes = 100,
     seed: DrawSeed = 0,
     mean_depth: Depth = 2,
@@ -652,7 +652,6 @@ def generate(
     """
     from gumption.envs.halma import Mazes, check_unambiguous, sample_mazes
 
-    check_writable(out)
     with working(f"{count} mazes"):
         mazes = sample_mazes(count, seed, mean_depth, mean_branches, side=side, adjusted=adjusted)
         for drawn in mazes:

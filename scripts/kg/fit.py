@@ -21,9 +21,9 @@ from gumption.data import InputError
 from gumption.data.progress import Bar
 from gumption.data.reading import read_json
 from gumption.data.settings import Count, Seed, Size, check
-from gumption.data.writing import check_writable, sole_writer, write_json, write_text
+from gumption.data.writing import sole_writer, write_json, write_text
 from gumption.kg.links.training_settings import TrainingSettings
-from gumption.scripts.apps import App, from_config, refuse_foreign, was_typed
+from gumption.scripts.apps import App, NewFolder, from_config, refuse_foreign, was_typed
 from gumption.scripts.kg.parts import rank_part, read_dataset, side_rows
 from gumption.scripts.output import count, print_table, working
 
@@ -163,7 +163,7 @@ _OURS_ALONE = (
 )
 @from_config(TrainingSettings, flags={"reciprocal": "reciprocal/--no-reciprocal"}, into="chosen")
 def fit(
-    context: typer.Context, source: OptionalSource = None, *, chosen: TrainingSettings, out: Path,
+    context: typer.Context, source: OptionalSource = None, *, chosen: TrainingSettings, out: NewFolder,
     dataset: DataSet = None, model: str = OURS, settings: Path | None = None, valid: Valid = None,
     known: Known = None, entities: list[str] | None = None, words: str | None = None, device: str = "auto",
     literals: Literals = False, resume: bool = False,
@@ -190,7 +190,6 @@ def fit(
     kind = OURS if model.lower() == OURS else model
     refuse_foreign(context, dict.fromkeys(_OURS_ALONE, OURS), kind, model)
     chosen = _with_file(chosen, context, settings)
-    check_writable(out)
     if os.environ.get("RANK", "0") == "0":  # the other processes of torchrun work for the first one
         context.with_resource(sole_writer(out, wait=0))
     if resume and (out / "checkpoint.json").is_file():
@@ -342,7 +341,7 @@ class Search:
 
 @app.command(epilog="Example: gumption kg tune --dataset umls --trials 30 --out runs/umls-settings")
 def tune(
-    context: typer.Context, source: OptionalSource = None, *, out: Path, dataset: DataSet = None,
+    context: typer.Context, source: OptionalSource = None, *, out: NewFolder, dataset: DataSet = None,
     trials: Count = 30, rank: list[Size] | None = None, valid: Valid = None, known: Known = None,
     epochs: Count = 100, valid_every: Count = 5, patience: Count = 3, seed: Seed = 0, device: str = "auto",
     literals: Literals = False,
@@ -368,7 +367,6 @@ def tune(
     check_source(context, source, dataset)
     if source is not None and valid is None:
         raise InputError("settings are chosen by validation facts: give --valid")
-    check_writable(out)
     if out.exists() and not (out / STUDY).is_file():
         raise InputError(f"{out} exists and holds no search: choose another folder")
     pick_device(device)

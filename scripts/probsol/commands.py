@@ -104,7 +104,7 @@ def build(
     tell_built(out, counts, as_json)
 
 
-def splits(*, out: Path | None = None, check: Path | None = None, force: bool = False) -> None:
+def splits(*, out: NewFolder | None = None, check: Path | None = None, force: bool = False) -> None:
     """Write the splits of the certified tasks: within each family ten folds (train 70 %, validation 10 %, test 20 %),
     and across families six, each of which leaves one family out for the test. The same tasks give the same bytes.
 

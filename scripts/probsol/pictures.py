@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gumption.data import InputError
 from gumption.data.settings import Count
-from gumption.scripts.apps import App
+from gumption.scripts.apps import App, NewFile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -92,7 +92,7 @@ def animate(record: Mapping[str, Any], gif: Path | None, where: str = "the recor
 
 
 @app.command(epilog="Example: gumption probsol strip fishing/0 --out strip.png")
-def strip(task: str, *, out: Path = Path("strip.png")) -> None:
+def strip(task: str, *, out: NewFile = Path("strip.png")) -> None:
     """Draw the recorded solution of a task: eight frames, at equal shares of all movement.
 
     :param task: A task, a file, or a family: a strip for each of its designed tasks.
@@ -100,12 +100,11 @@ def strip(task: str, *, out: Path = Path("strip.png")) -> None:
     """
     from PIL import Image as images
 
-    from gumption.data.writing import check_writable, whole_file
+    from gumption.data.writing import whole_file
     from gumption.envs.probsol.library import find_tasks
 
     if out.suffix != ".png":
         raise InputError(f"--out is {out}; it ends in .png")
-    check_writable(out)
     strips = [draw_strip(each) for each in find_tasks(task)]
     high = sum(each.height + GAP for each in strips) - GAP
     sheet, top = images.new("RGB", (max(each.width for each in strips), high), PAPER), 0

@@ -13,12 +13,8 @@ import zipfile
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-import sqlalchemy as sql
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route
-
 from gumption.data import InputError
+from gumption.data.errors import extra
 from gumption.scripts.web import security
 from gumption.scripts.web import store as tables
 from gumption.scripts.web.episodes import Episode
@@ -30,6 +26,12 @@ from .gathered import TABLES
 from .links import Links
 from .path import present
 from .serving import PAGES, StudyPart, view_file
+
+with extra("web", "a study"):
+    import sqlalchemy as sql
+    from starlette.requests import Request
+    from starlette.responses import JSONResponse, Response
+    from starlette.routing import BaseRoute, Route
 
 #: So long the table is shown as it was; reading it takes a moment in a large study.
 FRESH_S = 2.0

@@ -15,14 +15,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from weakref import WeakValueDictionary
 
-import sqlalchemy as sql
 from pydantic import Field, JsonValue
-from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
-from starlette.staticfiles import StaticFiles
 
 from gumption.data import InputError
+from gumption.data.errors import extra
 from gumption.data.reading import parse_json
 from gumption.data.settings import unknown
 from gumption.scripts.web import security
@@ -38,6 +34,13 @@ from .export import completion_code
 from .files import Study
 from .links import Secret
 from .path import AGREE, NEXT, WRONG, Kept, Stage, open_questions, present, stages, wrong_answers
+
+with extra("web", "a study"):
+    import sqlalchemy as sql
+    from starlette.requests import Request
+    from starlette.responses import JSONResponse, RedirectResponse, Response
+    from starlette.routing import BaseRoute, Mount, Route
+    from starlette.staticfiles import StaticFiles
 
 PAGES = Path(__file__).with_name("pages")
 LONGEST_NAME = 100

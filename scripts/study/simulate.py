@@ -17,15 +17,17 @@ from http.client import HTTPConnection, HTTPSConnection
 from typing import Any
 from urllib.parse import urlsplit
 
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidHandshake
-
 from gumption.data import InputError
+from gumption.data.errors import extra
 
 from .design import Task, design
 from .files import Study
 from .path import stages
 from .players import Agent, can_play, player_of
+
+with extra("web", "a simulated study"):
+    from websockets.asyncio.client import ClientConnection, connect
+    from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 #: The chance of a mishap before each message, with chaos.
 MISHAP = 0.06

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from gumption.data import InputError
+from gumption.data.errors import extra
 from gumption.data.listening import Port, check_reach, is_loopback, listen, shown_address
 from gumption.data.settings import check
 from gumption.scripts.apps import was_typed
@@ -118,7 +119,8 @@ def serve(
 
 def server_of(app: Any) -> Any:
     """The server of an application; its `run(sockets=[...])` serves until Ctrl-C."""
-    import uvicorn
+    with extra("web", "the web home"):
+        import uvicorn
 
     from .messages import LONGEST
     from .security import ImpatientProtocol, ImpatientSocket

@@ -20,15 +20,17 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
-import sqlalchemy as sql
-
 from gumption.data import InputError
+from gumption.data.errors import extra
 
 from . import store as tables
 from .helping import Adviser, Advisers, Asked, Helped, Offer
 from .live import Clock, RealTime
 from .store import Store
 from .views import View, view_of
+
+with extra("web", "the web home"):
+    import sqlalchemy as sql
 
 KEPT = 1000  # episodes in memory; those left alone longest are brought back from disk when they are asked for
 QUICK = 0.002  # seconds of a step that holds nobody up

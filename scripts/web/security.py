@@ -18,16 +18,18 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from h11 import IDLE, SEND_BODY, SEND_RESPONSE
-from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import ClientDisconnect
-from starlette.responses import RedirectResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-
 from gumption.data import InputError
+from gumption.data.errors import extra
 from gumption.data.listening import is_loopback, names_of
+
+with extra("web", "the web home"):
+    from h11 import IDLE, SEND_BODY, SEND_RESPONSE
+    from starlette.datastructures import Headers, MutableHeaders
+    from starlette.requests import ClientDisconnect
+    from starlette.responses import RedirectResponse, Response
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+    from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 COOKIE = "gumption"  # who it is; 256 random bits
 DOOR = "gumption_door"  # that the token was known

@@ -13,8 +13,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-import sqlalchemy as sql
-
 from gumption.data import InputError
 from gumption.data.errors import extra
 from gumption.data.reading import parse_json
@@ -43,6 +41,7 @@ from .store import Store
 from .views import read_settings, view_of
 
 with extra("web", "the web home"):
+    import sqlalchemy as sql
     from starlette.applications import Starlette
     from starlette.exceptions import HTTPException
     from starlette.middleware import Middleware

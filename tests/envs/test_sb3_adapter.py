@@ -168,5 +168,5 @@ def test_another_time_of_the_reset_is_refused(book):
 def test_without_stable_baselines3_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "stable_baselines3.common.vec_env", None)
     monkeypatch.delitem(sys.modules, "gumption.envs.sb3_adapter")
-    with pytest.raises(ModuleNotFoundError, match=r'pip install "gumption\[sb3\]"'):
+    with pytest.raises(InputError, match=r"pip install 'gumption\[sb3\]'"):
         import gumption.envs.sb3_adapter  # noqa: F401

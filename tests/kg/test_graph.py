@@ -169,6 +169,11 @@ def test_pykeen_factory_has_the_ids_of_arrays(graph):
     assert sorted(map(tuple, factory.triples.tolist())) == sorted([*STEAM, *RAIN])
 
 
+def test_a_pykeen_factory_of_no_facts_is_refused(graph):
+    with pytest.raises(InputError, match="there are no facts: a TriplesFactory of PyKEEN holds at least one"):
+        graph.to_triples_factory()
+
+
 def test_any_label_survives_a_store(graph):
     odd = ["a\tb", "a\nb", 'say "so"', "back\\slash", "é", "日本", "\u2028", "%41", "<x>", "http://x.org/a b", "-", "."]
     facts = sorted((label, "is " + label, odd[i - 1]) for i, label in enumerate(odd))

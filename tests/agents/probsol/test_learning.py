@@ -12,10 +12,10 @@ from gumption.agents.probsol.config import ProbSolConfig
 from gumption.agents.probsol.evaluation import compare, play_tasks
 from gumption.agents.probsol.networks import TABLE, TableNetwork
 from gumption.agents.probsol.players import DoNothing, Random, Solved, steps
+from gumption.agents.probsol.runs import evaluate
 from gumption.agents.probsol.training import (
     Latest,
     TrainingTables,
-    evaluate,
     load_run,
     train_probsol,
     untrained_run,

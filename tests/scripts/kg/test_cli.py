@@ -160,7 +160,7 @@ def test_fitting_again_gives_the_same_model(gumption, graph_file, tmp_path):
         (("export", "kg.nq#wordcraft/tset", "--out", "x.nq"), "unknown graph 'wordcraft/tset': did you mean"),
         (("fit", "kg.nq", "--out", "m"), "kg.nq has several graphs (wordcraft/test, wordcraft/train): name one, as in"),
         (("fit", "empty.nq", "--out", "m"), "empty.nq has no facts"),
-        (("fit", "kg.nq", "--out", "empty.nq"), "empty.nq exists already: choose a new folder"),
+        (("fit", "kg.nq", "--out", "empty.nq"), "cannot write empty.nq: it is a file; name a folder"),
         (("evaluate", "m", "--test", "kg.nq"), "kg.nq has several graphs (wordcraft/test, wordcraft/train): name one"),
         (("evaluate", "m", "--test", "kg.nq#x"), "unknown graph 'x'"),
         (("evaluate", "m", "--test", "kg.nq#wordcraft/test", "--known", "none.nq"), "there is no graph at none.nq"),

@@ -1,6 +1,7 @@
 """`gumption kg load`, `query`, `export`, `remove`, `validate` and `hash`, as they are called."""
 
 import json
+import shlex
 import socket
 import time
 from collections.abc import Iterator
@@ -234,3 +235,32 @@ def test_bad_input_is_one_error_and_leaves_no_file(gumption, facts, tmp_path, ar
     assert err.startswith("error: ")
     assert message in err
     assert {path.name for path in tmp_path.iterdir()} - before <= {"kg", ".kg.lock", ".kg.nq.lock"}
+
+
+def test_a_table_keeps_words_whole_and_an_empty_text_is_none_but_unbound(gumption, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    iri = "http://example.org/a/rather/long/name/" + "of/somebody/" * 9 + "else"
+    (tmp_path / "kg.nq").write_text(f'<{iri}> <urn:p> "" <urn:g> .\n<{iri}> <urn:q> "in a few words" <urn:g> .\n')
+    out = gumption.ok("query", "kg.nq", "SELECT ?s ?o ?un { ?s ?p ?o OPTIONAL { ?s <urn:x> ?un } }")
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.splitlines() if iri in line]
+    assert sorted(rows) == [[iri, '""', ""], [iri, "in a", ""]]
+    assert iri in gumption.ok("query", "kg.nq", "CONSTRUCT { ?s ?p ?o } { ?s ?p ?o }")
+
+
+def test_a_table_of_many_rows_is_a_line_for_each(gumption, tmp_path):
+    lines = [f"a thing {i}\tnear\tthe {i * 7}\\nsecond line" for i in range(600)]
+    (tmp_path / "kg.tsv").write_text("".join(f"{line}\n" for line in lines).replace("\\n", "\x85"))
+    out = gumption.ok("query", "kg.tsv", "SELECT ?a ?b { ?a ?near ?b }").splitlines()
+    assert len(out) == 602
+    assert out[0].split() == ["a", "b"]
+    assert out[-1] == "600 rows"
+    assert len({line.index("the ") for line in out[1:-1]}) == 1
+
+
+@pytest.mark.parametrize("line", ["remove new --object steam", "infer new --rules rules.json", "query new 'ASK {}'"])
+def test_an_empty_folder_is_no_graph(gumption, tmp_path, line):
+    (tmp_path / "new").mkdir()
+    (tmp_path / "rules.json").write_text('{"rules": [{"transitive": "componentOf"}]}')
+    code, _, err = gumption(*shlex.split(line))
+    assert (code, err) == (2, "error: there is no graph at new: make one with `gumption kg build`\n")
+    assert not list((tmp_path / "new").iterdir())

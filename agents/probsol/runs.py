@@ -1,0 +1,121 @@
+"""Trained agents of ProbSol, watched and evaluated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gumption.agents.transcript import failures, transcript
+from gumption.agents.watch import SHOWN, Candidate, Choice, scores_of
+from gumption.data import InputError
+from gumption.data.settings import Seed, Size, checked
+from gumption.envs.probsol.actions import WHAT, WHERE
+from gumption.envs.probsol.env import ProbSolVectorEnv
+from gumption.envs.probsol.settings import Partition
+from gumption.envs.probsol.tasks import FAMILIES, GRID
+from gumption.envs.probsol.text import TextFace
+
+from .evaluation import baselines, compare, spread
+
+
+def watch(run: Path, *, task: str | None = None) -> LearnedPlayer:
+    """The agent of a run at a task.
+
+    :param task: A task, a family or a file.  [default: the test part of its tasks]
+    """
+    from .training import load_run  # needs Stable-Baselines3
+
+    loaded = load_run(run, device="cpu")
+    played = loaded.config.tasks("test") if task is None else task
+    settings = {"task": played, "laws": loaded.config.laws, "actions": "objects", "quiz": False}
+    return LearnedPlayer(loaded, ProbSolVectorEnv(1, **SHOWN, **settings))
+
+
+class LearnedPlayer:
+    """Plays actions that a run draws, and lists the probabilities of what to do, with which disc, and where."""
+
+    def __init__(self, run: Any, env: ProbSolVectorEnv) -> None:
+        """:param run: a `ProbSolRun`."""
+        self._run, self.env = run, env
+
+    def begin(self, seed: int) -> None:
+        self.env.reset(seed=seed)
+        self._player = self._run.player(seed)
+        self._player.begin(self.env)
+
+    def decide(self) -> tuple[np.ndarray, tuple[Choice, ...]]:
+        action = self._player.act(self.env)
+        what, advice = WHAT[action[0, 0]], self._player.latest.advice
+        points = [f"{number % GRID} {number // GRID}" for number in WHERE.tolist()]
+        labels = {"action": WHAT, "disc": self.env.task().ids, "point": points}
+        depth = 3 if what in ("place", "hold") else 2 if what in ("store", "turn") else 1
+        found = []
+        for question, chances, chosen in zip(
+            list(labels)[:depth], self._player.chances, action[0].tolist(), strict=False
+        ):
+            places = sorted({chosen, *np.flatnonzero(chances[0].numpy() > 0).tolist()})
+            candidates = []
+            for k in places:
+                scores = scores_of(advice, k) if advice is not None and question == "disc" else ()
+                candidates.append(Candidate(labels[question][k], float(chances[0, k]), scores=scores))
+            found.append(Choice(question, tuple(candidates), places.index(chosen)))
+        return action, tuple(found)
+
+    def outcome(self, infos: dict[str, Any]) -> tuple[str, bool]:
+        """The solution rate, or the end of the episode; whether it is solved."""
+        now = self.env.describe(0)
+        return TextFace(rate=True).told(now), bool(now["success"])
+
+
+@checked
+def evaluate(
+    run: Any,
+    *,
+    partition: Partition = "test",
+    task: tuple[str, ...] | None = None,
+    num_tasks: Size = 100,
+    seed: Seed = 0,
+    device: str | None = None,
+) -> dict[str, Any]:
+    """Play each task once, up to ten trials, with actions drawn from a run's policy.
+
+    Further rows: the network before training, masked random actions, CHECK at once, and scripts that people wrote.
+    solved is the share solved in the first trial, with its 95 % interval; AUCCESS weighs the shares solved within 1 to
+    10 trials (early ones count more); rate is the mean solution rate of the first trial; actions counts those of trials
+    that solved.
+
+    :param run: its folder, or the result of a training with MaskablePPO.
+    :param partition: the part of generated tasks: train, validation or test.
+    :param task: other tasks than those of the training, such as curling/generated.
+    :param num_tasks: at most so many of each family.
+    :param seed: draws the players' actions.
+    :param device: other than in training, of a run in a folder: auto, cpu or cuda.
+    :returns: "partition", "tasks" (how many), and "players": name -> family -> see `evaluation.compare`;
+        "failures", sentences on the run's choices. "partition" is
+        "" where the tasks are in every part, so that the training had them, too.
+    :raises InputError: no run there, or a damaged one; no such task.
+    """
+    if hasattr(run, "config"):
+        if device is not None:
+            raise InputError("device is for a run in a folder: this one is in memory")
+    else:
+        from .training import load_run  # needs Stable-Baselines3
+
+        run = load_run(run, device=device)
+    config = run.config
+    tasks, every = config.tasks(partition, task), config.tasks("all", task)
+    parted = {one.hash for one in tasks} != {one.hash for one in every}
+    chosen = [one for family in FAMILIES for one in spread([t for t in tasks if t.family == family], num_tasks)]
+    own, *others = (run.players(seed) | baselines(seed)).items()
+    with transcript() as kept:
+        played = compare(dict([own]), chosen, seed=seed, laws=config.laws)
+    return {
+        "partition": partition if parted else "",
+        "tasks": len(chosen),
+        "players": played | compare(dict(others), chosen, seed=seed, laws=config.laws),
+        "failures": failures(kept),
+        "parts": "family",
+        "about": f"{len(chosen)} {f'{partition} tasks' if parted else 'tasks, which the training had, too'}",
+    }
