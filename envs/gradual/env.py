@@ -71,9 +71,6 @@ class GradualVectorEnv(NativeVectorEnv):
     # The methods of NativeVectorEnv.
 
     def advance(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
-        if actions.min() < 0 or actions.max() >= BYTES:
-            wrong = int(actions[(actions < 0) | (actions >= BYTES)][0])
-            raise InputError(f"the action {wrong} is no byte: it has to be from 0 to {BYTES - 1}")
         self.batch.step(actions.astype(np.uint8), idle)
         active = np.ones(self.num_envs, dtype=bool) if idle is None else ~idle
         self.steps += active

@@ -15,7 +15,7 @@ from gumption.data import InputError
 from gumption.data.settings import Count, Seed, settings, shown, unknown, whole_numbers
 from gumption.envs.action_facts import ActionFacts, PlanningProblem
 from gumption.envs.memory import Layout
-from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Numbers, as_integers, check_batch
+from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Numbers, as_actions, check_batch
 from gumption.envs.priors import Laws, Names
 
 from .facts import RELATIONS, HALMAFacts
@@ -274,7 +274,7 @@ class HALMAVectorEnv(NativeVectorEnv):
             self.renew(np.flatnonzero(self._over), self.np_random)
             self._over[:] = False
         before = self.memory_before()
-        self.make_step(as_integers(options, self._action_shape))
+        self.make_step(as_actions(options, self.single_action_space, self._action_shape))
         outcome = self.outcome(before)
         if outcome.done.any():
             self.renew(np.flatnonzero(outcome.done), self.np_random)
@@ -292,14 +292,6 @@ class HALMAVectorEnv(NativeVectorEnv):
 
     def advance(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
         settings, mazes = self.settings, self.mazes
-        out = (actions < 0) | (actions >= self._most)
-        if out.any():
-            i, part = np.argwhere(out)[0]
-            choices = ", ".join(map(str, range(self._choices[part])))
-            raise InputError(
-                f"option {actions[i].tolist()} of environment {i}: part {part} is not one of {choices}; an option is a "
-                f"direction and {self.max_opt_len} primitives"
-            )
         direction = actions[:, 0]
         before = self.rows
         if self._walks:

@@ -413,25 +413,9 @@ class SegarVectorEnv(NativeVectorEnv):
 
     def _given(self, actions: np.ndarray) -> np.ndarray:
         """(B, ...) the actions of the task: of forces (B, 2)."""
-        if not self._forces:
-            self._check_discrete(actions)
+        if not self._forces or not self.settings.directions:
             return actions
-        if not self.settings.directions:
-            return actions
-        if ((actions < 0) | (actions >= len(self._directions))).any():
-            raise InputError(f"actions are {shown(actions)}; they are 0 to {len(self._directions) - 1}")
         return self._directions[actions] * self.settings.action_max
-
-    def _check_discrete(self, actions: np.ndarray) -> None:
-        space = self.single_action_space
-        if isinstance(space, spaces.Discrete):
-            low, high = space.start, space.start + space.n - 1
-        elif isinstance(space, spaces.MultiDiscrete):
-            low, high = space.start, space.start + space.nvec - 1
-        else:
-            return
-        if ((actions < low) | (actions > high)).any():
-            raise InputError(f"actions are {shown(actions)}; they are {low} to {high}")
 
     def _looks(self, seeds: list[int], rng: np.random.Generator) -> list[int]:
         """The seeds of textures: those of the levels; in the code of 2022 new ones in each episode."""

@@ -284,13 +284,14 @@ class WordCraftEngine:
         self._flag = np.empty(num_envs, dtype=bool)
         self._pool = Episodes.empty(sampler.width)
         self._next = 0
-        self._pool_size = min(65_536, max(1_024, 16 * num_envs))
+        self._drawn_by: np.random.Generator | None = None
+        self._pool_size = _ahead(num_envs)
 
     # ---- stepping
 
     def step(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
-        """One action per environment: the slot to select. A slot that holds nothing, or does not exist, is refused:
-        it costs a step and changes nothing else.
+        """One action per environment: the slot to select. A slot that holds nothing is refused: it costs a step and
+        changes nothing else.
 
         :param actions: (B,) int64.
         :param idle: (B,) bool, environments that are left as they are (reward 0, not done).
@@ -396,8 +397,14 @@ class WordCraftEngine:
     # ---- episodes
 
     def renew(self, rng: np.random.Generator, columns: np.ndarray | None = None) -> None:
-        """Put new random episodes into the given (n,) columns, or into all of them."""
+        """Put new random episodes into the given (n,) columns, or into all of them.
+
+        Episodes are drawn ahead. Those of another generator are dropped, and of a new one as many are drawn as a batch
+        of n draws: what it draws does not depend on what others drew, nor on the size of this batch.
+        """
         left = self.num_envs if columns is None else len(columns)
+        if rng is not self._drawn_by:
+            self._pool, self._next, self._drawn_by = self.sampler.draw_random(rng, self.allowed, _ahead(left)), 0, rng
         if columns is None and left <= len(self._pool.task) - self._next:
             self._place(slice(None), self._pool, slice(self._next, self._next + left))
             self._next += left
@@ -429,10 +436,6 @@ class WordCraftEngine:
         self.wanted[:, column] = PAD
         self.wanted[: len(wanted), column] = wanted
         self._look_for_open()
-
-    def forget_drawn(self) -> None:
-        """Drop the episodes drawn ahead, so that the next come from the generator as it is now."""
-        self._pool, self._next = Episodes.empty(self.sampler.width), 0
 
     def _look_for_open(self) -> None:
         self.any_open = self.known is not self.tasks.book and bool(self.open_to[self.task].any())
@@ -486,9 +489,15 @@ class WordCraftEngine:
         state["pool_table"] = self._pool.table[:, self._next :].copy()
         return state
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any], rng: np.random.Generator) -> None:
+        """:param rng: what draws the episodes after those that the state has."""
         for name in self._STATE:
             getattr(self, name)[...] = state[name]
         self._look_for_open()
         self._pool = Episodes.of(np.array(state["pool_task"], np.int32), np.array(state["pool_table"], np.int16))
-        self._next = 0
+        self._next, self._drawn_by = 0, rng
+
+
+def _ahead(num_envs: int) -> int:
+    """How many episodes a batch draws ahead."""
+    return min(65_536, max(1_024, 16 * num_envs))

@@ -233,9 +233,6 @@ class WordCraftVectorEnv(NativeVectorEnv):
     def renew(self, columns: np.ndarray, rng: np.random.Generator) -> None:
         self.engine.renew(rng, None if len(columns) == self.num_envs else columns)
 
-    def forget_drawn(self) -> None:
-        self.engine.forget_drawn()
-
     def set_up(self, columns: np.ndarray, options: Mapping[str, Any], rng: np.random.Generator) -> None:
         """Put the task of `WordCraftEnv`'s reset options into the given columns.
 
@@ -278,9 +275,8 @@ class WordCraftVectorEnv(NativeVectorEnv):
     ) -> tuple[np.ndarray, ...]:
         engine, (table, selection) = self.engine, before
         flags = SUCCESS * engine.success + DONE * engine.done + REFUSED * engine.refused
-        slot = np.clip(actions, -1, 2**31 - 1)
         made = (engine.picked, engine.product, engine.reward, engine.task)
-        return (engine.goal, table, selection, slot, *made, episode, flags)
+        return (engine.goal, table, selection, actions, *made, episode, flags)
 
     def memory_files(self) -> Mapping[str, str]:
         return self._entity_file
@@ -393,7 +389,7 @@ class WordCraftVectorEnv(NativeVectorEnv):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """:raises InputError: a state of another book, split or number of environments."""
         self._check_state(state, self.state_dict(), ("book", "split"), "table")
-        self.engine.load_state_dict(state)
+        self.engine.load_state_dict(state, self.np_random)
         self._over = np.array(state["over"], dtype=bool)
         self.np_random.bit_generator.state = json.loads(state["rng"])
         self._started = True
@@ -412,8 +408,8 @@ class WordCraftEnv(NativeEnv):
         action_mask (S,) int8, the slots that hold something; with `features` also
         goal_features (F,), table_features (S, F), selection_features (2, F) float32.
 
-    Actions: Discrete(S), the slot to select. A slot that holds nothing, or does not exist, is refused: nothing is
-    selected, a step is used, `info["invalid_action"]` is true.
+    Actions: Discrete(S), the slot to select. A slot that holds nothing is refused: nothing is selected, a step is used,
+    `info["invalid_action"]` is true.
 
     Reward "shaped": +1 for the goal; for the first making of an intermediate of the task +1 (0 with
     `subgoal_rewards=False`), 0 for making it again; -0.1 for any other mix. "sparse": 1 for the goal, else 0.

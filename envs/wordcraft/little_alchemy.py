@@ -99,8 +99,7 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
 
     def advance(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
         book, playing = self.book, np.ones(self.num_envs, dtype=bool) if idle is None else ~idle
-        exists = (actions >= 0) & (actions < self.discovered.shape[1])
-        accepted = playing & exists & self.discovered[self._rows, np.where(exists, actions, 0)]
+        accepted = playing & self.discovered[self._rows, actions]
         self.refused = playing & ~accepted
         self.refusals += self.refused
         self.steps += playing
@@ -238,9 +237,8 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         flags = SUCCESS * self._terminated + DONE * over + REFUSED * self.refused
         nothing = np.zeros((self.num_envs, 0), dtype=np.int16)
         picked = np.where(self.refused, PAD, actions + 1)
-        action = np.clip(actions, -1, 2**31 - 1)
         task = np.full(self.num_envs, -1)
-        return (self._rows * 0, nothing, *before, action, picked, self.products, self._reward, task, episode, flags)
+        return (self._rows * 0, nothing, *before, actions, picked, self.products, self._reward, task, episode, flags)
 
     def memory_files(self) -> Mapping[str, str]:
         return self._entity_file

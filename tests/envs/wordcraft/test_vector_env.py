@@ -104,7 +104,7 @@ def test_lean_steps_agree_with_full_steps(book):
     lean.reset(seed=1)
     rng = np.random.default_rng(0)
     for _ in range(200):
-        actions = rng.integers(-1, lean.engine.slots, size=5)
+        actions = rng.integers(lean.engine.slots, size=5)
         observation, reward, terminated, _, infos = full.step(actions)
         lean_reward, done, success = lean.step_arrays(actions)
         assert np.array_equal(reward, lean_reward.astype(float))
