@@ -64,7 +64,9 @@ def _in_range(chosen: np.ndarray, space: spaces.Space[Any], what: str) -> np.nda
             place = tuple(outside[0].tolist())
             least, most = (np.broadcast_to(bound, chosen.shape)[place] for bound in (low, high))
             at = f" at {', '.join(map(str, place))}" if place else ""
-            raise InputError(f"{what}: {chosen[place]}{at} is out of range: it is a whole number from {least} to {most}")
+            raise InputError(
+                f"{what}: {chosen[place]}{at} is out of range: it is a whole number from {least} to {most}"
+            )
     return np.ascontiguousarray(chosen, dtype=np.int64).reshape(chosen.shape)
 
 

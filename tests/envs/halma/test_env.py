@@ -157,7 +157,7 @@ def test_options_of_other_lengths(golden, size):
 @pytest.mark.parametrize("action", [[0.5] * 6, ["0"] * 6])
 def test_options_of_other_kinds(env, action):
     env.reset(seed=0)
-    with pytest.raises(InputError, match="the action: .* actions are whole numbers"):
+    with pytest.raises(InputError, match=r"the action: .* actions are whole numbers"):
         env.step(action)
 
 
