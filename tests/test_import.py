@@ -17,7 +17,9 @@ IMPORT = """
 import sys, time
 start = time.process_time()
 import gumption
-print(time.process_time() - start, *sys.modules)
+own, names = time.process_time() - start, list(sys.modules)
+import numpy
+print(own / (time.process_time() - start - own), *names)
 """
 
 
@@ -25,10 +27,9 @@ def python(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProc
     return subprocess.run([sys.executable, *arguments], cwd=cwd, capture_output=True, text=True, check=False)
 
 
-def test_importing_it_takes_less_than_a_tenth_of_a_second_and_imports_nothing_heavy() -> None:
+def test_importing_it_takes_less_time_than_importing_numpy_and_imports_nothing_heavy() -> None:
     outputs = [python("-c", IMPORT).stdout.split() for _ in range(3)]
-    # The fastest, and of the processor's time, so that a busy machine does not fail it.
-    assert min(float(seconds) for seconds, *_ in outputs) < 0.1
+    assert min(float(ratio) for ratio, *_ in outputs) < 1
     assert not {"torch", "numpy", "gymnasium", "rdflib", "typer"}.intersection(outputs[0])
 
 

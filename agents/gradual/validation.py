@@ -126,8 +126,8 @@ def _maker_of_module(place: str) -> MakeAgent:
             raise
         except Exception as error:
             raise InputError(
-                f"--agent {place} made no agent of the seed {seed} ({type(error).__name__}: {error}); it is called with "
-                "a seed and returns an agent, which is called with (reward, byte)"
+                f"--agent {place} made no agent of the seed {seed} ({type(error).__name__}: {error}); it is called "
+                "with a seed and returns an agent, which is called with (reward, byte)"
             ) from error
         return agent
 

@@ -23,6 +23,7 @@ from gumption.envs.physics.simulator import Simulator
 from gumption.envs.physics.state import State
 from gumption.envs.segar import env as environments
 from gumption.envs.segar.configurations import DIFFICULTIES
+from gumption.scripts.measurement import end_with_parent
 from gumption.scripts.results import table
 
 BATCH = 512  # scenes at once
@@ -130,7 +131,7 @@ class Worker:
         return Found(failures=[why])
 
     def _start(self) -> None:
-        self._pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+        self._pool = ProcessPoolExecutor(1, get_context("spawn"), end_with_parent)
         self._process = self._pool.submit(os.getpid).result()
 
 
