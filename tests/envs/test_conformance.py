@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -17,6 +18,7 @@ import pytest
 import torch
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
+from gymnasium.wrappers import RecordVideo
 
 import gumption.envs  # noqa: F401  (registers)
 from gumption.agents import Advice
@@ -242,6 +244,17 @@ def test_frames(environment: Environment, settings: Mapping[str, Any], mode: str
     envs = gym.make_vec(environment.id, num_envs=3, render_mode=mode, **settings)
     envs.reset(seed=0)
     assert len(envs.render() or ()) == 3
+
+
+def test_gymnasium_records_a_video(tmp_path: Path) -> None:
+    pytest.importorskip("moviepy")
+    environment = ENVIRONMENTS[0][1]
+    env = RecordVideo(gym.make(environment.id, render_mode="rgb_array", **environment.small), str(tmp_path / "videos"))
+    env.reset(seed=0)
+    while not any(env.step(env.action_space.sample())[2:4]):
+        pass
+    env.close()
+    assert (tmp_path / "videos" / "rl-video-episode-0.mp4").stat().st_size > 1_000
 
 
 @pytest.mark.slow
