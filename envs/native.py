@@ -1,7 +1,8 @@
 """Gymnasium's two interfaces over a world that steps a whole batch in arrays: written once, for every such world."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Literal, Protocol, get_args
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Literal, Protocol, get_args
 
 import gymnasium as gym
 import numpy as np
@@ -11,7 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from gumption.data import InputError
-from gumption.data.settings import Seed, Size, check, checked_methods, shown, whole_numbers
+from gumption.data.settings import Seed, Size, check, checked, checked_methods, shown, whole_numbers
 from gumption.kg import NaryRelation
 
 from .action_facts import ActionFacts, PlanningProblem
@@ -140,6 +141,10 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         #: With autoreset in the same step called with (B,) bool of the episodes that ended, before they are replaced.
         self.before_renewal: Callable[[np.ndarray], None] | None = None
 
+    #: Entries of a state: hashes, which have to be the same to go on from it, and arrays whose lengths vary.
+    HASHES: ClassVar[tuple[str, ...]] = ()
+    LENGTHS_VARY: ClassVar[tuple[str, ...]] = ()
+
     # ---- what a world implements
 
     def advance(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
@@ -197,7 +202,16 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         """
         raise InputError(f"{type(self).__name__} has no relation that produces, so there is nothing to look ahead by")
 
-    def draw_frame(self, i: int, mode: str) -> Any:
+    def state_dict(self) -> dict[str, Any]:
+        """The state for an exact resume by `load_state_dict`: arrays, "over" (B,) bool among them, and texts, "rng", the
+        generator in JSON, among them."""
+        raise NotImplementedError
+
+    def _go_on(self, state: Mapping[str, Any]) -> None:
+        """Take over a state, but for the generator; its entries are there and have the shapes of one's own."""
+        raise NotImplementedError
+
+    def draw_frame(self, i: int, mode: RenderMode) -> Any:
         """Environment i as text ("ansi") or a picture (H, W, 3) uint8 ("rgb_array")."""
         raise NotImplementedError
 
@@ -214,22 +228,48 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
             self._check_place(i)
         return columns
 
-    def _check_state(
-        self, state: Mapping[str, Any], mine: Mapping[str, Any], hashes: Collection[str], each: str
-    ) -> None:
-        """:raises InputError: a state without an entry of `mine`, with another of these hashes, or of another shape of
-        `each`, an array over the environments."""
+    @checked
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state_dict` gave the state, to the same bits.
+
+        :raises InputError: the state of another world, other settings or another number of environments, or a damaged
+            one; this environment then goes on as it was.
+        """
+        mine = self.state_dict()
+        self._check_state(state, mine)
+        try:
+            self._go_on(state)
+            self.np_random.bit_generator.state = json.loads(state["rng"])
+            self.info_arrays()
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+            self._go_on(mine)
+            self.np_random.bit_generator.state = json.loads(mine["rng"])
+            raise InputError(f"the state is damaged: {error!r}") from None
+        self._started = True
+
+    def _check_state(self, state: Mapping[str, Any], mine: Mapping[str, Any]) -> None:
+        """:raises InputError: a state without an entry of `mine`, with another hash, type or shape of one."""
         if missing := sorted(set(mine).difference(state)):
             raise InputError(f"not the state of such an environment: {', '.join(missing)} missing")
-        for name in hashes:
+        for name in mine:  # "over" is an array over the environments in each world
+            if isinstance(mine[name], str) and type(state[name]) is not str:
+                raise InputError(f"not the state of such an environment: {name} is {shown(state[name])}, a text there")
+        for name in self.HASHES:
             if state[name] != mine[name]:
                 other = f"other {name}" if name.endswith("s") else f"another {name}"
                 raise InputError(f"the saved environment has {other} ({state[name][:12]}, here {mine[name][:12]})")
-        theirs, ours = np.shape(state[each]), np.shape(mine[each])
-        if theirs[:1] != ours[:1] and theirs[1:] == ours[1:]:
-            raise InputError(f"the saved environment is a batch of {len(state[each])}, here {self.num_envs}")
-        if theirs != ours:
-            raise InputError(f"the saved environment has {each} of the shape {theirs}, here {ours}")
+        for name in sorted(mine, key=lambda name: name != "over"):
+            if isinstance(mine[name], str):
+                continue
+            theirs, ours = _as_array(name, state[name]), mine[name]
+            if name == "over" and theirs.ndim == 1 and len(theirs) != self.num_envs:
+                raise InputError(f"the saved environment is a batch of {len(theirs)}, here {self.num_envs}")
+            shapes = [theirs.shape, ours.shape] if name not in self.LENGTHS_VARY else [theirs.ndim, ours.ndim]
+            if theirs.dtype != ours.dtype or shapes[0] != shapes[1]:
+                raise InputError(
+                    f"the saved environment has {name} of the shape {theirs.shape} of {theirs.dtype}, here "
+                    f"{ours.shape} of {ours.dtype}"
+                )
 
     # ---- what a world implements whose transitions can be kept
 

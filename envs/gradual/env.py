@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
 from gumption.envs.action_facts import ActionFacts, action_facts
-from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, check_batch
+from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, RenderMode, check_batch
 
 from .batch import Batch
 from .engine import Life, TaskRecord
@@ -60,6 +60,7 @@ class GradualVectorEnv(NativeVectorEnv):
 
     def records(self, i: int) -> list[TaskRecord]:
         """The figures of the tasks of stream i so far, in order."""
+        self._check_place(i)
         self.batch.settle()
         stream = self.batch.streams[i]
         return [] if stream is None else stream.life.records
@@ -104,6 +105,7 @@ class GradualVectorEnv(NativeVectorEnv):
         }
 
     def describe(self, i: int) -> dict[str, Any]:
+        self._check_place(i)
         life = self.batch.life(i)
         return {
             "task": life.task.name,
@@ -133,8 +135,10 @@ class GradualVectorEnv(NativeVectorEnv):
         follows = (1 + self.batch.byte[:, None].astype(int), 1 + np.arange(BYTES), 0)
         return action_facts(RELATIONS, (self.num_envs, BYTES), [stated, follows])
 
-    def draw_frame(self, i: int, mode: str) -> Any:
-        assert self._history is not None
+    def draw_frame(self, i: int, mode: RenderMode) -> Any:
+        self._check_place(i)
+        if self._history is None:
+            raise InputError("the environment was made without render_mode, so it keeps nothing to draw")
         return self._history.draw(i, mode)
 
     def state_dict(self) -> dict[str, Any]:
@@ -142,14 +146,11 @@ class GradualVectorEnv(NativeVectorEnv):
         rng = json.dumps(self.np_random.bit_generator.state)
         return {**self.batch.state(), "steps": self.steps.copy(), "waiting": self._over.copy(), "rng": rng}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on with the bytes that followed `state_dict`."""
+    def _go_on(self, state: Mapping[str, Any]) -> None:
         tasks = {task.name: task for task in self.curriculum.tasks}
         self.batch.restore(state, tasks, self.curriculum.success_threshold)
         self.steps[:] = state["steps"]
         self._over[:] = state["waiting"]
-        self.np_random.bit_generator.state = json.loads(str(state["rng"]))
-        self._started = True
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy is made anew and goes on from the state, because streams hold running generators; what it renders

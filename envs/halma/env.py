@@ -15,7 +15,7 @@ from gumption.data import InputError
 from gumption.data.settings import Count, Seed, settings, shown, unknown, whole_numbers
 from gumption.envs.action_facts import ActionFacts, PlanningProblem
 from gumption.envs.memory import Layout
-from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Numbers, as_actions, check_batch
+from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Numbers, RenderMode, as_actions, check_batch
 from gumption.envs.priors import Laws, Names
 
 from .facts import RELATIONS, HALMAFacts
@@ -534,7 +534,7 @@ class HALMAVectorEnv(NativeVectorEnv):
         left = np.minimum(settings.max_trial_steps - self.trial_steps, settings.max_steps - self.steps)
         return self._routes.problem(self.rows, left)
 
-    def draw_frame(self, i: int, mode: str) -> Any:
+    def draw_frame(self, i: int, mode: RenderMode) -> Any:
         from .render import draw
 
         self._check_place(i)
@@ -561,17 +561,15 @@ class HALMAVectorEnv(NativeVectorEnv):
             "mazes": self.mazes.fingerprint,
         }
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """:raises InputError: a state of other mazes or another number of environments."""
-        self._check_state(state, self.state_dict(), ("mazes",), "cell")
+    HASHES = ("mazes",)
+
+    def _go_on(self, state: Mapping[str, Any]) -> None:
         for name in self._STATE:
             getattr(self, name)[:] = state[name.strip("_")]
-        self.np_random.bit_generator.state = json.loads(state["rng"])
         self._next_maze = int(state["next_maze"])
         if (painting := json.loads(state["painting"])) is not None:
             self._painting = np.random.default_rng()
             self._painting.bit_generator.state = painting
-        self._started = True
 
 
 class HALMAEnv(NativeEnv):

@@ -12,10 +12,11 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
+from gumption.data.sealed import content_hash
 from gumption.data.settings import Seed, check, shown, unknown
 from gumption.envs.action_facts import ActionFacts
 from gumption.envs.memory import Layout
-from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Observation, check_batch
+from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Observation, RenderMode, check_batch
 from gumption.envs.records import episode
 
 from .actions import Labels
@@ -401,6 +402,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
 
     def task(self, i: int = 0) -> Task:
         """The task of table i."""
+        self._check_place(i)
         return self.tasks[int(self.tables.rows[i])]
 
     def observe(self) -> Observation:
@@ -453,7 +455,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
         }
 
     def describe(self, i: int) -> dict[str, Any]:
-        now, task = {name: values[i] for name, values in self.info_arrays().items()}, self.task(i)
+        task, now = self.task(i), {name: values[i] for name, values in self.info_arrays().items()}
         constraints = {
             name: {"limit": limit if isfinite(limit) else None, "value": value, "excess": excess}
             for name, limit, value, excess in zip(
@@ -475,7 +477,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
             "end": ENDS[int(now["end"])],
         }
 
-    def draw_frame(self, i: int, mode: str) -> Any:
+    def draw_frame(self, i: int, mode: RenderMode) -> Any:
         if mode == "ansi":
             return table_text(self.tables, self.task(i), i, self.describe(i))
         return pixels(self.tables, self.task(i), i)
@@ -578,20 +580,16 @@ class ProbSolVectorEnv(NativeVectorEnv):
             "over": self._over.copy(),
             "next": np.array(self._next),
             "rng": json.dumps(self.np_random.bit_generator.state),
-            "tasks": json.dumps([[task.name, task.hash] for task in self.tasks]),
+            "tasks": content_hash([[task.name, task.hash] for task in self.tasks]),
         }
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """:raises InputError: a state of other tasks or another number of environments."""
-        mine = self.state_dict()
-        self._check_state(state, mine, (), "rows")
-        if state["tasks"] != mine["tasks"]:
-            raise InputError("the saved environment has other tasks")
+    HASHES = ("tasks",)
+
+    def _go_on(self, state: Mapping[str, Any]) -> None:
         self._begin(np.arange(self.num_envs), np.asarray(state["rows"]), np.zeros(self.num_envs, dtype=np.int64))
         for i, kept in enumerate(json.loads(state["tables"])):
             self.restore(kept, i)
         self._over[:], self._next = state["over"], int(state["next"])
-        self.np_random.bit_generator.state = json.loads(state["rng"])
 
 
 class ProbSolEnv(NativeEnv):

@@ -18,7 +18,7 @@ from gumption.data import InputError
 from gumption.data.settings import Count, NonNegative, Positive, Seed, Size, settings, shown, unknown
 from gumption.envs.action_facts import ActionFacts
 from gumption.envs.memory import Layout as MemoryLayout
-from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Observation, check_batch
+from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Observation, RenderMode, check_batch
 from gumption.envs.physics.factors import Acceleration, Alive, Done, Mass, Position, Velocity
 from gumption.envs.physics.initialization import Initialization, fix_overlaps
 from gumption.envs.physics.scene import Scene
@@ -249,7 +249,7 @@ class SegarVectorEnv(NativeVectorEnv):
             looks = self._looks([self._seeds[int(chosen)]] * len(columns), rng)
             self._put(columns, self._all, rows, rows, looks)
             return
-        seed = 0 if scene is not None else crc32(str(chosen).encode())
+        seed = 0 if scene is not None else crc32(str(chosen).encode(errors="replace"))
         # A scene says what is in it; a level is played by the laws of this world.
         given = self._by_laws([level(chosen)])[0] if scene is None else Scene.read(scene, "scene")  # pyright: ignore[reportArgumentType]
         read = self._adapted(given, seed)
@@ -295,6 +295,7 @@ class SegarVectorEnv(NativeVectorEnv):
         return found.astype(np.float32) if found.dtype == np.float64 else found
 
     def describe(self, i: int) -> dict[str, Any]:
+        self._check_place(i)
         info = {name: values[i] for name, values in self.info_arrays().items()}
         own = int(self.level[i]) == len(self.levels)
         return {
@@ -323,7 +324,8 @@ class SegarVectorEnv(NativeVectorEnv):
         before = self.state.columns[Velocity][:, self._actors, np.arange(self.num_envs)].T
         return before[:, None] + forces * self.task.push(self.state)[:, None, None]
 
-    def draw_frame(self, i: int, mode: str) -> Any:
+    def draw_frame(self, i: int, mode: RenderMode) -> Any:
+        self._check_place(i)
         return draw_frame(self.state, i, mode, self.dials)
 
     # ---- memory
@@ -390,10 +392,9 @@ class SegarVectorEnv(NativeVectorEnv):
             "levels": self._scenes_hash,
         }
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """:raises InputError: a state of other levels or another number of environments."""
-        mine = self.state_dict()
-        self._check_state(state, mine, ("levels",), "level")
+    HASHES = ("levels",)
+
+    def _go_on(self, state: Mapping[str, Any]) -> None:
         rows = np.asarray(state["level"])
         self._put(np.arange(self.num_envs), self._all, rows, rows, np.asarray(state["look"]).tolist())
         for factor, column in self.state.columns.items():
@@ -406,8 +407,6 @@ class SegarVectorEnv(NativeVectorEnv):
         )
         self.simulator.time[:] = state["time"]
         self._before.renew(self.state)
-        self.np_random.bit_generator.state = json.loads(state["rng"])
-        self._started = True
 
     # ---- inside
 

@@ -1,7 +1,7 @@
 """WordCraft's Gymnasium environments and their settings: a native batch, and a single one that is a batch of one."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from os import PathLike
 from typing import Annotated, Any, ClassVar, Literal, get_args
@@ -12,10 +12,10 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
-from gumption.data.settings import Seed, Whole, checked, settings, unknown, whole_numbers
+from gumption.data.settings import Seed, Whole, checked, settings, shown, unknown, whole_numbers
 from gumption.envs.action_facts import ActionFacts, PlanningProblem, action_facts
 from gumption.envs.memory import Layout
-from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Numbers, check_batch
+from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Numbers, RenderMode, check_batch
 from gumption.envs.priors import Laws, Names
 from gumption.kg import NaryRelation
 
@@ -247,7 +247,8 @@ class WordCraftVectorEnv(NativeVectorEnv):
             )
         goal = self.book.entity_id(options["goal"]) + 1
         table, wanted = (
-            [self.book.entity_id(label) + 1 for label in _labels(options, name)] for name in ("table", "intermediates")
+            [self.book.entity_id(label) + 1 for label in labels_of(options, name)]
+            for name in ("table", "intermediates")
         )
         mixes = self.engine.max_mixes
         room = self.engine.slots - mixes
@@ -359,7 +360,7 @@ class WordCraftVectorEnv(NativeVectorEnv):
             engine.max_mixes - engine.mixes.astype(np.int64),
         )
 
-    def draw_frame(self, i: int, mode: str) -> Any:
+    def draw_frame(self, i: int, mode: RenderMode) -> Any:
         from .render import as_picture, as_text
 
         draw = as_text if mode == "ansi" else as_picture
@@ -386,13 +387,12 @@ class WordCraftVectorEnv(NativeVectorEnv):
             "split": self.split.hash,
         }
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """:raises InputError: a state of another book, split or number of environments."""
-        self._check_state(state, self.state_dict(), ("book", "split"), "table")
+    HASHES = ("book", "split")
+    LENGTHS_VARY = ("pool_task", "pool_table")
+
+    def _go_on(self, state: Mapping[str, Any]) -> None:
         self.engine.load_state_dict(state, self.np_random)
-        self._over = np.array(state["over"], dtype=bool)
-        self.np_random.bit_generator.state = json.loads(state["rng"])
-        self._started = True
+        self._over = np.array(state["over"])
 
 
 class WordCraftEnv(NativeEnv):
@@ -438,10 +438,10 @@ class WordCraftEnv(NativeEnv):
         return self.batch.engine.table[:, 0] > PAD
 
 
-def _labels(options: Mapping[str, Any], name: str) -> list[Any]:
+def labels_of(options: Mapping[str, Any], name: str) -> list[Any]:
     given = options.get(name, [])
-    if isinstance(given, str) or not hasattr(given, "__iter__"):
-        raise InputError(f"reset option {name!r} is a list of names, found {given!r}")
+    if isinstance(given, str) or not isinstance(given, Iterable) or getattr(given, "ndim", 1) == 0:
+        raise InputError(f"reset option {name!r} is a list of names, found {shown(given)}")
     return list(given)
 
 

@@ -1,7 +1,7 @@
 """The open-ended game of Little Alchemy: from a few basic entities make as many others as you can."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from os import PathLike
 from typing import Annotated, Any
@@ -12,12 +12,13 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
-from gumption.data.settings import LARGEST, settings, shown, unknown
+from gumption.data.settings import LARGEST, settings, unknown
 from gumption.envs.action_facts import ActionFacts, action_facts
 from gumption.envs.memory import Layout
-from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, check_batch
+from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, RenderMode, check_batch
 from gumption.envs.priors import Laws, Names
 
+from .env import labels_of
 from .facts import COMBINES_WITH
 from .memory import DONE, REFUSED, SUCCESS, entity_file, layout
 from .recipe_book import PAD, RecipeBook
@@ -138,11 +139,8 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         for name in options:
             if name != "discovered":
                 raise InputError(unknown("reset", name, ["discovered"]))
-        named = options["discovered"]
-        if isinstance(named, str) or not isinstance(named, Iterable):
-            raise InputError(f"discovered is {shown(named)}; it is a list of names")
         discovered = self.basic.copy()
-        discovered[[self.book.entity_id(label) for label in named]] = True
+        discovered[[self.book.entity_id(label) for label in labels_of(options, "discovered")]] = True
         self._begin(columns, discovered, _closure(self.book, discovered))
 
     def _begin(self, columns: np.ndarray, discovered: np.ndarray, reachable: np.ndarray) -> None:
@@ -195,7 +193,7 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         parties = [(candidates, selection, 0)]
         return action_facts(self.relations, candidates.shape, parties, chosen=self.selection[:, None].astype(np.int64))
 
-    def draw_frame(self, i: int, mode: str) -> Any:
+    def draw_frame(self, i: int, mode: RenderMode) -> Any:
         from .render import discoveries
 
         self._check_place(i)
@@ -259,14 +257,12 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
             "book": self.book.hash,
         }
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """:raises InputError: a state of another book or number of environments."""
-        self._check_state(state, self.state_dict(), ("book",), "discovered")
+    HASHES = ("book",)
+
+    def _go_on(self, state: Mapping[str, Any]) -> None:
         for name in self._STATE:
             getattr(self, name)[...] = state[name]
-        self._over = np.array(state["over"], dtype=bool)
-        self.np_random.bit_generator.state = json.loads(state["rng"])
-        self._started = True
+        self._over = np.array(state["over"])
 
 
 class LittleAlchemyEnv(NativeEnv):
