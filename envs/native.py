@@ -203,8 +203,8 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         raise InputError(f"{type(self).__name__} has no relation that produces, so there is nothing to look ahead by")
 
     def state_dict(self) -> dict[str, Any]:
-        """The state for an exact resume by `load_state_dict`: arrays, "over" (B,) bool among them, and texts, "rng", the
-        generator in JSON, among them."""
+        """The state for an exact resume by `load_state_dict`: arrays, one of them "over" (B,) bool, and texts, one of
+        them "rng", the generator in JSON."""
         raise NotImplementedError
 
     def _go_on(self, state: Mapping[str, Any]) -> None:

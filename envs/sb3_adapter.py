@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 
 from gumption.data import InputError
+from gumption.data.settings import shown
 
 try:
     from stable_baselines3.common.vec_env import VecEnv
@@ -37,7 +38,9 @@ class SB3VecEnv(VecEnv):
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
-        """:raises InputError: an env that does not start the next episode in the same step."""
+        """:raises InputError: no vector env, or one that does not start the next episode in the same step."""
+        if not isinstance(env, VectorEnv):
+            raise InputError(f"env is {shown(env)}; it is a vector environment, as of gym.make_vec")
         mode = env.metadata.get("autoreset_mode")
         if mode != AutoresetMode.SAME_STEP:
             raise InputError(

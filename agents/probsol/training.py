@@ -299,6 +299,7 @@ def train_probsol(
     return ProbSolRun(config, final, curve, None if folder is None else folder.path, model, knowledge)
 
 
+@checked
 def load_run(run_dir: str | Path, *, device: str | None = None) -> ProbSolRun:
     """A run as of its last checkpoint, ready to play.
 
@@ -318,6 +319,7 @@ def load_run(run_dir: str | Path, *, device: str | None = None) -> ProbSolRun:
     return ProbSolRun(config, final, read_metrics(run_dir), run_dir, model, knowledge)
 
 
+@checked
 def load_policy(run_dir: str | Path, **places: str | None) -> tuple[ProbSolConfig, MaskablePPO]:
     """The config of a run, and its model; see `load_run`."""
     run = load_run(run_dir, **places)
@@ -356,7 +358,7 @@ def evaluate(
         if device is not None:
             raise InputError("device is for a run in a folder: this one is in memory")
     else:
-        run = load_run(Path(run), device=device)
+        run = load_run(run, device=device)
     config = run.config
     tasks, every = config.tasks(partition, task), config.tasks("all", task)
     parted = {one.hash for one in tasks} != {one.hash for one in every}
