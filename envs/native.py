@@ -202,13 +202,12 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         """
         raise InputError(f"{type(self).__name__} has no relation that produces, so there is nothing to look ahead by")
 
-    def state_dict(self) -> dict[str, Any]:
-        """The state for an exact resume by `load_state_dict`: arrays, one of them "over" (B,) bool, and texts, one of
-        them "rng", the generator in JSON."""
+    def _state(self) -> dict[str, Any]:
+        """What later steps depend on, but for the generator: arrays, and texts such as hashes and JSON."""
         raise NotImplementedError
 
     def _go_on(self, state: Mapping[str, Any]) -> None:
-        """Take over a state, but for the generator; its entries are there and have the shapes of one's own."""
+        """Take over what `_state` gave; its entries are there and have the shapes of one's own."""
         raise NotImplementedError
 
     def draw_frame(self, i: int, mode: RenderMode) -> Any:
@@ -228,6 +227,11 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
             self._check_place(i)
         return columns
 
+    def state_dict(self) -> dict[str, Any]:
+        """The state for an exact resume: arrays, "waiting" (B,) bool among them, and texts, as "rng", the generator."""
+        rng = json.dumps(self.np_random.bit_generator.state)
+        return {"waiting": self._over.copy(), **self._state(), "rng": rng}
+
     @checked
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where `state_dict` gave the state, to the same bits.
@@ -238,38 +242,37 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         mine = self.state_dict()
         self._check_state(state, mine)
         try:
-            self._go_on(state)
-            self.np_random.bit_generator.state = json.loads(state["rng"])
-            self.info_arrays()
+            self._take(state)
         except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
-            self._go_on(mine)
-            self.np_random.bit_generator.state = json.loads(mine["rng"])
+            self._take(mine)
             raise InputError(f"the state is damaged: {error!r}") from None
         self._started = True
+
+    def _take(self, state: Mapping[str, Any]) -> None:
+        self._go_on(state)
+        self._over[:] = state["waiting"]
+        self.np_random.bit_generator.state = json.loads(state["rng"])
+        self.info_arrays()  # fails where numbers are out of range
 
     def _check_state(self, state: Mapping[str, Any], mine: Mapping[str, Any]) -> None:
         """:raises InputError: a state without an entry of `mine`, with another hash, type or shape of one."""
         if missing := sorted(set(mine).difference(state)):
             raise InputError(f"not the state of such an environment: {', '.join(missing)} missing")
-        for name in mine:  # "over" is an array over the environments in each world
-            if isinstance(mine[name], str) and type(state[name]) is not str:
-                raise InputError(f"not the state of such an environment: {name} is {shown(state[name])}, a text there")
         for name in self.HASHES:
-            if state[name] != mine[name]:
+            if type(state[name]) is str and state[name] != mine[name]:
                 other = f"other {name}" if name.endswith("s") else f"another {name}"
                 raise InputError(f"the saved environment has {other} ({state[name][:12]}, here {mine[name][:12]})")
-        for name in sorted(mine, key=lambda name: name != "over"):
-            if isinstance(mine[name], str):
-                continue
-            theirs, ours = _as_array(name, state[name]), mine[name]
-            if name == "over" and theirs.ndim == 1 and len(theirs) != self.num_envs:
-                raise InputError(f"the saved environment is a batch of {len(theirs)}, here {self.num_envs}")
-            shapes = [theirs.shape, ours.shape] if name not in self.LENGTHS_VARY else [theirs.ndim, ours.ndim]
-            if theirs.dtype != ours.dtype or shapes[0] != shapes[1]:
-                raise InputError(
-                    f"the saved environment has {name} of the shape {theirs.shape} of {theirs.dtype}, here "
-                    f"{ours.shape} of {ours.dtype}"
-                )
+        for name, ours in mine.items():  # "waiting" comes first
+            theirs = state[name] if type(state[name]) is str else _as_array(name, state[name])
+            forms = [
+                "text" if isinstance(one, str)
+                else f"shape {one.shape if name not in self.LENGTHS_VARY else one.ndim} of {one.dtype}"
+                for one in (theirs, ours)
+            ]  # fmt: skip
+            if forms[0] != forms[1]:
+                if name == "waiting" and np.ndim(theirs) == 1:
+                    raise InputError(f"the saved environment is a batch of {len(theirs)}, here {self.num_envs}")
+                raise InputError(f"the saved environment has {name} as {forms[0]}, here {forms[1]}")
 
     # ---- what a world implements whose transitions can be kept
 
@@ -467,6 +470,10 @@ class NativeEnv(gym.Env[Any, Any]):
     @property
     def relations(self) -> Sequence[str | NaryRelation]:
         return self.batch.relations
+
+    def action_masks(self) -> np.ndarray:
+        """(A,) bool: the open actions, for MaskablePPO; of a `MultiDiscrete` the masks of its parts in turn."""
+        return self.batch.info_arrays()["action_mask"][0].astype(bool)
 
     def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
         """As of a batch, with B = 1."""

@@ -25,9 +25,8 @@ from gumption.data.writing import check_writable, is_part, write_json
 from gumption.envs.worlds import known
 
 from .apps import App, own_options, with_options
-from .freshness import RESULTS, changed_since, cpu_seconds, duration, saved_files
+from .freshness import RESULTS, changed_since, cpu_seconds, duration, end_with_parent, saved_files
 from .kg import experiments as of_graphs
-from .measurement import end_with_parent
 from .output import print_table
 from .results import HEADER, NOT_KEPT, PLAN, Experiment, Job, Kind, gather, read_plan, slug, with_saved, write_report
 

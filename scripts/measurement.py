@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from statistics import median
-from threading import Thread
 from time import perf_counter
 from typing import Any
 
@@ -88,16 +86,6 @@ def compared(
         met = figure >= limit if rate else figure <= limit
         more = {"target": f"{limit:,} {unit}", "met": met, **more}
     return Measurement(what, unit, figure, (max if rate else min)(ours), yardstick, peer, figure / peer, **more)
-
-
-def end_with_parent() -> None:
-    """Let a worker process end when its parent does: one whose parent was killed would wait for its next job for ever.
-
-    To be called in the worker, as the `initializer` of a pool.
-    """
-    from multiprocessing import parent_process
-
-    Thread(target=lambda parent: (parent.join(), os._exit(1)), args=(parent_process(),), daemon=True).start()
 
 
 def in_turn(repeats: int, *timings: Callable[[], float]) -> list[list[float]]:

@@ -5,7 +5,7 @@ import inspect
 import signal
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache, partial
 from importlib import import_module
 from math import inf
@@ -349,9 +349,14 @@ def test_bad_calls_of_environments_are_refused_and_change_nothing(
 def test_closed_environments_and_such_as_never_began_are_refused_or_work() -> None:
     for _, environment in OF_WORLDS:
         single = gym.make(environment.id, **environment.small).unwrapped
+        batch = gym.make_vec(environment.id, num_envs=2, **environment.small)
+        for env in (single, batch):
+            for name, method in inspect.getmembers(env, inspect.ismethod):
+                if name[0] != "_" and name not in IMPLEMENTED | {"reset", "step", "close", "start"} and is_ours(method):
+                    with suppress(*REFUSALS, TypeError if inspect.signature(method).parameters else InputError):
+                        method()
         with pytest.raises(gym.error.ResetNeeded):
             single.step(single.action_space.sample())
-        batch = gym.make_vec(environment.id, num_envs=2, **environment.small)
         with pytest.raises(gym.error.ResetNeeded):
             batch.step(batch.action_space.sample())
         single.reset(seed=0)
@@ -421,7 +426,7 @@ def calls_around() -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 @pytest.mark.parametrize(
-    "part", [slice(200), pytest.param(slice(200, 1200), marks=pytest.mark.slow)], ids=["some", "more"]
+    "part", [slice(100), pytest.param(slice(100, 700), marks=pytest.mark.slow)], ids=["some", "more"]
 )
 def test_bad_calls_around_environments_are_refused(
     part: slice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -434,7 +439,7 @@ def test_bad_calls_around_environments_are_refused(
     faults = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for told, call in Random(SEED).sample([*calls_around()], 1200)[part]:
+        for told, call in Random(SEED).sample([*calls_around()], 700)[part]:
             try:
                 with at_most(LONGEST_S):
                     call()

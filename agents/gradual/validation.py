@@ -122,13 +122,9 @@ def _maker_of_module(place: str) -> MakeAgent:
             agent = make(seed)
             with suppress(ValueError):  # a compiled function may not state its parameters
                 signature(agent).bind(0, 0)
-        except InputError:
-            raise
         except Exception as error:
-            raise InputError(
-                f"--agent {place} made no agent of the seed {seed} ({type(error).__name__}: {error}); it is called "
-                "with a seed and returns an agent, which is called with (reward, byte)"
-            ) from error
+            why = f"{type(error).__name__}: {error}; it is called with a seed, and what it returns with (reward, byte)"
+            raise InputError(f"--agent {place} made no agent of the seed {seed}: {why}") from error
         return agent
 
     return made

@@ -1,6 +1,5 @@
 """Gradual's Gymnasium environments: many streams in arrays, and a single one that is a batch of one."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import cache
@@ -141,16 +140,13 @@ class GradualVectorEnv(NativeVectorEnv):
             raise InputError("the environment was made without render_mode, so it keeps nothing to draw")
         return self._history.draw(i, mode)
 
-    def state_dict(self) -> dict[str, Any]:
-        """The streams and the generator, for `load_state_dict`."""
-        rng = json.dumps(self.np_random.bit_generator.state)
-        return {**self.batch.state(), "steps": self.steps.copy(), "waiting": self._over.copy(), "rng": rng}
+    def _state(self) -> dict[str, Any]:
+        return {**self.batch.state(), "steps": self.steps.copy()}
 
     def _go_on(self, state: Mapping[str, Any]) -> None:
         tasks = {task.name: task for task in self.curriculum.tasks}
         self.batch.restore(state, tasks, self.curriculum.success_threshold)
         self.steps[:] = state["steps"]
-        self._over[:] = state["waiting"]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy is made anew and goes on from the state, because streams hold running generators; what it renders
@@ -216,10 +212,6 @@ class GradualEnv(NativeEnv):
     def records(self) -> list[TaskRecord]:
         """The figures of the tasks so far, in order."""
         return self.batch.records(0)  # pyright: ignore[reportAttributeAccessIssue]
-
-    def action_masks(self) -> np.ndarray:
-        """(256,) bool: every byte may be said."""
-        return np.ones(BYTES, dtype=bool)
 
 
 # ---- The facts that would speak for the next byte: the question has the answer that the byte completes, except perhaps

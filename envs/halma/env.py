@@ -548,14 +548,10 @@ class HALMAVectorEnv(NativeVectorEnv):
 
     # ---- saving
 
-    _STATE = (
-        "maze_index", "cell", "trial", "trial_steps", "steps", "landed", "valid", "reached", "trial_over", "_over"
-    )  # fmt: skip
+    _STATE = ("maze_index", "cell", "trial", "trial_steps", "steps", "landed", "valid", "reached", "trial_over")
 
-    def state_dict(self) -> dict[str, Any]:
-        """State for an exact resume: arrays, and the strings "rng", "painting" (JSON) and "mazes" (a fingerprint)."""
-        return {name.strip("_"): getattr(self, name).copy() for name in self._STATE} | {
-            "rng": json.dumps(self.np_random.bit_generator.state),
+    def _state(self) -> dict[str, Any]:
+        return {name: getattr(self, name).copy() for name in self._STATE} | {
             "painting": json.dumps(self._painting and self._painting.bit_generator.state),
             "next_maze": str(self._next_maze),
             "mazes": self.mazes.fingerprint,
@@ -565,7 +561,7 @@ class HALMAVectorEnv(NativeVectorEnv):
 
     def _go_on(self, state: Mapping[str, Any]) -> None:
         for name in self._STATE:
-            getattr(self, name)[:] = state[name.strip("_")]
+            getattr(self, name)[:] = state[name]
         self._next_maze = int(state["next_maze"])
         if (painting := json.loads(state["painting"])) is not None:
             self._painting = np.random.default_rng()
@@ -617,10 +613,6 @@ class HALMAEnv(NativeEnv):
     def mazes(self) -> Mazes:
         """The mazes that are played."""
         return self.batch.mazes
-
-    def action_masks(self) -> np.ndarray:
-        """(4 + P T,) bool, for MaskablePPO: every choice is open."""
-        return np.ones(4 + self.batch.rules.count * self.batch.max_opt_len, dtype=bool)
 
 
 # ---- How well an agent does in each maze, against the oracle (paper, section 3.3).

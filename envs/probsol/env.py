@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
@@ -485,6 +486,8 @@ class ProbSolVectorEnv(NativeVectorEnv):
     def table(self, i: int = 0) -> list[dict[str, Any]]:
         """The hidden truth of table i, disc by disc: id, x, y (px), vx, vy (px/s), state, boundary (degrees)."""
         self._check_place(i)
+        if not self.tables.trials[i]:
+            raise ResetNeeded("no episode has begun on this table: call reset")
         tables, place, velocity = self.tables, self.tables.place[i].tolist(), self.tables.velocity[i].tolist()
         return [
             {"id": disc.id, "x": place[k][0], "y": place[k][1], "vx": velocity[k][0], "vy": velocity[k][1],
@@ -572,14 +575,11 @@ class ProbSolVectorEnv(NativeVectorEnv):
         for name in self._EPISODE:
             getattr(self, name)[i] = state[name.strip("_")]
 
-    def state_dict(self) -> dict[str, Any]:
-        """The state for an exact resume: "rows", "over" and "next" are arrays, all others JSON."""
+    def _state(self) -> dict[str, Any]:
         return {
             "tables": json.dumps([self.save(i) for i in range(self.num_envs)]),
             "rows": self.tables.rows.copy(),
-            "over": self._over.copy(),
             "next": np.array(self._next),
-            "rng": json.dumps(self.np_random.bit_generator.state),
             "tasks": content_hash([[task.name, task.hash] for task in self.tasks]),
         }
 
@@ -589,7 +589,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
         self._begin(np.arange(self.num_envs), np.asarray(state["rows"]), np.zeros(self.num_envs, dtype=np.int64))
         for i, kept in enumerate(json.loads(state["tables"])):
             self.restore(kept, i)
-        self._over[:], self._next = state["over"], int(state["next"])
+        self._next = int(state["next"])
 
 
 class ProbSolEnv(NativeEnv):
@@ -627,10 +627,6 @@ class ProbSolEnv(NativeEnv):
         super().__init__(
             ProbSolVectorEnv(1, render_mode=render_mode, autoreset_mode=AutoresetMode.DISABLED, **settings)
         )
-
-    def action_masks(self) -> np.ndarray:
-        """(N,) bool: open actions; of the form "objects" the masks of its three parts, one after the other."""
-        return self.batch.action_mask()[0]
 
     def table(self) -> list[dict[str, Any]]:
         """The hidden truth, which no observation shows; see `ProbSolVectorEnv.table`."""

@@ -1,6 +1,5 @@
 """SEGAR's environments: one simulator plays the levels of a batch as one batch of scenes."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -367,12 +366,10 @@ class SegarVectorEnv(NativeVectorEnv):
 
     # ---- saving
 
-    _STATE = ("level", "steps", "_look", "_idle", "_over")
+    _STATE = ("level", "steps", "_look", "_idle")
 
-    def state_dict(self) -> dict[str, Any]:
-        """State for an exact resume, except earlier frames of an observation: arrays, and the strings "rng" (JSON) and
-        "levels" (a hash); InputError where an episode plays a scene of reset options.
-        """
+    def _state(self) -> dict[str, Any]:
+        """Without earlier frames of an observation; InputError where an episode plays a scene of reset options."""
         if (self.level == len(self.levels)).any():
             raise InputError("only levels of the environment can be saved; an episode plays a scene of reset options")
         moving = {factor.__name__: column.copy() for factor, column in self.state.columns.items()}
@@ -388,7 +385,6 @@ class SegarVectorEnv(NativeVectorEnv):
             **{f"factor.{name}": column for name, column in moving.items()},
             **{f"standing.{name}": part for name, part in standing.items()},
             "time": self.simulator.time.copy(),
-            "rng": json.dumps(self.np_random.bit_generator.state),
             "levels": self._scenes_hash,
         }
 
@@ -547,10 +543,6 @@ class SegarEnv(NativeEnv):
     @property
     def simulator(self) -> Simulator:
         return self.batch.simulator
-
-    def action_masks(self) -> np.ndarray:
-        """(A,) bool: every direction is open."""
-        return np.ones(len(self.batch.info_arrays()["action_mask"][0]), dtype=bool)
 
 
 class PuttPuttEnv(SegarEnv):

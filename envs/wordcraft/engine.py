@@ -54,15 +54,9 @@ class EpisodeSampler:
     """
 
     def __init__(
-        self,
-        tasks: TaskList,
-        num_distractors: int,
-        *,
-        uniform: bool,
-        alternatives: bool,
-        as_2020: bool = False,
+        self, tasks: TaskList, num_distractors: int, *, uniform: bool, alternatives: bool, as_2020: bool = False,
         known: RecipeBook | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """:param known: the tasks' book with the recipes that there are, where these are not all."""
         self.known = book = known or tasks.book
         taken = int(((tasks.base > 0).sum(axis=1) + tasks.depth).max())
@@ -231,17 +225,9 @@ class WordCraftEngine:
     """
 
     def __init__(
-        self,
-        tasks: TaskList,
-        allowed: np.ndarray,
-        num_envs: int,
-        sampler: EpisodeSampler,
-        *,
-        mixes: int,
-        subgoal_rewards: bool,
-        sparse: bool,
-        as_2020: bool,
-    ) -> None:
+        self, tasks: TaskList, allowed: np.ndarray, num_envs: int, sampler: EpisodeSampler, *, mixes: int,
+        subgoal_rewards: bool, sparse: bool, as_2020: bool,
+    ) -> None:  # fmt: skip
         """`allowed`: (m,) task indices that episodes are drawn from; `mixes`: M, at least the depth."""
         self.tasks, self.allowed, self.sampler = tasks, allowed, sampler
         self.max_mixes, self.max_steps = mixes, 2 * mixes
@@ -259,33 +245,23 @@ class WordCraftEngine:
         self.num_envs = num_envs
 
         self.task = np.full(num_envs, -1, dtype=np.int32)
-        self.goal = np.zeros(num_envs, dtype=np.int16)
+        self.goal, self.selection, self.steps, self.mixes, self.refusals = np.zeros((5, num_envs), dtype=np.int16)
         self.table = np.zeros((self.slots, num_envs), dtype=np.int16)
         self.count = np.zeros(num_envs, dtype=np.int64)
-        self.selection = np.zeros(num_envs, dtype=np.int16)
-        self.steps = np.zeros(num_envs, dtype=np.int16)
-        self.mixes = np.zeros(num_envs, dtype=np.int16)
         self.wanted = np.zeros((mixes - 1, num_envs), dtype=np.int16)
         self.wanted_made = np.zeros((mixes - 1, num_envs), dtype=bool)
-        self.refusals = np.zeros(num_envs, dtype=np.int16)
         self.tried = np.zeros((3, mixes if mixes > 1 else 0, num_envs), dtype=np.int16)
 
         self.reward = np.zeros(num_envs, dtype=np.float32)
-        self.success = np.zeros(num_envs, dtype=bool)
-        self.done = np.zeros(num_envs, dtype=bool)
-        self.refused = np.zeros(num_envs, dtype=bool)
+        self.success, self.done, self.refused = np.zeros((3, num_envs), dtype=bool)
 
         self._columns = np.arange(num_envs, dtype=np.int64)
         self._index = np.empty(num_envs, dtype=np.int64)
-        self.picked = np.empty(num_envs, dtype=np.int16)
-        self.product = np.empty(num_envs, dtype=np.int16)
-        self._accepted = np.empty(num_envs, dtype=bool)
-        self._mixing = np.empty(num_envs, dtype=bool)
-        self._flag = np.empty(num_envs, dtype=bool)
+        self.picked, self.product = np.empty((2, num_envs), dtype=np.int16)
+        self._accepted, self._mixing, self._flag = np.empty((3, num_envs), dtype=bool)
         self._pool = Episodes.empty(sampler.width)
         self._next = 0
         self._drawn_by: np.random.Generator | None = None
-        self._pool_size = _ahead(num_envs)
 
     # ---- stepping
 
@@ -296,14 +272,8 @@ class WordCraftEngine:
         :param actions: (B,) int64.
         :param idle: (B,) bool, environments that are left as they are (reward 0, not done).
         """
-        index, picked, code, accepted, mixing, flag = (
-            self._index,
-            self.picked,
-            self.product,
-            self._accepted,
-            self._mixing,
-            self._flag,
-        )
+        index, picked, code = self._index, self.picked, self.product
+        accepted, mixing, flag = self._accepted, self._mixing, self._flag
         # One unsigned comparison refuses negative numbers too.
         np.less(actions.view(np.uint64), self.count.view(np.uint64), out=accepted)
         np.multiply(actions, self.num_envs, out=index)
@@ -413,7 +383,7 @@ class WordCraftEngine:
         start = 0
         while start < len(columns):
             if self._next == len(self._pool.task):
-                self._pool = self.sampler.draw_random(rng, self.allowed, self._pool_size)
+                self._pool = self.sampler.draw_random(rng, self.allowed, _ahead(self.num_envs))
                 self._next = 0
             take = min(len(columns) - start, len(self._pool.task) - self._next)
             self._place(columns[start : start + take], self._pool, slice(self._next, self._next + take))
@@ -469,18 +439,8 @@ class WordCraftEngine:
     # ---- saving
 
     _STATE = (
-        "task",
-        "goal",
-        "table",
-        "count",
-        "selection",
-        "steps",
-        "mixes",
-        "wanted",
-        "wanted_made",
-        "refusals",
-        "tried",
-    )
+        "task", "goal", "table", "count", "selection", "steps", "mixes", "wanted", "wanted_made", "refusals", "tried"
+    )  # fmt: skip
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that later steps depend on besides the generator: arrays only."""

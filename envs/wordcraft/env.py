@@ -1,6 +1,5 @@
 """WordCraft's Gymnasium environments and their settings: a native batch, and a single one that is a batch of one."""
 
-import json
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from os import PathLike
@@ -138,23 +137,14 @@ class WordCraftVectorEnv(NativeVectorEnv):
             )
         self._names = ("", *book.entities)
         sampler = EpisodeSampler(
-            self.tasks,
-            given.num_distractors,
-            uniform=given.uniform_distractors,
-            alternatives=given.alternatives,
-            as_2020=as_2020,
-            known=known,
-        )
+            self.tasks, given.num_distractors, uniform=given.uniform_distractors, alternatives=given.alternatives,
+            as_2020=as_2020, known=known,
+        )  # fmt: skip
+        allowed = self.split.tasks(given.partition).astype(np.int32)
         self.engine = WordCraftEngine(
-            self.tasks,
-            self.split.tasks(given.partition).astype(np.int32),
-            num_envs,
-            sampler,
-            mixes=given.max_mix_steps or given.depth,
-            subgoal_rewards=given.subgoal_rewards,
-            sparse=given.reward == "sparse",
-            as_2020=as_2020,
-        )
+            self.tasks, allowed, num_envs, sampler, mixes=given.max_mix_steps or given.depth,
+            subgoal_rewards=given.subgoal_rewards, sparse=given.reward == "sparse", as_2020=as_2020,
+        )  # fmt: skip
         space = self._observation_space()
         super().__init__(num_envs, render_mode, autoreset_mode, space, spaces.Discrete(self.engine.slots))
         self._first = np.zeros(num_envs, dtype=np.int16)  # what was selected before the step, for `render`
@@ -378,21 +368,14 @@ class WordCraftVectorEnv(NativeVectorEnv):
 
     # ---- saving
 
-    def state_dict(self) -> dict[str, Any]:
-        """State for an exact resume: arrays, and the strings "rng" (JSON), "book" and "split" (hashes)."""
-        return self.engine.state_dict() | {
-            "over": self._over.copy(),
-            "rng": json.dumps(self.np_random.bit_generator.state),
-            "book": self.book.hash,
-            "split": self.split.hash,
-        }
+    def _state(self) -> dict[str, Any]:
+        return self.engine.state_dict() | {"book": self.book.hash, "split": self.split.hash}
 
     HASHES = ("book", "split")
     LENGTHS_VARY = ("pool_task", "pool_table")
 
     def _go_on(self, state: Mapping[str, Any]) -> None:
         self.engine.load_state_dict(state, self.np_random)
-        self._over = np.array(state["over"])
 
 
 class WordCraftEnv(NativeEnv):
@@ -432,10 +415,6 @@ class WordCraftEnv(NativeEnv):
             WordCraftVectorEnv(1, render_mode=render_mode, autoreset_mode=AutoresetMode.DISABLED, **settings)
         )
         self.book, self.tasks, self.split = self.batch.book, self.batch.tasks, self.batch.split
-
-    def action_masks(self) -> np.ndarray:
-        """(S,) bool: the slots that hold something, for MaskablePPO."""
-        return self.batch.engine.table[:, 0] > PAD
 
 
 def labels_of(options: Mapping[str, Any], name: str) -> list[Any]:

@@ -1,6 +1,5 @@
 """The open-ended game of Little Alchemy: from a few basic entities make as many others as you can."""
 
-import json
 from collections.abc import Collection, Mapping
 from functools import cached_property
 from os import PathLike
@@ -75,8 +74,7 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         self.max_steps = given.max_steps
         self.discovered = np.tile(self.basic, (num_envs, 1))
         self.selection = np.zeros(num_envs, dtype=np.int16)
-        self.steps = np.zeros(num_envs, dtype=np.int64)
-        self.refusals = np.zeros(num_envs, dtype=np.int64)
+        self.steps, self.refusals = np.zeros((2, num_envs), dtype=np.int64)
         self.refused = np.zeros(num_envs, dtype=bool)
         self.found = np.zeros((num_envs, size), dtype=bool)
         self.products = np.zeros((num_envs, book.several.shape[1]), dtype=np.int16)
@@ -84,8 +82,7 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         self._new = np.zeros((num_envs, size), dtype=bool)  # and what it newly made
         self._rows = np.arange(num_envs)
         self._reward = np.zeros(num_envs, dtype=np.float32)
-        self._terminated = np.zeros(num_envs, dtype=bool)
-        self._truncated = np.zeros(num_envs, dtype=bool)
+        self._terminated, self._truncated = np.zeros((2, num_envs), dtype=bool)
         space = spaces.Dict({"discovered": spaces.MultiBinary(size), "selection_index": spaces.Discrete(size + 1)})
         super().__init__(num_envs, render_mode, autoreset_mode, space, spaces.Discrete(size))
 
@@ -249,20 +246,14 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
 
     _STATE = ("discovered", "reachable", "selection", "steps", "refusals", "refused")
 
-    def state_dict(self) -> dict[str, Any]:
-        """State for an exact resume: arrays, and the strings "rng" (JSON) and "book" (hash)."""
-        return {name: getattr(self, name).copy() for name in self._STATE} | {
-            "over": self._over.copy(),
-            "rng": json.dumps(self.np_random.bit_generator.state),
-            "book": self.book.hash,
-        }
+    def _state(self) -> dict[str, Any]:
+        return {name: getattr(self, name).copy() for name in self._STATE} | {"book": self.book.hash}
 
     HASHES = ("book",)
 
     def _go_on(self, state: Mapping[str, Any]) -> None:
         for name in self._STATE:
             getattr(self, name)[...] = state[name]
-        self._over = np.array(state["over"])
 
 
 class LittleAlchemyEnv(NativeEnv):
@@ -296,10 +287,6 @@ class LittleAlchemyEnv(NativeEnv):
             LittleAlchemyVectorEnv(1, render_mode=render_mode, autoreset_mode=AutoresetMode.DISABLED, **settings)
         )
         self.book = self.batch.book
-
-    def action_masks(self) -> np.ndarray:
-        """(N,) bool: the known entities, for MaskablePPO."""
-        return self.batch.discovered[0].copy()
 
 
 def _closure(book: RecipeBook, basic: np.ndarray) -> np.ndarray:

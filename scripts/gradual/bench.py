@@ -18,16 +18,8 @@ import numpy as np
 
 from gumption.data.errors import extra
 from gumption.data.settings import Count, settings
-from gumption.scripts.measurement import (
-    BenchSettings,
-    Case,
-    Measurement,
-    cart_pole,
-    compared,
-    end_with_parent,
-    in_turn,
-    rate,
-)
+from gumption.scripts.freshness import end_with_parent
+from gumption.scripts.measurement import BenchSettings, Case, Measurement, cart_pole, compared, in_turn, rate
 
 POLE = "one CartPole-v1 on one core, random actions"
 ONE, MANY = 500_000, 10_000_000  # steps a second to reach

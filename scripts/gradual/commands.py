@@ -223,9 +223,6 @@ def _about_trial(schema: str, config: TrialSettings, agent: str) -> dict[str, An
     return {**about, "agent": about["settings"]["command"] or agent}
 
 
-CHALLENGE = ("challenge",)
-
-
 @app.command(epilog="Example: gumption gradual validate --agent table --chain 'micro1>micro2' --seeds 3")
 @from_config(ValidationSettings, flags=FLAGS, skip=_OF_RUNS)
 def validate(
@@ -255,7 +252,7 @@ def validate(
     from gumption.envs.gradual import known_tasks
 
     make = _maker(agent, "table", config)
-    curriculum, own = config.curriculum(), config.tasks != CHALLENGE
+    curriculum, own = config.curriculum(), config.tasks != ("challenge",)
     chains = [read_chain(text) for text in chain] if chain else required(curriculum.tasks) if own else CHAINS
     played = again or ([task.name for task in curriculum.tasks] if own and len(curriculum.tasks) > 1 else [])
     if not chains and not played:
@@ -283,7 +280,7 @@ def _show_validation(chains: Sequence[dict[str, Any]], again: Sequence[dict[str,
     from rich.console import Console
     from rich.table import Table
 
-    from .experiments import count_verdicts, middle, with_ends
+    from .experiments import count_verdicts, middle, with_ends, yes
 
     console = Console()
     if chains:
@@ -294,10 +291,10 @@ def _show_validation(chains: Sequence[dict[str, Any]], again: Sequence[dict[str,
             after = [steps for order in one["orders"] for steps in order["after"]]
             table.add_row(
                 one["chain"], middle(after), middle(one["alone"]), with_ends(one), f"{one['at_most']:.2f}",
-                f"{one['p']:.3f}", _yes(one["passed"]),
+                f"{one['p']:.3f}", yes(one["passed"]),
             )  # fmt: skip
             for order in one["orders"] if len(one["orders"]) > 1 else ():
-                told = _yes(order["passed"])
+                told = yes(order["passed"])
                 table.add_row(_told_order(order), middle(order["after"]), "", with_ends(order), "", "", told)
         console.print(table)
         print(f"passed on {sum(one['passed'] for one in chains)} of {len(chains)} chains")
@@ -316,10 +313,6 @@ def _show_validation(chains: Sequence[dict[str, Any]], again: Sequence[dict[str,
 
 def _told_order(order: dict[str, Any]) -> str:
     return "  " + ", ".join(order["order"])
-
-
-def _yes(value: bool) -> str:
-    return "yes" if value else "no"
 
 
 @app.command(epilog="Example: gumption gradual vary --agent table --tasks micro4,micro5.2 --seeds 1")
@@ -354,7 +347,7 @@ def vary(
     }
     found = [] if out is None else [Varied(one["variation"], one["steps"]) for one in _begun(out, about, len(chosen))]
     if found:
-        print(f"{out} has {len(found)} of {len(chosen)} variations already", file=sys.stderr)
+        _tell(f"{out} has {len(found)} of {len(chosen)} variations already")
     with Console(stderr=True).status("varying") as status:
         for one in vary(
             make, curriculum.tasks, chosen[len(found) :], seeds=config.seeds, first_seed=config.seed,
@@ -367,12 +360,9 @@ def vary(
 
 
 def _begun(out: Path, about: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
-    """What an unfinished file of the same trial has; none where there is no file, or a finished one.
-
-    :raises InputError: an unfinished file of another trial.
-    """
+    """What an unfinished file of the same trial has; InputError where it is of another one."""
     begun = read_sealed(out) if out.exists() else {}
-    if begun.get("schema") != VARIATION_SCHEMA or len(begun["found"]) == len(begun["variations"]):
+    if begun.get("schema") != VARIATION_SCHEMA or len(begun["found"]) == count:
         return []
     as_read = json.loads(json.dumps(about))
     if other := [name for name in ("settings", "agent", "variations") if begun[name] != as_read[name]]:
@@ -385,20 +375,20 @@ def _begun(out: Path, about: Mapping[str, Any], count: int) -> list[dict[str, An
 def _show_variations(found: Sequence[Varied], tasks: Sequence[str]) -> None:
     """Print a column for each variation, in as many tables as the terminal needs."""
     from rich.console import Console
-    from rich.table import Column, Table
+
+    from gumption.scripts.output import print_table
 
     from .experiments import middle
 
-    console, names = Console(), [*tasks, "passed"]
+    names = [*tasks, "passed"]
     cells = [[*(middle(one.steps[name]) for name in tasks), f"{one.passed} of {len(tasks)}"] for one in found]
     widest = max(len(cell) for column in cells for cell in column) + 3
-    at_once = max(1, (console.width - max(map(len, names)) - 4) // widest)
+    at_once = max(1, (Console().width - max(map(len, names)) - 4) // widest)
     for k in range(0, len(found), at_once):
-        heads = [Column(one.variation, overflow="fold") for one in found[k : k + at_once]]
-        table = Table("task", *heads, title="Steps, median of the runs that passed")
-        for name, *row in zip(names, *cells[k : k + at_once], strict=True):
-            table.add_row(name, *row, end_section=name == tasks[-1])
-        console.print(table)
+        heads = ["task", *(one.variation for one in found[k : k + at_once])]
+        print_table(
+            heads, [*zip(names, *cells[k : k + at_once], strict=True)], "steps: the median of the runs that passed"
+        )
 
 
 def read_chain(text: str) -> Chain:
