@@ -234,11 +234,8 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
 
     @checked
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where `state_dict` gave the state, to the same bits.
-
-        :raises InputError: the state of another world, other settings or another number of environments, or a damaged
-            one; this environment then goes on as it was.
-        """
+        """Go on where `state_dict` gave the state, to the same bits; InputError for one of another world, of other
+        settings or another number of environments, or a damaged one: this environment then goes on as it was."""
         mine = self.state_dict()
         self._check_state(state, mine)
         try:

@@ -454,20 +454,13 @@ class HALMAVectorEnv(NativeVectorEnv):
         if self.landed_at[i] != self.cell[i]:
             landed = self.mazes.cell(maze, int(self.landed_at[i]))
         info: dict[str, Any] = {
-            "maze": maze,
-            "cell": cell,
-            "digits": [digit._asdict() for digit in self.signs.digits(row)],
-            "hint": self.signs.hint(row),
-            "panel": row.copy(),
-            "landed_cell": landed,
-            "landed_panel": self.landed[i].copy(),
-            "trial": int(self.trial[i]),
-            "trial_steps": int(self.trial_steps[i]),
-            "success": bool(self.reached[i]),
-            "valid_move": bool(self.valid[i]),
-            "trial_over": bool(self.trial_over[i]),
+            "maze": maze, "cell": cell, "digits": [digit._asdict() for digit in self.signs.digits(row)],
+            "hint": self.signs.hint(row), "panel": row.copy(), "landed_cell": landed,
+            "landed_panel": self.landed[i].copy(), "trial": int(self.trial[i]),
+            "trial_steps": int(self.trial_steps[i]), "success": bool(self.reached[i]),
+            "valid_move": bool(self.valid[i]), "trial_over": bool(self.trial_over[i]),
             "action_mask": np.ones(self._mask, dtype=np.int8),
-        }
+        }  # fmt: skip
         if isinstance(self.painter, PanelPainter):
             seen = self.seen[i]
             info["boxes"] = [
@@ -553,9 +546,8 @@ class HALMAVectorEnv(NativeVectorEnv):
     def _state(self) -> dict[str, Any]:
         return {name: getattr(self, name).copy() for name in self._STATE} | {
             "painting": json.dumps(self._painting and self._painting.bit_generator.state),
-            "next_maze": str(self._next_maze),
-            "mazes": self.mazes.fingerprint,
-        }
+            "next_maze": str(self._next_maze), "mazes": self.mazes.fingerprint,
+        }  # fmt: skip
 
     HASHES = ("mazes",)
 

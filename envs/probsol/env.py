@@ -323,28 +323,22 @@ class ProbSolVectorEnv(NativeVectorEnv):
         task, tables, settings = self.task(i), self.tables, self.settings
         content = {name: part for name, part in task.to_json().items() if name != "solution"}
         named = {"name": task.name, "hash": task.hash}
+        kept = {name: getattr(settings, name) for name in _KEPT_SETTINGS}
+        result = {
+            "end": ENDS[int(self._end[i])], "solved": bool(self.success[i]), "reward": float(self._reward[i]),
+            "trials": int(tables.trials[i]), "actions": int(tables.actions[i] + tables.actions_before[i]),
+            "solve_time": float(self.constraint_values()[i, CONSTRAINTS.index("solve_time")]),
+            "step": int(tables.steps[i]), "state": self.state_hash(i),
+        }  # fmt: skip
         return episode(
             "probsol",
             "gumption/ProbSol-v0",
-            settings={
-                "max_obj_num": tables.discs,
-                "max_grid_num": tables.cells,
-                **{name: getattr(settings, name) for name in _KEPT_SETTINGS},
-            },
+            settings={"max_obj_num": tables.discs, "max_grid_num": tables.cells, **kept},
             task=named if is_shipped(task, settings.names) else {**named, "content": content},
             seed=int(self._seeds[i]),
             law=LAW_NAMES[tables.law[i]],
             actions=list(done),
-            result={
-                "end": ENDS[int(self._end[i])],
-                "solved": bool(self.success[i]),
-                "reward": float(self._reward[i]),
-                "trials": int(tables.trials[i]),
-                "actions": int(tables.actions[i] + tables.actions_before[i]),
-                "solve_time": float(self.constraint_values()[i, CONSTRAINTS.index("solve_time")]),
-                "step": int(tables.steps[i]),
-                "state": self.state_hash(i),
-            },
+            result=result,
         )
 
     def state_hash(self, i: int = 0) -> str:

@@ -367,11 +367,8 @@ class WordCraftEngine:
     # ---- episodes
 
     def renew(self, rng: np.random.Generator, columns: np.ndarray | None = None) -> None:
-        """Put new random episodes into the given (n,) columns, or into all of them.
-
-        Episodes are drawn ahead. Those of another generator are dropped, and of a new one as many are drawn as a batch
-        of n draws: what it draws does not depend on what others drew, nor on the size of this batch.
-        """
+        """Put new random episodes into the given (n,) columns, or into all of them. Episodes are drawn ahead: those of
+        another generator are dropped, and of a new one as many are drawn as a batch of n draws."""
         left = self.num_envs if columns is None else len(columns)
         if rng is not self._drawn_by:
             self._pool, self._next, self._drawn_by = self.sampler.draw_random(rng, self.allowed, _ahead(left)), 0, rng

@@ -294,11 +294,9 @@ class WordCraftVectorEnv(NativeVectorEnv):
     def info_arrays(self) -> Arrays:
         engine = self.engine
         return {
-            "success": engine.success.copy(),
-            "invalid_action": engine.refused.copy(),
-            "invalid_actions": engine.refusals.astype(np.int64),
-            "action_mask": self.action_mask.astype(np.int8),
-        }
+            "success": engine.success.copy(), "invalid_action": engine.refused.copy(),
+            "invalid_actions": engine.refusals.astype(np.int64), "action_mask": self.action_mask.astype(np.int8),
+        }  # fmt: skip
 
     def describe(self, i: int) -> dict[str, Any]:
         self._check_place(i)
@@ -306,14 +304,11 @@ class WordCraftVectorEnv(NativeVectorEnv):
         column = engine.table[:, i]
         selected = int(engine.selection[i])
         return {
-            "goal": names[engine.goal[i]],
-            "table": [names[entity] for entity in column[: engine.count[i]].tolist()],
-            "selection": [names[selected]] if selected else [],
-            "success": bool(engine.success[i]),
-            "invalid_action": bool(engine.refused[i]),
-            "invalid_actions": int(engine.refusals[i]),
+            "goal": names[engine.goal[i]], "table": [names[entity] for entity in column[: engine.count[i]].tolist()],
+            "selection": [names[selected]] if selected else [], "success": bool(engine.success[i]),
+            "invalid_action": bool(engine.refused[i]), "invalid_actions": int(engine.refusals[i]),
             "action_mask": (column > PAD).astype(np.int8),
-        }
+        }  # fmt: skip
 
     @property
     def vocabulary(self) -> tuple[str, ...]:

@@ -154,12 +154,10 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
 
     def info_arrays(self) -> Arrays:
         return {
-            "success": self._terminated.copy(),
-            "num_discovered": self.discovered.sum(axis=1),
-            "invalid_action": self.refused.copy(),
-            "invalid_actions": self.refusals.copy(),
+            "success": self._terminated.copy(), "num_discovered": self.discovered.sum(axis=1),
+            "invalid_action": self.refused.copy(), "invalid_actions": self.refusals.copy(),
             "action_mask": self.discovered.astype(np.int8),
-        }
+        }  # fmt: skip
 
     def describe(self, i: int) -> dict[str, Any]:
         self._check_place(i)
@@ -168,12 +166,10 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
             "table": self.book.labels(np.flatnonzero(self.discovered[i]) + 1),
             "selection": [self.book.label(selected)] if selected else [],
             "found": self.book.labels(np.flatnonzero(self.found[i]) + 1),
-            "num_discovered": int(self.discovered[i].sum()),
-            "success": bool(self._terminated[i]),
-            "invalid_action": bool(self.refused[i]),
-            "invalid_actions": int(self.refusals[i]),
+            "num_discovered": int(self.discovered[i].sum()), "success": bool(self._terminated[i]),
+            "invalid_action": bool(self.refused[i]), "invalid_actions": int(self.refusals[i]),
             "action_mask": self.discovered[i].astype(np.int8),
-        }
+        }  # fmt: skip
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
