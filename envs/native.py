@@ -312,8 +312,8 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
             one generator, which the list seeds. None in a list: draw from that generator.
         """
         seed, options = _checked_reset(seed, options, self.num_envs)
-        seeds = [] if seed is None or isinstance(seed, int) else seed
-        super().reset(seed=None if seeds else seed)
+        seeds = seed if isinstance(seed, list) else []
+        super().reset(seed=seed if isinstance(seed, int) else None)
         if given := [one for one in seeds if one is not None]:
             # The key keeps it apart from the generator of a seed alone: SeedSequence pads with zeros.
             self.np_random = np.random.default_rng(np.random.SeedSequence(given, spawn_key=(1,)))
@@ -377,7 +377,7 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
     def render(self) -> tuple[Any, ...] | None:
         """One frame per environment: text ("ansi") or (H, W, 3) uint8 ("rgb_array")."""
         mode = self.render_mode
-        return None if mode is None else tuple(self.draw_frame(i, mode) for i in range(self.num_envs))
+        return None if mode is None else tuple(self.draw_frame(i, mode) for i in range(self.num_envs))  # pyright: ignore[reportArgumentType]
 
     def make_step(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
         """As `advance`, by the recorder where there is one."""
@@ -458,7 +458,7 @@ class NativeEnv(gym.Env[Any, Any]):
         return self._observe(), reward, terminated, truncated, self.batch.describe(0)
 
     def render(self) -> Any:
-        return None if self.render_mode is None else self.batch.draw_frame(0, self.render_mode)
+        return None if self.render_mode is None else self.batch.draw_frame(0, self.render_mode)  # pyright: ignore[reportArgumentType]
 
     @property
     def vocabulary(self) -> Sequence[str]:

@@ -331,15 +331,11 @@ class ProbSolVectorEnv(NativeVectorEnv):
             "step": int(tables.steps[i]), "state": self.state_hash(i),
         }  # fmt: skip
         return episode(
-            "probsol",
-            "gumption/ProbSol-v0",
+            "probsol", "gumption/ProbSol-v0",
             settings={"max_obj_num": tables.discs, "max_grid_num": tables.cells, **kept},
             task=named if is_shipped(task, settings.names) else {**named, "content": content},
-            seed=int(self._seeds[i]),
-            law=LAW_NAMES[tables.law[i]],
-            actions=list(done),
-            result=result,
-        )
+            seed=int(self._seeds[i]), law=LAW_NAMES[tables.law[i]], actions=list(done), result=result,
+        )  # fmt: skip
 
     def state_hash(self, i: int = 0) -> str:
         """16 hexadecimal digits, which change with any bit of the discs on table i, in its bar and in hand."""
