@@ -344,10 +344,7 @@ def correlation(
 
 @checked
 def centred(values: ArrayLike, groups: ArrayLike) -> np.ndarray:
-    """Each value less the mean of its group, so that only differences within groups are left.
-
-    :raises InputError: no numbers, or not one group for each.
-    """
+    """Each (n,) value less the mean of its (n,) group; InputError for other shapes, or no numbers."""
     found = real_numbers("values", values)
     try:
         labels = np.asarray(groups)
