@@ -22,7 +22,7 @@ from gumption.data import InputError, Note
 from gumption.data.progress import Bar
 from gumption.data.settings import Count, Seed, checked
 from gumption.envs import worlds
-from gumption.envs.native import as_actions
+from gumption.envs.native import NativeVectorEnv, as_actions
 
 from .statistics import bootstrap_interval
 from .transcript import failures, open_transcript, transcript
@@ -411,7 +411,7 @@ def evaluate_policy(
 
 
 @checked
-def success_rate(player: Any, env: Any, episodes: Count, seed: Seed = 0) -> float:
+def success_rate(player: Player, env: NativeVectorEnv, episodes: Count, seed: Seed = 0) -> float:
     """Share of episodes that reach the aim of the world; see `play`.
 
     After `MOST_STEPS` unfinished episodes count as they stand, with a note on their number.

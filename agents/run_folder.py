@@ -20,7 +20,7 @@ import torch
 
 from gumption.data import InputError
 from gumption.data.sealed import damaged, read_sealed, sealed_lines, unsealed_lines, write_sealed
-from gumption.data.settings import check
+from gumption.data.settings import check, checked
 from gumption.data.writing import (
     check_name,
     check_writable,
@@ -197,6 +197,7 @@ class RunFolder:
         write_sealed(self.path / FINAL, {**final, METRICS: _metrics(self.path)[1]})
 
 
+@checked
 def read_metrics(run_dir: Path) -> list[dict[str, float]]:
     """The lines of metrics.jsonl; a last line cut short by a crash is left out.
 
@@ -205,6 +206,7 @@ def read_metrics(run_dir: Path) -> list[dict[str, float]]:
     return _metrics(run_dir)[0]
 
 
+@checked
 def read_final(run_dir: Path) -> dict[str, Any]:
     """The final figures of a run.
 
@@ -230,6 +232,7 @@ def _metrics(run_dir: Path) -> tuple[list[dict[str, float]], str]:
     return unsealed_lines(text[: text.rfind("\n") + 1], path)
 
 
+@checked
 def world_of(run_dir: str | Path) -> worlds.World:
     """The world of a run; InputError where there is no run, or its world is not known here."""
     config = read_sealed(Path(run_dir) / CONFIG, missing=NO_RUN)
@@ -303,6 +306,7 @@ def _parts(path: Path) -> Sequence[Path]:
     return sorted(one for one in path.rglob("*") if one.is_file() and not is_part(one))
 
 
+@checked
 def load_policy(run_dir: str | Path, **places: Any) -> tuple[Any, Any]:
     """The config and the policy of a run's last checkpoint, ready to act, of any world.
 

@@ -189,6 +189,7 @@ def setup_of(config: Any) -> type[Setup]:
     return worlds.find(config.world).get("setup") or Setup
 
 
+@checked
 def load_policy(
     run_dir: str | Path, kind: type[Any] = WorldConfig, *, network: nn.Module | None = None, **changes: Any
 ) -> tuple[Any, Policy]:

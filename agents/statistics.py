@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gumption.data import InputError
-from gumption.data.settings import Count, InnerShare, Positive, Seed, checked
+from gumption.data.settings import Count, InnerShare, Positive, Seed, checked, real_numbers, shown
 
 Statistic = Literal["mean", "iqm", "median"]
 
@@ -147,7 +147,7 @@ _STATISTICS: dict[Statistic, Callable[..., Any]] = {"mean": np.mean, "iqm": _iqm
 
 def _score_table(scores: ArrayLike) -> NDArray[np.float64]:
     """Scores as float64 (runs, tasks), checked."""
-    table = np.asarray(scores, dtype=np.float64)
+    table = real_numbers("scores", scores)
     if table.ndim == 1:
         table = table[:, None]
     if table.ndim != 2 or table.size == 0:
@@ -160,16 +160,25 @@ def _score_table(scores: ArrayLike) -> NDArray[np.float64]:
     return table
 
 
+@checked
 def wilson_interval(hits: ArrayLike, cases: ArrayLike, normal: float = 1.959964) -> tuple[np.ndarray, np.ndarray]:
     """The ends of Wilson's interval of the shares hits / cases; where there are no cases, all that is possible.
 
     :param normal: half the width in standard deviations: 1.959964 is 95 %, 2.5758 is 99 %.
+    :raises InputError: more hits than cases, other shapes, or no numbers.
     """
+    hits, cases = real_numbers("hits", hits), real_numbers("cases", cases)
+    try:
+        fits = ((hits >= 0) & (hits <= cases)).all()
+    except ValueError:  # of other shapes
+        fits = False
+    if not fits:
+        raise InputError(f"hits {shown(hits)} do not fit cases {shown(cases)}: for each share 0 <= hits <= cases")
     n = np.maximum(1, cases)
-    share, spread = np.asarray(hits) / n, normal**2 / n
+    share, spread = hits / n, normal**2 / n
     middle, half = share + spread / 2, normal * np.sqrt((share * (1 - share) + spread / 4) / n)
     low, high = ((end / (1 + spread)).clip(0.0, 1.0) for end in (middle - half, middle + half))
-    return low, np.where(np.asarray(cases) > 0, high, 1.0)
+    return low, np.where(cases > 0, high, 1.0)
 
 
 @checked
@@ -180,7 +189,7 @@ def pareto_front(vectors: ArrayLike) -> np.ndarray:
     :param vectors: (n, d) objectives, better the larger.
     :raises InputError: no such array, or a number that is not finite.
     """
-    found = np.asarray(vectors, dtype=np.float64)
+    found = real_numbers("vectors", vectors)
     if found.ndim != 2 or not found.size or not np.isfinite(found).all():
         raise InputError(f"vectors {found.shape} are an array (policies, objectives) of finite numbers")
     at_least = (found[:, None] >= found[None]).all(axis=2)
@@ -335,8 +344,14 @@ def correlation(
 
 @checked
 def centred(values: ArrayLike, groups: ArrayLike) -> np.ndarray:
-    """Each value less the mean of its group, so that only differences within groups are left."""
-    found, labels = np.asarray(values, dtype=np.float64), np.asarray(groups)
+    """Each (n,) value less the mean of its (n,) group; InputError for other shapes, or no numbers."""
+    found = real_numbers("values", values)
+    try:
+        labels = np.asarray(groups)
+    except ValueError:  # rows of different lengths
+        labels = np.array(None)
+    if found.ndim != 1 or found.shape != labels.shape:
+        raise InputError(f"values {found.shape} and groups {labels.shape} are (n,) both: one group for each value")
     for label in np.unique(labels):
         found = np.where(labels == label, found - found[labels == label].mean(), found)
     return found
@@ -376,7 +391,7 @@ def _coefficients(drawn: np.ndarray) -> np.ndarray:
 
 
 def _points(x: ArrayLike, y: ArrayLike) -> np.ndarray:
-    a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    a, b = real_numbers("x", x), real_numbers("y", y)
     if a.shape != b.shape or a.ndim != 1:
         raise InputError(f"x and y have the shapes {a.shape} and {b.shape}; they are (n,) both")
     if not (np.isfinite(a).all() and np.isfinite(b).all()):

@@ -195,6 +195,19 @@ def whole_numbers(name: str, value: Any, *shape: int | None) -> "np.ndarray":
     return found.astype(np.int64, copy=False)
 
 
+def real_numbers(name: str, value: Any) -> "np.ndarray":
+    """The value as a float64 array; InputError as `whole_numbers`."""
+    import numpy as np
+
+    try:
+        found = np.asarray(value)
+        if found.dtype.kind in "iufb" or not found.size or all(isinstance(one, int | float) for one in found.flat):
+            return found.astype(np.float64)
+    except (ValueError, TypeError, OverflowError):
+        pass
+    raise InputError(f"{name} is {shown(value)}; it is an array of numbers")
+
+
 @cache
 def _validator(hint: Any) -> Callable[[Any], Any]:
     from pydantic import ConfigDict, TypeAdapter

@@ -11,6 +11,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 
 from gumption.data import InputError
+from gumption.data.settings import checked
 
 from .action_facts import ActionFacts, PlanningProblem, check_size
 
@@ -53,8 +54,9 @@ def KGScores(
     bound: float = 20.0,
     observation: Collection[str] = PARTS,
 ) -> "VectorKGScores": ...
+@checked
 def KGScores(
-    env: Any,
+    env: gym.Env[Any, Any] | VectorEnv[Any, Any, Any],
     advice: Advisor,
     facts: FactsFunction | None = None,
     bound: float = 20.0,

@@ -1,7 +1,8 @@
 """Gymnasium's two interfaces over a world that steps a whole batch in arrays: written once, for every such world."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Literal, Protocol, get_args
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Literal, Protocol, get_args
 
 import gymnasium as gym
 import numpy as np
@@ -11,7 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from gumption.data import InputError
-from gumption.data.settings import Seed, Size, check, checked_methods, shown, whole_numbers
+from gumption.data.settings import Seed, Size, check, checked, checked_methods, shown, whole_numbers
 from gumption.kg import NaryRelation
 
 from .action_facts import ActionFacts, PlanningProblem
@@ -21,48 +22,53 @@ from .memory import Layout
 
 
 def as_actions(actions: Any, space: spaces.Space[Any], shape: tuple[int, ...]) -> np.ndarray:
-    """Actions (B, ...), int64 or, where the space of one environment is a `Box`, float64 within its bounds.
+    """Actions (B, ...), int64 or, where the space of one environment is a `Box`, float64 clipped to its bounds.
 
-    :raises InputError: not one action per environment, or something else than such numbers.
+    :raises InputError: not one action per environment, or one that is not of the space.
     """
-    if not isinstance(space, spaces.Box):
-        return as_integers(actions, shape)
-    return _in_box(actions, space, shape, "actions")
+    if isinstance(space, spaces.Box):
+        return _in_box(actions, space, shape, "actions")
+    chosen = _as_array("actions", actions)
+    if chosen.shape != shape:
+        raise InputError(f"actions have shape {chosen.shape}, expected {shape}: one action per environment")
+    return _in_range(chosen, space, "actions")
 
 
 def as_action(action: Any, space: spaces.Space[Any]) -> Any:
-    """The action of a single environment; an integer too large for an array becomes -1, which worlds refuse.
+    """The action of a single environment, as in `as_actions`.
 
     :raises InputError: something else than an action of the space.
     """
     if isinstance(space, spaces.Box):
         return _in_box(action, space, space.shape, "the action")
-    if space.shape:
-        chosen = _as_array("the action", action)
-        if chosen.shape != space.shape:
-            raise InputError(f"the action has shape {chosen.shape}, expected {space.shape}")
-        if chosen.dtype.kind not in "iu":
-            raise InputError(f"the action is {chosen.dtype}; it is of integers")
-        return chosen.astype(np.int64)
-    if type(action) is not int:
-        array = _as_array("the action", action)
-        if array.size != 1 or array.dtype.kind not in "iu":
-            raise InputError(f"the action is {shown(action)}; it is one integer")
-        action = array.item()
-    return action if -1 <= action < 2**63 else -1
+    if type(action) is int and isinstance(space, spaces.Discrete) and 0 <= action - space.start < space.n:
+        return action
+    chosen = _as_array("the action", action)
+    if chosen.shape != space.shape and (space.shape or chosen.size != 1):
+        raise InputError(f"the action has shape {chosen.shape}, expected {space.shape}")
+    return _in_range(chosen.reshape(space.shape or ()), space, "the action")
 
 
-def as_integers(actions: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Actions (B, ...) int64.
-
-    :raises InputError: not one action per environment, or something else than integers.
-    """
-    chosen = _as_array("actions", actions)
-    if chosen.shape != shape:
-        raise InputError(f"actions have shape {chosen.shape}, expected {shape}: one action per environment")
-    if chosen.dtype.kind not in "iu":
-        raise InputError(f"actions are {chosen.dtype}; they are integers")
-    return np.ascontiguousarray(chosen, dtype=np.int64)
+def _in_range(chosen: np.ndarray, space: spaces.Space[Any], what: str) -> np.ndarray:
+    """(..., of the space) int64, where all are whole numbers of the space."""
+    if chosen.dtype.kind not in "iu" and not (chosen.dtype == object and all(type(one) is int for one in chosen.flat)):
+        raise InputError(f"{what}: {shown(chosen)} is of {chosen.dtype}; actions are whole numbers")
+    low, high = 0, 1  # of MultiBinary
+    if isinstance(space, spaces.Discrete):
+        low, high = space.start, space.start + space.n - 1
+    elif isinstance(space, spaces.MultiDiscrete):
+        low, high = space.start, space.start + space.nvec - 1
+    # Most actions pass by two numbers, which is faster than by those of each part.
+    if chosen.size and (chosen.min() < np.max(low) or chosen.max() > np.min(high)):
+        outside = np.argwhere((chosen < low) | (chosen > high))
+        if len(outside):
+            place = tuple(outside[0].tolist())
+            least, most = (np.broadcast_to(bound, chosen.shape)[place] for bound in (low, high))
+            at = f" at {', '.join(map(str, place))}" if place else ""
+            raise InputError(
+                f"{what}: {chosen[place]}{at} is out of range: it is a whole number from {least} to {most}"
+            )
+    return np.ascontiguousarray(chosen, dtype=np.int64).reshape(chosen.shape)
 
 
 def _as_array(what: str, given: Any) -> np.ndarray:
@@ -135,6 +141,10 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         #: With autoreset in the same step called with (B,) bool of the episodes that ended, before they are replaced.
         self.before_renewal: Callable[[np.ndarray], None] | None = None
 
+    #: Entries of a state: hashes, which have to be the same to go on from it, and arrays whose lengths vary.
+    HASHES: ClassVar[tuple[str, ...]] = ()
+    LENGTHS_VARY: ClassVar[tuple[str, ...]] = ()
+
     # ---- what a world implements
 
     def advance(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
@@ -192,7 +202,15 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         """
         raise InputError(f"{type(self).__name__} has no relation that produces, so there is nothing to look ahead by")
 
-    def draw_frame(self, i: int, mode: str) -> Any:
+    def _state(self) -> dict[str, Any]:
+        """What later steps depend on, but for the generator: arrays, and texts such as hashes and JSON."""
+        raise NotImplementedError
+
+    def _go_on(self, state: Mapping[str, Any]) -> None:
+        """Take over what `_state` gave; its entries are there and have the shapes of one's own."""
+        raise NotImplementedError
+
+    def draw_frame(self, i: int, mode: RenderMode) -> Any:
         """Environment i as text ("ansi") or a picture (H, W, 3) uint8 ("rgb_array")."""
         raise NotImplementedError
 
@@ -209,22 +227,49 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
             self._check_place(i)
         return columns
 
-    def _check_state(
-        self, state: Mapping[str, Any], mine: Mapping[str, Any], hashes: Collection[str], each: str
-    ) -> None:
-        """:raises InputError: a state without an entry of `mine`, with another of these hashes, or of another shape of
-        `each`, an array over the environments."""
+    def state_dict(self) -> dict[str, Any]:
+        """The state for an exact resume: arrays, "waiting" (B,) bool among them, and texts, as "rng", the generator."""
+        rng = json.dumps(self.np_random.bit_generator.state)
+        return {"waiting": self._over.copy(), **self._state(), "rng": rng}
+
+    @checked
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state_dict` gave the state, to the same bits; InputError for one of another world, of other
+        settings or another number of environments, or a damaged one: this environment then goes on as it was."""
+        mine = self.state_dict()
+        self._check_state(state, mine)
+        try:
+            self._take(state)
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+            self._take(mine)
+            raise InputError(f"the state is damaged: {error!r}") from None
+        self._started = True
+
+    def _take(self, state: Mapping[str, Any]) -> None:
+        self._go_on(state)
+        self._over[:] = state["waiting"]
+        self.np_random.bit_generator.state = json.loads(state["rng"])
+        self.info_arrays()  # fails where numbers are out of range
+
+    def _check_state(self, state: Mapping[str, Any], mine: Mapping[str, Any]) -> None:
+        """:raises InputError: a state without an entry of `mine`, with another hash, type or shape of one."""
         if missing := sorted(set(mine).difference(state)):
             raise InputError(f"not the state of such an environment: {', '.join(missing)} missing")
-        for name in hashes:
-            if state[name] != mine[name]:
+        for name in self.HASHES:
+            if type(state[name]) is str and state[name] != mine[name]:
                 other = f"other {name}" if name.endswith("s") else f"another {name}"
                 raise InputError(f"the saved environment has {other} ({state[name][:12]}, here {mine[name][:12]})")
-        theirs, ours = np.shape(state[each]), np.shape(mine[each])
-        if theirs[:1] != ours[:1] and theirs[1:] == ours[1:]:
-            raise InputError(f"the saved environment is a batch of {len(state[each])}, here {self.num_envs}")
-        if theirs != ours:
-            raise InputError(f"the saved environment has {each} of the shape {theirs}, here {ours}")
+        for name, ours in mine.items():  # "waiting" comes first
+            theirs = state[name] if type(state[name]) is str else _as_array(name, state[name])
+            forms = [
+                "text" if isinstance(one, str)
+                else f"shape {one.shape if name not in self.LENGTHS_VARY else one.ndim} of {one.dtype}"
+                for one in (theirs, ours)
+            ]  # fmt: skip
+            if forms[0] != forms[1]:
+                if name == "waiting" and np.ndim(theirs) == 1:
+                    raise InputError(f"the saved environment is a batch of {len(theirs)}, here {self.num_envs}")
+                raise InputError(f"the saved environment has {name} as {forms[0]}, here {forms[1]}")
 
     # ---- what a world implements whose transitions can be kept
 
@@ -256,10 +301,22 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
 
     # ---- Gymnasium
 
-    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Start new episodes. Options are those of the single environment, and "reset_mask", (B,) bool: only these."""
-        seed, options = _checked_reset(seed, options)
-        super().reset(seed=seed)
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Start new episodes. Options are those of the single environment, and "reset_mask", (B,) bool: only these.
+
+        :param seed: of the generator that draws all episodes; or a list with one for each environment. Environment i
+            then begins with the episode that a single environment begins with that is reset with seed i (of HALMA, the
+            pictures of panels apart; a set in sequential order goes on as without seeds). Later episodes are drawn by
+            one generator, which the list seeds. None in a list: draw from that generator.
+        """
+        seed, options = _checked_reset(seed, options, self.num_envs)
+        seeds = seed if isinstance(seed, list) else []
+        super().reset(seed=seed if isinstance(seed, int) else None)
+        if given := [one for one in seeds if one is not None]:
+            # The key keeps it apart from the generator of a seed alone: SeedSequence pads with zeros.
+            self.np_random = np.random.default_rng(np.random.SeedSequence(given, spawn_key=(1,)))
         mask = options.pop("reset_mask", None)
         if mask is not None:
             mask = _as_array("reset_mask", mask)
@@ -268,16 +325,19 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         columns = np.arange(self.num_envs) if mask is None else np.flatnonzero(mask)
         if seed is not None:
             self.forget_drawn()
-        if options:
-            self.set_up(columns, options, self.np_random)
-        else:
-            self.renew(columns, self.np_random)
+        parts = [(columns[k : k + 1], seeds[i]) for k, i in enumerate(columns.tolist())] if seeds else [(columns, None)]
+        for part, own in parts:
+            rng = self.np_random if own is None else np.random.default_rng(own)
+            if options:
+                self.set_up(part, options, rng)
+            else:
+                self.renew(part, rng)
         self._over[columns] = False
         self._started = self._started or mask is None
         return self.observe(), self._infos()
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """:raises InputError: not one action per environment.
+        """:raises InputError: not one action of the space per environment; no environment has made a step.
         :raises ResetNeeded: before the first reset; with autoreset disabled, after an episode that ended.
         """
         if not self._started:
@@ -317,7 +377,7 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
     def render(self) -> tuple[Any, ...] | None:
         """One frame per environment: text ("ansi") or (H, W, 3) uint8 ("rgb_array")."""
         mode = self.render_mode
-        return None if mode is None else tuple(self.draw_frame(i, mode) for i in range(self.num_envs))
+        return None if mode is None else tuple(self.draw_frame(i, mode) for i in range(self.num_envs))  # pyright: ignore[reportArgumentType]
 
     def make_step(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
         """As `advance`, by the recorder where there is one."""
@@ -386,7 +446,9 @@ class NativeEnv(gym.Env[Any, Any]):
         return self._observe(), self.batch.describe(0)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """:raises ResetNeeded: when the episode has ended or none was begun."""
+        """:raises InputError: no action of the space; nothing has happened.
+        :raises ResetNeeded: when the episode has ended or none was begun.
+        """
         if self._over:
             raise ResetNeeded("the episode has ended or was never begun: call reset")
         self._action[0] = as_action(action, self.action_space)
@@ -396,7 +458,7 @@ class NativeEnv(gym.Env[Any, Any]):
         return self._observe(), reward, terminated, truncated, self.batch.describe(0)
 
     def render(self) -> Any:
-        return None if self.render_mode is None else self.batch.draw_frame(0, self.render_mode)
+        return None if self.render_mode is None else self.batch.draw_frame(0, self.render_mode)  # pyright: ignore[reportArgumentType]
 
     @property
     def vocabulary(self) -> Sequence[str]:
@@ -405,6 +467,10 @@ class NativeEnv(gym.Env[Any, Any]):
     @property
     def relations(self) -> Sequence[str | NaryRelation]:
         return self.batch.relations
+
+    def action_masks(self) -> np.ndarray:
+        """(A,) bool: the open actions, for MaskablePPO; of a `MultiDiscrete` the masks of its parts in turn."""
+        return self.batch.info_arrays()["action_mask"][0].astype(bool)
 
     def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
         """As of a batch, with B = 1."""
@@ -424,8 +490,15 @@ def _row(observation: Observation, i: int) -> Any:
     return observation[i]
 
 
-def _checked_reset(seed: Any, options: Any) -> tuple[int | None, dict[str, Any]]:
-    if seed is not None:
+def _checked_reset(seed: Any, options: Any, num_envs: int | None = None) -> tuple[Any, dict[str, Any]]:
+    """:param num_envs: of a batch, which takes a list of so many seeds, too."""
+    if isinstance(seed, np.ndarray):
+        seed = seed.tolist()
+    if num_envs is not None and isinstance(seed, list | tuple):
+        if len(seed) != num_envs:
+            raise InputError(f"seed is {shown(seed)}; it is a seed, or a list of {num_envs}, one for each environment")
+        seed = [None if one is None else check("seed", one, Seed) for one in seed]
+    elif seed is not None:
         seed = check("seed", seed, Seed)
     if options is None:
         return seed, {}

@@ -14,6 +14,7 @@ from gymnasium.vector import VectorEnv, VectorWrapper
 
 from gumption.data import InputError, Note
 from gumption.data.sealed import read_sealed, write_sealed
+from gumption.data.settings import check, shown
 from gumption.data.writing import write_text
 
 from .memory import HEADER, TransitionMemory, TransitionWriter
@@ -44,6 +45,8 @@ class RecordMemory(gym.Wrapper[Any, Any, Any, Any]):
     def __new__(cls, env: Any, directory: str | os.PathLike[str]) -> Any:
         if isinstance(env, VectorEnv):
             return RecordVectorMemory(env, directory)
+        if not isinstance(env, gym.Env):
+            raise InputError(f"env is {shown(env)}; it is an environment, or a batch of them")
         return super().__new__(cls)
 
     def __init__(self, env: gym.Env[Any, Any], directory: str | os.PathLike[str]) -> None:
@@ -83,7 +86,7 @@ class Recording:
             )
         if batch.recorder is not None:
             raise InputError("the transitions of this environment are recorded already: wrap it once")
-        self.batch, self.directory = batch, Path(directory)
+        self.batch, self.directory = batch, Path(check("directory", directory, str | os.PathLike[str]))
         self._files: Any = None
         self._begun = kept = 0
         if (self.directory / HEADER).exists():

@@ -11,6 +11,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 
 from gumption.data import InputError
 from gumption.data.errors import extra
+from gumption.data.settings import shown
 
 with extra("sb3", "the adapter for Stable-Baselines3"):
     from stable_baselines3.common.vec_env import VecEnv
@@ -34,7 +35,9 @@ class SB3VecEnv(VecEnv):
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
-        """:raises InputError: an env that does not start the next episode in the same step."""
+        """:raises InputError: no vector env, or one that does not start the next episode in the same step."""
+        if not isinstance(env, VectorEnv):
+            raise InputError(f"env is {shown(env)}; it is a vector environment, as of gym.make_vec")
         mode = env.metadata.get("autoreset_mode")
         if mode != AutoresetMode.SAME_STEP:
             raise InputError(

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -26,7 +25,7 @@ from gumption.data.writing import check_writable, is_part, write_json
 from gumption.envs.worlds import known
 
 from .apps import App, own_options, with_options
-from .freshness import RESULTS, changed_since, cpu_seconds, duration, saved_files
+from .freshness import RESULTS, changed_since, cpu_seconds, duration, end_with_parent, saved_files
 from .kg import experiments as of_graphs
 from .output import print_table
 from .results import HEADER, NOT_KEPT, PLAN, Experiment, Job, Kind, gather, read_plan, slug, with_saved, write_report
@@ -409,15 +408,13 @@ def _timed(run: Callable[[Job, bool], None], job: Job, progress: bool = False) -
 
 
 def _begin_worker(threads: int) -> None:
-    from multiprocessing import parent_process
     from multiprocessing.util import Finalize
 
     import torch
 
     torch.set_num_threads(threads)
     Finalize(None, print_notes(), exitpriority=0)
-    # A worker whose parent was killed would wait for its next job for ever.
-    Thread(target=lambda parent: (parent.join(), os._exit(1)), args=(parent_process(),), daemon=True).start()
+    end_with_parent()
 
 
 def _difference(before: Mapping[str, Any], now: Mapping[str, Any], fixed: Sequence[str]) -> str | None:

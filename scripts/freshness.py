@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from gumption.data.reading import read_json
@@ -95,6 +96,13 @@ def same_bits(before: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping
     shared = [{*before.get(name, {})} & {*now[name]} for name in now]
     same = (before[name][one] == now[name][one] for name, both in zip(now, shared, strict=True) for one in both)
     return bool(now) and all(shared) and all(same)
+
+
+def end_with_parent() -> None:
+    """Let a worker process end when its parent is killed, rather than wait for its next job for ever."""
+    from multiprocessing import parent_process
+
+    Thread(target=lambda parent: (parent.join(), os._exit(1)), args=(parent_process(),), daemon=True).start()
 
 
 def cpu_seconds() -> float:

@@ -5,19 +5,25 @@ import inspect
 import signal
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
+from functools import cache, partial
 from importlib import import_module
 from math import inf
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import torch
 
+from gumption.agents import Advice, evaluation, run_folder, statistics
 from gumption.data import InputError
+from gumption.data.sealed import write_sealed
 from gumption.envs import segar, worlds
+from gumption.envs.kg_wrapper import KGScores
+from gumption.envs.record_memory import RecordMemory
 from gumption.kg import KnowledgeGraph
 from tests.examples import Examples
 from tests.wrong_values import WRONG
@@ -255,6 +261,194 @@ def test_calls_that_are_drawn_work_or_are_refused(
             drawn[call, name, told] = values[told]
     faults = [fault_of(*one, value, examples, tmp_path) for one, value in list(drawn.items())[part]]
     assert not any(faults), "\n".join(filter(None, faults))
+
+
+# ---- Environments, what wraps them and what measures agents in them: each value above for each argument, and states,
+# options, masks and runs of other worlds.
+
+OF_WORLDS = [*worlds.environments()]
+#: Of each environment, and of what is outside them all: how many calls are drawn for the quick tests, and for the slow.
+DRAWN = {"quick": 12, "slow": 120}
+REFUSALS = (InputError, gym.error.ResetNeeded)
+
+
+#: Reset options, each of some world.
+OPTIONS: dict[str, Any] = {
+    "goal": "mud", "table": ["water"], "intermediates": [], "discovered": ["mud"], "maze": 0, "task": "micro1",
+    "mapping": {}, "context": {}, "questions": [], "level": 0, "scene": {}, "seed": 1,
+}  # fmt: skip
+
+
+@cache
+def batch_of(name: str) -> Any:
+    small = next(one.small for _, one in OF_WORLDS if one.id == name)
+    batch = gym.make_vec(name, num_envs=2, render_mode="ansi", **small).unwrapped
+    batch.reset(seed=0)
+    return batch
+
+
+def calls_of_environment(environment: worlds.Environment) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Calls of a batch and of a single environment."""
+    batch = batch_of(environment.id)
+    single = gym.make(environment.id, **environment.small).unwrapped
+    by_place = [name for name in ("describe", "last_mix", "records", "task", "table", "save", "record", "quiz", "label")
+                if inspect.isfunction(getattr(type(batch), name, None))]  # fmt: skip
+    mine = batch.state_dict()
+    values = {**WRONG, "-2": -2, "2": 2, "10**9": 10**9, "mask of 3": np.ones(3, dtype=bool)}
+    for told, value in values.items():
+        for env in (single, batch):
+            kind = type(env).__name__
+            yield f"{kind}.reset options={told}", partial(env.reset, options=value)
+            yield f"{kind}.reset seed={told}", partial(env.reset, seed=value)
+            yield f"{kind}.step {told}", partial(env.step, value)
+            yield f"{kind}.action_facts {told}", partial(env.action_facts, value)
+            for name in OPTIONS:
+                yield f"{kind}.reset {name}={told}", partial(env.reset, options={name: value})
+        yield f"reset seed=[1, {told}]", partial(batch.reset, seed=[1, value])
+        yield f"reset_mask={told}", partial(batch.reset, options={"reset_mask": value})
+        yield f"draw_frame {told}", partial(batch.draw_frame, value, "ansi")
+        yield f"draw_frame mode={told}", partial(batch.draw_frame, 0, value)
+        yield f"load_state_dict {told}", partial(batch.load_state_dict, value)
+        for name in by_place:
+            yield f"{name}({told})", partial(getattr(batch, name), value)
+        for name in mine:
+            yield f"state with {name}={told}", partial(batch.load_state_dict, {**mine, name: value})
+    for name, value in OPTIONS.items():
+        yield f"reset {name}", partial(batch.reset, options={name: value})
+        yield f"reset {name} of one", partial(single.reset, options={name: value, "reset_mask": [True]})
+    for _, other in OF_WORLDS:
+        yield f"state of {other.id}", partial(batch.load_state_dict, batch_of(other.id).state_dict())
+        yield f"settings of {other.id}", partial(gym.make, environment.id, **other.small)
+        yield f"settings of {other.id} in a batch", partial(gym.make_vec, environment.id, num_envs=2, **other.small)
+    for name in mine:
+        yield f"state without {name}", partial(batch.load_state_dict, {key: mine[key] for key in mine if key != name})
+        longer = np.repeat(mine[name], 2, axis=-1) if isinstance(mine[name], np.ndarray) else mine[name] * 2
+        yield f"state with a longer {name}", partial(batch.load_state_dict, {**mine, name: longer})
+
+
+@pytest.mark.parametrize("how_many", ["quick", pytest.param("slow", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("environment", [pytest.param(one, id=one.id) for _, one in OF_WORLDS])
+def test_bad_calls_of_environments_are_refused_and_change_nothing(
+    environment: worlds.Environment, how_many: str
+) -> None:
+    batch, faults = batch_of(environment.id), []
+    for told, call in Random(SEED).sample([*calls_of_environment(environment)], DRAWN[how_many]):
+        batch.reset(seed=0)
+        before = repr(batch.info_arrays())
+        try:
+            call()
+            batch.step(batch.action_space.sample())  # where it was no bad call, the environment goes on
+        except REFUSALS as error:
+            if repr(batch.info_arrays()) != before or not 0 < len(str(error)) < 1500:
+                faults.append(f"{told}: refused, but changed: {str(error)[:200]}")
+        except BaseException as error:
+            faults.append(f"{told}: {type(error).__name__}: {str(error)[:200]}")
+    assert not faults, "\n".join(faults)
+
+
+def test_closed_environments_and_such_as_never_began_are_refused_or_work() -> None:
+    for _, environment in OF_WORLDS:
+        single = gym.make(environment.id, **environment.small).unwrapped
+        batch = gym.make_vec(environment.id, num_envs=2, **environment.small)
+        for env in (single, batch):
+            for name, method in inspect.getmembers(env, inspect.ismethod):
+                if name[0] != "_" and name not in IMPLEMENTED | {"reset", "step", "close", "start"} and is_ours(method):
+                    with suppress(*REFUSALS, TypeError if inspect.signature(method).parameters else InputError):
+                        method()
+        with pytest.raises(gym.error.ResetNeeded):
+            single.step(single.action_space.sample())
+        with pytest.raises(gym.error.ResetNeeded):
+            batch.step(batch.action_space.sample())
+        single.reset(seed=0)
+        for env in (single, batch):
+            env.close()
+            env.close()
+        assert single.render() is None
+        single.step(single.action_space.sample())  # nothing is held that closing could give back
+        single.reset(seed=0)
+
+
+def calls_around() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Calls of wrappers, of what evaluates agents, and of what loads runs, memories and splits."""
+
+    def batch() -> Any:
+        return gym.make_vec("gumption/WordCraft-v0", num_envs=2, autoreset_mode="SameStep")
+
+    own = batch().unwrapped
+    own.reset(seed=0)
+    graph = KnowledgeGraph()
+    graph.add([("water", "componentOf", "mud")])
+    advice, points = Advice(graph, own.vocabulary, own.relations), np.arange(10.0)
+    others = {"another environment": gym.make("CartPole-v1"), "another batch": gym.make_vec("CartPole-v1", num_envs=2),
+              "the environment": gym.make("gumption/WordCraft-v0"), "a file": Path("noise"), "a folder": Path(),
+              **{f"a run of {name}": Path(name) for name in worlds.WORLDS}}  # fmt: skip
+    offered = [(world.name, offer, world.get(offer)) for world in worlds.WORLDS.values()
+               for offer in ("load", "evaluate", "read_splits", "memory")]  # fmt: skip
+    for told, value in {**WRONG, **others}.items():
+        yield f"KGScores env={told}", partial(KGScores, value, advice)
+        yield f"KGScores advice={told}", lambda value=value: KGScores(batch(), value).reset(seed=0)
+        yield f"KGScores observation={told}", lambda value=value: KGScores(batch(), advice, observation=value)
+        yield f"RecordMemory env={told}", partial(RecordMemory, value, "kept")
+        yield f"RecordMemory directory={told}", lambda value=value: RecordMemory(batch(), value).close()
+        yield f"advice env={told}", partial(advice, value)
+        yield f"advice chosen={told}", partial(advice, own, value)
+        yield f"Advice source={told}", partial(Advice, value, own.vocabulary, own.relations)
+        yield f"Advice vocabulary={told}", partial(Advice, graph, value, own.relations)
+        yield f"Advice relations={told}", partial(Advice, graph, own.vocabulary, value)
+        if not callable(value):
+            yield f"success_rate player={told}", partial(evaluation.success_rate, value, own, 2)
+            yield f"evaluate_policy {told}", partial(evaluation.evaluate_policy, value, "wordcraft", episodes=2)
+        yield f"success_rate env={told}", partial(evaluation.success_rate, evaluation.random_player, value, 2)
+        for single in (True, False):
+            yield (
+                f"evaluate_policy -> {told}",
+                partial(
+                    evaluation.evaluate_policy, lambda *_, value=value: value, "wordcraft", episodes=2, single=single
+                ),
+            )
+        for name in ("environment", "seed", "single", "depth", "nonsense"):
+            yield f"evaluate_policy {name}={told}", partial(
+                evaluation.evaluate_policy, lambda seen, _: seen["goal_index"] * 0, "wordcraft", episodes=2,
+                **{name: value},
+            )  # fmt: skip
+        for one in (statistics.interquartile_mean, statistics.bootstrap_interval, statistics.curve_band,
+                    statistics.pareto_front, statistics.krippendorff_alpha):  # fmt: skip
+            yield f"{one.__name__} {told}", partial(one, value)
+        for two in (statistics.probability_of_improvement, statistics.wilson_interval, statistics.inliers,
+                    statistics.correlation, statistics.centred, statistics.best_fit):  # fmt: skip
+            yield f"{two.__name__} first {told}", partial(two, value, points)
+            yield f"{two.__name__} second {told}", partial(two, points, value)
+        for load in (run_folder.read_metrics, run_folder.read_final, run_folder.world_of, run_folder.load_policy):
+            yield f"{load.__name__} {told}", partial(load, value)
+        for world, offer, function in offered:
+            if function is not None:
+                yield f"{offer} of {world} {told}", partial(getattr(function, "load", function), value)
+
+
+@pytest.mark.parametrize(
+    "part", [slice(100), pytest.param(slice(100, 700), marks=pytest.mark.slow)], ids=["some", "more"]
+)
+def test_bad_calls_around_environments_are_refused(
+    part: slice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "noise").write_bytes(bytes(range(256)))
+    for number, name in enumerate(worlds.WORLDS):  # runs whose configs lack all but the world
+        (tmp_path / name).mkdir()
+        write_sealed(tmp_path / name / "config.json", {"world": name if number else ["x"]})
+    faults = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for told, call in Random(SEED).sample([*calls_around()], 700)[part]:
+            try:
+                with at_most(LONGEST_S):
+                    call()
+            except InputError as error:
+                if not 0 < len(str(error)) < 1500:
+                    faults.append(f"{told}: {str(error)[:200]!r}")
+            except BaseException as error:
+                faults.append(f"{told}: {type(error).__name__}: {str(error)[:200]}")
+    assert not faults, "\n".join(faults)
 
 
 def test_the_public_names_are_found() -> None:

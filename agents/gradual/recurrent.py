@@ -249,6 +249,7 @@ class RecurrentAgent:
         return self._last
 
 
+@checked
 def load_policy(run_dir: str | Path, **places: Any) -> tuple[Any, Any]:
     """The config of a run in Gradual, and a function that makes its `RecurrentAgent` from a seed, or its policy.
 

@@ -8,8 +8,10 @@ played in several orders.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
+from inspect import signature
 from math import factorial
 from pathlib import Path
 from random import Random
@@ -103,12 +105,29 @@ def find_agent(name: str) -> MakeAgent:
 
         return RecurrentAgent.load(name)
     if ":" in name:
-        from gumption.data.modules import of_module
-
-        return of_module(name, "--agent")
+        return _maker_of_module(name)
     if name not in BASELINES:
         raise InputError(unknown("gumption", name, (LEARNER, *BASELINES)) + "; an agent of your own is MODULE:NAME")
     return BASELINES[name]
+
+
+def _maker_of_module(place: str) -> MakeAgent:
+    """What makes agents at MODULE:NAME; InputError where it makes none, when it is called."""
+    from gumption.data.modules import of_module
+
+    make = of_module(place, "--agent")
+
+    def made(seed: int) -> Agent:
+        try:
+            agent = make(seed)
+            with suppress(ValueError):  # a compiled function may not state its parameters
+                signature(agent).bind(0, 0)
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}; it is called with a seed, and what it returns with (reward, byte)"
+            raise InputError(f"--agent {place} made no agent of the seed {seed}: {why}") from error
+        return agent
+
+    return made
 
 
 def known_byte(stream: Stream) -> int:

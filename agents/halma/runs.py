@@ -102,6 +102,7 @@ def train_halma(
     return HALMARun(config, training.env.mazes, final, curve, path, network, training.player)
 
 
+@checked
 def load_run(run_dir: str | Path, *, device: str | None = None, space_model: str | None = None) -> HALMARun:
     """The run in a folder, as of its last checkpoint, ready to play.
 
@@ -129,6 +130,7 @@ def load_run(run_dir: str | Path, *, device: str | None = None, space_model: str
     return HALMARun(config, mazes, final, read_metrics(run_dir), run_dir, network, player)
 
 
+@checked
 def load_policy(run_dir: str | Path, **places: str | None) -> tuple[HALMAConfig, NetworkActor]:
     """The config of a run, and its player; see `load_run`."""
     run = load_run(run_dir, **places)

@@ -300,6 +300,7 @@ def train_probsol(
     return ProbSolRun(config, final, curve, None if folder is None else folder.path, model, knowledge)
 
 
+@checked
 def load_run(run_dir: str | Path, *, device: str | None = None) -> ProbSolRun:
     """A run as of its last checkpoint, ready to play.
 
@@ -319,6 +320,7 @@ def load_run(run_dir: str | Path, *, device: str | None = None) -> ProbSolRun:
     return ProbSolRun(config, final, read_metrics(run_dir), run_dir, model, knowledge)
 
 
+@checked
 def load_policy(run_dir: str | Path, **places: str | None) -> tuple[ProbSolConfig, MaskablePPO]:
     """The config of a run, and its model; see `load_run`."""
     run = load_run(run_dir, **places)

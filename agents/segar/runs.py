@@ -62,7 +62,7 @@ def evaluate(
         raise InputError("a gap is that of other levels than those of the training: leave out yardstick, or partition")
     found: RunResult | SegarRun = run
     if not hasattr(run, "config"):
-        found = read_run(Path(run), device)
+        found = read_run(run, device)
     elif device is not None:
         raise InputError("device is for a run in a folder: this one is in memory")
     if isinstance(found.config, WorldConfig):
@@ -102,12 +102,14 @@ def _play_forces(run: SegarRun, partition: Split, levels: str | None, num_levels
     return name, drawn, figures, failures(kept)
 
 
+@checked
 def load(run_dir: Path, *, device: str | None = None) -> tuple[Any, Any]:
     """The config of a run, and its policy or model."""
-    run = read_run(Path(run_dir), device)
+    run = read_run(run_dir, device)
     return run.config, run.policy if isinstance(run.config, WorldConfig) else run.model
 
 
+@checked
 def read_run(run_dir: Path, device: str | None) -> Any:
     if "env" not in read_sealed(run_dir / CONFIG, missing=NO_RUN):  # no run of the general learner
         from .training import load_run

@@ -14,6 +14,7 @@ from struct import Struct, pack_into
 from typing import Any
 
 import numpy as np
+from gymnasium.error import ResetNeeded
 from numba import njit
 
 from .engine import FULL_STOP, GRACE, IN_A_ROW, SPACE, Life, Stream
@@ -237,16 +238,16 @@ class Batch:
         self._read(np.asarray(columns))
 
     def life(self, i: int) -> Life:
-        """The life of a stream, brought up to date."""
+        """The life of a stream, brought up to date; ResetNeeded where it has not begun."""
+        if (stream := self.streams[i]) is None:
+            raise ResetNeeded("the stream has not begun: call reset")
         self._write(np.array([i]))
-        stream = self.streams[i]
-        assert stream is not None
         return stream.life
 
     def questions(self) -> list[str]:
-        """The running question of each stream."""
+        """The running question of each stream, "" of one that has not begun."""
         self._write(np.flatnonzero(self._columns["asked"] > self._columns["told"]))
-        return [stream.life.question for stream in self.streams if stream is not None]
+        return ["" if stream is None else stream.life.question for stream in self.streams]
 
     def listening(self) -> np.ndarray:
         """(B,) bool: a byte said now is part of an answer."""

@@ -1,6 +1,5 @@
 """Gradual's Gymnasium environments: many streams in arrays, and a single one that is a batch of one."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import cache
@@ -12,7 +11,7 @@ from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
 from gumption.envs.action_facts import ActionFacts, action_facts
-from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, check_batch
+from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, RenderMode, check_batch
 
 from .batch import Batch
 from .engine import Life, TaskRecord
@@ -60,6 +59,7 @@ class GradualVectorEnv(NativeVectorEnv):
 
     def records(self, i: int) -> list[TaskRecord]:
         """The figures of the tasks of stream i so far, in order."""
+        self._check_place(i)
         self.batch.settle()
         stream = self.batch.streams[i]
         return [] if stream is None else stream.life.records
@@ -71,9 +71,6 @@ class GradualVectorEnv(NativeVectorEnv):
     # The methods of NativeVectorEnv.
 
     def advance(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
-        if actions.min() < 0 or actions.max() >= BYTES:
-            wrong = int(actions[(actions < 0) | (actions >= BYTES)][0])
-            raise InputError(f"the action {wrong} is no byte: it has to be from 0 to {BYTES - 1}")
         self.batch.step(actions.astype(np.uint8), idle)
         active = np.ones(self.num_envs, dtype=bool) if idle is None else ~idle
         self.steps += active
@@ -107,6 +104,7 @@ class GradualVectorEnv(NativeVectorEnv):
         }
 
     def describe(self, i: int) -> dict[str, Any]:
+        self._check_place(i)
         life = self.batch.life(i)
         return {
             "task": life.task.name,
@@ -136,23 +134,19 @@ class GradualVectorEnv(NativeVectorEnv):
         follows = (1 + self.batch.byte[:, None].astype(int), 1 + np.arange(BYTES), 0)
         return action_facts(RELATIONS, (self.num_envs, BYTES), [stated, follows])
 
-    def draw_frame(self, i: int, mode: str) -> Any:
-        assert self._history is not None
+    def draw_frame(self, i: int, mode: RenderMode) -> Any:
+        self._check_place(i)
+        if self._history is None:
+            raise InputError("the environment was made without render_mode, so it keeps nothing to draw")
         return self._history.draw(i, mode)
 
-    def state_dict(self) -> dict[str, Any]:
-        """The streams and the generator, for `load_state_dict`."""
-        rng = json.dumps(self.np_random.bit_generator.state)
-        return {**self.batch.state(), "steps": self.steps.copy(), "waiting": self._over.copy(), "rng": rng}
+    def _state(self) -> dict[str, Any]:
+        return {**self.batch.state(), "steps": self.steps.copy()}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on with the bytes that followed `state_dict`."""
+    def _go_on(self, state: Mapping[str, Any]) -> None:
         tasks = {task.name: task for task in self.curriculum.tasks}
         self.batch.restore(state, tasks, self.curriculum.success_threshold)
         self.steps[:] = state["steps"]
-        self._over[:] = state["waiting"]
-        self.np_random.bit_generator.state = json.loads(str(state["rng"]))
-        self._started = True
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy is made anew and goes on from the state, because streams hold running generators; what it renders
@@ -218,10 +212,6 @@ class GradualEnv(NativeEnv):
     def records(self) -> list[TaskRecord]:
         """The figures of the tasks so far, in order."""
         return self.batch.records(0)  # pyright: ignore[reportAttributeAccessIssue]
-
-    def action_masks(self) -> np.ndarray:
-        """(256,) bool: every byte may be said."""
-        return np.ones(BYTES, dtype=bool)
 
 
 # ---- The facts that would speak for the next byte: the question has the answer that the byte completes, except perhaps

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from gumption.data import InputError
-from gumption.data.settings import Count, Seed, settings, shown, unknown
+from gumption.data.settings import Count, Seed, check, settings, shown, unknown
 from gumption.envs.priors import other_than_real
 
 from .curriculum import Curriculum, all_tasks, at_place, find_task, load_curriculum, of_names, shipped_curricula
@@ -69,7 +69,7 @@ def read_options(options: Mapping[str, Any], tasks: Sequence[Task]) -> tuple[lis
             raise InputError(unknown("reset", name, known))
     tasks = list(tasks)
     if "task" in options:
-        task = find_task(options["task"], {task.name: task for task in tasks})
+        task = find_task(check("task", options["task"], str), {task.name: task for task in tasks})
         tasks = tasks[tasks.index(task) :]
     task = tasks[0]
     drawn = next(task.instances(Random(0)))

@@ -15,7 +15,7 @@ from gumption.data import InputError
 from gumption.data.settings import Count, Seed, settings, shown, unknown, whole_numbers
 from gumption.envs.action_facts import ActionFacts, PlanningProblem
 from gumption.envs.memory import Layout
-from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Numbers, as_integers, check_batch
+from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Numbers, RenderMode, as_actions, check_batch
 from gumption.envs.priors import Laws, Names
 
 from .facts import RELATIONS, HALMAFacts
@@ -274,7 +274,7 @@ class HALMAVectorEnv(NativeVectorEnv):
             self.renew(np.flatnonzero(self._over), self.np_random)
             self._over[:] = False
         before = self.memory_before()
-        self.make_step(as_integers(options, self._action_shape))
+        self.make_step(as_actions(options, self.single_action_space, self._action_shape))
         outcome = self.outcome(before)
         if outcome.done.any():
             self.renew(np.flatnonzero(outcome.done), self.np_random)
@@ -292,14 +292,6 @@ class HALMAVectorEnv(NativeVectorEnv):
 
     def advance(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
         settings, mazes = self.settings, self.mazes
-        out = (actions < 0) | (actions >= self._most)
-        if out.any():
-            i, part = np.argwhere(out)[0]
-            choices = ", ".join(map(str, range(self._choices[part])))
-            raise InputError(
-                f"option {actions[i].tolist()} of environment {i}: part {part} is not one of {choices}; an option is a "
-                f"direction and {self.max_opt_len} primitives"
-            )
         direction = actions[:, 0]
         before = self.rows
         if self._walks:
@@ -462,20 +454,13 @@ class HALMAVectorEnv(NativeVectorEnv):
         if self.landed_at[i] != self.cell[i]:
             landed = self.mazes.cell(maze, int(self.landed_at[i]))
         info: dict[str, Any] = {
-            "maze": maze,
-            "cell": cell,
-            "digits": [digit._asdict() for digit in self.signs.digits(row)],
-            "hint": self.signs.hint(row),
-            "panel": row.copy(),
-            "landed_cell": landed,
-            "landed_panel": self.landed[i].copy(),
-            "trial": int(self.trial[i]),
-            "trial_steps": int(self.trial_steps[i]),
-            "success": bool(self.reached[i]),
-            "valid_move": bool(self.valid[i]),
-            "trial_over": bool(self.trial_over[i]),
+            "maze": maze, "cell": cell, "digits": [digit._asdict() for digit in self.signs.digits(row)],
+            "hint": self.signs.hint(row), "panel": row.copy(), "landed_cell": landed,
+            "landed_panel": self.landed[i].copy(), "trial": int(self.trial[i]),
+            "trial_steps": int(self.trial_steps[i]), "success": bool(self.reached[i]),
+            "valid_move": bool(self.valid[i]), "trial_over": bool(self.trial_over[i]),
             "action_mask": np.ones(self._mask, dtype=np.int8),
-        }
+        }  # fmt: skip
         if isinstance(self.painter, PanelPainter):
             seen = self.seen[i]
             info["boxes"] = [
@@ -542,7 +527,7 @@ class HALMAVectorEnv(NativeVectorEnv):
         left = np.minimum(settings.max_trial_steps - self.trial_steps, settings.max_steps - self.steps)
         return self._routes.problem(self.rows, left)
 
-    def draw_frame(self, i: int, mode: str) -> Any:
+    def draw_frame(self, i: int, mode: RenderMode) -> Any:
         from .render import draw
 
         self._check_place(i)
@@ -556,30 +541,23 @@ class HALMAVectorEnv(NativeVectorEnv):
 
     # ---- saving
 
-    _STATE = (
-        "maze_index", "cell", "trial", "trial_steps", "steps", "landed", "valid", "reached", "trial_over", "_over"
-    )  # fmt: skip
+    _STATE = ("maze_index", "cell", "trial", "trial_steps", "steps", "landed", "valid", "reached", "trial_over")
 
-    def state_dict(self) -> dict[str, Any]:
-        """State for an exact resume: arrays, and the strings "rng", "painting" (JSON) and "mazes" (a fingerprint)."""
-        return {name.strip("_"): getattr(self, name).copy() for name in self._STATE} | {
-            "rng": json.dumps(self.np_random.bit_generator.state),
+    def _state(self) -> dict[str, Any]:
+        return {name: getattr(self, name).copy() for name in self._STATE} | {
             "painting": json.dumps(self._painting and self._painting.bit_generator.state),
-            "next_maze": str(self._next_maze),
-            "mazes": self.mazes.fingerprint,
-        }
+            "next_maze": str(self._next_maze), "mazes": self.mazes.fingerprint,
+        }  # fmt: skip
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """:raises InputError: a state of other mazes or another number of environments."""
-        self._check_state(state, self.state_dict(), ("mazes",), "cell")
+    HASHES = ("mazes",)
+
+    def _go_on(self, state: Mapping[str, Any]) -> None:
         for name in self._STATE:
-            getattr(self, name)[:] = state[name.strip("_")]
-        self.np_random.bit_generator.state = json.loads(state["rng"])
+            getattr(self, name)[:] = state[name]
         self._next_maze = int(state["next_maze"])
         if (painting := json.loads(state["painting"])) is not None:
             self._painting = np.random.default_rng()
             self._painting.bit_generator.state = painting
-        self._started = True
 
 
 class HALMAEnv(NativeEnv):
@@ -627,10 +605,6 @@ class HALMAEnv(NativeEnv):
     def mazes(self) -> Mazes:
         """The mazes that are played."""
         return self.batch.mazes
-
-    def action_masks(self) -> np.ndarray:
-        """(4 + P T,) bool, for MaskablePPO: every choice is open."""
-        return np.ones(4 + self.batch.rules.count * self.batch.max_opt_len, dtype=bool)
 
 
 # ---- How well an agent does in each maze, against the oracle (paper, section 3.3).

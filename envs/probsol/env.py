@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
+from gumption.data.sealed import content_hash
 from gumption.data.settings import Seed, check, shown, unknown
 from gumption.envs.action_facts import ActionFacts
 from gumption.envs.memory import Layout
-from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Observation, check_batch
+from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Observation, RenderMode, check_batch
 from gumption.envs.records import episode
 
 from .actions import Labels
@@ -321,29 +323,19 @@ class ProbSolVectorEnv(NativeVectorEnv):
         task, tables, settings = self.task(i), self.tables, self.settings
         content = {name: part for name, part in task.to_json().items() if name != "solution"}
         named = {"name": task.name, "hash": task.hash}
+        kept = {name: getattr(settings, name) for name in _KEPT_SETTINGS}
+        result = {
+            "end": ENDS[int(self._end[i])], "solved": bool(self.success[i]), "reward": float(self._reward[i]),
+            "trials": int(tables.trials[i]), "actions": int(tables.actions[i] + tables.actions_before[i]),
+            "solve_time": float(self.constraint_values()[i, CONSTRAINTS.index("solve_time")]),
+            "step": int(tables.steps[i]), "state": self.state_hash(i),
+        }  # fmt: skip
         return episode(
-            "probsol",
-            "gumption/ProbSol-v0",
-            settings={
-                "max_obj_num": tables.discs,
-                "max_grid_num": tables.cells,
-                **{name: getattr(settings, name) for name in _KEPT_SETTINGS},
-            },
+            "probsol", "gumption/ProbSol-v0",
+            settings={"max_obj_num": tables.discs, "max_grid_num": tables.cells, **kept},
             task=named if is_shipped(task, settings.names) else {**named, "content": content},
-            seed=int(self._seeds[i]),
-            law=LAW_NAMES[tables.law[i]],
-            actions=list(done),
-            result={
-                "end": ENDS[int(self._end[i])],
-                "solved": bool(self.success[i]),
-                "reward": float(self._reward[i]),
-                "trials": int(tables.trials[i]),
-                "actions": int(tables.actions[i] + tables.actions_before[i]),
-                "solve_time": float(self.constraint_values()[i, CONSTRAINTS.index("solve_time")]),
-                "step": int(tables.steps[i]),
-                "state": self.state_hash(i),
-            },
-        )
+            seed=int(self._seeds[i]), law=LAW_NAMES[tables.law[i]], actions=list(done), result=result,
+        )  # fmt: skip
 
     def state_hash(self, i: int = 0) -> str:
         """16 hexadecimal digits, which change with any bit of the discs on table i, in its bar and in hand."""
@@ -401,6 +393,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
 
     def task(self, i: int = 0) -> Task:
         """The task of table i."""
+        self._check_place(i)
         return self.tasks[int(self.tables.rows[i])]
 
     def observe(self) -> Observation:
@@ -453,7 +446,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
         }
 
     def describe(self, i: int) -> dict[str, Any]:
-        now, task = {name: values[i] for name, values in self.info_arrays().items()}, self.task(i)
+        task, now = self.task(i), {name: values[i] for name, values in self.info_arrays().items()}
         constraints = {
             name: {"limit": limit if isfinite(limit) else None, "value": value, "excess": excess}
             for name, limit, value, excess in zip(
@@ -475,7 +468,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
             "end": ENDS[int(now["end"])],
         }
 
-    def draw_frame(self, i: int, mode: str) -> Any:
+    def draw_frame(self, i: int, mode: RenderMode) -> Any:
         if mode == "ansi":
             return table_text(self.tables, self.task(i), i, self.describe(i))
         return pixels(self.tables, self.task(i), i)
@@ -483,6 +476,8 @@ class ProbSolVectorEnv(NativeVectorEnv):
     def table(self, i: int = 0) -> list[dict[str, Any]]:
         """The hidden truth of table i, disc by disc: id, x, y (px), vx, vy (px/s), state, boundary (degrees)."""
         self._check_place(i)
+        if not self.tables.trials[i]:
+            raise ResetNeeded("no episode has begun on this table: call reset")
         tables, place, velocity = self.tables, self.tables.place[i].tolist(), self.tables.velocity[i].tolist()
         return [
             {"id": disc.id, "x": place[k][0], "y": place[k][1], "vx": velocity[k][0], "vy": velocity[k][1],
@@ -569,28 +564,21 @@ class ProbSolVectorEnv(NativeVectorEnv):
         for name in self._EPISODE:
             getattr(self, name)[i] = state[name.strip("_")]
 
-    def state_dict(self) -> dict[str, Any]:
-        """The state for an exact resume: "rows", "over" and "next" are arrays, all others JSON."""
+    def _state(self) -> dict[str, Any]:
         return {
             "tables": json.dumps([self.save(i) for i in range(self.num_envs)]),
             "rows": self.tables.rows.copy(),
-            "over": self._over.copy(),
             "next": np.array(self._next),
-            "rng": json.dumps(self.np_random.bit_generator.state),
-            "tasks": json.dumps([[task.name, task.hash] for task in self.tasks]),
+            "tasks": content_hash([[task.name, task.hash] for task in self.tasks]),
         }
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """:raises InputError: a state of other tasks or another number of environments."""
-        mine = self.state_dict()
-        self._check_state(state, mine, (), "rows")
-        if state["tasks"] != mine["tasks"]:
-            raise InputError("the saved environment has other tasks")
+    HASHES = ("tasks",)
+
+    def _go_on(self, state: Mapping[str, Any]) -> None:
         self._begin(np.arange(self.num_envs), np.asarray(state["rows"]), np.zeros(self.num_envs, dtype=np.int64))
         for i, kept in enumerate(json.loads(state["tables"])):
             self.restore(kept, i)
-        self._over[:], self._next = state["over"], int(state["next"])
-        self.np_random.bit_generator.state = json.loads(state["rng"])
+        self._next = int(state["next"])
 
 
 class ProbSolEnv(NativeEnv):
@@ -628,10 +616,6 @@ class ProbSolEnv(NativeEnv):
         super().__init__(
             ProbSolVectorEnv(1, render_mode=render_mode, autoreset_mode=AutoresetMode.DISABLED, **settings)
         )
-
-    def action_masks(self) -> np.ndarray:
-        """(N,) bool: open actions; of the form "objects" the masks of its three parts, one after the other."""
-        return self.batch.action_mask()[0]
 
     def table(self) -> list[dict[str, Any]]:
         """The hidden truth, which no observation shows; see `ProbSolVectorEnv.table`."""

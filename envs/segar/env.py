@@ -1,6 +1,5 @@
 """SEGAR's environments: one simulator plays the levels of a batch as one batch of scenes."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -18,7 +17,7 @@ from gumption.data import InputError
 from gumption.data.settings import Count, NonNegative, Positive, Seed, Size, settings, shown, unknown
 from gumption.envs.action_facts import ActionFacts
 from gumption.envs.memory import Layout as MemoryLayout
-from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Observation, check_batch
+from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Observation, RenderMode, check_batch
 from gumption.envs.physics.factors import Acceleration, Alive, Done, Mass, Position, Velocity
 from gumption.envs.physics.initialization import Initialization, fix_overlaps
 from gumption.envs.physics.scene import Scene
@@ -249,7 +248,7 @@ class SegarVectorEnv(NativeVectorEnv):
             looks = self._looks([self._seeds[int(chosen)]] * len(columns), rng)
             self._put(columns, self._all, rows, rows, looks)
             return
-        seed = 0 if scene is not None else crc32(str(chosen).encode())
+        seed = 0 if scene is not None else crc32(str(chosen).encode(errors="replace"))
         # A scene says what is in it; a level is played by the laws of this world.
         given = self._by_laws([level(chosen)])[0] if scene is None else Scene.read(scene, "scene")  # pyright: ignore[reportArgumentType]
         read = self._adapted(given, seed)
@@ -295,6 +294,7 @@ class SegarVectorEnv(NativeVectorEnv):
         return found.astype(np.float32) if found.dtype == np.float64 else found
 
     def describe(self, i: int) -> dict[str, Any]:
+        self._check_place(i)
         info = {name: values[i] for name, values in self.info_arrays().items()}
         own = int(self.level[i]) == len(self.levels)
         return {
@@ -323,7 +323,8 @@ class SegarVectorEnv(NativeVectorEnv):
         before = self.state.columns[Velocity][:, self._actors, np.arange(self.num_envs)].T
         return before[:, None] + forces * self.task.push(self.state)[:, None, None]
 
-    def draw_frame(self, i: int, mode: str) -> Any:
+    def draw_frame(self, i: int, mode: RenderMode) -> Any:
+        self._check_place(i)
         return draw_frame(self.state, i, mode, self.dials)
 
     # ---- memory
@@ -365,12 +366,10 @@ class SegarVectorEnv(NativeVectorEnv):
 
     # ---- saving
 
-    _STATE = ("level", "steps", "_look", "_idle", "_over")
+    _STATE = ("level", "steps", "_look", "_idle")
 
-    def state_dict(self) -> dict[str, Any]:
-        """State for an exact resume, except earlier frames of an observation: arrays, and the strings "rng" (JSON) and
-        "levels" (a hash); InputError where an episode plays a scene of reset options.
-        """
+    def _state(self) -> dict[str, Any]:
+        """Without earlier frames of an observation; InputError where an episode plays a scene of reset options."""
         if (self.level == len(self.levels)).any():
             raise InputError("only levels of the environment can be saved; an episode plays a scene of reset options")
         moving = {factor.__name__: column.copy() for factor, column in self.state.columns.items()}
@@ -386,14 +385,12 @@ class SegarVectorEnv(NativeVectorEnv):
             **{f"factor.{name}": column for name, column in moving.items()},
             **{f"standing.{name}": part for name, part in standing.items()},
             "time": self.simulator.time.copy(),
-            "rng": json.dumps(self.np_random.bit_generator.state),
             "levels": self._scenes_hash,
         }
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """:raises InputError: a state of other levels or another number of environments."""
-        mine = self.state_dict()
-        self._check_state(state, mine, ("levels",), "level")
+    HASHES = ("levels",)
+
+    def _go_on(self, state: Mapping[str, Any]) -> None:
         rows = np.asarray(state["level"])
         self._put(np.arange(self.num_envs), self._all, rows, rows, np.asarray(state["look"]).tolist())
         for factor, column in self.state.columns.items():
@@ -406,32 +403,14 @@ class SegarVectorEnv(NativeVectorEnv):
         )
         self.simulator.time[:] = state["time"]
         self._before.renew(self.state)
-        self.np_random.bit_generator.state = json.loads(state["rng"])
-        self._started = True
 
     # ---- inside
 
     def _given(self, actions: np.ndarray) -> np.ndarray:
         """(B, ...) the actions of the task: of forces (B, 2)."""
-        if not self._forces:
-            self._check_discrete(actions)
+        if not self._forces or not self.settings.directions:
             return actions
-        if not self.settings.directions:
-            return actions
-        if ((actions < 0) | (actions >= len(self._directions))).any():
-            raise InputError(f"actions are {shown(actions)}; they are 0 to {len(self._directions) - 1}")
         return self._directions[actions] * self.settings.action_max
-
-    def _check_discrete(self, actions: np.ndarray) -> None:
-        space = self.single_action_space
-        if isinstance(space, spaces.Discrete):
-            low, high = space.start, space.start + space.n - 1
-        elif isinstance(space, spaces.MultiDiscrete):
-            low, high = space.start, space.start + space.nvec - 1
-        else:
-            return
-        if ((actions < low) | (actions > high)).any():
-            raise InputError(f"actions are {shown(actions)}; they are {low} to {high}")
 
     def _looks(self, seeds: list[int], rng: np.random.Generator) -> list[int]:
         """The seeds of textures: those of the levels; in the code of 2022 new ones in each episode."""
@@ -564,10 +543,6 @@ class SegarEnv(NativeEnv):
     @property
     def simulator(self) -> Simulator:
         return self.batch.simulator
-
-    def action_masks(self) -> np.ndarray:
-        """(A,) bool: every direction is open."""
-        return np.ones(len(self.batch.info_arrays()["action_mask"][0]), dtype=bool)
 
 
 class PuttPuttEnv(SegarEnv):

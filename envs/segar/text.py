@@ -148,6 +148,9 @@ def parse_push(typed: str, bound: float) -> tuple[float, float]:
     strength = more[0] if more else bound
     if not 0 <= strength <= bound:
         raise InputError(f"{typed!r}: a strength is from 0 to {bound:g}")
+    if not strength:
+        other = "" if direction else f"; the push along x and y has a comma: {', '.join(typed.split())}"
+        raise InputError(f"{typed!r} is a push of strength 0, which pushes nothing: Enter alone does that{other}")
     return strength * cos(radians(angle)), strength * sin(radians(angle))
 
 

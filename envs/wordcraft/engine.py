@@ -54,15 +54,9 @@ class EpisodeSampler:
     """
 
     def __init__(
-        self,
-        tasks: TaskList,
-        num_distractors: int,
-        *,
-        uniform: bool,
-        alternatives: bool,
-        as_2020: bool = False,
+        self, tasks: TaskList, num_distractors: int, *, uniform: bool, alternatives: bool, as_2020: bool = False,
         known: RecipeBook | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """:param known: the tasks' book with the recipes that there are, where these are not all."""
         self.known = book = known or tasks.book
         taken = int(((tasks.base > 0).sum(axis=1) + tasks.depth).max())
@@ -231,17 +225,9 @@ class WordCraftEngine:
     """
 
     def __init__(
-        self,
-        tasks: TaskList,
-        allowed: np.ndarray,
-        num_envs: int,
-        sampler: EpisodeSampler,
-        *,
-        mixes: int,
-        subgoal_rewards: bool,
-        sparse: bool,
-        as_2020: bool,
-    ) -> None:
+        self, tasks: TaskList, allowed: np.ndarray, num_envs: int, sampler: EpisodeSampler, *, mixes: int,
+        subgoal_rewards: bool, sparse: bool, as_2020: bool,
+    ) -> None:  # fmt: skip
         """`allowed`: (m,) task indices that episodes are drawn from; `mixes`: M, at least the depth."""
         self.tasks, self.allowed, self.sampler = tasks, allowed, sampler
         self.max_mixes, self.max_steps = mixes, 2 * mixes
@@ -259,50 +245,35 @@ class WordCraftEngine:
         self.num_envs = num_envs
 
         self.task = np.full(num_envs, -1, dtype=np.int32)
-        self.goal = np.zeros(num_envs, dtype=np.int16)
+        self.goal, self.selection, self.steps, self.mixes, self.refusals = np.zeros((5, num_envs), dtype=np.int16)
         self.table = np.zeros((self.slots, num_envs), dtype=np.int16)
         self.count = np.zeros(num_envs, dtype=np.int64)
-        self.selection = np.zeros(num_envs, dtype=np.int16)
-        self.steps = np.zeros(num_envs, dtype=np.int16)
-        self.mixes = np.zeros(num_envs, dtype=np.int16)
         self.wanted = np.zeros((mixes - 1, num_envs), dtype=np.int16)
         self.wanted_made = np.zeros((mixes - 1, num_envs), dtype=bool)
-        self.refusals = np.zeros(num_envs, dtype=np.int16)
         self.tried = np.zeros((3, mixes if mixes > 1 else 0, num_envs), dtype=np.int16)
 
         self.reward = np.zeros(num_envs, dtype=np.float32)
-        self.success = np.zeros(num_envs, dtype=bool)
-        self.done = np.zeros(num_envs, dtype=bool)
-        self.refused = np.zeros(num_envs, dtype=bool)
+        self.success, self.done, self.refused = np.zeros((3, num_envs), dtype=bool)
 
         self._columns = np.arange(num_envs, dtype=np.int64)
         self._index = np.empty(num_envs, dtype=np.int64)
-        self.picked = np.empty(num_envs, dtype=np.int16)
-        self.product = np.empty(num_envs, dtype=np.int16)
-        self._accepted = np.empty(num_envs, dtype=bool)
-        self._mixing = np.empty(num_envs, dtype=bool)
-        self._flag = np.empty(num_envs, dtype=bool)
+        self.picked, self.product = np.empty((2, num_envs), dtype=np.int16)
+        self._accepted, self._mixing, self._flag = np.empty((3, num_envs), dtype=bool)
         self._pool = Episodes.empty(sampler.width)
         self._next = 0
-        self._pool_size = min(65_536, max(1_024, 16 * num_envs))
+        self._drawn_by: np.random.Generator | None = None
 
     # ---- stepping
 
     def step(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
-        """One action per environment: the slot to select. A slot that holds nothing, or does not exist, is refused:
-        it costs a step and changes nothing else.
+        """One action per environment: the slot to select. A slot that holds nothing is refused: it costs a step and
+        changes nothing else.
 
         :param actions: (B,) int64.
         :param idle: (B,) bool, environments that are left as they are (reward 0, not done).
         """
-        index, picked, code, accepted, mixing, flag = (
-            self._index,
-            self.picked,
-            self.product,
-            self._accepted,
-            self._mixing,
-            self._flag,
-        )
+        index, picked, code = self._index, self.picked, self.product
+        accepted, mixing, flag = self._accepted, self._mixing, self._flag
         # One unsigned comparison refuses negative numbers too.
         np.less(actions.view(np.uint64), self.count.view(np.uint64), out=accepted)
         np.multiply(actions, self.num_envs, out=index)
@@ -396,8 +367,11 @@ class WordCraftEngine:
     # ---- episodes
 
     def renew(self, rng: np.random.Generator, columns: np.ndarray | None = None) -> None:
-        """Put new random episodes into the given (n,) columns, or into all of them."""
+        """Put new random episodes into the given (n,) columns, or into all of them. Episodes are drawn ahead: those of
+        another generator are dropped, and of a new one as many are drawn as a batch of n draws."""
         left = self.num_envs if columns is None else len(columns)
+        if rng is not self._drawn_by:
+            self._pool, self._next, self._drawn_by = self.sampler.draw_random(rng, self.allowed, _ahead(left)), 0, rng
         if columns is None and left <= len(self._pool.task) - self._next:
             self._place(slice(None), self._pool, slice(self._next, self._next + left))
             self._next += left
@@ -406,7 +380,7 @@ class WordCraftEngine:
         start = 0
         while start < len(columns):
             if self._next == len(self._pool.task):
-                self._pool = self.sampler.draw_random(rng, self.allowed, self._pool_size)
+                self._pool = self.sampler.draw_random(rng, self.allowed, _ahead(self.num_envs))
                 self._next = 0
             take = min(len(columns) - start, len(self._pool.task) - self._next)
             self._place(columns[start : start + take], self._pool, slice(self._next, self._next + take))
@@ -429,10 +403,6 @@ class WordCraftEngine:
         self.wanted[:, column] = PAD
         self.wanted[: len(wanted), column] = wanted
         self._look_for_open()
-
-    def forget_drawn(self) -> None:
-        """Drop the episodes drawn ahead, so that the next come from the generator as it is now."""
-        self._pool, self._next = Episodes.empty(self.sampler.width), 0
 
     def _look_for_open(self) -> None:
         self.any_open = self.known is not self.tasks.book and bool(self.open_to[self.task].any())
@@ -466,18 +436,8 @@ class WordCraftEngine:
     # ---- saving
 
     _STATE = (
-        "task",
-        "goal",
-        "table",
-        "count",
-        "selection",
-        "steps",
-        "mixes",
-        "wanted",
-        "wanted_made",
-        "refusals",
-        "tried",
-    )
+        "task", "goal", "table", "count", "selection", "steps", "mixes", "wanted", "wanted_made", "refusals", "tried"
+    )  # fmt: skip
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that later steps depend on besides the generator: arrays only."""
@@ -486,9 +446,15 @@ class WordCraftEngine:
         state["pool_table"] = self._pool.table[:, self._next :].copy()
         return state
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any], rng: np.random.Generator) -> None:
+        """:param rng: what draws the episodes after those that the state has."""
         for name in self._STATE:
             getattr(self, name)[...] = state[name]
         self._look_for_open()
         self._pool = Episodes.of(np.array(state["pool_task"], np.int32), np.array(state["pool_table"], np.int16))
-        self._next = 0
+        self._next, self._drawn_by = 0, rng
+
+
+def _ahead(num_envs: int) -> int:
+    """How many episodes a batch draws ahead."""
+    return min(65_536, max(1_024, 16 * num_envs))

@@ -1,7 +1,6 @@
 """WordCraft's Gymnasium environments and their settings: a native batch, and a single one that is a batch of one."""
 
-import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from os import PathLike
 from typing import Annotated, Any, ClassVar, Literal, get_args
@@ -12,10 +11,10 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
-from gumption.data.settings import Seed, Whole, checked, settings, unknown, whole_numbers
+from gumption.data.settings import Seed, Whole, checked, settings, shown, unknown, whole_numbers
 from gumption.envs.action_facts import ActionFacts, PlanningProblem, action_facts
 from gumption.envs.memory import Layout
-from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Numbers, check_batch
+from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Numbers, RenderMode, check_batch
 from gumption.envs.priors import Laws, Names
 from gumption.kg import NaryRelation
 
@@ -138,23 +137,14 @@ class WordCraftVectorEnv(NativeVectorEnv):
             )
         self._names = ("", *book.entities)
         sampler = EpisodeSampler(
-            self.tasks,
-            given.num_distractors,
-            uniform=given.uniform_distractors,
-            alternatives=given.alternatives,
-            as_2020=as_2020,
-            known=known,
-        )
+            self.tasks, given.num_distractors, uniform=given.uniform_distractors, alternatives=given.alternatives,
+            as_2020=as_2020, known=known,
+        )  # fmt: skip
+        allowed = self.split.tasks(given.partition).astype(np.int32)
         self.engine = WordCraftEngine(
-            self.tasks,
-            self.split.tasks(given.partition).astype(np.int32),
-            num_envs,
-            sampler,
-            mixes=given.max_mix_steps or given.depth,
-            subgoal_rewards=given.subgoal_rewards,
-            sparse=given.reward == "sparse",
-            as_2020=as_2020,
-        )
+            self.tasks, allowed, num_envs, sampler, mixes=given.max_mix_steps or given.depth,
+            subgoal_rewards=given.subgoal_rewards, sparse=given.reward == "sparse", as_2020=as_2020,
+        )  # fmt: skip
         space = self._observation_space()
         super().__init__(num_envs, render_mode, autoreset_mode, space, spaces.Discrete(self.engine.slots))
         self._first = np.zeros(num_envs, dtype=np.int16)  # what was selected before the step, for `render`
@@ -233,9 +223,6 @@ class WordCraftVectorEnv(NativeVectorEnv):
     def renew(self, columns: np.ndarray, rng: np.random.Generator) -> None:
         self.engine.renew(rng, None if len(columns) == self.num_envs else columns)
 
-    def forget_drawn(self) -> None:
-        self.engine.forget_drawn()
-
     def set_up(self, columns: np.ndarray, options: Mapping[str, Any], rng: np.random.Generator) -> None:
         """Put the task of `WordCraftEnv`'s reset options into the given columns.
 
@@ -250,7 +237,8 @@ class WordCraftVectorEnv(NativeVectorEnv):
             )
         goal = self.book.entity_id(options["goal"]) + 1
         table, wanted = (
-            [self.book.entity_id(label) + 1 for label in _labels(options, name)] for name in ("table", "intermediates")
+            [self.book.entity_id(label) + 1 for label in labels_of(options, name)]
+            for name in ("table", "intermediates")
         )
         mixes = self.engine.max_mixes
         room = self.engine.slots - mixes
@@ -278,9 +266,8 @@ class WordCraftVectorEnv(NativeVectorEnv):
     ) -> tuple[np.ndarray, ...]:
         engine, (table, selection) = self.engine, before
         flags = SUCCESS * engine.success + DONE * engine.done + REFUSED * engine.refused
-        slot = np.clip(actions, -1, 2**31 - 1)
         made = (engine.picked, engine.product, engine.reward, engine.task)
-        return (engine.goal, table, selection, slot, *made, episode, flags)
+        return (engine.goal, table, selection, actions, *made, episode, flags)
 
     def memory_files(self) -> Mapping[str, str]:
         return self._entity_file
@@ -307,11 +294,9 @@ class WordCraftVectorEnv(NativeVectorEnv):
     def info_arrays(self) -> Arrays:
         engine = self.engine
         return {
-            "success": engine.success.copy(),
-            "invalid_action": engine.refused.copy(),
-            "invalid_actions": engine.refusals.astype(np.int64),
-            "action_mask": self.action_mask.astype(np.int8),
-        }
+            "success": engine.success.copy(), "invalid_action": engine.refused.copy(),
+            "invalid_actions": engine.refusals.astype(np.int64), "action_mask": self.action_mask.astype(np.int8),
+        }  # fmt: skip
 
     def describe(self, i: int) -> dict[str, Any]:
         self._check_place(i)
@@ -319,14 +304,11 @@ class WordCraftVectorEnv(NativeVectorEnv):
         column = engine.table[:, i]
         selected = int(engine.selection[i])
         return {
-            "goal": names[engine.goal[i]],
-            "table": [names[entity] for entity in column[: engine.count[i]].tolist()],
-            "selection": [names[selected]] if selected else [],
-            "success": bool(engine.success[i]),
-            "invalid_action": bool(engine.refused[i]),
-            "invalid_actions": int(engine.refusals[i]),
+            "goal": names[engine.goal[i]], "table": [names[entity] for entity in column[: engine.count[i]].tolist()],
+            "selection": [names[selected]] if selected else [], "success": bool(engine.success[i]),
+            "invalid_action": bool(engine.refused[i]), "invalid_actions": int(engine.refusals[i]),
             "action_mask": (column > PAD).astype(np.int8),
-        }
+        }  # fmt: skip
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
@@ -363,7 +345,7 @@ class WordCraftVectorEnv(NativeVectorEnv):
             engine.max_mixes - engine.mixes.astype(np.int64),
         )
 
-    def draw_frame(self, i: int, mode: str) -> Any:
+    def draw_frame(self, i: int, mode: RenderMode) -> Any:
         from .render import as_picture, as_text
 
         draw = as_text if mode == "ansi" else as_picture
@@ -381,22 +363,14 @@ class WordCraftVectorEnv(NativeVectorEnv):
 
     # ---- saving
 
-    def state_dict(self) -> dict[str, Any]:
-        """State for an exact resume: arrays, and the strings "rng" (JSON), "book" and "split" (hashes)."""
-        return self.engine.state_dict() | {
-            "over": self._over.copy(),
-            "rng": json.dumps(self.np_random.bit_generator.state),
-            "book": self.book.hash,
-            "split": self.split.hash,
-        }
+    def _state(self) -> dict[str, Any]:
+        return self.engine.state_dict() | {"book": self.book.hash, "split": self.split.hash}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """:raises InputError: a state of another book, split or number of environments."""
-        self._check_state(state, self.state_dict(), ("book", "split"), "table")
-        self.engine.load_state_dict(state)
-        self._over = np.array(state["over"], dtype=bool)
-        self.np_random.bit_generator.state = json.loads(state["rng"])
-        self._started = True
+    HASHES = ("book", "split")
+    LENGTHS_VARY = ("pool_task", "pool_table")
+
+    def _go_on(self, state: Mapping[str, Any]) -> None:
+        self.engine.load_state_dict(state, self.np_random)
 
 
 class WordCraftEnv(NativeEnv):
@@ -412,8 +386,8 @@ class WordCraftEnv(NativeEnv):
         action_mask (S,) int8, the slots that hold something; with `features` also
         goal_features (F,), table_features (S, F), selection_features (2, F) float32.
 
-    Actions: Discrete(S), the slot to select. A slot that holds nothing, or does not exist, is refused: nothing is
-    selected, a step is used, `info["invalid_action"]` is true.
+    Actions: Discrete(S), the slot to select. A slot that holds nothing is refused: nothing is selected, a step is used,
+    `info["invalid_action"]` is true.
 
     Reward "shaped": +1 for the goal; for the first making of an intermediate of the task +1 (0 with
     `subgoal_rewards=False`), 0 for making it again; -0.1 for any other mix. "sparse": 1 for the goal, else 0.
@@ -437,15 +411,11 @@ class WordCraftEnv(NativeEnv):
         )
         self.book, self.tasks, self.split = self.batch.book, self.batch.tasks, self.batch.split
 
-    def action_masks(self) -> np.ndarray:
-        """(S,) bool: the slots that hold something, for MaskablePPO."""
-        return self.batch.engine.table[:, 0] > PAD
 
-
-def _labels(options: Mapping[str, Any], name: str) -> list[Any]:
+def labels_of(options: Mapping[str, Any], name: str) -> list[Any]:
     given = options.get(name, [])
-    if isinstance(given, str) or not hasattr(given, "__iter__"):
-        raise InputError(f"reset option {name!r} is a list of names, found {given!r}")
+    if isinstance(given, str) or not isinstance(given, Iterable) or getattr(given, "ndim", 1) == 0:
+        raise InputError(f"reset option {name!r} is a list of names, found {shown(given)}")
     return list(given)
 
 

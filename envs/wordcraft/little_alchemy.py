@@ -1,7 +1,6 @@
 """The open-ended game of Little Alchemy: from a few basic entities make as many others as you can."""
 
-import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from os import PathLike
 from typing import Annotated, Any
@@ -12,12 +11,13 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
-from gumption.data.settings import LARGEST, settings, shown, unknown
+from gumption.data.settings import LARGEST, settings, unknown
 from gumption.envs.action_facts import ActionFacts, action_facts
 from gumption.envs.memory import Layout
-from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, check_batch
+from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, RenderMode, check_batch
 from gumption.envs.priors import Laws, Names
 
+from .env import labels_of
 from .facts import COMBINES_WITH
 from .memory import DONE, REFUSED, SUCCESS, entity_file, layout
 from .recipe_book import PAD, RecipeBook
@@ -74,8 +74,7 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         self.max_steps = given.max_steps
         self.discovered = np.tile(self.basic, (num_envs, 1))
         self.selection = np.zeros(num_envs, dtype=np.int16)
-        self.steps = np.zeros(num_envs, dtype=np.int64)
-        self.refusals = np.zeros(num_envs, dtype=np.int64)
+        self.steps, self.refusals = np.zeros((2, num_envs), dtype=np.int64)
         self.refused = np.zeros(num_envs, dtype=bool)
         self.found = np.zeros((num_envs, size), dtype=bool)
         self.products = np.zeros((num_envs, book.several.shape[1]), dtype=np.int16)
@@ -83,8 +82,7 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         self._new = np.zeros((num_envs, size), dtype=bool)  # and what it newly made
         self._rows = np.arange(num_envs)
         self._reward = np.zeros(num_envs, dtype=np.float32)
-        self._terminated = np.zeros(num_envs, dtype=bool)
-        self._truncated = np.zeros(num_envs, dtype=bool)
+        self._terminated, self._truncated = np.zeros((2, num_envs), dtype=bool)
         space = spaces.Dict({"discovered": spaces.MultiBinary(size), "selection_index": spaces.Discrete(size + 1)})
         super().__init__(num_envs, render_mode, autoreset_mode, space, spaces.Discrete(size))
 
@@ -99,8 +97,7 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
 
     def advance(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
         book, playing = self.book, np.ones(self.num_envs, dtype=bool) if idle is None else ~idle
-        exists = (actions >= 0) & (actions < self.discovered.shape[1])
-        accepted = playing & exists & self.discovered[self._rows, np.where(exists, actions, 0)]
+        accepted = playing & self.discovered[self._rows, actions]
         self.refused = playing & ~accepted
         self.refusals += self.refused
         self.steps += playing
@@ -139,11 +136,8 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         for name in options:
             if name != "discovered":
                 raise InputError(unknown("reset", name, ["discovered"]))
-        named = options["discovered"]
-        if isinstance(named, str) or not isinstance(named, Iterable):
-            raise InputError(f"discovered is {shown(named)}; it is a list of names")
         discovered = self.basic.copy()
-        discovered[[self.book.entity_id(label) for label in named]] = True
+        discovered[[self.book.entity_id(label) for label in labels_of(options, "discovered")]] = True
         self._begin(columns, discovered, _closure(self.book, discovered))
 
     def _begin(self, columns: np.ndarray, discovered: np.ndarray, reachable: np.ndarray) -> None:
@@ -160,12 +154,10 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
 
     def info_arrays(self) -> Arrays:
         return {
-            "success": self._terminated.copy(),
-            "num_discovered": self.discovered.sum(axis=1),
-            "invalid_action": self.refused.copy(),
-            "invalid_actions": self.refusals.copy(),
+            "success": self._terminated.copy(), "num_discovered": self.discovered.sum(axis=1),
+            "invalid_action": self.refused.copy(), "invalid_actions": self.refusals.copy(),
             "action_mask": self.discovered.astype(np.int8),
-        }
+        }  # fmt: skip
 
     def describe(self, i: int) -> dict[str, Any]:
         self._check_place(i)
@@ -174,12 +166,10 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
             "table": self.book.labels(np.flatnonzero(self.discovered[i]) + 1),
             "selection": [self.book.label(selected)] if selected else [],
             "found": self.book.labels(np.flatnonzero(self.found[i]) + 1),
-            "num_discovered": int(self.discovered[i].sum()),
-            "success": bool(self._terminated[i]),
-            "invalid_action": bool(self.refused[i]),
-            "invalid_actions": int(self.refusals[i]),
+            "num_discovered": int(self.discovered[i].sum()), "success": bool(self._terminated[i]),
+            "invalid_action": bool(self.refused[i]), "invalid_actions": int(self.refusals[i]),
             "action_mask": self.discovered[i].astype(np.int8),
-        }
+        }  # fmt: skip
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
@@ -196,7 +186,7 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         parties = [(candidates, selection, 0)]
         return action_facts(self.relations, candidates.shape, parties, chosen=self.selection[:, None].astype(np.int64))
 
-    def draw_frame(self, i: int, mode: str) -> Any:
+    def draw_frame(self, i: int, mode: RenderMode) -> Any:
         from .render import discoveries
 
         self._check_place(i)
@@ -238,9 +228,8 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         flags = SUCCESS * self._terminated + DONE * over + REFUSED * self.refused
         nothing = np.zeros((self.num_envs, 0), dtype=np.int16)
         picked = np.where(self.refused, PAD, actions + 1)
-        action = np.clip(actions, -1, 2**31 - 1)
         task = np.full(self.num_envs, -1)
-        return (self._rows * 0, nothing, *before, action, picked, self.products, self._reward, task, episode, flags)
+        return (self._rows * 0, nothing, *before, actions, picked, self.products, self._reward, task, episode, flags)
 
     def memory_files(self) -> Mapping[str, str]:
         return self._entity_file
@@ -253,22 +242,14 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
 
     _STATE = ("discovered", "reachable", "selection", "steps", "refusals", "refused")
 
-    def state_dict(self) -> dict[str, Any]:
-        """State for an exact resume: arrays, and the strings "rng" (JSON) and "book" (hash)."""
-        return {name: getattr(self, name).copy() for name in self._STATE} | {
-            "over": self._over.copy(),
-            "rng": json.dumps(self.np_random.bit_generator.state),
-            "book": self.book.hash,
-        }
+    def _state(self) -> dict[str, Any]:
+        return {name: getattr(self, name).copy() for name in self._STATE} | {"book": self.book.hash}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """:raises InputError: a state of another book or number of environments."""
-        self._check_state(state, self.state_dict(), ("book",), "discovered")
+    HASHES = ("book",)
+
+    def _go_on(self, state: Mapping[str, Any]) -> None:
         for name in self._STATE:
             getattr(self, name)[...] = state[name]
-        self._over = np.array(state["over"], dtype=bool)
-        self.np_random.bit_generator.state = json.loads(state["rng"])
-        self._started = True
 
 
 class LittleAlchemyEnv(NativeEnv):
@@ -302,10 +283,6 @@ class LittleAlchemyEnv(NativeEnv):
             LittleAlchemyVectorEnv(1, render_mode=render_mode, autoreset_mode=AutoresetMode.DISABLED, **settings)
         )
         self.book = self.batch.book
-
-    def action_masks(self) -> np.ndarray:
-        """(N,) bool: the known entities, for MaskablePPO."""
-        return self.batch.discovered[0].copy()
 
 
 def _closure(book: RecipeBook, basic: np.ndarray) -> np.ndarray:

@@ -18,6 +18,7 @@ import numpy as np
 
 from gumption.data.errors import extra
 from gumption.data.settings import Count, settings
+from gumption.scripts.freshness import end_with_parent
 from gumption.scripts.measurement import BenchSettings, Case, Measurement, cart_pole, compared, in_turn, rate
 
 POLE = "one CartPole-v1 on one core, random actions"
@@ -72,7 +73,7 @@ def gradual_case(settings: Settings) -> Iterator[Measurement]:
         play(SECONDS)  # first calls pay for imports, caches and memory
         ours, theirs = in_turn(settings.repeats, partial(play, SECONDS), partial(pole, SECONDS))
         yield compared(f"Gradual, one stream of {name}, silent agent", "steps/s", ours, POLE, theirs, ONE)
-    with ProcessPoolExecutor(CORES, get_context("spawn")) as processes:
+    with ProcessPoolExecutor(CORES, get_context("spawn"), end_with_parent) as processes:
         for name in (*TASKS, MIX):
             settings.tell(f"{settings.streams:,} streams of {name}")
             parts = map(np.ndarray.tolist, np.array_split(np.arange(settings.streams), CORES))

@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ import typer
 
 from gumption.agents.gradual.recurrent_config import RecurrentConfig
 from gumption.data import InputError
+from gumption.data.sealed import read_sealed, write_sealed
 from gumption.data.settings import Count, Seconds, settings
 from gumption.envs.gradual.remote import Host, RemoteSettings
 from gumption.envs.gradual.settings import SessionSettings
@@ -29,7 +31,7 @@ from .play import ENDS, print_result, watching
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from gumption.agents.gradual.validation import Chain, MakeAgent
+    from gumption.agents.gradual.validation import Chain, MakeAgent, Varied
     from gumption.envs.gradual.engine import TaskRecord
     from gumption.envs.gradual.remote import Wire
     from gumption.envs.gradual.session import Result
@@ -85,7 +87,6 @@ def run(*, config: RunSettings, agent: AgentName = "learner", out: NewFolder | N
     from gumption.agents.gradual import GradualLearner
     from gumption.agents.gradual.validation import find_agent, play_knower
     from gumption.agents.plots import plot_steps
-    from gumption.data.sealed import write_sealed
     from gumption.envs.gradual import MemoryWriter, Session
     from gumption.envs.memory import FOLDER
     from gumption.kg import KnowledgeGraph
@@ -217,14 +218,9 @@ def _maker(agent: str | None, default: str, config: TrialSettings) -> MakeAgent:
     return lambda seed: StartedAgent(config)
 
 
-def _write_trial(out: Path, schema: str, config: TrialSettings, agent: str, found: dict[str, Any]) -> None:
-    from gumption.data.sealed import write_sealed
-
+def _about_trial(schema: str, config: TrialSettings, agent: str) -> dict[str, Any]:
     about = described(schema, config)
-    write_sealed(out, {**about, "agent": about["settings"]["command"] or agent, **found})
-
-
-CHALLENGE = ("challenge",)
+    return {**about, "agent": about["settings"]["command"] or agent}
 
 
 @app.command(epilog="Example: gumption gradual validate --agent table --chain 'micro1>micro2' --seeds 3")
@@ -256,7 +252,7 @@ def validate(
     from gumption.envs.gradual import known_tasks
 
     make = _maker(agent, "table", config)
-    curriculum, own = config.curriculum(), config.tasks != CHALLENGE
+    curriculum, own = config.curriculum(), config.tasks != ("challenge",)
     chains = [read_chain(text) for text in chain] if chain else required(curriculum.tasks) if own else CHAINS
     played = again or ([task.name for task in curriculum.tasks] if own and len(curriculum.tasks) > 1 else [])
     if not chains and not played:
@@ -275,7 +271,8 @@ def validate(
         replayed = [one.figures() for one in not_forgetting(make, played, **how)] if played else []
     _show_validation(found, replayed)
     if out is not None:
-        _write_trial(out, VALIDATION_SCHEMA, config, agent or "table", {"chains": found, "again": replayed})
+        about = _about_trial(VALIDATION_SCHEMA, config, agent or "table")
+        write_sealed(out, {**about, "chains": found, "again": replayed})
 
 
 def _show_validation(chains: Sequence[dict[str, Any]], again: Sequence[dict[str, Any]]) -> None:
@@ -283,7 +280,7 @@ def _show_validation(chains: Sequence[dict[str, Any]], again: Sequence[dict[str,
     from rich.console import Console
     from rich.table import Table
 
-    from .experiments import count_verdicts, middle, with_ends
+    from .experiments import count_verdicts, middle, with_ends, yes
 
     console = Console()
     if chains:
@@ -294,10 +291,10 @@ def _show_validation(chains: Sequence[dict[str, Any]], again: Sequence[dict[str,
             after = [steps for order in one["orders"] for steps in order["after"]]
             table.add_row(
                 one["chain"], middle(after), middle(one["alone"]), with_ends(one), f"{one['at_most']:.2f}",
-                f"{one['p']:.3f}", _yes(one["passed"]),
+                f"{one['p']:.3f}", yes(one["passed"]),
             )  # fmt: skip
             for order in one["orders"] if len(one["orders"]) > 1 else ():
-                told = _yes(order["passed"])
+                told = yes(order["passed"])
                 table.add_row(_told_order(order), middle(order["after"]), "", with_ends(order), "", "", told)
         console.print(table)
         print(f"passed on {sum(one['passed'] for one in chains)} of {len(chains)} chains")
@@ -318,10 +315,6 @@ def _told_order(order: dict[str, Any]) -> str:
     return "  " + ", ".join(order["order"])
 
 
-def _yes(value: bool) -> str:
-    return "yes" if value else "no"
-
-
 @app.command(epilog="Example: gumption gradual vary --agent table --tasks micro4,micro5.2 --seeds 1")
 @from_config(VariationSettings, flags=FLAGS, skip=_OF_RUNS)
 def vary(
@@ -334,35 +327,68 @@ def vary(
     """Play tasks in other words, with other signs and with other feedback: what does an agent rely on?
 
     Each task is played alone by fresh agents, as it is and in each variation. Without --agent and --command it is the
-    learner.
+    learner. With --out each variation is kept when it is done, and the same command goes on after an interruption.
 
     :param variations: File of variations, TOML or JSON.  (default: those that ship)
     :param out: Write the steps as JSON.
     """
     from rich.console import Console
-    from rich.table import Table
 
-    from gumption.agents.gradual.validation import vary
+    from gumption.agents.gradual.validation import Varied, vary
     from gumption.envs.gradual.variations import Variation, load_variations
 
-    from .experiments import AS_IT_IS, middle
+    from .experiments import AS_IT_IS
 
     make, curriculum = _maker(agent, "learner", config), config.curriculum()
     chosen = [Variation(AS_IT_IS), *load_variations(variations)]
+    about = {
+        **_about_trial(VARIATION_SCHEMA, config, agent or "learner"),
+        "variations": [asdict(one) for one in chosen],
+    }
+    found = [] if out is None else [Varied(one["variation"], one["steps"]) for one in _begun(out, about, len(chosen))]
+    if found:
+        _tell(f"{out} has {len(found)} of {len(chosen)} variations already")
     with Console(stderr=True).status("varying") as status:
-        found = list(vary(
-            make, curriculum.tasks, chosen, seeds=config.seeds, first_seed=config.seed, max_steps=config.max_steps,
-            success_threshold=curriculum.success_threshold, tell=status.update,
-        ))  # fmt: skip
-    table = Table("task", *(one.variation for one in found), title="Steps, median of the runs that passed")
-    for task in curriculum.tasks:
-        table.add_row(task.name, *(middle(one.steps[task.name]) for one in found))
-    table.add_section()
-    table.add_row("passed", *(f"{one.passed} of {len(curriculum.tasks)}" for one in found))
-    Console().print(table)
-    if out is not None:
-        about = {"variations": [asdict(one) for one in chosen], "found": [one.figures() for one in found]}
-        _write_trial(out, VARIATION_SCHEMA, config, agent or "learner", about)
+        for one in vary(
+            make, curriculum.tasks, chosen[len(found) :], seeds=config.seeds, first_seed=config.seed,
+            max_steps=config.max_steps, success_threshold=curriculum.success_threshold, tell=status.update,
+        ):  # fmt: skip
+            found.append(one)
+            if out is not None:
+                write_sealed(out, {**about, "found": [each.figures() for each in found]})
+    _show_variations(found, [task.name for task in curriculum.tasks])
+
+
+def _begun(out: Path, about: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
+    """What an unfinished file of the same trial has; InputError where it is of another one."""
+    begun = read_sealed(out) if out.exists() else {}
+    if begun.get("schema") != VARIATION_SCHEMA or len(begun["found"]) == count:
+        return []
+    as_read = json.loads(json.dumps(about))
+    if other := [name for name in ("settings", "agent", "variations") if begun[name] != as_read[name]]:
+        raise InputError(
+            f"{out} holds an unfinished trial of other {', '.join(other)}: give another --out, or remove it"
+        )
+    return begun["found"]
+
+
+def _show_variations(found: Sequence[Varied], tasks: Sequence[str]) -> None:
+    """Print a column for each variation, in as many tables as the terminal needs."""
+    from rich.console import Console
+
+    from gumption.scripts.output import print_table
+
+    from .experiments import middle
+
+    names = [*tasks, "passed"]
+    cells = [[*(middle(one.steps[name]) for name in tasks), f"{one.passed} of {len(tasks)}"] for one in found]
+    widest = max(len(cell) for column in cells for cell in column) + 3
+    at_once = max(1, (Console().width - max(map(len, names)) - 4) // widest)
+    for k in range(0, len(found), at_once):
+        heads = ["task", *(one.variation for one in found[k : k + at_once])]
+        print_table(
+            heads, [*zip(names, *cells[k : k + at_once], strict=True)], "steps: the median of the runs that passed"
+        )
 
 
 def read_chain(text: str) -> Chain:
@@ -429,7 +455,6 @@ class Record:
 
     def update(self, result: Result) -> None:
         """Write the result so far, every few seconds while it plays."""
-        from gumption.data.sealed import write_sealed
 
         now = monotonic()
         if result.ended != "running" or now - self._written > _BETWEEN:

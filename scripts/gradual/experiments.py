@@ -139,7 +139,7 @@ class ValidationRuns(CurriculumRuns):
         for row in results["rows"]:
             found = row.get("comparison", {"orders": ()})
             for number, order in enumerate(found["orders"], 1):
-                figures = middle(order["after"]), with_ends(order), _yes(order["passed"])
+                figures = middle(order["after"]), with_ends(order), yes(order["passed"])
                 parts.append([row["condition"], str(number), ", ".join(order["order"]), *figures])
         if parts:
             told = "Each order of the tasks that come first:"
@@ -168,7 +168,7 @@ class ValidationRuns(CurriculumRuns):
                 figures = with_ends(found), f"{found['at_most']:.2f}", f"{found['p']:.2g}"
                 after = [steps for order in found["orders"] for steps in order["after"]]
                 steps = middle(after), middle(found["alone"])
-                cells = [str(len(found["orders"])), *steps, *figures, _yes(found["passed"])]
+                cells = [str(len(found["orders"])), *steps, *figures, yes(found["passed"])]
             lines.append([row["condition"], str(len(row["runs"])), *cells])
         heads = ["chain", "seeds", "orders", "steps after", "steps alone", "ratio", "at most", "p", "passed"]
         return "\n".join(table(heads, lines)) + "\n"
@@ -296,7 +296,7 @@ def middle(steps: Sequence[int | None], none: str = "none passed", some: str = "
     return f"{median(found):,.0f}" + (f" {some.format(len(found))}" if len(found) < len(steps) else "")
 
 
-def _yes(value: bool) -> str:
+def yes(value: bool) -> str:
     return "yes" if value else "no"
 
 

@@ -102,6 +102,7 @@ def evaluate(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...")],
     *,
     splits: Path | None = None,
+    tests: str | None = None,
     seeds: Count = 3,
     matched: bool = True,
     space_model: Path | None = None,
@@ -121,6 +122,7 @@ def evaluate(
 
     :param runs: Folder of a run, as `gumption train` leaves it.
     :param splits: Folder of tests, for all runs.  [default: RUN/splits of each]
+    :param tests: The names of those that are played, with commas between, such as RT.  [default: all]
     :param seeds: How often each test is played, seeds 0, 1, ...
     :param matched: Beside each generated test, also play random mazes of the same shape.
     :param space_model: The run's SPACE model, if it was moved.
@@ -138,15 +140,18 @@ def evaluate(
     from .experiments import Overview, published_of
 
     stem = None if plot is None else picture_stem(plot)
+    chosen = None if tests is None else [name.strip() for name in tests.split(",")]
     evaluations, drawn = [], []
     for run in runs:
         with working(f"reading {run}"):
-            tests = load_splits(splits_of(run, splits))
-            _warn_of_others(run, tests)
+            made = load_splits(splits_of(run, splits))
+            _warn_of_others(run, made)
             agent = load_run(run, device=device, space_model=None if space_model is None else str(space_model))
         with working(f"playing the tests of {run}"):
             beside = comparisons(agent)
-            evaluations.append(evaluate_splits(agent, tests, seeds=range(seeds), matched=matched, beside=beside))
+            evaluations.append(
+                evaluate_splits(agent, made, seeds=range(seeds), tests=chosen, matched=matched, beside=beside)
+            )
         alone = agents_of(columns(evaluations[-1:]))
         drawn += plot_table(alone, run / "plots" / "table", published=published_of(alone))
         if curve := read_learning(run):

@@ -23,6 +23,7 @@ from gumption.envs.physics.simulator import Simulator
 from gumption.envs.physics.state import State
 from gumption.envs.segar import env as environments
 from gumption.envs.segar.configurations import DIFFICULTIES
+from gumption.scripts.freshness import end_with_parent
 from gumption.scripts.results import table
 
 BATCH = 512  # scenes at once
@@ -130,7 +131,7 @@ class Worker:
         return Found(failures=[why])
 
     def _start(self) -> None:
-        self._pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+        self._pool = ProcessPoolExecutor(1, get_context("spawn"), end_with_parent)
         self._process = self._pool.submit(os.getpid).result()
 
 
@@ -250,19 +251,11 @@ def crowd(rng: np.random.Generator, objects: int, tiles: int = 0, speed: float =
     """Objects of all kinds and tiles anywhere, so that some start in one another. :param sim: settings of the scene."""
     found = []
     for k in range(objects):
-        found.append(
-            _disc(
-                f"o{k}",
-                rng.uniform(-0.9, 0.9, 2),
-                rng.uniform(0.05, 0.3),
-                rng.normal(0, speed, 2),
-                type=_OBJECTS[int(rng.integers(len(_OBJECTS)))],
-                Charge=float(rng.normal(0, 0.5)),
-                Magnetism=float(rng.normal(0, 0.5)),
-                Mass=float(rng.uniform(0.2, 3)),
-                Mobile=bool(rng.random() < 0.8),
-            )
-        )
+        found.append(_disc(
+            f"o{k}", rng.uniform(-0.9, 0.9, 2), rng.uniform(0.05, 0.3), rng.normal(0, speed, 2),
+            type=_OBJECTS[int(rng.integers(len(_OBJECTS)))], Charge=float(rng.normal(0, 0.5)),
+            Magnetism=float(rng.normal(0, 0.5)), Mass=float(rng.uniform(0.2, 3)), Mobile=bool(rng.random() < 0.8),
+        ))  # fmt: skip
     for k in range(tiles):
         size = float(rng.uniform(0.2, 0.7))
         shape = circle(float(size)) if rng.random() < 0.5 else _rectangle(size, size)
@@ -340,12 +333,8 @@ def _bumpers(rng: np.random.Generator) -> Data:
 
 def _full(rng: np.random.Generator) -> Data:
     """Forty balls of many sizes that fill half of the arena, and start in one another."""
-    return {
-        "sim": {},
-        "entities": [
-            _disc(f"o{k}", rng.uniform(-0.9, 0.9, 2), rng.uniform(0.15, 0.3), rng.normal(0, 3, 2)) for k in range(40)
-        ],
-    }
+    balls = [_disc(f"o{k}", rng.uniform(-0.9, 0.9, 2), rng.uniform(0.15, 0.3), rng.normal(0, 3, 2)) for k in range(40)]
+    return {"sim": {}, "entities": balls}
 
 
 SCENES: dict[str, Callable[[np.random.Generator], Data]] = {

@@ -35,7 +35,10 @@ def state_of(env: Any) -> str:
     batch = getattr(env, "batch", None)
     if batch is None:
         return ""
-    saved = batch.state_dict() if hasattr(batch, "state_dict") else {"seen": batch.observe()}
+    try:
+        saved = batch.state_dict()
+    except NotImplementedError:
+        saved = {"seen": batch.observe()}
     # A batch whose episodes draw nothing has a generator that nobody has seeded.
     return hashed({name: part for name, part in saved.items() if name != "rng"})
 

@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -17,6 +18,7 @@ import pytest
 import torch
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
+from gymnasium.wrappers import RecordVideo
 
 import gumption.envs  # noqa: F401  (registers)
 from gumption.agents import Advice
@@ -169,6 +171,68 @@ class _Single:
         self.action_space = envs.single_action_space
 
 
+@pytest.mark.parametrize(("environment", "settings"), LOOKS)
+def test_actions_that_are_none_of_the_space_are_refused_and_nothing_happens(
+    environment: Environment, settings: Mapping[str, Any]
+) -> None:
+    single, envs = gym.make(environment.id, **settings).unwrapped, gym.make_vec(environment.id, num_envs=2, **settings)
+    space = single.action_space
+    action = space.sample()
+    wrong: list[Any] = [None, "1", [], np.nan, True, {}, object(), np.zeros((2, 2, 2))]
+    if not isinstance(space, gym.spaces.Box):  # whose numbers are clipped to its bounds
+        most = space.n if isinstance(space, gym.spaces.Discrete) else space.nvec
+        wrong += [action * 0 + bad for bad in (-1, 10**9, -(2**62))] + [action * 0 + most, action + 0.5]
+        wrong += [np.full(np.shape(action), 10**30, dtype=object), np.full(np.shape(action), 2**63, dtype=np.uint64)]
+    single.reset(seed=0)
+    envs.reset(seed=0)
+    before = repr((single.batch.describe(0), envs.unwrapped.info_arrays()))
+    for bad in wrong:
+        with pytest.raises(InputError):
+            single.step(bad)
+        for step in (envs.step, envs.unwrapped.step_arrays):
+            for actions in (bad, [action, None if bad is True else bad]):  # NumPy reads [3, True] as numbers
+                with pytest.raises(InputError):
+                    step(actions)
+    assert repr((single.batch.describe(0), envs.unwrapped.info_arrays())) == before
+
+
+def lives(envs: Any, steps: int = 12) -> list[Any]:
+    """Masks, rewards and ends of the same play from where the environments are now."""
+    rng, seen = np.random.default_rng(0), []
+    for _ in range(steps):
+        mask = mask_of(envs.unwrapped)
+        seen += [mask, *envs.step(np.stack([choose(_Single(envs), row, rng) for row in mask]))[1:4]]
+    return [part.tolist() for part in seen]
+
+
+@pytest.mark.parametrize(("environment", "settings"), LOOKS)
+def test_each_environment_begins_with_the_episode_of_its_own_seed(
+    environment: Environment, settings: Mapping[str, Any]
+) -> None:
+    def begun(i: int, env: Any) -> str:
+        facts = env.action_facts(parts_of_choices(envs.unwrapped)[0] if env is envs else None)
+        return repr([part[i].tolist() for part in (facts.subject, facts.object, facts.given)])
+
+    envs: Any = gym.make_vec(environment.id, num_envs=3, **settings)
+    envs.reset(seed=[7, 3, 7])
+    alone = gym.make(environment.id, **settings).unwrapped
+    for i, seed in enumerate([7, 3, 7]):
+        alone.reset(seed=seed)
+        assert begun(i, envs.unwrapped) == begun(0, alone)
+    played = lives(envs)
+    envs.reset(seed=np.array([7, 3, 7]))
+    assert lives(envs) == played
+    envs.reset(seed=[1, 5, 2])
+    kept = begun(0, envs.unwrapped), begun(2, envs.unwrapped)
+    envs.reset(seed=[None, 3, 8], options={"reset_mask": np.array([False, True, False])})
+    alone.reset(seed=3)
+    assert begun(1, envs.unwrapped) == begun(0, alone)
+    assert (begun(0, envs.unwrapped), begun(2, envs.unwrapped)) == kept
+    for seeds in ([1, 2], [1, 2, -1], [1, 2, "x"], [1, 2, 0.5], [], [[1], [2], [3]]):
+        with pytest.raises(InputError, match="seed"):
+            envs.reset(seed=seeds)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("environment", "settings"), LOOKS)
 @pytest.mark.parametrize("mode", ["ansi", "rgb_array"])
@@ -180,6 +244,17 @@ def test_frames(environment: Environment, settings: Mapping[str, Any], mode: str
     envs = gym.make_vec(environment.id, num_envs=3, render_mode=mode, **settings)
     envs.reset(seed=0)
     assert len(envs.render() or ()) == 3
+
+
+def test_gymnasium_records_a_video(tmp_path: Path) -> None:
+    pytest.importorskip("moviepy")
+    environment = ENVIRONMENTS[0][1]
+    env = RecordVideo(gym.make(environment.id, render_mode="rgb_array", **environment.small), str(tmp_path / "videos"))
+    env.reset(seed=0)
+    while not any(env.step(env.action_space.sample())[2:4]):
+        pass
+    env.close()
+    assert (tmp_path / "videos" / "rl-video-episode-0.mp4").stat().st_size > 1_000
 
 
 @pytest.mark.slow

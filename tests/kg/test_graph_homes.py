@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 import threading
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 
@@ -16,6 +15,7 @@ import pytest
 from gumption.data import InputError
 from gumption.kg import KnowledgeGraph
 from gumption.kg.store import endpoint as endpoint_module
+from tests.processor import cost
 
 from .conftest import RAIN, STEAM
 
@@ -211,18 +211,12 @@ def test_importing_the_graph_leaves_the_heavy_libraries_alone():
 
 
 @pytest.mark.slow
-def test_arrays_of_fifty_thousand_facts_in_a_second():
+def test_arrays_of_fifty_thousand_facts_take_little_time():
     rng = np.random.default_rng(0)
     parts = zip(
         rng.integers(0, 9_000, 50_000), rng.integers(0, 20, 50_000), rng.integers(0, 9_000, 50_000), strict=True
     )
     graph = KnowledgeGraph()
     graph.add((f"thing {s}", f"relation {r}", f"thing {o}") for s, r, o in parts)
-    # The best of three, so that another process on the machine does not decide.
-    durations = []
-    for _ in range(3):
-        start = time.perf_counter()
-        _, ids = graph.arrays()
-        durations.append(time.perf_counter() - start)
-    assert len(ids) == len(graph)
-    assert min(durations) < 1
+    assert len(graph.arrays()[1]) == len(graph)
+    assert cost(graph.arrays, repeats=3) < 15

@@ -1,6 +1,5 @@
 import json
 import re
-import time
 
 import numpy as np
 import pyoxigraph as ox
@@ -21,6 +20,7 @@ from gumption.kg.vocabulary import (
     object_to_term,
     term_to_label,
 )
+from tests.processor import cost
 
 TRIPLES = [("water", "combinesWith", "fire"), ("fire", "componentOf", "steam"), ("fire", "combinesWith", "water")]
 
@@ -172,10 +172,12 @@ def test_labels_that_name_nothing():
 def test_the_nearest_of_a_million_labels_are_found_quickly():
     words = ("stone", "water", "fire", "cloud", "engine", "acid rain", "steam engine")
     known = [f"{words[i % 7]} {i:06}" for i in range(1_000_000)] + ["steam turbine"]
-    started = time.perf_counter()
-    assert nearest_labels("steam tubrine", known)[0] == "steam turbine"
-    assert nearest_labels("tseam turbine", known)[0] == "steam turbine"
-    assert nearest_labels("qqqq", known) == []
-    with pytest.raises(InputError, match="unknown entity 'steam turbin': did you mean 'steam turbine'"):
-        Vocabulary(known, ()).entity_id("steam turbin")
-    assert time.perf_counter() - started < 30
+
+    def looked_up() -> None:
+        assert nearest_labels("steam tubrine", known)[0] == "steam turbine"
+        assert nearest_labels("tseam turbine", known)[0] == "steam turbine"
+        assert nearest_labels("qqqq", known) == []
+        with pytest.raises(InputError, match="unknown entity 'steam turbin': did you mean 'steam turbine'"):
+            Vocabulary(known, ()).entity_id("steam turbin")
+
+    assert cost(looked_up) < 450

@@ -149,7 +149,7 @@ def test_settings_and_actions_that_are_none_are_told() -> None:
     env = make()
     env.reset(seed=0)
     for action in (256, -1):
-        with pytest.raises(InputError, match=f"the action {action} is no byte"):
+        with pytest.raises(InputError, match=f"{action} is out of range: it is a whole number from 0 to 255"):
             env.step(action)
 
 

@@ -3,7 +3,6 @@
 import re
 from itertools import islice
 from random import Random
-from time import perf_counter
 
 import pytest
 
@@ -12,6 +11,7 @@ from gumption.envs.gradual import Rules, judge, known_tasks
 from gumption.envs.gradual.engine import Life, Stream
 from gumption.envs.gradual.env import GradualEnv
 from gumption.envs.gradual.other_tasks import evaluate
+from tests.processor import cost
 
 
 def drawn(name: str, number: int = 300) -> list[tuple[str, str]]:
@@ -141,12 +141,13 @@ def test_parts_are_found_as_often_as_they_are_there() -> None:
 
 
 def test_a_long_answer_is_judged_at_once() -> None:
-    began = perf_counter()
-    for name in ("micro13.2", "micro13.3"):
-        question = "say: a or b or ab." if name == "micro13.2" else "say: a or b or a and b."
-        assert not judge(name, question, "ab" * 4_000 + "x.", rules=Rules(joined_or=True)).correct
-        assert judge(name, question, "ab" * 4_000 + ".", rules=Rules(joined_or=True)).correct
-    assert perf_counter() - began < 5
+    def judged() -> None:
+        for name in ("micro13.2", "micro13.3"):
+            question = "say: a or b or ab." if name == "micro13.2" else "say: a or b or a and b."
+            assert not judge(name, question, "ab" * 4_000 + "x.", rules=Rules(joined_or=True)).correct
+            assert judge(name, question, "ab" * 4_000 + ".", rules=Rules(joined_or=True)).correct
+
+    assert cost(judged) < 60
 
 
 def test_feedback_drops_the_full_stop_while_answers_have_it() -> None:

@@ -157,13 +157,13 @@ def test_options_of_other_lengths(golden, size):
 @pytest.mark.parametrize("action", [[0.5] * 6, ["0"] * 6])
 def test_options_of_other_kinds(env, action):
     env.reset(seed=0)
-    with pytest.raises(InputError, match=r"the action is .*; it is of integers"):
+    with pytest.raises(InputError, match=r"the action: .* actions are whole numbers"):
         env.step(action)
 
 
 @pytest.mark.parametrize("action", [[4, 0, 0, 0, 0, 0], [0, 0, 4, 0, 0, 0], [-1, 0, 0, 0, 0, 0]])
 def test_options_out_of_range(env, action):
-    with pytest.raises(InputError, match=r"is not one of 0, 1, 2, 3; an option is a direction and 5 primitives"):
+    with pytest.raises(InputError, match="out of range: it is a whole number from 0 to 3"):
         env.step(action)
     assert env.step(option(RIGHT, 1))[4]["trial_steps"] == 1, "nothing had happened"
 

@@ -1,7 +1,6 @@
 """What a picture shows: areas, discs, the hand, a held disc's boundary; and that it tells nothing hidden."""
 
 import json
-import time
 
 import numpy as np
 import pytest
@@ -9,6 +8,7 @@ from PIL import ImageColor
 
 from gumption.envs.probsol.render import picture_size, shapes
 from tests.probsol_examples import disc, fishing, make, play, task
+from tests.processor import cost
 
 LEFT = 48  # px of the side bar
 
@@ -120,12 +120,7 @@ def test_nothing_hidden_is_drawn() -> None:
         assert np.array_equal(first, second)
 
 
-def test_a_frame_takes_milliseconds() -> None:
+def test_a_frame_takes_little_time() -> None:
     env = make(fishing())
     env.batch.draw_frame(0, "rgb_array")
-    took = []
-    for _ in range(20):
-        began = time.perf_counter()
-        env.batch.draw_frame(0, "rgb_array")
-        took.append(time.perf_counter() - began)
-    assert min(took) < 0.01
+    assert cost(lambda: [env.batch.draw_frame(0, "rgb_array") for _ in range(20)]) / 20 < 0.6

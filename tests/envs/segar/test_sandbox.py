@@ -199,7 +199,7 @@ def test_an_own_action_changes_any_factor_and_the_reward_sees_state_before_actio
     assert terminated.tolist() == [False, True]
     assert not env.action_facts().subject.any()
     env.reset()
-    with pytest.raises(InputError, match=r"actions are .*; they are 0 to 2"):
+    with pytest.raises(InputError, match="out of range: it is a whole number from 0 to 2"):
         env.step(np.array([0, 3]))
 
 

@@ -104,7 +104,7 @@ def test_lean_steps_agree_with_full_steps(book):
     lean.reset(seed=1)
     rng = np.random.default_rng(0)
     for _ in range(200):
-        actions = rng.integers(-1, lean.engine.slots, size=5)
+        actions = rng.integers(lean.engine.slots, size=5)
         observation, reward, terminated, _, infos = full.step(actions)
         lean_reward, done, success = lean.step_arrays(actions)
         assert np.array_equal(reward, lean_reward.astype(float))
@@ -186,5 +186,5 @@ def test_state_of_another_world_is_refused(book, alchemy):
         WordCraftVectorEnv(2, recipe_book=alchemy).load_state_dict(state)
     with pytest.raises(InputError, match="another split"):
         WordCraftVectorEnv(2, recipe_book=book, split_seed=1).load_state_dict(state)
-    with pytest.raises(InputError, match=r"\(4, 2\), here \(4, 3\)"):
+    with pytest.raises(InputError, match="is a batch of 2, here 3"):
         WordCraftVectorEnv(3, recipe_book=book).load_state_dict(state)

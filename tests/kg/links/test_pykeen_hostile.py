@@ -4,7 +4,6 @@ import gzip
 import pickle
 import resource
 import struct
-import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -88,10 +87,9 @@ PICKLES = {
 def test_a_pickle_without_end(folder: Path, kind: str) -> None:
     content, message = PICKLES[kind]
     repacked(folder / "trained_model.pkl", with_pickle(content))
-    started, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(InputError, match=f"trained_model.pkl.*{message}"):
         load_pykeen(folder)
-    assert time.process_time() - started < 5
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # kB on Linux
 
 

@@ -4,7 +4,6 @@ import itertools
 import random
 import subprocess
 import sys
-import time
 from collections import Counter
 
 import numpy as np
@@ -19,6 +18,7 @@ from gumption.kg.rules.horn import Atom, Rule, read_rules
 from gumption.kg.rules.inference import infer
 from gumption.kg.rules.mining import MinedRule, mine_rules, write_mined
 from gumption.scripts.kg.bench import FB15K_237, draw_graph
+from tests.processor import cost
 
 Triples = set[tuple[str, str, str]]
 ALL = {"min_support": 1, "min_head_coverage": 0.0, "min_confidence": 0.0}
@@ -251,13 +251,12 @@ def test_dense_graphs_against_counting(name):
         check_counts(each, pairs)
 
 
-def test_wordnet_in_seconds(shared_data):
+def test_wordnet_takes_little_time(shared_data):
     lines = (shared_data / "wn18rr/train.txt").read_text().splitlines()
     stated = {tuple(line.split("\t")) for line in lines}
     graph = arrays(stated)
-    start = time.process_time()
-    mined = mine_rules(graph, min_confidence=0.3)
-    assert time.process_time() - start < 20
+    mined = []
+    assert cost(lambda: mined.extend(mine_rules(graph, min_confidence=0.3))) < 300
     pairs: dict[str, set] = {}
     for s, r, o in stated:
         pairs.setdefault(r, set()).add((s, o))
@@ -271,13 +270,12 @@ def test_wordnet_in_seconds(shared_data):
 
 
 @pytest.mark.slow
-def test_a_graph_like_fb15k_237_in_a_minute():
+def test_a_graph_like_fb15k_237_takes_little_time():
     """Its counts and hubs; a chain through a hub has millions of pairs."""
     vocabulary, ids = draw_graph(FB15K_237)
     assert np.bincount(ids[:, [0, 2]].ravel()).max() > 7000
-    start = time.process_time()
-    mined = mine_rules((vocabulary, ids))
-    assert time.process_time() - start < 60
+    mined = []
+    assert cost(lambda: mined.extend(mine_rules((vocabulary, ids)))) < 900
     assert len(mined) > 1000
     pairs: dict[str, set] = {}
     for s, r, o in ids.tolist():

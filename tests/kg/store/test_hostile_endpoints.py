@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -156,9 +155,7 @@ except ValueError as error:
     print(error)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
-        started = time.monotonic()
         told, grown = subprocess.check_output([sys.executable, "-c", program], text=True).splitlines()
-    assert time.monotonic() - started < 10
     refused = "refused with HTTP 500"
     assert (refused if status == 500 else f"the answer of {server.address}/query has more than 100 MB") in told
     assert int(grown) < 250_000  # kB on Linux

@@ -1,6 +1,5 @@
 """Other people's RDF keeps its meaning: in queries, in files that are read and in files that are written."""
 
-import time
 from pathlib import Path
 
 import pyoxigraph as ox
@@ -185,10 +184,8 @@ def test_the_hash_is_that_of_the_facts_up_to_the_names_of_blank_nodes(tmp_path):
 def test_a_hash_that_would_take_too_long_is_refused(tmp_path):
     graph = loaded(tmp_path / "x.ttl", cycles(20_000))
     assert len(graph) == 20_000
-    started = time.monotonic()
     with pytest.raises(InputError, match="blank nodes"):
         graph.content_hash()
-    assert time.monotonic() - started < 10
 
 
 # ---- Files

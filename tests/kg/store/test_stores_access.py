@@ -179,10 +179,8 @@ def busy(home) -> Iterator[KnowledgeGraph]:
 
 @pytest.mark.parametrize("home", ["memory", "disk"], indirect=True)
 def test_a_query_is_stopped_when_its_time_is_over(busy):
-    started = time.monotonic()
     with pytest.raises(InputError, match=r"the query took longer than 0.3 seconds and was stopped: ask for less"):
         busy.query(ENDLESS, timeout=0.3)
-    assert time.monotonic() - started < 5
     # The process is really gone: what it was is the only child, and it is waited for.
     assert busy._store._process.is_alive() is False
 
@@ -263,12 +261,10 @@ def slow_server(serve: Callable[..., str]) -> Iterator[str]:
 @pytest.mark.parametrize("path", ["/silent", "/drops"])
 def test_an_endpoint_that_is_too_slow(slow_server, path):
     message = re.escape(f"the SPARQL endpoint {slow_server}{path} did not answer within 0.4 seconds: request less")
-    started = time.monotonic()
     with pytest.raises(InputError, match=message):
         KnowledgeGraph(slow_server + path, timeout=0.4).query("ASK { ?s ?p ?o }")
     with pytest.raises(InputError, match=message):
         KnowledgeGraph(slow_server + path, update=slow_server + path, timeout=0.4).add(STEAM)
-    assert time.monotonic() - started < 5
 
 
 def test_a_graph_in_memory_that_does_not_fit_its_process(monkeypatch):

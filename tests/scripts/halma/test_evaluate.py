@@ -77,6 +77,13 @@ def test_one_run_plays_its_own_tests(gumption, tmp_path):
     assert "paper's" in (tmp_path / "table.svg").read_text(encoding="utf-8")
 
 
+def test_chosen_tests_of_a_run_are_played(gumption, tmp_path):
+    told = gumption("evaluate", "runs/one", "--seeds", "1", "--tests", "RT", "--no-matched", "--json")
+    assert told.code == 0, told.err
+    tests = json.loads(told.out)["columns"]["MLP"]["tests"]
+    assert [name for name, one in tests.items() if one["mazes"]] == ["RT"]
+
+
 @pytest.mark.slow
 def test_several_runs_are_one_column(gumption, tmp_path):
     told = gumption("evaluate", "runs/one", "runs/two", "--seeds", "1", "--json")
@@ -115,6 +122,7 @@ def test_tests_of_another_run(gumption, tmp_path):
         ),
         (("runs/one", "--splits", "nowhere"), "nowhere/manifest.json: cannot be read"),
         (("runs/one", "--plot", "table.pdf"), "table.pdf: a plot is a .png or .svg file; both are written"),
+        (("runs/one", "--tests", "RT,RX"), "tests is 'RX'; it can be T, "),
         (("runs/one", "--draws", "3"), "No such option: --draws"),
         (("runs/one", "--seed", "3"), "No such option: --seed"),
         (("nowhere", "--paper"), "nowhere/config.json: not a complete run"),

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -78,11 +77,9 @@ def contents_of(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-def test_the_example_of_the_help_makes_tests_within_seconds(gumption: Call, here: Path) -> None:
+def test_the_example_of_the_help_makes_tests(gumption: Call, here: Path) -> None:
     assert " ".join(EXAMPLE) in " ".join(gumption("splits", "halma", "--help")[1].split())
-    start = time.perf_counter()
     code, out, err = gumption(*EXAMPLE)
-    assert time.perf_counter() - start < 20  # a minute is promised for five times as many
     assert (code, err) == (0, "")
     assert "splits/halma: made and checked" in out
     splits = load_splits(here / "splits" / "halma")

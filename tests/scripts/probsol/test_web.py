@@ -152,19 +152,16 @@ def test_an_episode_over_a_socket_replays_to_the_same_state(home: Served, folder
     with home.page() as page:
         player = Player(page, task="fishing/0")
         player.rest()
-        took = [player.act(*action)["took"] for action in SOLUTION[:2]]
+        for action in SOLUTION[:2]:
+            player.act(*action)
         first = len(player.frames)
         player.rest()
         moving = player.frames[first:]
-        took.append(player.act(*SOLUTION[2])["took"])
+        player.act(*SOLUTION[2])
         assert [each["pair"] for each in player.shown["view"]["drawing"]["quiz"]] == [False, True]
         last = player.act(*SOLUTION[3])
     assert (last["view"]["over"], last["view"]["success"], last["view"]["reward"]) == (True, True, 1.0)
-    times = [at for at, _ in moving]
-    best = max(9 / (after - at) for at, after in zip(times, times[9:], strict=False))
-    assert best >= 30  # a second; a busy machine has its gaps
     assert moving[0][1]["step"] < 40 < moving[-1][1]["step"] - moving[0][1]["step"]
-    assert min(took) < 0.05  # a busy machine makes some late
     record = check_replay(folder, player.episode)
     assert [action[2] for action in record["actions"]] == [1, 698, 3255, [["b"], ["a", "c"]]]
     assert record["settings"]["action_seconds"] is None

@@ -34,7 +34,6 @@ def play(types, monkeypatch, capsys):
         ("up left", (-(2**0.5), 2**0.5)),
         ("90", (0, 2)),
         ("-90 1", (0, -1)),
-        ("180 0", (0, 0)),
         ("0.5,-1", (0.5, -1)),
         ("2, -2", (2, -2)),
     ],
@@ -55,6 +54,12 @@ def test_words_angles_and_numbers_are_pushes(typed, push):
         ("3,0", "'3,0' is too strong: along x and y a push is from -2 to 2"),
         ("up 3", "'up 3': a strength is from 0 to 2"),
         ("left -1", "'left -1': a strength is from 0 to 2"),
+        (
+            "1 0",
+            "'1 0' is a push of strength 0, which pushes nothing: Enter alone does that; the push along x and y has a "
+            "comma: 1, 0",
+        ),
+        ("up 0", "'up 0' is a push of strength 0, which pushes nothing: Enter alone does that"),
         ("45 1 1", "'45 1 1' has too many numbers"),
     ],
 )

@@ -154,10 +154,8 @@ def test_half_a_request_times_out(impatient: Served, sent: bytes) -> None:
     with socket.create_connection((impatient.host, impatient.port)) as half:
         half.sendall(sent)
         half.settimeout(10)
-        began = time.monotonic()
         assert half.recv(100).startswith(b"HTTP/1.1 408 ")
         assert half.recv(100) == b""
-        assert time.monotonic() - began < 5
 
 
 def test_a_connection_is_used_again_before_it_times_out(impatient: Served) -> None:
