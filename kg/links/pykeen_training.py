@@ -98,6 +98,7 @@ def fit_pykeen(
         chosen = {**_NEED_INVERSE.get(name, {}), **({} if rank is None else {"embedding_dim": rank})}
         made: Any = model_resolver.make(name, chosen, triples_factory=factory, random_seed=seed)
         predictor = PyKEENPredictor(made, vocabulary, pick_device(device))
+        predictor.trained_on = marks_of(vocabulary, ids)
         predictor.structure()  # refuses what could not be kept before it is trained
         rate: Any = {} if learning_rate is None else {"lr": learning_rate}
         kind: Any = LCWATrainingLoop if all_entities else SLCWATrainingLoop
@@ -105,6 +106,8 @@ def fit_pykeen(
         loop = kind(model=made, triples_factory=factory, optimizer=optimizer)
         history, looks = _History(progress), None
         if valid is not None:
+            predictor.chosen_by = marks_of(vocabulary, to_ids(vocabulary, valid))
+            predictor.count_trained(to_ids(vocabulary, valid), "validation facts")
             true = [(vocabulary, ids), (vocabulary, to_ids(vocabulary, known, skip=True)), valid]
             looks = _Looks(predictor, valid, true, history.rows, valid_every, epochs, patience)
         try:
@@ -122,7 +125,6 @@ def fit_pykeen(
             raise InputError(f"PyKEEN cannot train {name} so: {error}") from None
     if looks is not None:
         made.load_state_dict(looks.best)
-    predictor.trained_on = marks_of(vocabulary, ids)
     predictor.origin = {
         "model": name,
         "loop": "LCWA" if all_entities else "sLCWA",

@@ -15,7 +15,8 @@ longer follows.
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -324,6 +325,33 @@ def write_provenance(
         facts += [(node, _SUBJECT, subject), (node, _PREDICATE, relations[r]), (node, _OBJECT, object_)]
     facts += [(rules[i].name, _RULE_TEXT, str(ox.Literal(str(rules[i])))) for i in np.unique(by).tolist()]
     graph.add(facts, graph=name)
+
+
+def source_of_state(text: str) -> str | None:
+    """The graph whose facts a graph with this `STATE` is entailed from; None for all, or where that is not known."""
+    state = _State.read(text)
+    return None if state is None else json.loads(state.settings)[1]
+
+
+def resting_on(graph: KnowledgeGraph, into: str, facts: Collection[Triple]) -> int:
+    """How many facts of a graph of entailed facts have a proof, of those that provenance=True keeps, that uses any of
+    these facts, perhaps by way of other entailed facts."""
+    told: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    uses: defaultdict[str, list[str]] = defaultdict(list)
+    for node, relation, value in graph.triples(graph=into + PROVENANCE):
+        if relation == _DERIVED_FROM:
+            uses[value].append(node)
+        else:
+            told[node][relation] = value
+    lost = {(subject, label_to_iri(relation, RELATION), object_) for subject, relation, object_ in facts}
+    parts = (_SUBJECT, _PREDICATE, _OBJECT)
+    waiting = [node for node, said in told.items() if tuple(map(said.get, parts)) in lost]
+    found: set[str] = set()
+    while waiting:
+        new = set(uses[waiting.pop()]) - found
+        found |= new
+        waiting += new
+    return len(found)
 
 
 def _nodes(content: FactArrays, ids: np.ndarray) -> list[str]:

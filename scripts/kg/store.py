@@ -168,6 +168,8 @@ def remove(
 ) -> None:  # fmt: skip
     """Remove the facts with these labels, or the whole graph that #NAME picks with what is said about it.
 
+    A note counts the facts that `kg infer` entailed of the removed ones, if it kept proofs (--provenance).
+
     :param subject: Of the facts to remove.
     :param relation: Of the facts to remove.
     :param object_: Of the facts to remove.
@@ -182,6 +184,7 @@ def remove(
         raise InputError(f"say what to remove: {place}#NAME for a whole graph, or --subject, --relation or --object")
     with changed_graph(place, update) as graph, working("removing"):
         if whole:
+            stale = _stale(graph, name, graph.triples(graph=name))
             number = graph.drop(str(name))
         else:
             if name is not None and name not in graph.graphs():
@@ -189,14 +192,48 @@ def remove(
             names = Names(graph, name)
             things = [None if each is None else names.label(each) for each in (subject, object_)]
             kind = None if relation is None else names.label(relation, "relation")
-            facts = graph.triples(things[0], kind, things[1], graph=name)
-            number = graph.remove(list(facts), graph=name)
+            facts = list(graph.triples(things[0], kind, things[1], graph=name))
+            stale = _stale(graph, name, facts)
+            number = graph.remove(facts, graph=name)
         counts = graph.graphs()
     if as_json:
-        print_json({"removed": number, "graphs": counts})
+        print_json(
+            {"removed": number, "graphs": counts, "stale": {into: resting for into, (resting, _) in stale.items()}}
+        )
     else:
         print_table(["graph", "facts"], list(counts.items()))
         print(f"{count(range(number), 'fact')} removed")
+    for into, (resting, of) in stale.items():
+        known = "facts, of which no proofs are kept, may be stale"
+        known = known if resting is None else f"{count(range(resting), 'fact')} rested on removed facts: stale"
+        again = f"gumption kg infer {place}{'' if of is None else f'#{of}'} --rules FILE --into {into}"
+        again += f" --out {place}" if Path(place).is_file() else ""
+        again += "" if resting is None else " --provenance"
+        warnings.warn(f"{into}: {known}; renew them by `{again}`, with the same rules", Note, stacklevel=1)
+
+
+def _stale(graph: Any, name: str | None, facts: Any) -> dict[str, tuple[int | None, str | None]]:
+    """Graph of entailed facts -> how many of them rest on these facts, which are about to be removed, None where no
+    proofs are kept; and the graph that they are entailed from, None for all.
+
+    :param name: of the graph from which they are removed; None for all.
+    """
+    from gumption.kg.facts import fact_graphs
+    from gumption.kg.rules.inference import STATE, resting_on, source_of_state
+    from gumption.kg.vocabulary import PROVENANCE
+
+    names, gone, found = graph.graphs(), set(facts), {}
+    states = {each: said[STATE] for each in names if STATE in (said := graph.annotations(each))}
+    for into, state in states.items():
+        source = source_of_state(state)
+        if name == into or (None not in (name, source) and name != source):
+            continue
+        others = set(fact_graphs(names)) - {name, *states} if name is not None and source is None else ()
+        lost = gone.difference(*(graph.triples(graph=each) for each in others))
+        number = resting_on(graph, into, lost) if into + PROVENANCE in names else None
+        if lost and number != 0:
+            found[into] = number, source
+    return found
 
 
 @app.command(epilog="Example: gumption kg validate runs/kg.nq --shapes wordcraft")

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -75,17 +76,37 @@ def offer_of(
 
     :param rules: a file of rules, or the world's of this name; `relations`: the world's name of one -> the graph's;
         `names`: a file of `gumption kg map`.
-    :raises InputError: no knowledge, or no file, folder or shipped graph of this name.
+    :raises InputError: no knowledge, or none that can be read at this place.
     """
-    from gumption.kg.graph import split_source
-
     config = KnowledgeConfig(kg=kg, kg_map=names, kg_rules=rules, kg_relations=tuple((relations or {}).items()))
     config.check_knowledge()
     if kg == "none":
         raise InputError("kg is none: help needs knowledge; give train, full, a graph, a model or a file of rules")
     if kg not in OWN:
-        split_source(kg)
+        _check_source(kg)
     return Offer(config, price, at_most)
+
+
+def _check_source(source: str) -> None:
+    """Raise InputError for what is no graph, model or file of rules, and for a named graph that is not there."""
+    from gumption.kg.graph import is_address, open_graph, split_source
+    from gumption.kg.vocabulary import unknown_graph
+
+    place, name = split_source(source)
+    if is_address(place):
+        return
+    if place.endswith(".json"):
+        from gumption.kg.rules.horn import read_rules
+
+        read_rules(place)
+    elif Path(place).is_dir() and not (Path(place) / "CURRENT").is_file():
+        from gumption.kg.checkpoint import verified
+
+        verified(place)
+    else:
+        with open_graph(source)[0] as graph:
+            if name is not None and name not in (known := graph.graphs()):
+                raise InputError(unknown_graph(name, known))
 
 
 def helpless(world: World, view: View, env: Any) -> str | None:
