@@ -13,6 +13,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from gumption.data import InputError
+from gumption.data.manifest import file_sha256
 from gumption.data.reading import parse_json
 from gumption.data.sealed import SHA256, content_hash, damaged
 from gumption.data.writing import present_folder, whole_folder
@@ -21,12 +22,14 @@ TENSORS = "tensors.safetensors"
 META = "checkpoint.json"
 
 
-def save_checkpoint(directory: str | os.PathLike[str], tensors: Mapping[str, torch.Tensor], meta: Any) -> None:
+def save_checkpoint(
+    directory: str | os.PathLike[str], tensors: Mapping[str, torch.Tensor], meta: Mapping[str, Any]
+) -> None:
     """Write or replace the checkpoint in a folder. A kill leaves the old one or the new one, never a mixture.
 
     The JSON keeps the sha256 of the tensors' file and of its own content, under "sha256".
 
-    :param meta: for json.dump; `load_checkpoint` expects a dict with "kind".
+    :param meta: for json.dump; `load_checkpoint` expects a "kind" in it.
     :raises InputError: a path with something else than a checkpoint, which stays as it is.
     """
     directory = Path(directory)
@@ -35,9 +38,8 @@ def save_checkpoint(directory: str | os.PathLike[str], tensors: Mapping[str, tor
         raise InputError(f"{directory} exists and is not a checkpoint; choose another name")
     with whole_folder(directory) as beside:
         save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, beside / TENSORS)
-        if isinstance(meta, dict):
-            meta = {key: value for key, value in meta.items() if key != SHA256}
-            meta[SHA256] = {TENSORS: _sha256(beside / TENSORS), META: content_hash(meta)}
+        meta = {key: value for key, value in meta.items() if key != SHA256}
+        meta[SHA256] = {TENSORS: file_sha256(beside / TENSORS), META: content_hash(meta)}
         (beside / META).write_text(json.dumps(meta, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -64,13 +66,9 @@ def verified(directory: str | os.PathLike[str]) -> Any:
     """
     folder = present_folder(Path(directory))
     try:
-        text = (folder / META).read_text(encoding="utf-8")
-        meta = parse_json(text)
-        # Any of the names: a changed byte in one of them must not make it look like an older checkpoint.
-        if not isinstance(meta, dict) or not any(f'"{name}"' in text for name in (SHA256, TENSORS, META)):
-            return meta
-        hashes = meta.pop(SHA256, None)
-        for name, found in ((TENSORS, _sha256(folder / TENSORS)), (META, content_hash(meta))):
+        meta = parse_json((folder / META).read_text(encoding="utf-8"))
+        hashes = meta.pop(SHA256, None) if isinstance(meta, dict) else None
+        for name, found in ((TENSORS, file_sha256(folder / TENSORS)), (META, content_hash(meta))):
             if not isinstance(hashes, dict) or hashes.get(name) != found:
                 damaged(folder, f"the checkpoint is damaged: {name} is not the file that was written, by its sha256")
         return meta
@@ -84,8 +82,6 @@ def verified(directory: str | os.PathLike[str]) -> Any:
 
 def load_checkpoint(directory: str | os.PathLike[str], kind: str) -> tuple[dict[str, torch.Tensor], Any]:
     """Read a checkpoint: tensors on the CPU, and the JSON beside them.
-
-    One that was written before checkpoints kept their sha256 is read without the comparison.
 
     :param kind: the required `meta["kind"]`.
     :raises InputError: no checkpoint, one of another kind, a changed or broken file, or a tensor with NaN in it.
@@ -109,11 +105,6 @@ def load_checkpoint(directory: str | os.PathLike[str], kind: str) -> tuple[dict[
     if bad:
         raise InputError(f"{directory}: {', '.join(sorted(bad))} holds NaN or infinity; train it again")
     return tensors, meta
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def pick_device(device: str | torch.device) -> torch.device:

@@ -107,7 +107,7 @@ def verdicts_of(path: Path) -> Iterator[Verdict]:
     path = present_folder(path)
     if not path.exists():
         raise InputError(f"{path}: there is no such file or folder")
-    known = _parts_of_run(path) if _is_run(path) else _listed(path) if path.is_dir() else {}
+    known = _parts_of_run(path) if _is_run(path) else _parts_of_export(path) if path.is_dir() else {}
     for part in [path] if path.is_file() else _parts(path):
         name = path.name if part == path else part.relative_to(path).as_posix()
         yield known.pop(name, None) or _verdict(part, name)
@@ -221,17 +221,21 @@ def _is_graph(path: Path) -> bool:
 
 
 def _json(path: Path) -> tuple[str, str]:
-    from gumption.agents.run_folder import FINAL, read_final
+    from gumption.agents.run_folder import FINAL, content_of, read_final
     from gumption.data.reading import read_json
     from gumption.data.sealed import unsealed
 
-    if check_hash_file(path):
-        return WHOLE, f"its hash is in {hash_file(path).name}"
     content = read_json(path)
     schema = content.get("schema") if isinstance(content, dict) else None
     told = f"schema {schema}" if schema else ""
     if not isinstance(content, dict) or SHA256 not in content:
         return UNSEALED, told
+    if isinstance(hashes := content[SHA256], dict):
+        for name in (name for name, hash_ in hashes.items() if content_of(path.with_name(name)) != hash_):
+            raise Changed(
+                f"{path.with_name(name)} is missing, or it is not the file that {path.name} has the sha256 of"
+            )
+        return WHOLE, f"{len(hashes)} files of a data set have the sha256 that it lists"
     if (world := _world_of_splits(schema)) is not None:
         world.get("read_splits")(path.parent if path.name == "manifest.json" else path)
     elif path.name == FINAL and _is_run(path.parent):
@@ -284,27 +288,6 @@ def _played_again(lines: Sequence[Any], path: Path) -> str:
     others = len(episodes) - len(here)
     left = f", {others:,} of another version of gumption are not" if others else ""
     return f"; {len(here):,} episodes were played again{left}"
-
-
-def _listed(folder: Path) -> dict[str, Verdict]:
-    """Name -> verdict of each file of a data set or of the export of a study, which list the hashes of their files;
-    nothing for another folder."""
-    from gumption.data.manifest import file_sha256
-    from gumption.data.reading import read_json
-    from gumption.scripts.kg.split import MANIFEST
-
-    try:
-        listed = read_json(folder / MANIFEST)[SHA256]
-    except (InputError, KeyError, TypeError):
-        return _parts_of_export(folder)
-    if not isinstance(listed, dict):
-        return {}
-    found = {MANIFEST: Verdict(MANIFEST, UNSEALED, "of a data set")}
-    for name, hash_ in listed.items():
-        there = (folder / name).is_file()
-        state = MISSING if not there else WHOLE if file_sha256(folder / name) == hash_ else CHANGED
-        found[name] = Verdict(name, state, f"its sha256 is in {MANIFEST}")
-    return found
 
 
 def _parts_of_export(folder: Path) -> dict[str, Verdict]:

@@ -176,6 +176,7 @@ def remove(
     """
     from gumption.kg.graph import split_source
     from gumption.kg.names import Names
+    from gumption.kg.rules.inference import stale_without
     from gumption.kg.vocabulary import unknown_graph
 
     place, name = split_source(source)
@@ -184,7 +185,7 @@ def remove(
         raise InputError(f"say what to remove: {place}#NAME for a whole graph, or --subject, --relation or --object")
     with changed_graph(place, update) as graph, working("removing"):
         if whole:
-            stale = _stale(graph, name, graph.triples(graph=name))
+            stale = stale_without(graph, set(graph.triples(graph=name)), name)
             number = graph.drop(str(name))
         else:
             if name is not None and name not in graph.graphs():
@@ -193,7 +194,7 @@ def remove(
             things = [None if each is None else names.label(each) for each in (subject, object_)]
             kind = None if relation is None else names.label(relation, "relation")
             facts = list(graph.triples(things[0], kind, things[1], graph=name))
-            stale = _stale(graph, name, facts)
+            stale = stale_without(graph, facts, name)
             number = graph.remove(facts, graph=name)
         counts = graph.graphs()
     if as_json:
@@ -204,36 +205,11 @@ def remove(
         print_table(["graph", "facts"], list(counts.items()))
         print(f"{count(range(number), 'fact')} removed")
     for into, (resting, of) in stale.items():
-        known = "facts, of which no proofs are kept, may be stale"
-        known = known if resting is None else f"{count(range(resting), 'fact')} rested on removed facts: stale"
+        which = "its facts may be stale, for no proofs are kept"
+        which = which if resting is None else f"{count(range(resting), 'fact')} rested on what was removed"
         again = f"gumption kg infer {place}{'' if of is None else f'#{of}'} --rules FILE --into {into}"
-        again += f" --out {place}" if Path(place).is_file() else ""
-        again += "" if resting is None else " --provenance"
-        warnings.warn(f"{into}: {known}; renew them by `{again}`, with the same rules", Note, stacklevel=1)
-
-
-def _stale(graph: Any, name: str | None, facts: Any) -> dict[str, tuple[int | None, str | None]]:
-    """Graph of entailed facts -> how many of them rest on these facts, which are about to be removed, None where no
-    proofs are kept; and the graph that they are entailed from, None for all.
-
-    :param name: of the graph from which they are removed; None for all.
-    """
-    from gumption.kg.facts import fact_graphs
-    from gumption.kg.rules.inference import STATE, resting_on, source_of_state
-    from gumption.kg.vocabulary import PROVENANCE
-
-    names, gone, found = graph.graphs(), set(facts), {}
-    states = {each: said[STATE] for each in names if STATE in (said := graph.annotations(each))}
-    for into, state in states.items():
-        source = source_of_state(state)
-        if name == into or (None not in (name, source) and name != source):
-            continue
-        others = set(fact_graphs(names)) - {name, *states} if name is not None and source is None else ()
-        lost = gone.difference(*(graph.triples(graph=each) for each in others))
-        number = resting_on(graph, into, lost) if into + PROVENANCE in names else None
-        if lost and number != 0:
-            found[into] = number, source
-    return found
+        again += (f" --out {place}" if Path(place).is_file() else "") + ("" if resting is None else " --provenance")
+        warnings.warn(f"{into}: {which}; renew it with the same rules: {again}", Note, stacklevel=1)
 
 
 @app.command(epilog="Example: gumption kg validate runs/kg.nq --shapes wordcraft")

@@ -89,24 +89,18 @@ def offer_of(
 
 def _check_source(source: str) -> None:
     """Raise InputError for what is no graph, model or file of rules, and for a named graph that is not there."""
+    from gumption.kg.checkpoint import has_checkpoint, verified
     from gumption.kg.graph import is_address, open_graph, split_source
-    from gumption.kg.vocabulary import unknown_graph
+    from gumption.kg.rules.horn import read_rules
 
     place, name = split_source(source)
-    if is_address(place):
-        return
     if place.endswith(".json"):
-        from gumption.kg.rules.horn import read_rules
-
         read_rules(place)
-    elif Path(place).is_dir() and not (Path(place) / "CURRENT").is_file():
-        from gumption.kg.checkpoint import verified
-
+    elif has_checkpoint(Path(place)):
         verified(place)
-    else:
+    elif not is_address(place):
         with open_graph(source)[0] as graph:
-            if name is not None and name not in (known := graph.graphs()):
-                raise InputError(unknown_graph(name, known))
+            graph.arrays(name)
 
 
 def helpless(world: World, view: View, env: Any) -> str | None:

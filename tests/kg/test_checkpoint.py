@@ -120,8 +120,8 @@ def test_nan_and_infinity_are_refused(folder: Path, bad: float) -> None:
         load_checkpoint(folder, "test/1")
 
 
-@pytest.mark.parametrize("meta", [{"kind": "other/2"}, {}, ["test/1"]])
-def test_another_kind_is_refused(folder: Path, meta: object) -> None:
+@pytest.mark.parametrize("meta", [{"kind": "other/2"}, {}])
+def test_another_kind_is_refused(folder: Path, meta: dict[str, str]) -> None:
     save_checkpoint(folder, OLD, meta)
     with pytest.raises(InputError, match=r"model: a checkpoint of .*, expected 'test/1'"):
         load_checkpoint(folder, "test/1")
@@ -165,13 +165,6 @@ def test_files_of_two_checkpoints_are_no_checkpoint(folder: Path) -> None:
     os.replace(folder.parent / "other" / "tensors.safetensors", folder / "tensors.safetensors")
     with pytest.raises(InputError, match=r"tensors.safetensors is not the file that was written"):
         load_checkpoint(folder, "test/1")
-
-
-def test_a_checkpoint_from_before_the_hashes_is_read(folder: Path) -> None:
-    (folder / "checkpoint.json").write_text(json.dumps(META))
-    assert load_checkpoint(folder, "test/1")[1] == META
-    save_checkpoint(folder, OLD, {**META, "sizes": {10: "a", 2: "b"}})
-    assert load_checkpoint(folder, "test/1")[1]["sizes"] == {"10": "a", "2": "b"}
 
 
 @pytest.mark.parametrize("file", ["tensors.safetensors", "checkpoint.json"])
