@@ -184,13 +184,11 @@ def marks_of(vocabulary: Vocabulary, ids: np.ndarray) -> np.ndarray:
     return np.unique(marks(entities[ids[:, 0]], relations[ids[:, 1]], entities[ids[:, 2]]))
 
 
-def note_trained(trained_on: np.ndarray, vocabulary: Vocabulary, ids: np.ndarray, what: str) -> int:
-    """How many of (n, 3) facts, each counted once, are training facts; a Note says so where there are some.
+def note_trained(trained_on: np.ndarray, given: np.ndarray, what: str) -> int:
+    """How many of the given facts are training facts, both by their marks; a Note says so where there are some.
 
-    :param trained_on: the marks of the training facts.
-    :param what: the other facts, such as "validation facts".
+    :param what: the given facts, such as "validation facts".
     """
-    given = marks_of(vocabulary, ids)
     if number := int(np.isin(given, trained_on).sum()):
         warnings.warn(
             f"{number:,} of the {len(given):,} {what} are training facts of the model, so that its figures on them do "

@@ -17,7 +17,7 @@ from gumption.data.reading import parse_json
 from gumption.data.settings import Count, checked, checked_methods
 from gumption.data.writing import present_folder
 from gumption.kg.checkpoint import META
-from gumption.kg.facts import Facts, distinct, note_trained, to_ids
+from gumption.kg.facts import Facts, distinct, marks_of, note_trained, to_ids
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import Triple, Vocabulary
 
@@ -122,7 +122,7 @@ class LinkPredictor(ABC):
 
     def count_trained(self, ids: np.ndarray, what: str) -> int | None:
         """As `note_trained`, of facts of two parties; None where the training facts are unknown, or have three."""
-        return None if self.trained_on is None else note_trained(self.trained_on, self.vocabulary, ids, what)
+        return None if self.trained_on is None else note_trained(self.trained_on, marks_of(self.vocabulary, ids), what)
 
     def questions_at_once(self, memory: int = 1 << 26) -> int:
         """How many rows of scores fit into so many bytes at a time; one at least."""

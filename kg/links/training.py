@@ -468,8 +468,8 @@ class Run(Generic[Fitted]):
         self.fingerprint = fingerprint.hexdigest()
         self.marks = marks_of(vocabulary, facts.ids)
         self.chosen_by = None if facts.valid is None else marks_of(vocabulary, facts.valid)
-        if facts.valid is not None:
-            note_trained(self.marks, vocabulary, facts.valid, "validation facts")
+        if self.chosen_by is not None:
+            note_trained(self.marks, self.chosen_by, "validation facts")
         self.history: list[dict[str, float]] = []
         self.best: dict[str, torch.Tensor] = {}
         self.best_mrr = -1.0

@@ -76,14 +76,16 @@ def offer_of(
 
     :param rules: a file of rules, or the world's of this name; `relations`: the world's name of one -> the graph's;
         `names`: a file of `gumption kg map`.
-    :raises InputError: no knowledge, or none that can be read at this place.
+    :raises InputError: no knowledge, or no file, folder or shipped graph of this name.
     """
+    from gumption.kg.graph import split_source
+
     config = KnowledgeConfig(kg=kg, kg_map=names, kg_rules=rules, kg_relations=tuple((relations or {}).items()))
     config.check_knowledge()
     if kg == "none":
         raise InputError("kg is none: help needs knowledge; give train, full, a graph, a model or a file of rules")
     if kg not in OWN:
-        _check_source(kg)
+        split_source(kg)
     return Offer(config, price, at_most)
 
 
@@ -340,6 +342,8 @@ def read_offers(
             called = dict(pair(text) for text in pairs.get(name, ()))
             rule, map_ = (next(iter(each.get(name, ())), None) for each in (rules_of, maps_of))
             offers[name] = offer_of(value, rule, called, names=map_)
+            if value not in OWN:
+                _check_source(value)
             env = None if view.live is not None else view.begin(seed=0)[0]
         except InputError as error:
             raise InputError(f"{option}: {error}") from None

@@ -111,7 +111,7 @@ def test_evaluate_tells_sides_and_relations(gumption) -> None:
     code, out, err = gumption("evaluate", "model", "--test", "kg.nq#train", "--memory", "1", "--json")
     assert (code, set(json.loads(out)["by_relation"])) == (0, {"after", "likes"})
     assert f"{len(TRAIN)} of the {len(TRAIN)} test facts are training facts of the model" in err
-    assert f"note: {len(HELD_OUT)} true facts are not among --known" in err
+    assert f"note: not among --known: {len(HELD_OUT)} of the facts" in err
     table = gumption.ok(*asked, "--skip-unknown")
     for text in ("objects", "subjects", "both", "after", "3 test facts, 0 of them trained on, 1 with unknown"):
         assert text in table
@@ -193,7 +193,7 @@ def test_facts_that_a_model_was_trained_on_or_chosen_by_are_counted(gumption, tm
     asked = ("evaluate", model, "--test", files["test"], "--known", files["train"])
     code, out, err = gumption(*asked)
     assert "1 test fact, 0 of them trained on" in out
-    assert "note: 1 true facts are not among --known" in err
+    assert "note: not among --known: 1 of the facts" in err
     assert gumption(*asked, "--known", files["valid"])[2] == ""
     code, out, err = gumption("calibrate", model, "--held-out", files["train"], "--known", files["train"], "--json")
     assert (code, json.loads(out)["trained_on"]) == (0, len(parts["train"]))
