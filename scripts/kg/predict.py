@@ -225,8 +225,8 @@ def _note_unfiltered(
     everything = np.concatenate([marks for marks in true if marks is not None])
     if left := len(np.setdiff1d(everything, marks_of(vocabulary, known))):
         warnings.warn(
-            f"not among --known: {left:,} of the facts that the model was trained on or chosen by, or that graphs beside "
-            f"{source} have; as answers they count as wrong, so that the figures are too low: give them, too",
+            f"not among --known: {left:,} of the facts that the model was trained on or chosen by, or that graphs "
+            f"beside {source} have; as answers they count as wrong, so that the figures are too low: give them, too",
             Note,
             stacklevel=2,
         )

@@ -283,3 +283,22 @@ def test_a_table_for_people_and_a_path_that_is_not_there(
     out = capsys.readouterr().out
     assert "mine.json" in out
     assert "1 unchanged" in out
+
+
+def test_rules_and_recipe_books_carry_their_hash(
+    verify: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from gumption.kg import read_rules
+    from gumption.kg.rules.horn import symmetric, write_rules
+
+    write_rules("rules.json", [symmetric("near")])
+    (tmp_path / "table.csv").write_text("makes,first,second\nmud,water,earth\n")
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit):
+        patch.setattr(sys, "argv", ["gumption", "data", "recipes", "table.csv", "--header", "--out", "book.tsv"])
+        cli.main()
+    capsys.readouterr()
+    for name, old in (("rules.json", "near"), ("book.tsv", "mud")):
+        assert verify(name)[0] == 0
+        (tmp_path / name).write_text((tmp_path / name).read_text().replace(old, "other"))
+        assert verify(name)[0] == 1
+    assert read_rules("rules.json") == (symmetric("other"),), "rules are changed by hand"
