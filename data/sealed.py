@@ -2,7 +2,7 @@
 
 An object of JSON has the key "sha256" at its end. In a file of JSON Lines each line has one, which covers the line and
 all lines before it: lines are appended, and a file that was cut short between two lines is whole up to there. A text
-whose comments begin with # has it in its first line (`hash_line`); of any other file it is in NAME.sha256 beside it
+whose comments begin with # has it in its first line (`HASH_LINE`); of any other file it is in NAME.sha256 beside it
 (`hashed_file`), a line that the program sha256sum reads, too.
 """
 
@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from .errors import InputError
+from .errors import Changed, InputError
 from .manifest import file_sha256
 from .packed import PackedFile
 from .reading import parse_json, read_json
@@ -23,13 +23,11 @@ from .writing import whole_file, write_json, write_text
 
 SHA256 = "sha256"
 HASH_ENDING = f".{SHA256}"
+#: The comment before a text, with its sha256.
 HASH_LINE = re.compile(rb"# sha256 ([0-9a-f]{64})\n")
+_LINE_BYTES = 74
 _MARKED = re.compile(rb"# sha256 |.{8,10}[0-9a-f]{63}", re.DOTALL)  # also a line of which one byte was changed
 _verifying: ContextVar[bool] = ContextVar("verifying", default=True)
-
-
-class Changed(InputError):
-    """A file has another content than its hash is of."""
 
 
 @contextmanager
@@ -137,14 +135,9 @@ def unsealed_lines(text: str, path: Path) -> tuple[list[Any], str]:
 # ---- Hashes of other files
 
 
-def hash_line(text: bytes) -> bytes:
-    """The comment to write before a text, with its sha256."""
-    return f"# sha256 {hashlib.sha256(text).hexdigest()}\n".encode()
-
-
 def check_hash_line(stream: PackedFile, where: str | Path) -> bool:
-    """Whether a text begins with a `hash_line`; Changed where that is another one's."""
-    line = stream.read(len(hash_line(b"")))
+    """Whether a text begins with a `HASH_LINE`; Changed where that is another one's."""
+    line = stream.read(_LINE_BYTES)
     mark = HASH_LINE.fullmatch(line)
     if not _MARKED.match(line):
         return False

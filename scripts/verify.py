@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from gumption.data import InputError
-from gumption.data.sealed import HASH_ENDING, SHA256, Changed, check_hash_file, check_hash_line, hash_file
+from gumption.data.errors import Changed
+from gumption.data.sealed import HASH_ENDING, SHA256, check_hash_file, check_hash_line, hash_file
 
 from .apps import App
 

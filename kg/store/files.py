@@ -34,7 +34,7 @@ import pyoxigraph as ox
 
 from gumption.data import InputError, Note
 from gumption.data.packed import open_packed
-from gumption.data.sealed import HASH_LINE, hash_line, hashed_file
+from gumption.data.sealed import HASH_LINE, hashed_file
 from gumption.data.settings import Whole, check
 from gumption.data.tables import Row, TableLayout, csv_rows, needs_empty_line
 from gumption.data.writing import check_name, whole_file
@@ -260,7 +260,9 @@ def write_facts(path: Path, graphs: Mapping[str, Iterable[Triple]], about: About
             quads += [quad for name, said in about.items() for quad in about_quads(name, said)]
             rows = quads if form.names_graphs else (quad.triple for quad in quads)
             text = ox.serialize(rows, format=form.rdf, prefixes=PREFIXES) or b""
-            out.writelines([hash_line(text), text] if form.rdf in COMMENTED else [text])
+            if form.rdf in COMMENTED:
+                out.write(b"# sha256 %s\n" % hashlib.sha256(text).hexdigest().encode())  # a HASH_LINE
+            out.write(text)
 
 
 def refuse_unwritable(path: object, form: ox.RdfFormat, quads: Sequence[ox.Quad] | Sequence[ox.Triple]) -> None:

@@ -286,15 +286,15 @@ def test_a_table_for_people_and_a_path_that_is_not_there(
 
 
 def test_rules_and_recipe_books_carry_their_hash(
-    verify: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    verify: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from gumption.kg import read_rules
     from gumption.kg.rules.horn import symmetric, write_rules
 
     write_rules("rules.json", [symmetric("near")])
     (tmp_path / "table.csv").write_text("makes,first,second\nmud,water,earth\n")
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit):
-        patch.setattr(sys, "argv", ["gumption", "data", "recipes", "table.csv", "--header", "--out", "book.tsv"])
+    monkeypatch.setattr(sys, "argv", ["gumption", "data", "recipes", "table.csv", "--header", "--out", "book.tsv"])
+    with pytest.raises(SystemExit):
         cli.main()
     capsys.readouterr()
     for name, old in (("rules.json", "near"), ("book.tsv", "mud")):
