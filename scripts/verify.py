@@ -268,7 +268,7 @@ def _lines(path: Path) -> tuple[str, str]:
 def _played_again(lines: Sequence[Any], path: Path) -> str:
     """What is told of episodes of a study, which are played again; "" of other lines.
 
-    :raises InputError: an episode with another state or result than here.
+    :raises Changed: an episode with another state or result than here.
     """
     from gumption.envs.records import SCHEMA
 
@@ -285,7 +285,10 @@ def _played_again(lines: Sequence[Any], path: Path) -> str:
 
     here = [(line, where) for line, where in episodes if same_version(line)]
     for line, where in here:
-        replay(line, where)
+        try:
+            replay(line, where)
+        except InputError as error:
+            raise Changed(str(error)) from None
     others = len(episodes) - len(here)
     left = f", {others:,} of another version of gumption are not" if others else ""
     return f"; {len(here):,} episodes were played again{left}"
