@@ -74,7 +74,7 @@ def test_a_changed_or_missing_file_is_found(name: str, exported: Path, tmp_path:
     (folder / ABOUT).write_text(json.dumps({**about, "sha256": "0" * 64}))
     assert states(folder)[ABOUT] == "CHANGED"
     (folder / ABOUT).write_text("{")
-    assert states(folder)[ABOUT] == "CHANGED"
+    assert states(folder)[ABOUT] == "CANNOT BE READ"
 
 
 def swapped(episodes: list[dict[str, Any]]) -> None:
