@@ -8,6 +8,10 @@ class InputError(ValueError):
     """Bad input: the message says what was wrong, where, and what to do. The command line exits with 2."""
 
 
+class Changed(InputError):
+    """A file has another content than its hash is of."""
+
+
 class Note(UserWarning):
     """Something worth knowing that is no error. The command line prints it as a line `note: ...`."""
 

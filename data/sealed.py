@@ -1,22 +1,32 @@
-"""JSON that carries the sha256 of its content, so that a reader sees a changed byte.
+"""Files that carry the sha256 of their content, so that a reader sees a changed byte.
 
-An object has the key "sha256" at its end. In a file of JSON Lines each line has one, which covers the line and all
-lines before it: lines are appended, and a file that was cut short between two lines is whole up to there.
+An object of JSON has the key "sha256" at its end. In a file of JSON Lines each line has one, which covers the line and
+all lines before it: lines are appended, and a file that was cut short between two lines is whole up to there. A text
+whose comments begin with # has it in its first line (`HASH_LINE`); of any other file it is in NAME.sha256 beside it
+(`hashed_file`), a line that the program sha256sum reads, too.
 """
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from .errors import InputError
+from .errors import Changed, InputError
+from .manifest import file_sha256
+from .packed import PackedFile
 from .reading import parse_json, read_json
-from .writing import write_json
+from .writing import whole_file, write_json, write_text
 
 SHA256 = "sha256"
+HASH_ENDING = f".{SHA256}"
+#: The comment before a text, with its sha256.
+HASH_LINE = re.compile(rb"# sha256 ([0-9a-f]{64})\n")
+_LINE_BYTES = 74
+_MARKED = re.compile(rb"# sha256 |.{8,10}[0-9a-f]{63}", re.DOTALL)  # also a line of which one byte was changed
 _verifying: ContextVar[bool] = ContextVar("verifying", default=True)
 
 
@@ -42,7 +52,7 @@ def damaged(where: str | Path, what: str) -> None:
     """
     if _verifying.get():
         advice = "make it again, restore it from a copy, or read it as it is with `gumption --no-verify ...`"
-        raise InputError(f"{where}: {what}; {advice}")
+        raise Changed(f"{where}: {what}; {advice}")
 
 
 def content_hash(content: Any, before: str = "") -> str:
@@ -120,3 +130,50 @@ def unsealed_lines(text: str, path: Path) -> tuple[list[Any], str]:
         lines.append(unsealed(content, where, before) if is_sealed else content)
         before = content[SHA256] if is_sealed else before
     return lines, before
+
+
+# ---- Hashes of other files
+
+
+def check_hash_line(stream: PackedFile, where: str | Path) -> bool:
+    """Whether a text begins with a `HASH_LINE`; Changed where that is another one's."""
+    line = stream.read(_LINE_BYTES)
+    mark = HASH_LINE.fullmatch(line)
+    if not _MARKED.match(line):
+        return False
+    if mark is None or hashlib.file_digest(stream, SHA256).hexdigest() != mark[1].decode():
+        raise Changed(f"{where}: its content is not that of the sha256 in its first line")
+    return True
+
+
+def hash_file(path: Path) -> Path:
+    """The file beside `path`, or beside the file that a link leads to, with its hash."""
+    place = path.resolve()
+    return place.with_name(place.name + HASH_ENDING)
+
+
+@contextmanager
+def hashed_file(path: Path) -> Iterator[Path]:
+    """As `whole_file`, with the sha256 of the file in its `hash_file`.
+
+    The old hash goes before the file is replaced, and the new one comes after it: a kill between the two leaves a file
+    without a hash, never with a wrong one.
+    """
+    digest, beside = None, hash_file(path)
+    with whole_file(path) as part:
+        yield part
+        if part.is_file():  # else a device
+            digest = file_sha256(part)
+            beside.unlink(missing_ok=True)
+    if digest is not None:
+        write_text(beside, f"{digest}  {beside.name.removesuffix(HASH_ENDING)}\n")
+
+
+def check_hash_file(path: Path) -> bool:
+    """Whether a file has a `hash_file`; Changed where that is another one's."""
+    beside = hash_file(path)
+    if not beside.is_file():
+        return False
+    if beside.read_bytes().split()[:1] != [file_sha256(path).encode()]:
+        raise Changed(f"{path}: its sha256 is not the one in {beside.name}")
+    return True

@@ -136,8 +136,7 @@ def can_be_named(path: str | os.PathLike[str]) -> bool:
 
 def present_folder(path: Path) -> Path:
     """The folder, or its predecessor where a kill came between the two renames of `whole_folder`."""
-    old = _predecessor(path)
-    return old if not path.exists() and old.exists() else path
+    return old if not path.exists() and (old := _predecessor(path)).exists() else path
 
 
 def forget_predecessor(path: Path) -> None:

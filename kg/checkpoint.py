@@ -21,12 +21,14 @@ TENSORS = "tensors.safetensors"
 META = "checkpoint.json"
 
 
-def save_checkpoint(directory: str | os.PathLike[str], tensors: Mapping[str, torch.Tensor], meta: Any) -> None:
+def save_checkpoint(
+    directory: str | os.PathLike[str], tensors: Mapping[str, torch.Tensor], meta: Mapping[str, Any]
+) -> None:
     """Write or replace the checkpoint in a folder. A kill leaves the old one or the new one, never a mixture.
 
     The JSON keeps the sha256 of the tensors' file and of its own content, under "sha256".
 
-    :param meta: for json.dump; `load_checkpoint` expects a dict with "kind".
+    :param meta: for json.dump; `load_checkpoint` expects a "kind" in it.
     :raises InputError: a path with something else than a checkpoint, or a tensor with NaN or infinity in it; what is
         there stays as it is.
     """
@@ -37,9 +39,8 @@ def save_checkpoint(directory: str | os.PathLike[str], tensors: Mapping[str, tor
     refuse_infinite(directory, tensors, "it was not written; train with a smaller learning rate")
     with whole_folder(directory) as beside:
         save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, beside / TENSORS)
-        if isinstance(meta, dict):
-            meta = {key: value for key, value in meta.items() if key != SHA256}
-            meta[SHA256] = {TENSORS: file_sha256(beside / TENSORS), META: content_hash(meta)}
+        meta = {key: value for key, value in meta.items() if key != SHA256}
+        meta[SHA256] = {TENSORS: file_sha256(beside / TENSORS), META: content_hash(meta)}
         (beside / META).write_text(json.dumps(meta, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -67,9 +68,7 @@ def verified(directory: str | os.PathLike[str]) -> Any:
     folder = present_folder(Path(directory))
     try:
         meta = parse_json((folder / META).read_text(encoding="utf-8"))
-        if not isinstance(meta, dict):
-            return meta
-        hashes = meta.pop(SHA256, None)
+        hashes = meta.pop(SHA256, None) if isinstance(meta, dict) else None
         for name, found in ((TENSORS, file_sha256(folder / TENSORS)), (META, content_hash(meta))):
             if not isinstance(hashes, dict) or hashes.get(name) != found:
                 damaged(folder, f"the checkpoint is damaged: {name} is not the file that was written, by its sha256")

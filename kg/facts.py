@@ -186,6 +186,21 @@ def marks_of(vocabulary: Vocabulary, ids: np.ndarray) -> np.ndarray:
     return np.unique(marks(entities[ids[:, 0]], relations[ids[:, 1]], entities[ids[:, 2]]))
 
 
+def note_trained(trained_on: np.ndarray, given: np.ndarray, what: str) -> int:
+    """How many of the given facts are training facts, both by their marks; a Note says so where there are some.
+
+    :param what: the given facts, such as "validation facts".
+    """
+    if number := int(np.isin(given, trained_on).sum()):
+        warnings.warn(
+            f"{number:,} of the {len(given):,} {what} are training facts of the model, so that its figures on them do "
+            "not hold for new facts: give facts that it was not trained on, or train it without them",
+            Note,
+            stacklevel=3,
+        )
+    return number
+
+
 def pair_marks_of(vocabulary: Vocabulary, rows: np.ndarray) -> np.ndarray:
     """The sorted marks of (n, 3) facts (subject, given, object)."""
     return np.unique(pair_marks(*label_numbers(vocabulary.entities)[rows.T]))

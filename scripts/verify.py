@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from gumption.data import InputError
+from gumption.data.errors import Changed
+from gumption.data.sealed import HASH_ENDING, SHA256, check_hash_file, check_hash_line, hash_file
 
 from .apps import App
 
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
 
 app = App(add_completion=False)
 
-WHOLE, CHANGED, MISSING, UNSEALED = "whole", "CHANGED", "MISSING", "no hash"
+WHOLE, CHANGED, MISSING, UNREADABLE, UNSEALED = "unchanged", "CHANGED", "MISSING", "CANNOT BE READ", "no hash"
+# The exit code of each outcome of a path, the most serious one first.
+EXITS = {"changed": 1, "cannot be read": 3, "nothing to check": 4, "unchanged": 0}
 Read = Callable[[], tuple[str, str]]  # gives a state and what it is
 _SCHEMA = re.compile(r"gumption/([a-z]+)-splits?/\d+")
 
@@ -32,7 +36,7 @@ _SCHEMA = re.compile(r"gumption/([a-z]+)-splits?/\d+")
 class Verdict(NamedTuple):
     """The state of one file, or of a folder that is written as one.
 
-    :ivar state: WHOLE, CHANGED, MISSING, or UNSEALED for what carries no hash and can be read.
+    :ivar state: WHOLE, CHANGED, MISSING, UNREADABLE, or UNSEALED for what carries no hash.
     :ivar told: its kind, or what is wrong with it.
     """
 
@@ -43,10 +47,14 @@ class Verdict(NamedTuple):
 
 @app.command(epilog="Example: gumption verify runs/guided")
 def verify(paths: Annotated[list[Path], typer.Argument(metavar="PATH...")], *, json_: bool = False) -> None:
-    """Check every file of a run, model, memory, store, split, graph or export of a study against its hash.
+    """Check every file of a run, model, memory, split, graph, data set or export of a study against its hash.
 
-    Of a run it also tells which versions made it, what it depends on, and whether it can be evaluated and go on. The
-    episodes of a study are played again, action by action. The exit code is 1 where something is changed or missing.
+    A graph or a table carries its hash in its first line, as a comment, or in FILE.sha256 beside it. Of a run it also
+    prints which versions made it, what it depends on, and whether it can be evaluated and go on. The episodes of a
+    study are played again, action by action.
+
+    Each path has one of four outcomes, and the exit code is that of the first of these that occurs: 1 changed (a file
+    differs from its hash or is missing), 3 cannot be read, 4 nothing to check (no file carries a hash), 0 unchanged.
 
     :param paths: Files and folders.
     :param json_: Print JSON instead of tables.
@@ -58,22 +66,36 @@ def verify(paths: Annotated[list[Path], typer.Argument(metavar="PATH...")], *, j
         with working(f"verifying {path}"):
             verdicts = list(verdicts_of(path))
             reports[str(path)] = verdicts, about_run(path, verdicts) if _is_run(path) else {}
+    outcomes = {path: outcome(found) for path, (found, _) in reports.items()}
     if json_:
         print_json(
-            {path: {"files": [one._asdict() for one in found], **about} for path, (found, about) in reports.items()}
+            {
+                path: {"outcome": outcomes[path], "files": [one._asdict() for one in found], **about}
+                for path, (found, about) in reports.items()
+            }
         )
     else:
         for path, (found, about) in reports.items():
             counted = ", ".join(
                 f"{number} {state}"
-                for state in (WHOLE, UNSEALED, CHANGED, MISSING)
+                for state in (WHOLE, UNSEALED, CHANGED, MISSING, UNREADABLE)
                 if (number := sum(one.state == state for one in found))
             )
-            print_table(["file", "state", "what"], found, f"{path}: {counted}")
+            if found:
+                print_table(["file", "state", "what"], found, f"{path}: {counted}")
             for name, told in about.items():
                 print(f"{name}: {told}")
-    if any(one.state in (CHANGED, MISSING) for found, _ in reports.values() for one in found):
-        raise typer.Exit(1)
+            print(f"{path}: {outcomes[path]}")
+    if code := next(code for name, code in EXITS.items() if name in outcomes.values()):
+        raise typer.Exit(code)
+
+
+def outcome(verdicts: Sequence[Verdict]) -> str:
+    """The outcome for a path of the verdicts on its files: one of `EXITS`."""
+    states = {one.state for one in verdicts}
+    if states & {CHANGED, MISSING}:
+        return "changed"
+    return "cannot be read" if UNREADABLE in states else "unchanged" if WHOLE in states else "nothing to check"
 
 
 def verdicts_of(path: Path) -> Iterator[Verdict]:
@@ -106,7 +128,7 @@ def _parts(folder: Path) -> Iterator[Path]:
             continue
         if part.is_dir():
             yield from _parts(part)
-        else:
+        elif not (part.suffix == HASH_ENDING and part.with_suffix("").exists()):  # else it is read with its file
             yield part
 
 
@@ -123,19 +145,24 @@ def _whole_folder(folder: Path) -> tuple[Read, tuple[str, ...]] | None:
 
 
 def _verdict(path: Path, name: str) -> Verdict:
-    whole = _whole_folder(path)
-    if whole is not None:
+    if (whole := _whole_folder(path)) is not None:
         return _judged(name, whole[0])
-    read = {".json": _json, ".jsonl": _lines}.get(path.suffix, _facts if _is_graph(path) else None)
-    return Verdict(name, UNSEALED, "not read") if read is None else _judged(name, lambda: read(path))
+    if path.suffix == HASH_ENDING:
+        of = path.with_suffix("")
+        told = f"{path.name} has its hash"
+        return _verdict(of, of.name) if of.is_file() else Verdict(name.removesuffix(HASH_ENDING), MISSING, told)
+    read = {".json": _json, ".jsonl": _lines}.get(path.suffix, _graph_file if _is_graph(path) else _any_file)
+    return _judged(name, lambda: read(path))
 
 
 def _judged(name: str, read: Read) -> Verdict:
     """The verdict of a reader: a state and a kind, or an error."""
     try:
         return Verdict(name, *read())
-    except InputError as error:
+    except Changed as error:
         return Verdict(name, CHANGED, str(error))
+    except (InputError, OSError) as error:
+        return Verdict(name, UNREADABLE, str(error))
 
 
 # ---- Readers of each kind of file
@@ -152,7 +179,7 @@ def _memory(folder: Path) -> tuple[str, str]:
 
     memory = memory_of(folder)
     if memory.warning:
-        raise InputError(memory.warning)
+        raise Changed(memory.warning)
     return WHOLE, f"a memory of {len(memory):,} transitions, {memory.layout.schema}"
 
 
@@ -161,6 +188,28 @@ def _facts(path: Path) -> tuple[str, str]:
 
     with open_graph(str(path))[0] as graph:
         return UNSEALED, f"{len(graph):,} facts, content hash {graph.content_hash()[:12]}"
+
+
+def _any_file(path: Path) -> tuple[str, str]:
+    with path.open("rb") as file:
+        file.read(1)
+    return (WHOLE, f"its hash is in {hash_file(path).name}") if check_hash_file(path) else (UNSEALED, "not read")
+
+
+def _graph_file(path: Path) -> tuple[str, str]:
+    from gumption.data.packed import open_packed
+    from gumption.kg.store.files import COMMENTED, file_format
+
+    form, state = file_format(path), _any_file(path)[0]
+    with open_packed(path, lines=form.rdf is None, by_name=True) as stream:
+        if form.rdf in COMMENTED and check_hash_line(stream, path):
+            state = WHOLE
+        elif form.rdf is None and not form.network:  # the columns of a table are known where it is loaded
+            try:
+                return state, f"{sum(1 for line in stream if line.decode()):,} lines of a table"
+            except UnicodeDecodeError as error:
+                raise InputError(f"{path}: no table in UTF-8 ({error.reason})") from None
+    return state, _facts(path)[1]
 
 
 def _is_graph(path: Path) -> bool:
@@ -174,15 +223,21 @@ def _is_graph(path: Path) -> bool:
 
 
 def _json(path: Path) -> tuple[str, str]:
-    from gumption.agents.run_folder import FINAL, read_final
+    from gumption.agents.run_folder import FINAL, content_of, read_final
     from gumption.data.reading import read_json
-    from gumption.data.sealed import SHA256, unsealed
+    from gumption.data.sealed import unsealed
 
     content = read_json(path)
     schema = content.get("schema") if isinstance(content, dict) else None
     told = f"schema {schema}" if schema else ""
     if not isinstance(content, dict) or SHA256 not in content:
         return UNSEALED, told
+    if isinstance(hashes := content[SHA256], dict):
+        for name in (name for name, hash_ in hashes.items() if content_of(path.with_name(name)) != hash_):
+            raise Changed(
+                f"{path.with_name(name)} is missing, or it is not the file that {path.name} has the sha256 of"
+            )
+        return WHOLE, f"{len(hashes)} files of a data set have the sha256 that it lists"
     if (world := _world_of_splits(schema)) is not None:
         world.get("read_splits")(path.parent if path.name == "manifest.json" else path)
     elif path.name == FINAL and _is_run(path.parent):
@@ -214,7 +269,7 @@ def _lines(path: Path) -> tuple[str, str]:
 def _played_again(lines: Sequence[Any], path: Path) -> str:
     """What is told of episodes of a study, which are played again; "" of other lines.
 
-    :raises InputError: an episode with another state or result than here.
+    :raises Changed: an episode with another state or result than here.
     """
     from gumption.envs.records import SCHEMA
 
@@ -231,7 +286,10 @@ def _played_again(lines: Sequence[Any], path: Path) -> str:
 
     here = [(line, where) for line, where in episodes if same_version(line)]
     for line, where in here:
-        replay(line, where)
+        try:
+            replay(line, where)
+        except InputError as error:
+            raise Changed(str(error)) from None
     others = len(episodes) - len(here)
     left = f", {others:,} of another version of gumption are not" if others else ""
     return f"; {len(here):,} episodes were played again{left}"

@@ -76,10 +76,11 @@ class Calibration:
 
         :param known: facts whose answers are left out, usually [train].
         :param memory: bytes that scores may take at a time, as in `filtered_ranks`.
-        :raises InputError: as `filtered_ranks`.
+        :raises InputError: as `filtered_ranks`. A Note says how many facts the predictor was trained on.
         """
         vocabulary = predictor.vocabulary
         facts, true = asked_and_true(vocabulary, held_out, known)
+        predictor.count_trained(facts, "held-out facts")
         counts = np.bincount(facts[:, 1], minlength=len(vocabulary.relations))
         enough = counts >= LEAST_FACTS
         group = np.where(enough, np.cumsum(enough), 0)  # 0 is shared

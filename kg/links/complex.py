@@ -470,7 +470,7 @@ class ComplEx(FactorModel):
         vocabulary = Vocabulary((*self.vocabulary.entities, *labels), self.vocabulary.relations)
         entity = torch.cat([self.entity, vectors @ self.projection])
         extended = ComplEx(vocabulary, entity, self.relation, self.projection, self.origin)
-        extended.trained_on = self.trained_on
+        extended.trained_on, extended.chosen_by = self.trained_on, self.chosen_by
         return extended
 
 

@@ -215,12 +215,12 @@ class Experts(PairPredictor):
     def load(cls, directory: str | os.PathLike[str], device: str = "auto") -> "Experts":
         """Read what `save` wrote; InputError where it is missing, damaged or of another kind."""
         tensors, meta = load_checkpoint(directory, KIND)
-        trained_on, where = take_marks(tensors), pick_device(device)
+        marks, where = take_marks(tensors), pick_device(device)
         vocabulary, mark = Vocabulary.from_json(meta["vocabulary"]), "predictor."
         inside = {name.removeprefix(mark): tensors.pop(name) for name in list(tensors) if name.startswith(mark)}
         predictor = NaryPredictor.of_tensors(vocabulary, inside, where) if inside else None
         loaded = cls(vocabulary, predictor, tensors, meta["weights"], where)
-        loaded.trained_on = trained_on
+        vars(loaded).update(marks)
         return loaded
 
 

@@ -160,7 +160,7 @@ class FactorModel(LinkPredictor):
     def load(cls, directory: str | os.PathLike[str], device: str = "auto") -> Self:
         """Read what `save` wrote; InputError where it is missing, damaged or of another kind."""
         tensors, meta = load_checkpoint(directory, cls.kind())
-        trained_on = take_marks(tensors)
+        marks = take_marks(tensors)
         where = pick_device(device)
         vocabulary = Vocabulary.from_json(meta["vocabulary"])
         held = {name: tensor.to(where) for name, tensor in tensors.items()}
@@ -170,7 +170,7 @@ class FactorModel(LinkPredictor):
             loaded = cls(vocabulary, origin=meta.get("origin"), **held)
         except TypeError:
             raise InputError(f"{directory}: {', '.join(sorted(held))} are not the tensors of {cls.__name__}") from None
-        loaded.trained_on = trained_on
+        vars(loaded).update(marks)
         return loaded
 
 

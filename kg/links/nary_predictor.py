@@ -108,6 +108,9 @@ class PairPredictor(LinkPredictor):
     def to(self, device: torch.device | str) -> "PairPredictor":
         """The predictor on another device."""
 
+    def count_trained(self, ids: np.ndarray, what: str) -> int | None:
+        return None
+
     def object_scores(self, subjects: torch.Tensor, relations: torch.Tensor) -> torch.Tensor:
         return self._table(relations, lambda table: table[subjects])
 
@@ -246,9 +249,9 @@ class NaryPredictor(PairPredictor):
     def load(cls, directory: str | os.PathLike[str], device: str = "auto") -> "NaryPredictor":
         """Read what `save` wrote; InputError where it is missing, damaged or of another kind."""
         tensors, meta = load_checkpoint(directory, KIND)
-        trained_on = take_marks(tensors)
+        marks = take_marks(tensors)
         loaded = cls.of_tensors(Vocabulary.from_json(meta["vocabulary"]), tensors, pick_device(device))
-        loaded.trained_on = trained_on
+        vars(loaded).update(marks)
         return loaded
 
     @classmethod

@@ -17,7 +17,7 @@ from gumption.data.reading import parse_json
 from gumption.data.settings import Count, checked, checked_methods
 from gumption.data.writing import present_folder
 from gumption.kg.checkpoint import META
-from gumption.kg.facts import Facts, distinct, to_ids
+from gumption.kg.facts import Facts, distinct, marks_of, note_trained, to_ids
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import Triple, Vocabulary
 
@@ -46,6 +46,8 @@ class LinkPredictor(ABC):
     device: torch.device
     #: (n,) uint64, the marks of its training facts (see facts.py); None where they are unknown.
     trained_on: np.ndarray | None = None
+    #: Likewise of the validation facts that chose its epoch; None without any.
+    chosen_by: np.ndarray | None = None
     #: Bytes that object_scores and subject_scores take at their peak for each score they give, the score included.
     score_bytes: int = 4
 
@@ -58,14 +60,21 @@ class LinkPredictor(ABC):
         """(B,) and (B,) int64 ids on the device -> (B, N) float32."""
 
     @torch.no_grad()
-    def score(self, triples: Sequence[Triple]) -> np.ndarray:
-        """(n,) float32, the score of each label triple in the direction subject -> object.
+    def score(self, triples: Sequence[Triple], side: Side = "object") -> np.ndarray:
+        """(n,) float32, the score of each label triple, as an answer of one side.
+
+        Scores of one query and side are comparable, and they are those by which `predict` and `evaluate_ranking` rank:
+        compare the objects of (subject, relation, ?) by side="object", the subjects of (?, relation, object) by
+        side="subject". A model with reciprocal relations gives a fact another score on the other side.
 
         :raises InputError: an unknown label, with near matches.
         """
         ids = torch.from_numpy(self.vocabulary.triples_to_ids(triples)).to(self.device)
         chunks = ids.split(self.questions_at_once())
-        parts = [self.object_scores(rows[:, 0], rows[:, 1]).gather(1, rows[:, 2:])[:, 0] for rows in chunks]
+        if side == "object":
+            parts = [self.object_scores(rows[:, 0], rows[:, 1]).gather(1, rows[:, 2:])[:, 0] for rows in chunks]
+        else:
+            parts = [self.subject_scores(rows[:, 1], rows[:, 2]).gather(1, rows[:, :1])[:, 0] for rows in chunks]
         return torch.cat(parts).cpu().numpy() if parts else np.empty(0, dtype=np.float32)
 
     @torch.no_grad()
@@ -111,6 +120,10 @@ class LinkPredictor(ABC):
             )
         ]
 
+    def count_trained(self, ids: np.ndarray, what: str) -> int | None:
+        """As `note_trained`, of facts of two parties; None where the training facts are unknown, or have three."""
+        return None if self.trained_on is None else note_trained(self.trained_on, marks_of(self.vocabulary, ids), what)
+
     def questions_at_once(self, memory: int = 1 << 26) -> int:
         """How many rows of scores fit into so many bytes at a time; one at least."""
         return max(1, memory // (self.score_bytes * max(len(self.vocabulary.entities), 1)))
@@ -119,18 +132,18 @@ class LinkPredictor(ABC):
         return torch.from_numpy(ids).to(self.device)
 
 
-TRAINED_ON = "trained_on"  # the tensor of a checkpoint
+_MARKS = ("trained_on", "chosen_by")  # tensors of a checkpoint
 
 
 def marks_to_tensors(predictor: LinkPredictor) -> dict[str, torch.Tensor]:
-    """`trained_on` as the tensor of a checkpoint."""
-    return {} if predictor.trained_on is None else {TRAINED_ON: torch.from_numpy(predictor.trained_on.view(np.int64))}
+    """The marks of a predictor as tensors of a checkpoint."""
+    kept = {name: getattr(predictor, name) for name in _MARKS}
+    return {name: torch.from_numpy(marks.view(np.int64)) for name, marks in kept.items() if marks is not None}
 
 
-def take_marks(tensors: dict[str, torch.Tensor]) -> np.ndarray | None:
-    """`trained_on`, removed from the tensors of a checkpoint."""
-    kept = tensors.pop(TRAINED_ON, None)
-    return None if kept is None else kept.numpy().view(np.uint64)
+def take_marks(tensors: dict[str, torch.Tensor]) -> dict[str, np.ndarray]:
+    """The marks as attributes of a predictor, removed from the tensors of a checkpoint."""
+    return {name: tensors.pop(name).numpy().view(np.uint64) for name in _MARKS if name in tensors}
 
 
 class FrequencyBaseline(LinkPredictor):

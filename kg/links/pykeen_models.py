@@ -11,22 +11,24 @@ import math
 import os
 import pickle
 import pickletools
+import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeGuard
 
+import numpy as np
 import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from gumption.data import InputError
+from gumption.data import InputError, Note
 from gumption.data.packed import Damaged, open_archive, open_packed
 from gumption.data.settings import checked, checked_methods
 from gumption.data.writing import whole_folder, write_json
 from gumption.kg.checkpoint import load_checkpoint, pick_device, refuse_infinite, save_checkpoint
-from gumption.kg.facts import Facts, to_ids, triples_factory
+from gumption.kg.facts import Facts, marks_of, to_ids, triples_factory
 from gumption.kg.vocabulary import Vocabulary
 
 from .predictor import LinkPredictor, marks_to_tensors, take_marks
@@ -139,10 +141,10 @@ class PyKEENPredictor(LinkPredictor):
         :raises InputError: where it is missing, damaged or of another kind, or holds NaN.
         """
         tensors, meta = load_checkpoint(directory, KIND)
-        trained_on = take_marks(tensors)
+        marks = take_marks(tensors)
         model, vocabulary = _build(meta["model"], tensors, directory), Vocabulary.from_json(meta["vocabulary"])
         loaded = cls(model, vocabulary, pick_device(device), meta.get("origin"))
-        loaded.trained_on = trained_on
+        vars(loaded).update(marks)
         return loaded
 
 
@@ -180,7 +182,8 @@ def export_pykeen(model: "ComplEx", folder: str | os.PathLike[str], facts: Facts
     reciprocal relations it is a model with inverse triples. PyKEEN itself reads some labels, such as "NA" and "null",
     back as nan.
 
-    :param facts: the facts for `training_triples`, usually those of the fit.
+    :param facts: the facts for `training_triples`, usually those of the fit, of which filters are made; a Note counts
+        what they lack of these.
     :raises InputError: a folder that exists, or facts of other labels.
     """
     import pykeen.models
@@ -189,7 +192,16 @@ def export_pykeen(model: "ComplEx", folder: str | os.PathLike[str], facts: Facts
     if folder.exists():
         raise InputError(f"{folder} exists already: choose a new folder")
     vocabulary = model.vocabulary
-    factory = triples_factory(vocabulary, to_ids(vocabulary, facts), inverse=model.reciprocal)
+    ids = to_ids(vocabulary, facts)
+    absent = [] if model.trained_on is None else np.setdiff1d(model.trained_on, marks_of(vocabulary, ids))
+    if len(absent) or not len(ids):
+        warnings.warn(
+            f"{len(ids):,} training triples are written, and {len(absent):,} facts of the fit are not among them: a "
+            "filter made of them leaves out too little; give the facts of the fit, on the command line by --graph",
+            Note,
+            stacklevel=2,
+        )
+    factory = triples_factory(vocabulary, ids, inverse=model.reciprocal)
     # The seed is that of weights which are replaced at once.
     settings: dict[str, Any] = {"embedding_dim": model.rank, "random_seed": 0}
     theirs: Any = pykeen.models.ComplEx(triples_factory=factory, **settings)

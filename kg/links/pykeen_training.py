@@ -26,7 +26,7 @@ from gumption.data.manifest import near
 from gumption.data.provenance import versions
 from gumption.data.settings import checked
 from gumption.kg.checkpoint import pick_device
-from gumption.kg.facts import Facts, is_pair, marks_of, to_ids, triples_factory
+from gumption.kg.facts import Facts, is_pair, marks_of, note_trained, to_ids, triples_factory
 from gumption.kg.vocabulary import Triple, Vocabulary
 
 from .pykeen_models import PyKEENPredictor
@@ -90,6 +90,10 @@ def fit_pykeen(
     ids = to_ids(vocabulary, facts)
     if not len(ids):
         raise InputError("there are no facts to learn from")
+    trained_on, chosen_by = marks_of(vocabulary, ids), None
+    if valid is not None:
+        chosen_by = marks_of(vocabulary, to_ids(vocabulary, valid))
+        note_trained(trained_on, chosen_by, "validation facts")
 
     all_entities = issubclass(model_resolver.lookup(name).loss_default, (BCEAfterSigmoidLoss, BCEWithLogitsLoss))
     inverse = all_entities or name in _NEED_INVERSE
@@ -98,6 +102,7 @@ def fit_pykeen(
         chosen = {**_NEED_INVERSE.get(name, {}), **({} if rank is None else {"embedding_dim": rank})}
         made: Any = model_resolver.make(name, chosen, triples_factory=factory, random_seed=seed)
         predictor = PyKEENPredictor(made, vocabulary, pick_device(device))
+        predictor.trained_on, predictor.chosen_by = trained_on, chosen_by
         predictor.structure()  # refuses what could not be kept before it is trained
         rate: Any = {} if learning_rate is None else {"lr": learning_rate}
         kind: Any = LCWATrainingLoop if all_entities else SLCWATrainingLoop
@@ -122,7 +127,6 @@ def fit_pykeen(
             raise InputError(f"PyKEEN cannot train {name} so: {error}") from None
     if looks is not None:
         made.load_state_dict(looks.best)
-    predictor.trained_on = marks_of(vocabulary, ids)
     predictor.origin = {
         "model": name,
         "loop": "LCWA" if all_entities else "sLCWA",

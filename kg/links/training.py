@@ -20,7 +20,7 @@ from gumption.data.progress import Bar
 from gumption.data.provenance import versions
 from gumption.data.settings import NonNegative, check, checked_methods
 from gumption.kg.checkpoint import has_checkpoint, load_checkpoint, save_checkpoint, torch_threads
-from gumption.kg.facts import Facts, is_pair, learnable, marks_of, to_ids
+from gumption.kg.facts import Facts, is_pair, learnable, marks_of, note_trained, to_ids
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import Triple, Vocabulary, checked_triples
 
@@ -467,6 +467,9 @@ class Run(Generic[Fitted]):
             fingerprint.update(words.tobytes())
         self.fingerprint = fingerprint.hexdigest()
         self.marks = marks_of(vocabulary, facts.ids)
+        self.chosen_by = None if facts.valid is None else marks_of(vocabulary, facts.valid)
+        if self.chosen_by is not None:
+            note_trained(self.marks, self.chosen_by, "validation facts")
         self.history: list[dict[str, float]] = []
         self.best: dict[str, torch.Tensor] = {}
         self.best_mrr = -1.0
@@ -538,7 +541,7 @@ class Run(Generic[Fitted]):
             "versions": versions(),
         }
         made = self.make(self.facts.vocabulary, origin=origin, **where)
-        made.trained_on = self.marks
+        made.trained_on, made.chosen_by = self.marks, self.chosen_by
         return made
 
     def _restore(self, folder: str | os.PathLike[str]) -> None:

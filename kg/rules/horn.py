@@ -26,8 +26,8 @@ from typing import Any
 
 from gumption.data import InputError
 from gumption.data.reading import read_json
+from gumption.data.sealed import SHA256, write_sealed
 from gumption.data.settings import checked
-from gumption.data.writing import write_json
 from gumption.kg.vocabulary import unknown_label
 
 LONGEST = 3  # atoms in a body
@@ -159,14 +159,15 @@ def read_rules(path: str | PathLike[str]) -> tuple[Rule, ...]:
 
 
 def read_rule_file(path: str | PathLike[str]) -> Any:
-    """The JSON content of a file of rules."""
-    return read_json(Path(path), advice='write {"rules": [...]}')
+    """The JSON content of a file of rules. People change such files: only `gumption verify` compares their sha256."""
+    content = read_json(Path(path), advice='write {"rules": [...]}')
+    return {key: content[key] for key in content if key != SHA256} if isinstance(content, dict) else content
 
 
 @checked
 def write_rules(path: str | PathLike[str], rules: Sequence[Rule]) -> None:
-    """Write rules to a JSON file, which appears when it is complete."""
-    write_json(Path(path), rules_to_json(rules))
+    """Write rules to a JSON file with its sha256, which appears when it is complete."""
+    write_sealed(Path(path), rules_to_json(rules))
 
 
 def rules_from_json(content: Any) -> tuple[Rule, ...]:

@@ -15,7 +15,8 @@ longer follows. With rules that are not certain it always does.
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ import pyoxigraph as ox
 from gumption.data import InputError
 from gumption.data.reading import parse_json
 from gumption.data.settings import Share, checked
+from gumption.kg.facts import fact_graphs
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import PREFIXES, PROVENANCE, RELATION, Triple, label_to_iri
 
@@ -350,6 +352,48 @@ def write_provenance(
         facts += [(node, _SUBJECT, subject), (node, _PREDICATE, relations[r]), (node, _OBJECT, object_)]
     facts += [(rule.name, _RULE_TEXT, str(ox.Literal(str(rule)))) for rule in dict.fromkeys(by)]
     graph.add(facts, graph=name)
+
+
+def stale_without(
+    graph: KnowledgeGraph, facts: Collection[Triple], name: str | None = None
+) -> dict[str, tuple[int | None, str | None]]:
+    """The graphs of entailed facts that go stale when these facts are removed from the graph `name`, or from all.
+
+    :returns: the graph -> how many of its facts have a proof that uses any of these, perhaps by way of other entailed
+        facts, None where no proofs are kept; and the graph that they are entailed from, None for all.
+    """
+    names, stale = graph.graphs(), {}
+    states = {into: said[STATE] for into in names if STATE in (said := graph.annotations(into))}
+    for into, text in states.items():
+        state = _State.read(text)
+        source = None if state is None else json.loads(state.settings)[1]
+        if name == into or (None not in (name, source) and name != source):
+            continue
+        stated = set(fact_graphs(names)) - {name, *states} if name is not None and source is None else ()
+        lost = set(facts).difference(*(graph.triples(graph=other) for other in stated))
+        number = _resting_on(graph, into + PROVENANCE, lost) if into + PROVENANCE in names else None
+        if lost and number != 0:
+            stale[into] = number, source
+    return stale
+
+
+def _resting_on(graph: KnowledgeGraph, proofs: str, lost: Collection[Triple]) -> int:
+    told: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    uses: defaultdict[str, list[str]] = defaultdict(list)
+    for node, relation, value in graph.triples(graph=proofs):
+        if relation == _DERIVED_FROM:
+            uses[value].append(node)
+        else:
+            told[node][relation] = value
+    lost = {(subject, label_to_iri(relation, RELATION), object_) for subject, relation, object_ in lost}
+    parts = (_SUBJECT, _PREDICATE, _OBJECT)
+    waiting = [node for node, said in told.items() if tuple(map(said.get, parts)) in lost]
+    resting: set[str] = set()
+    while waiting:
+        new = set(uses[waiting.pop()]) - resting
+        resting |= new
+        waiting += new
+    return len(resting)
 
 
 def _nodes(content: FactArrays, ids: np.ndarray) -> list[str]:

@@ -25,8 +25,8 @@ import numpy as np
 from scipy import sparse
 
 from gumption.data import InputError
+from gumption.data.sealed import write_sealed
 from gumption.data.settings import Count, Share, checked
-from gumption.data.writing import write_json
 from gumption.kg.facts import learnable, marks_of, to_ids
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import Vocabulary
@@ -258,7 +258,7 @@ def write_mined(
     content: dict[str, Any] = {"rules": rules}
     if facts is not None:
         content[MINED_FROM] = base64.b64encode(marks_of(*facts).astype("<u8").tobytes()).decode()
-    write_json(Path(path), content)
+    write_sealed(Path(path), content)
 
 
 def mined_from(path: str | PathLike[str]) -> np.ndarray | None:

@@ -6,6 +6,7 @@ bounded, and a malformed line leaves the graph unchanged.
 
 import re
 import tempfile
+import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from os import PathLike
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING
 
-from gumption.data import InputError
+from gumption.data import InputError, Note
 from gumption.data.packed import Damaged, is_archive, open_archive, open_packed
 from gumption.data.reading import parse_json
 from gumption.data.settings import NonNegative, Whole, checked
@@ -88,7 +89,8 @@ class Tally:
             )
 
     def imported(self, name: str, new: int) -> Imported:
-        kept = self.lines - self.dropped.total()
+        if not (kept := self.lines - self.dropped.total()):
+            warnings.warn(f"{self.source}: no fact of its {self.lines:,} lines was kept", Note, stacklevel=3)
         return Imported(name, self.lines, kept, dict(sorted(self.dropped.items())), new)
 
 

@@ -35,6 +35,7 @@ import pyoxigraph as ox
 
 from gumption.data import InputError, Note
 from gumption.data.packed import open_packed
+from gumption.data.sealed import HASH_LINE, hashed_file
 from gumption.data.settings import Whole, check
 from gumption.data.tables import Row, TableLayout, csv_rows, needs_empty_line
 from gumption.data.writing import check_name, whole_file
@@ -157,6 +158,7 @@ FORMATS = {
     ".n3": ox.RdfFormat.N3,
 }
 LINE_FORMATS = (ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS)
+COMMENTED = (*LINE_FORMATS, ox.RdfFormat.TRIG, ox.RdfFormat.TURTLE)  # which carry their hash in a comment
 NETWORKS = (".graphml", ".gexf")
 _READ_ONLY = (".n3", *NETWORKS)
 _TSV = (".tsv", ".txt")
@@ -229,7 +231,7 @@ def write_facts(path: Path, graphs: Mapping[str, Iterable[Triple]], about: About
     """Write label triples, graph by graph, and the statements about the graphs.
 
     The file is written beside `path` and renamed once it is complete. A table's statements are written first, so that
-    the facts never lie there without their licence.
+    the facts never lie there without their licence. The file carries its hash, see data/sealed.py.
 
     :param labels: state the label of each of our IRIs, too, in RDF files.
     :raises InputError: a fact that the format cannot hold.
@@ -246,7 +248,8 @@ def write_facts(path: Path, graphs: Mapping[str, Iterable[Triple]], about: About
                 part.write_bytes("".join(lines).encode())
         elif beside.exists():
             raise InputError(f"{beside} is there and says what holds for an older {path.name}: move it away first")
-    with whole_file(path) as part, part.open("wb") as file, _compressed(file, form.packed) as out:
+    written = whole_file if form.rdf in COMMENTED else hashed_file
+    with written(path) as part, part.open("wb") as file, _compressed(file, form.packed) as out:
         if form.rdf is None:
             rows = _rows(graphs)
             out.writelines(_csv_lines(rows) if form.ending == _CSV else _tsv_lines(rows))
@@ -257,7 +260,10 @@ def write_facts(path: Path, graphs: Mapping[str, Iterable[Triple]], about: About
             quads += _label_quads(quads) if labels else []
             quads += [quad for name, said in about.items() for quad in about_quads(name, said)]
             rows = quads if form.names_graphs else (quad.triple for quad in quads)
-            ox.serialize(rows, out, form.rdf, prefixes=PREFIXES)
+            text = ox.serialize(rows, format=form.rdf, prefixes=PREFIXES) or b""
+            if form.rdf in COMMENTED:
+                out.write(b"# sha256 %s\n" % hashlib.sha256(text).hexdigest().encode())  # a HASH_LINE
+            out.write(text)
 
 
 def refuse_unwritable(path: object, form: ox.RdfFormat, quads: Sequence[ox.Quad] | Sequence[ox.Triple]) -> None:
@@ -757,4 +763,6 @@ class _PlainTriples(_Pieces):
         except (OSError, EOFError, zlib.error) as error:
             self.error = error
             raise
+        if mark := HASH_LINE.match(block):  # of the file
+            block = block[mark.end() :]
         return block if block.endswith(b"\n") or not block else block + b"\n"

@@ -288,7 +288,9 @@ def _print_imported(done: "list[Imported]", out: str, as_json: bool, lines: str 
         rows += [(each.graph, f"{lines} read", each.lines)]
         rows += [("", f"dropped: {reason}", number) for reason, number in each.dropped.items()]
         rows += [("", "kept", each.kept), ("", "new facts", each.new)]
-    print_table(["graph", "what", "number"], rows, f"{count(done, 'graph')} written to {out}")
+    print_table(
+        ["graph", "what", "number"], rows, f"{count([each for each in done if each.kept], 'graph')} written to {out}"
+    )
 
 
 # ---- A graph's names for a world's.

@@ -20,8 +20,9 @@ import typer
 from gumption.data import InputError
 from gumption.data.progress import Bar
 from gumption.data.reading import read_json
+from gumption.data.sealed import hashed_file
 from gumption.data.settings import Count, Seed, Size, check
-from gumption.data.writing import sole_writer, write_json, write_text
+from gumption.data.writing import sole_writer, write_json
 from gumption.kg.links.training_settings import TrainingSettings
 from gumption.scripts.apps import App, NewFolder, from_config, refuse_foreign, was_typed
 from gumption.scripts.kg.parts import rank_part, read_dataset, side_rows
@@ -457,7 +458,8 @@ def _write(search: Search, done: list[FrozenTrial], out: Path) -> None:
         writer.writerow(
             [number, trial.value, trial.user_attrs["epoch"], *(trial.params[one] for one in search.space())]
         )
-    write_text(out / TRIALS, table.getvalue())
+    with hashed_file(out / TRIALS) as part:
+        part.write_bytes(table.getvalue().encode())
 
 
 def _show(done: list[FrozenTrial], out: Path) -> None:

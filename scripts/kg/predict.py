@@ -1,6 +1,7 @@
 """`gumption kg predict`, `evaluate` and `calibrate`: query and rank by a fitted link predictor or by rules; calibrate a
 fitted one."""
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
@@ -8,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gumption.data import InputError
+from gumption.data import InputError, Note
 from gumption.data.settings import Count
 from gumption.scripts.apps import App
 from gumption.scripts.kg.parts import side_rows
 from gumption.scripts.output import Json, count, print_json, print_table, shown
 
-from .sources import read_facts
+from .sources import binary_graphs, only_graph, open_graph, read_facts
 
 if TYPE_CHECKING:
     from gumption.kg.facts import Facts
@@ -123,24 +124,30 @@ def evaluate(
 
     Rules are applied to the facts of --known, without those of the test; mined ones to those that they were mined from.
 
+    Other true answers are left out only where --known has them: a note counts those that it lacks, of the model's
+    training and validation and of the graphs beside --test. The last line counts the test facts that were trained on.
+
     :param test: The graph whose facts are ranked: GRAPH#NAME, or GRAPH if it has one.
     :param memory: MiB that scores may take at a time.
     """
     predictor, facts, others, skipped = _held_out(model, test, known, skip_unknown)
 
     from gumption.kg import filtered_ranks
+    from gumption.kg.facts import to_ids
 
+    trained = predictor.count_trained(to_ids(predictor.vocabulary, facts), "test facts")
+    _note_unfiltered(predictor, test, facts, others, trained is not None)
     budget = None if memory is None else memory << 20
     ranks = filtered_ranks(predictor, facts, known=others, memory=budget, progress=True)
     overall, relations = ranks.figures(), ranks.by_relation()
     if as_json:
         figures = {**overall, "by_side": ranks.by_side(), "by_relation": relations}
-        print_json({"facts": len(ranks.facts), "skipped": skipped, **figures})
+        print_json({"facts": len(ranks.facts), "trained_on": trained, "skipped": skipped, **figures})
         return
     print_table(*side_rows(ranks))
     rows = [(name, int(part["facts"]), *_decimals(part, overall)) for name, part in relations.items()]
     print_table(["relation", "facts", *overall], rows)
-    print(count(ranks.facts, "test fact") + _left_out(skipped))
+    print(count(ranks.facts, "test fact") + _trained(trained) + _left_out(skipped))
 
 
 @app.command(
@@ -152,7 +159,8 @@ def calibrate(
 ) -> None:  # fmt: skip
     """Fit temperatures on held-out facts, so that stated probabilities match frequencies; kept with the model.
 
-    Take a validation part (`gumption kg build wordcraft --partition validation`), not the facts of the test.
+    Take a validation part (`gumption kg build wordcraft --partition validation`), not the facts of the test. The last
+    line counts the facts that the model was trained on: on these its probabilities are too high.
 
     :param held_out: Facts that the model was not fitted on: GRAPH#NAME, or GRAPH.
     """
@@ -163,17 +171,20 @@ def calibrate(
     from rich.console import Console
 
     from gumption.kg import Calibration
+    from gumption.kg.facts import to_ids
 
+    ids = to_ids(predictor.vocabulary, facts)
+    trained = predictor.count_trained(ids, "held-out facts")
     with Console(stderr=True).status("fitting temperatures"):
         calibration = Calibration.fit(predictor, facts, others)
     calibration.save(model, predictor)
     before, after = asdict(calibration.before), asdict(calibration.after)
     if as_json:
-        print_json({"before": before, "after": after, "skipped": skipped})
+        print_json({"before": before, "after": after, "trained_on": trained, "skipped": skipped})
         return
     rows = [(name.replace("_", " "), *_decimals(before, [name]), *_decimals(after, [name])) for name in before]
     print_table(["held-out answers", "before", "after"], rows)
-    print(f"kept in {model}{_left_out(skipped)}")
+    print(f"kept in {model}: {count(ids, 'held-out fact')}{_trained(trained)}{_left_out(skipped)}")
 
 
 def _held_out(
@@ -231,6 +242,39 @@ def _predict_by_rules(predictor: Any, question: dict[str, Any], known: Any, as_j
         return
     cells = [(r["label"], f"{r['confidence']:.3f}", "known" if r["known"] else "", str(r["why"])) for r in rows]
     print_table([side, "confidence", "known", "why"], list(map(shown, cells)), f"{count(rows, 'answer')} with a proof")
+
+
+def _note_unfiltered(
+    predictor: "LinkPredictor", source: str, facts: "Facts", others: "list[Facts]", marked: bool
+) -> None:
+    """Issue a Note with the number of true facts that are not left out of the ranking: of the model's training and
+    validation, if it is `marked` by them, and of the graphs beside that of the test, whose names differ in their last
+    part only."""
+    import numpy as np
+
+    from gumption.kg.facts import marks_of, to_ids
+
+    vocabulary = predictor.vocabulary
+    true = [predictor.trained_on, predictor.chosen_by] if marked else []
+    graph, name = open_graph(source)
+    with graph:
+        start = (name or only_graph(graph, source)).rpartition("/")[0]
+        for each in binary_graphs(graph):
+            if each.rpartition("/")[0] == start:
+                true.append(marks_of(vocabulary, to_ids(vocabulary, graph.triples(graph=each), skip=True)))
+    known = np.concatenate([to_ids(vocabulary, each, skip=True) for each in (facts, *others)])
+    everything = np.concatenate([marks for marks in true if marks is not None])
+    if left := len(np.setdiff1d(everything, marks_of(vocabulary, known))):
+        warnings.warn(
+            f"not among --known: {left:,} of the facts that the model was trained on or chosen by, or that graphs "
+            f"beside {source} have; as answers they count as wrong, so that the figures are too low: give them, too",
+            Note,
+            stacklevel=2,
+        )
+
+
+def _trained(number: int | None) -> str:
+    return "; on which the model was trained is not known" if number is None else f", {number:,} of them trained on"
 
 
 def _left_out(skipped: int) -> str:

@@ -169,12 +169,15 @@ def remove(
 ) -> None:  # fmt: skip
     """Remove the facts with these labels, or the whole graph that #NAME picks with what is said about it.
 
+    A note counts the facts that `kg infer` entailed of the removed ones, if it kept proofs (--provenance).
+
     :param subject: Of the facts to remove.
     :param relation: Of the facts to remove.
     :param object_: Of the facts to remove.
     """
     from gumption.kg.graph import split_source
     from gumption.kg.names import Names
+    from gumption.kg.rules.inference import stale_without
     from gumption.kg.vocabulary import unknown_graph
 
     place, name = split_source(source)
@@ -183,6 +186,7 @@ def remove(
         raise InputError(f"say what to remove: {place}#NAME for a whole graph, or --subject, --relation or --object")
     with changed_graph(place, update, wait) as graph, working("removing"):
         if whole:
+            stale = stale_without(graph, set(graph.triples(graph=name)), name)
             number = graph.drop(str(name))
         else:
             if name is not None and name not in graph.graphs():
@@ -190,14 +194,23 @@ def remove(
             names = Names(graph, name)
             things = [None if each is None else names.label(each) for each in (subject, object_)]
             kind = None if relation is None else names.label(relation, "relation")
-            facts = graph.triples(things[0], kind, things[1], graph=name)
-            number = graph.remove(list(facts), graph=name)
+            facts = list(graph.triples(things[0], kind, things[1], graph=name))
+            stale = stale_without(graph, facts, name)
+            number = graph.remove(facts, graph=name)
         counts = graph.graphs()
     if as_json:
-        print_json({"removed": number, "graphs": counts})
+        print_json(
+            {"removed": number, "graphs": counts, "stale": {into: resting for into, (resting, _) in stale.items()}}
+        )
     else:
         print_table(["graph", "facts"], list(counts.items()))
         print(f"{count(range(number), 'fact')} removed")
+    for into, (resting, of) in stale.items():
+        which = "its facts may be stale, for no proofs are kept"
+        which = which if resting is None else f"{count(range(resting), 'fact')} rested on what was removed"
+        again = f"gumption kg infer {place}{'' if of is None else f'#{of}'} --rules FILE --into {into}"
+        again += (f" --out {place}" if Path(place).is_file() else "") + ("" if resting is None else " --provenance")
+        warnings.warn(f"{into}: {which}; renew it with the same rules: {again}", Note, stacklevel=1)
 
 
 @app.command(epilog="Example: gumption kg validate runs/kg.nq --shapes wordcraft")

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -86,6 +87,22 @@ def offer_of(
     if kg not in OWN:
         split_source(kg)
     return Offer(config, price, at_most)
+
+
+def _check_source(source: str) -> None:
+    """Raise InputError for what is no graph, model or file of rules, and for a named graph that is not there."""
+    from gumption.kg.checkpoint import has_checkpoint, verified
+    from gumption.kg.graph import is_address, open_graph, split_source
+    from gumption.kg.rules.horn import read_rules
+
+    place, name = split_source(source)
+    if place.endswith(".json"):
+        read_rules(place)
+    elif has_checkpoint(Path(place)):
+        verified(place)
+    elif not is_address(place):
+        with open_graph(source)[0] as graph:
+            graph.arrays(name)
 
 
 def helpless(world: World, view: View, env: Any) -> str | None:
@@ -325,6 +342,8 @@ def read_offers(
             called = dict(pair(text) for text in pairs.get(name, ()))
             rule, map_ = (next(iter(each.get(name, ())), None) for each in (rules_of, maps_of))
             offers[name] = offer_of(value, rule, called, names=map_)
+            if value not in OWN:
+                _check_source(value)
             env = None if view.live is not None else view.begin(seed=0)[0]
         except InputError as error:
             raise InputError(f"{option}: {error}") from None

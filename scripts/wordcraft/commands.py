@@ -234,7 +234,7 @@ def recipes(
     """
     from gumption.data.recipe_check import LEFT_OUT, checked
     from gumption.data.recipe_files import book_text, entities_of, read_families, read_recipe_table
-    from gumption.data.writing import write_text
+    from gumption.data.sealed import hashed_file
 
     if out.suffix != ".tsv":
         raise InputError(f"--out {out}: a recipe book ends in .tsv")
@@ -247,7 +247,8 @@ def recipes(
     from gumption.envs.wordcraft.tasks import enumerate_tasks
 
     book = RecipeBook(out.stem, entities_of(kept.rows), kept.rows, kept.origins)
-    write_text(out, book_text(kept))
+    with hashed_file(out) as part:
+        part.write_bytes(book_text(kept).encode())
     for line, problem in problems:
         left_out = "; left out" if problem.kind in LEFT_OUT else ""
         place = f"{file}:{line}" if line else f"{families or file}"

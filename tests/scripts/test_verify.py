@@ -1,5 +1,7 @@
 """`gumption verify`: each file against its hash, what a run depends on, and what it can still do."""
 
+import gzip
+import hashlib
 import json
 import shutil
 import sys
@@ -74,7 +76,7 @@ def test_a_run_is_whole(verify: Callable[..., Any], made: Path, tmp_path: Path) 
         "config.json", "manifest.json", "final.json", "metrics.jsonl", "checkpoint", "knowledge/scores.json",
         "files/split/mine.json", "files/recipe_book/book.tsv",
     ):  # fmt: skip
-        assert found[name] == "whole", name
+        assert found[name] == "unchanged", name
     assert told["run"]["versions"] == "those of this machine"
     assert told["run"]["knowledge"].startswith("mine.nq, sha256 ")
     assert told["run"]["can be evaluated"] == "yes"
@@ -151,17 +153,17 @@ def test_each_file_is_judged_once_and_a_copy_by_its_hash_alone(
     for run in ("own", "run"):
         places = [one["place"] for one in told[run]["files"]]
         assert len(set(places)) == len(places)
-    assert states(told["own"])["files/env/mine.txt"] == "whole"
+    assert states(told["own"])["files/env/mine.txt"] == "unchanged"
 
 
 def test_what_lies_beside_a_checkpoint_is_read_too(verify: Callable[..., Any], tmp_path: Path) -> None:
     ComplEx.fit(FACTS, rank=2, epochs=1, device="cpu").save(tmp_path / "models" / "model")
     (tmp_path / "models" / "model" / "about.json").write_text("{")
     code, told = verify("models")
-    assert code == 1
-    assert states(told["models"]) == {"model": "whole", "model/about.json": "CHANGED"}
+    assert code == 3
+    assert states(told["models"]) == {"model": "unchanged", "model/about.json": "CANNOT BE READ"}
     code, told = verify("models/model")
-    assert (code, states(told["models/model"])["about.json"]) == (1, "CHANGED")
+    assert (code, states(told["models/model"])["about.json"]) == (3, "CANNOT BE READ")
 
 
 def test_other_versions_are_told(verify: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -191,14 +193,15 @@ def test_models_memories_stores_splits_and_graphs(
     shutil.copy(made / "mine.json", tmp_path / "split.json")
     (tmp_path / "notes.json").write_text("{}")
     code, told = verify("model", "memory", "store", "facts.ttl", "split.json", "notes.json")
-    assert code == 0
+    assert code == 4
     said = {path: (about["files"][0]["state"], about["files"][0]["told"]) for path, about in told.items()}
-    assert said["model"] == ("whole", "a checkpoint, gumption/complex/1")
-    assert said["memory"] == ("whole", "a memory of 1 transitions, gumption/wordcraft-memory/1")
-    assert said["store"][0] == said["facts.ttl"][0] == "no hash"
+    assert said["model"] == ("unchanged", "a checkpoint, gumption/complex/1")
+    assert said["memory"] == ("unchanged", "a memory of 1 transitions, gumption/wordcraft-memory/1")
+    assert (said["store"][0], said["facts.ttl"][0]) == ("no hash", "unchanged")
+    assert (told["store"]["outcome"], told["split.json"]["outcome"]) == ("nothing to check", "unchanged")
     assert said["store"][1] == said["facts.ttl"][1]
     assert said["store"][1].startswith("3 facts, content hash ")
-    assert said["split.json"][0] == "whole"
+    assert said["split.json"][0] == "unchanged"
     assert said["split.json"][1].startswith("schema gumption/wordcraft-split/")
     assert said["notes.json"] == ("no hash", "")
     for path, old, new in (("split.json", b'"seed":3', b'"seed":4'), ("facts.ttl", b"<", b"")):
@@ -212,6 +215,64 @@ def test_models_memories_stores_splits_and_graphs(
     assert "the end was cut short" in told["memory"]["files"][0]["told"]
 
 
+@pytest.mark.parametrize("name", ["x.nq", "x.nt", "x.trig.gz", "x.nq.bz2", "x.csv", "x.tsv.gz", "x.jsonld", "x.rdf"])
+def test_a_graph_is_changed_by_any_byte(verify: Callable[..., Any], tmp_path: Path, name: str) -> None:
+    graph = KnowledgeGraph()
+    graph.add(FACTS)
+    graph.annotate("default", {"license": "CC0-1.0"})
+    graph.save(name)
+    first = (tmp_path / name).read_bytes()
+    graph.save(name)
+    assert (tmp_path / name).read_bytes() == first, "the same facts give the same bytes"
+    assert KnowledgeGraph.load(name).content_hash() == graph.content_hash()
+    assert verify(name)[0] == verify(".")[0] == 0
+    packed = name.endswith((".gz", ".bz2"))
+    for at in (0, 2, len(first) - 9, *(() if packed else (4, 20, 40, len(first) - 3))):
+        (tmp_path / name).write_bytes(first[:at] + bytes([first[at] ^ 1]) + first[at + 1 :])
+        assert verify(name)[0] in (1, 3), at
+    (tmp_path / name).write_bytes(first[:-2])
+    assert verify(name)[0] in (1, 3), "cut short"
+    beside = tmp_path / f"{name}.sha256"
+    if beside.exists():
+        (tmp_path / name).unlink()
+        assert states(verify(".")[1]["."])[name] == "MISSING"
+        (tmp_path / name).write_bytes(first)
+        beside.unlink()
+        assert verify(name)[0] == 4
+
+
+def test_nothing_to_check_and_cannot_be_read(verify: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "kitchen.csv").write_text("thing,relation,other\nwater,componentOf,tea\n")
+    (tmp_path / "random.bin").write_bytes(bytes(range(256)))
+    (tmp_path / "empty").mkdir()
+    for path in ("kitchen.csv", "random.bin", "empty"):
+        assert verify(path)[0] == 4, path
+    for path in ("random.nq", "random.csv", "random.json", "random.nt.gz"):
+        (tmp_path / path).write_bytes(bytes(range(256)))
+        code, told = verify("kitchen.csv", path)
+        assert (code, told[path]["outcome"]) == (3, "cannot be read")
+        assert told["kitchen.csv"]["outcome"] == "nothing to check"
+
+
+def test_a_packed_or_moved_graph_and_a_data_set(verify: Callable[..., Any], tmp_path: Path) -> None:
+    from gumption.scripts.kg.split import write_parts
+
+    graph = KnowledgeGraph()
+    graph.add([(f"{i}", "next", f"{i + 1}") for i in range(40)] + [(f"{i}", "next", f"{i + 2}") for i in range(40)])
+    graph.save("x.nt")
+    (tmp_path / "moved.nt.gz").write_bytes(gzip.compress((tmp_path / "x.nt").read_bytes()))
+    assert verify("moved.nt.gz")[0] == 0
+    graph.save("a.csv")
+    (tmp_path / "link.csv").symlink_to("a.csv")
+    assert verify("link.csv")[0] == verify("a.csv.sha256")[0] == 0
+    assert hashlib.sha256((tmp_path / "a.csv").read_bytes()).hexdigest() in (tmp_path / "a.csv.sha256").read_text()
+    write_parts(graph, "default", tmp_path / "set", {"valid": 0.1, "test": 0.1}, 0)
+    assert verify("set")[0] == 0
+    test = tmp_path / "set" / "test.txt"
+    test.write_text(test.read_text().replace("next", "last"))
+    assert (verify("set")[0], states(verify("set")[1]["set"])["test.txt"]) == (1, "CHANGED")
+
+
 def test_a_table_for_people_and_a_path_that_is_not_there(
     made: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], verify: Callable[..., Any]
 ) -> None:
@@ -221,4 +282,23 @@ def test_a_table_for_people_and_a_path_that_is_not_there(
         cli.main()
     out = capsys.readouterr().out
     assert "mine.json" in out
-    assert "1 whole" in out
+    assert "1 unchanged" in out
+
+
+def test_rules_and_recipe_books_carry_their_hash(
+    verify: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from gumption.kg import read_rules
+    from gumption.kg.rules.horn import symmetric, write_rules
+
+    write_rules("rules.json", [symmetric("near")])
+    (tmp_path / "table.csv").write_text("makes,first,second\nmud,water,earth\n")
+    monkeypatch.setattr(sys, "argv", ["gumption", "data", "recipes", "table.csv", "--header", "--out", "book.tsv"])
+    with pytest.raises(SystemExit):
+        cli.main()
+    capsys.readouterr()
+    for name, old in (("rules.json", "near"), ("book.tsv", "mud")):
+        assert verify(name)[0] == 0
+        (tmp_path / name).write_text((tmp_path / name).read_text().replace(old, "other"))
+        assert verify(name)[0] == 1
+    assert read_rules("rules.json") == (symmetric("other"),), "rules are changed by hand"

@@ -78,7 +78,7 @@ def test_any_predictor_opens_by_its_kind(model: ComplEx, tmp_path: Path) -> None
         ("[]", "model: the checkpoint is damaged"),
         ("{}", "model: the checkpoint is damaged"),
         (json.dumps({"kind": "gumption/policy/1"}), "model: a checkpoint of 'gumption/policy/1', which is no link"),
-        (json.dumps({"kind": "gumption/complex/99"}), "a checkpoint of 'gumption/complex/99', expected"),
+        (json.dumps({"kind": "gumption/complex/99"}), "model: the checkpoint is damaged: tensors.safetensors is not"),
     ],
 )
 def test_what_is_no_predictor(model: ComplEx, tmp_path: Path, content: str | None, message: str) -> None:

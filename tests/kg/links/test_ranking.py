@@ -307,3 +307,26 @@ def test_agrees_with_pykeen(name: str, reciprocal: bool) -> None:
     assert 0.1 < ours["mrr"] < 0.9
     without_ties = results.get_metric("both.optimistic.inverse_harmonic_mean_rank")
     assert without_ties > ours["mrr"] + 1e-3  # there were ties to treat
+
+
+@pytest.mark.parametrize("reciprocal", [True, False])
+def test_score_of_a_side_ranks_as_the_ranking_does(reciprocal: bool) -> None:
+    rng = np.random.default_rng(3)
+    labels = [f"e{index}" for index in range(12)]
+    facts = sorted({(labels[a], "r", labels[b]) for a, b in rng.integers(12, size=(40, 2))})
+    model = ComplEx.fit(facts[::2] + facts[1::4], rank=4, epochs=5, reciprocal=reciprocal, device="cpu")
+    known = set(facts)
+    seen = [fact for fact in facts if {fact[0], fact[2]} <= set(model.vocabulary.entities)]
+    ranks = filtered_ranks(model, seen, [facts])
+    for at, (subject, relation, object_) in enumerate(model.vocabulary.ids_to_triples(ranks.facts)):
+        for side, found in (("object", ranks.object), ("subject", ranks.subject)):
+            rivals = [
+                (subject, relation, each) if side == "object" else (each, relation, object_)
+                for each in model.vocabulary.entities
+            ]
+            rivals = [fact for fact in rivals if fact not in known]
+            [truth], scores = model.score([(subject, relation, object_)], side), model.score(rivals, side)
+            assert found[at] == 1 + (scores > truth).sum() + (scores == truth).sum() / 2
+    assert evaluate_ranking(model, seen, [facts])["mrr"] == pytest.approx(
+        float(np.concatenate([1 / ranks.object, 1 / ranks.subject]).mean())
+    )

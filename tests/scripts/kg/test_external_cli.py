@@ -219,3 +219,10 @@ def test_what_link_refuses(gumption):
     Path("empty.ttl").write_text("")
     code, _, err = gumption("link", "empty.ttl", "part.tsv", "--methods", "exact")
     assert (code, "empty.ttl has no entities to link" in err) == (2, True)
+
+
+def test_a_source_without_facts_makes_no_graph(gumption, tmp_path):
+    (tmp_path / "empty.tsv").write_text("")
+    code, out, err = gumption("import", "atomic2020", str(tmp_path / "empty.tsv"), "--out", str(tmp_path / "x.nq"))
+    assert (code, "0 graphs written to" in " ".join(out.split())) == (0, True)
+    assert "empty.tsv: no fact of its 0 lines was kept" in err

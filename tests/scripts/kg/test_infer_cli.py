@@ -248,3 +248,31 @@ def test_bad_input_is_one_line_and_exit_code_2(gumption, tmp_path, arguments, me
     (tmp_path / "bad.json").write_text('{"rules": [{"symmetric": 1}]}')
     write_rules(tmp_path / "typo.json", [symmetric("neer")])
     assert message in gumption.refused(*arguments)
+
+
+@pytest.mark.parametrize("place", ["kg.nq", "kg"])
+def test_remove_counts_the_entailed_facts_that_rest_on_what_is_removed(gumption, tmp_path, place):
+    graph = KnowledgeGraph()
+    graph.add([("a", "near", "b"), ("b", "near", "c"), ("x", "far", "y")], graph="w")
+    write_rules("rules.json", [transitive("near")])
+    graph.save("kg.nq")
+    out = ("--out", "kg.nq") if place == "kg.nq" else ()
+    if place == "kg":
+        gumption.ok("load", "kg", "kg.nq")
+    for proofs, number in (((), None), (("--provenance",), 1)):
+        gumption.ok("infer", f"{place}#w", *RULES, *out, *proofs)
+        code, said, err = gumption("remove", f"{place}#w", "--relation", "near", "--object", "c", "--json")
+        assert (code, json.loads(said)["stale"]) == (0, {"w/inferred": number})
+        which = "1 fact rested on what was removed" if proofs else "may be stale, for no proofs are kept"
+        assert f"note: w/inferred: {'' if proofs else 'its facts '}{which}" in err
+        again = " ".join(("infer", f"{place}#w", "--rules FILE --into w/inferred", *out, *proofs))
+        assert again in err
+        gumption.ok(*again.replace("FILE", "rules.json").split())
+        graph = KnowledgeGraph.load(place) if out else KnowledgeGraph(place, read_only=True)
+        assert list(graph.triples(graph="w/inferred")) == []
+        graph.close()
+        (tmp_path / "c.tsv").write_text("b\tnear\tc\n")
+        gumption.ok("load", place, "c.tsv", "--graph", "w")
+    gumption.ok("infer", f"{place}#w", *RULES, *out, "--provenance")
+    code, said, err = gumption("remove", f"{place}#w", "--relation", "far", "--json")
+    assert (code, json.loads(said)["stale"], err) == (0, {}, "")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from gumption.data import Note
 from gumption.kg import KnowledgeGraph
 
 ANIMALS = ["ant", "bee", "cat", "dog", "elk"]
@@ -93,7 +94,7 @@ def test_calibrate_is_kept_with_the_model_and_used(gumption, folder: Path) -> No
     assert "calibrated on 6 held-out answers" in table
     table = gumption.ok(*fit, "--skip-unknown")
     assert "likelihood" in table
-    assert "kept in calibrated, 1 with unknown labels left out" in table
+    assert "kept in calibrated: 3 held-out facts, 0 of them trained on, 1 with unknown labels left out" in table
 
 
 def test_evaluate_tells_sides_and_relations(gumption) -> None:
@@ -107,10 +108,12 @@ def test_evaluate_tells_sides_and_relations(gumption) -> None:
     assert found["mrr"] == pytest.approx((sides["object"]["mrr"] + sides["subject"]["mrr"]) / 2)
     assert list(found["by_relation"]) == ["after"]
     assert found["by_relation"]["after"]["mrr"] == pytest.approx(found["mrr"])
-    train = json.loads(gumption.ok("evaluate", "model", "--test", "kg.nq#train", "--memory", "1", "--json"))
-    assert set(train["by_relation"]) == {"after", "likes"}
+    code, out, err = gumption("evaluate", "model", "--test", "kg.nq#train", "--memory", "1", "--json")
+    assert (code, set(json.loads(out)["by_relation"])) == (0, {"after", "likes"})
+    assert f"{len(TRAIN)} of the {len(TRAIN)} test facts are training facts of the model" in err
+    assert f"note: not among --known: {len(HELD_OUT)} of the facts" in err
     table = gumption.ok(*asked, "--skip-unknown")
-    for text in ("objects", "subjects", "both", "after", "3 test facts, 1 with unknown labels left out"):
+    for text in ("objects", "subjects", "both", "after", "3 test facts, 0 of them trained on, 1 with unknown"):
         assert text in table
 
 
@@ -169,4 +172,42 @@ def test_a_model_of_a_class_of_your_own_is_refused(gumption, tmp_path: Path, ask
     assert (code, out) == (2, "")
     assert "own: a model of the class 'Own', which gumption lacks: load it in Python by Own.load" in err
     DistMult.fit([*TRAIN, *HELD_OUT, ("fox", "after", "ant")], rank=2, epochs=1, device="cpu").save(tmp_path / "ours")
-    gumption.ok(command, str(tmp_path / "ours"), *asked)
+    code, _, err = gumption(command, str(tmp_path / "ours"), *asked)
+    assert (code, "4 of the 4" in err) == (0, command != "predict")
+
+
+def test_facts_that_a_model_was_trained_on_or_chosen_by_are_counted(gumption, tmp_path: Path) -> None:
+    """The files of a data set: each in a graph of its own place, so that only the marks in the model tell."""
+    from gumption.kg import Calibration, ComplEx, fit_pykeen
+
+    parts = {"train": [*TRAIN, *HELD_OUT[:1]], "valid": HELD_OUT[1:2], "test": HELD_OUT[2:]}
+    for part, facts in parts.items():
+        graph = KnowledgeGraph()
+        graph.add(facts)
+        graph.save(tmp_path / f"{part}.tsv")
+    files = {part: str(tmp_path / f"{part}.tsv") for part in parts}
+    model = str(tmp_path / "model")
+    fit = ("fit", files["train"], "--out", model, "--rank", "4", "--epochs", "2", "--valid")
+    code, out, err = gumption(*fit, files["valid"])
+    assert (code, err) == (0, "")
+    asked = ("evaluate", model, "--test", files["test"], "--known", files["train"])
+    code, out, err = gumption(*asked)
+    assert "1 test fact, 0 of them trained on" in out
+    assert "note: not among --known: 1 of the facts" in err
+    assert gumption(*asked, "--known", files["valid"])[2] == ""
+    code, out, err = gumption("calibrate", model, "--held-out", files["train"], "--known", files["train"], "--json")
+    assert (code, json.loads(out)["trained_on"]) == (0, len(parts["train"]))
+    assert f"{len(parts['train'])} of the {len(parts['train'])} held-out facts are training facts" in err
+    with pytest.warns(Note, match="1 of the 2 held-out facts are training facts"):
+        Calibration.fit(ComplEx.load(model, "cpu"), [HELD_OUT[0], HELD_OUT[1]], [])
+    with pytest.warns(Note, match="1 of the 2 validation facts are training facts"):
+        ComplEx.fit(parts["train"], valid=HELD_OUT[:2], rank=2, epochs=1, device="cpu")
+    with pytest.warns(Note, match="1 of the 2 validation facts are training facts"):
+        fit_pykeen(parts["train"], "distmult", valid=HELD_OUT[:2], rank=2, epochs=1, device="cpu")
+    code, _, err = gumption("tune", files["train"], "--valid", files["train"], "--out", str(tmp_path / "t"), *TUNED)
+    assert (code, err.count("validation facts are training facts")) == (0, 1)
+    code, _, err = gumption("export-pykeen", model, "--out", str(tmp_path / "pykeen"))
+    assert (code, f"0 training triples are written, and {len(parts['train'])} facts of the fit" in err) == (0, True)
+
+
+TUNED = ("--trials", "2", "--epochs", "1", "--valid-every", "1", "--rank", "2", "--device", "cpu")

@@ -56,7 +56,9 @@ def test_load_into_a_folder_or_a_file(gumption, facts, tmp_path, place):
 def test_a_graph_or_some_facts_are_removed(gumption, facts, place):
     gumption.ok("load", place, facts, "--graph", "train")
     assert gumption.ok("remove", place, "--subject", "mud").endswith("0 facts removed\n")
-    assert json.loads(gumption.ok("remove", f"{place}#train", "--json")) == {"removed": 1, "graphs": {"more": 1}}
+    assert json.loads(gumption.ok("remove", f"{place}#train", "--json")) == {
+        "removed": 1, "graphs": {"more": 1}, "stale": {},
+    }  # fmt: skip
     told = gumption.ok("remove", f"{place}#more", "--relation", "componentOf", "--object", "acid rain")
     assert told.endswith("1 fact removed\n")
     assert gumption.ok("query", place, "SELECT * { ?s ?p ?o }") == "nothing found\n"

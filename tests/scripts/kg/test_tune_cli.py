@@ -56,7 +56,9 @@ def test_one_seed_gives_one_search_whether_it_is_stopped_or_not(gumption, folder
     told = gumption.ok(*TUNE, "--dataset", folder, "--trials", "12", "--out", "parts")
     assert told.startswith("5 trials are complete\ntrial 6 of 12: ")
     assert kept("parts") == kept("whole")
-    assert sorted(path.name for path in Path("parts").iterdir()) == ["best.json", "study.db", "trials.csv"]
+    assert sorted(path.name for path in Path("parts").iterdir()) == [
+        "best.json", "study.db", "trials.csv", "trials.csv.sha256",
+    ]  # fmt: skip
     # Another seed searches elsewhere.
     gumption.ok(*TUNE, "--dataset", folder, "--trials", "2", "--out", "other", "--seed", "1")
     assert kept("other")[1].splitlines()[1] != kept("whole")[1].splitlines()[1]

@@ -56,10 +56,10 @@ def write_sealed_anew(folder: Path, change: Callable[[list[dict[str, Any]]], Any
 
 
 def test_an_export_is_whole_and_its_episodes_play_again(exported: Path) -> None:
-    assert set(states(exported).values()) == {"whole"}
+    assert set(states(exported).values()) == {"unchanged"}
     assert set(states(exported)) == {path.name for path in exported.iterdir()}
     assert told(exported) == "5 lines; 5 episodes were played again"
-    assert [one.state for one in verdicts_of(exported / EPISODES)] == ["whole"], "the file alone, too"
+    assert [one.state for one in verdicts_of(exported / EPISODES)] == ["unchanged"], "the file alone, too"
 
 
 @pytest.mark.parametrize("name", ["participants.csv", "study.json", EPISODES])
@@ -74,7 +74,7 @@ def test_a_changed_or_missing_file_is_found(name: str, exported: Path, tmp_path:
     (folder / ABOUT).write_text(json.dumps({**about, "sha256": "0" * 64}))
     assert states(folder)[ABOUT] == "CHANGED"
     (folder / ABOUT).write_text("{")
-    assert states(folder)[ABOUT] == "CHANGED"
+    assert states(folder)[ABOUT] == "CANNOT BE READ"
 
 
 def swapped(episodes: list[dict[str, Any]]) -> None:
@@ -112,7 +112,7 @@ def test_a_changed_episode_is_found_though_its_hashes_are_right(
     folder = tmp_path / "out"
     shutil.copytree(exported, folder)
     write_sealed_anew(folder, change)
-    assert [name for name, state in states(folder).items() if state != "whole"] == [EPISODES]
+    assert [name for name, state in states(folder).items() if state != "unchanged"] == [EPISODES]
     assert re.search(rf"{EPISODES}:[123]: {reason}", told(folder)), told(folder)
 
 
@@ -120,13 +120,13 @@ def test_episodes_of_another_version_are_not_played_again(exported: Path, tmp_pa
     folder = tmp_path / "out"
     shutil.copytree(exported, folder)
     write_sealed_anew(folder, lambda all: all[0].update(version="0.0.1"))
-    assert states(folder)[EPISODES] == "whole"
+    assert states(folder)[EPISODES] == "unchanged"
     assert told(folder) == "5 lines; 4 episodes were played again, 1 of another version of gumption are not"
 
 
 def test_without_the_extra_the_hashes_alone_are_compared(exported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gumption.scripts.verify.find_spec", lambda name: None)
-    assert states(exported)[EPISODES] == "whole"
+    assert states(exported)[EPISODES] == "unchanged"
     assert told(exported) == "5 lines; its episodes are not played again: that needs pip install 'gumption[web]'"
 
 
@@ -149,6 +149,6 @@ def test_an_episode_in_real_time_plays_again_and_a_moved_disc_is_found(tmp_path:
     assert (record["result"]["attempts"], len(record["actions"])) == (1, 3)
     episode = replay(record, "the record")
     assert episode.result() == record["result"]
-    assert states(tmp_path / "out")[EPISODES] == "whole"
+    assert states(tmp_path / "out")[EPISODES] == "unchanged"
     write_sealed_anew(tmp_path / "out", lambda all: all[0]["actions"][1].__setitem__(2, ["place", 10, 17]))
     assert re.search("action 3, .*found another state", told(tmp_path / "out"))

@@ -497,3 +497,16 @@ def test_a_player_asks_sees_the_facts_and_takes_the_advised_choice(
     page.get_by_role("heading", name="Solved").wait_for()
     assert panel.is_hidden()
     visitor.leave()
+
+
+def test_what_cannot_be_read_is_refused_before_the_server_starts(tmp_path: Path) -> None:
+    graph = KnowledgeGraph()
+    graph.add([("fire", "componentOf", "steam")], graph="mine")
+    graph.save(tmp_path / "mine.nq")
+    (tmp_path / "folder").mkdir()
+    for name in ("random.bin", "random.nq", "random.json"):
+        (tmp_path / name).write_bytes(bytes(range(256)))
+    for name in ("random.bin", "random.nq", "random.json", "folder", "mine.nq#other"):
+        with pytest.raises(InputError, match="--kg wordcraft="):
+            read_offers([f"wordcraft={tmp_path / name}"], [], [])
+    assert read_offers([f"wordcraft={tmp_path / 'mine.nq'}#mine"], [], [])
