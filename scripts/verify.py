@@ -198,13 +198,13 @@ def _any_file(path: Path) -> tuple[str, str]:
 
 def _graph_file(path: Path) -> tuple[str, str]:
     from gumption.data.packed import open_packed
-    from gumption.kg.store.files import COMMENTED, file_format
+    from gumption.kg.store.files import COMMENTED, NETWORKS, file_format
 
     form, state = file_format(path), _any_file(path)[0]
     with open_packed(path, lines=form.rdf is None, by_name=True) as stream:
         if form.rdf in COMMENTED and check_hash_line(stream, path):
             state = WHOLE
-        elif form.rdf is None and not form.network:  # the columns of a table are known where it is loaded
+        elif form.rdf is None and form.ending not in NETWORKS:  # the columns of a table are known where it is loaded
             try:
                 return state, f"{sum(1 for line in stream if line.decode()):,} lines of a table"
             except UnicodeDecodeError as error:

@@ -233,6 +233,7 @@ class Examples:
             "knowledge": knowledge(), "training": [maze()],
             "experience": Experience(knowledge(), halma.Mazes([maze()]), None),
             "before": row[None], "after": row[None], "option": np.array([[2, 1, 0]]), "depth": 1, "shortcuts": False,
+            "ids": np.array([[0, 0, 1]]), "what": "facts",
             "env_id": 1, "env_ids": [1], "wanted": np.ones((1, 1), dtype=np.int16), "book": book(),
             "splits": halma.Splits({}, {"tests": {}}),
             "task_indices": np.zeros(1, dtype=np.int64), "indices": np.zeros(1, dtype=np.int64),

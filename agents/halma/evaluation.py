@@ -492,6 +492,8 @@ def together(summaries: Sequence[Summary]) -> Summary:
         "reason": "; ".join(reasons) or None,
     }
     for measure in (*MEASURES, RETURN) if have else ():
+        if any(measure not in one for one in have):  # saved evaluations have no return
+            continue
         if len(have) == 1:
             found[measure] = {key: have[0][measure][key] for key in ("mean", "std", "low", "high")}
             continue

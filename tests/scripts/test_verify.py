@@ -280,7 +280,7 @@ def test_a_table_for_people_and_a_path_that_is_not_there(
     monkeypatch.setattr(sys, "argv", ["gumption", "verify", str(made / "mine.json")])
     with pytest.raises(SystemExit):
         cli.main()
-    out = capsys.readouterr().out
+    out = " ".join(capsys.readouterr().out.split())
     assert "mine.json" in out
     assert "1 unchanged" in out
 

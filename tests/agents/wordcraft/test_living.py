@@ -25,6 +25,7 @@ from gumption.agents.wordcraft.living import (
 )
 from gumption.agents.wordcraft.watch import watch
 from gumption.data import InputError
+from gumption.data.writing import is_part
 from gumption.envs.memory import RECORDS
 from gumption.envs.record_memory import RecordMemory
 from gumption.envs.wordcraft import LittleAlchemyVectorEnv, Memory, RecipeBook, WordCraftVectorEnv
@@ -45,7 +46,9 @@ def files(folder: Path) -> dict[str, bytes]:
     """What a life left, without where and when it was lived."""
     apart = ("manifest.json",)
     return {
-        str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.name not in apart
+        str(p.relative_to(folder)): p.read_bytes()
+        for p in folder.rglob("*")
+        if p.is_file() and p.name not in apart and not is_part(p)
     }
 
 

@@ -19,6 +19,7 @@ from gumption.agents.transcript import failures, transcript
 from gumption.agents.wordcraft.evaluation import evaluation_env, play_tasks
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed, sealed, write_sealed
+from gumption.data.writing import is_part
 from gumption.envs.wordcraft import RecipeBook, make_split
 
 SMALL: dict[str, Any] = {"total_steps": 512, "eval_interval": 256}
@@ -29,7 +30,8 @@ def train(config: TrainConfig, run_dir: Path | None = None, **arguments: Any) ->
 
 
 def everything(folder: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
+    files = sorted(file for file in folder.rglob("*") if file.is_file() and not is_part(file))
+    return {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
 
 @pytest.fixture(scope="module")

@@ -44,7 +44,7 @@ def test_every_format_is_loaded_and_saved(graph, tmp_path, ending):
         ending.removesuffix(".gz"), 3
     )
     beside = {f"{file.name}.sha256"} if ending.removesuffix(".gz") in ("tsv", "txt", "csv", "rdf", "jsonld") else set()
-    assert {*os.listdir(tmp_path)} - {"graph"} == {file.name, *beside}
+    assert {*os.listdir(tmp_path)} - {"graph", ".graph.lock"} == {file.name, *beside}
 
 
 def test_one_graph_is_saved(tmp_path):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from gumption.data.writing import is_part
 from gumption.envs.wordcraft import facts
 from gumption.kg import ComplEx, KnowledgeGraph, Vocabulary, evaluate_ranking
 
@@ -41,7 +42,7 @@ def test_the_model_is_that_of_python(gumption) -> None:
     )
     settings = {"rank": 8, "epochs": 6, "n3": 0.02, "relation_weight": 0.1, "seed": 3, "device": "cpu"}
     assert same_bits(ComplEx.load("model", device="cpu"), ComplEx.fit(TRAIN, **settings))
-    assert sorted(path.name for path in Path().iterdir()) == ["kg.nq", "model"]
+    assert sorted(path.name for path in Path().iterdir() if not is_part(path)) == ["kg.nq", "model"]
 
 
 def test_validation_patience_and_labels_of_other_facts(gumption) -> None:
@@ -139,7 +140,7 @@ def test_bad_input_leaves_nothing(gumption) -> None:
         code, _, err = gumption(*FIT, "--out", "model", *arguments)
         assert code == 2
         assert message in err
-    assert [path.name for path in Path().iterdir()] == ["kg.nq"]
+    assert [path.name for path in Path().iterdir() if not is_part(path)] == ["kg.nq"]
 
 
 def test_a_bad_setting_is_refused_before_anything_heavy_is_imported_or_read() -> None:

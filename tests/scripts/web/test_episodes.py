@@ -197,8 +197,12 @@ def test_a_state_is_that_of_another_episode_of_the_same_seed_alone(name: str) ->
 
 def test_an_environment_without_a_state_has_no_hash_and_one_without_saving_that_of_what_it_shows() -> None:
     assert state_of(SimpleNamespace()) == ""
-    shown = SimpleNamespace(observe=lambda: {"thing": np.arange(3)})
-    other = SimpleNamespace(observe=lambda: {"thing": np.arange(3.0)})
+
+    def unsaved() -> None:
+        raise NotImplementedError
+
+    shown = SimpleNamespace(state_dict=unsaved, observe=lambda: {"thing": np.arange(3)})
+    other = SimpleNamespace(state_dict=unsaved, observe=lambda: {"thing": np.arange(3.0)})
     assert state_of(SimpleNamespace(batch=shown)) != state_of(SimpleNamespace(batch=other)), "the kind of number counts"
 
 
