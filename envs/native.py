@@ -41,7 +41,7 @@ def as_action(action: Any, space: spaces.Space[Any]) -> Any:
     """
     if isinstance(space, spaces.Box):
         return _in_box(action, space, space.shape, "the action")
-    if type(action) is int and isinstance(space, spaces.Discrete) and 0 <= action - space.start < space.n:
+    if type(action) is int and isinstance(space, spaces.Discrete) and 0 <= action - int(space.start) < space.n:
         return action
     chosen = _as_array("the action", action)
     if chosen.shape != space.shape and (space.shape or chosen.size != 1):
@@ -58,6 +58,8 @@ def _in_range(chosen: np.ndarray, space: spaces.Space[Any], what: str) -> np.nda
         low, high = space.start, space.start + space.n - 1
     elif isinstance(space, spaces.MultiDiscrete):
         low, high = space.start, space.start + space.nvec - 1
+    if chosen.dtype == object:  # numbers that no array of NumPy's has
+        low, high = (np.asarray(bound).astype(object) for bound in (low, high))
     # Most actions pass by two numbers, which is faster than by those of each part.
     if chosen.size and (chosen.min() < np.max(low) or chosen.max() > np.min(high)):
         outside = np.argwhere((chosen < low) | (chosen > high))

@@ -206,7 +206,7 @@ def content(folder: Path) -> str:
         name = str(path.relative_to(folder))
         if path.is_dir():
             found[name] = facts(path) if (path / "CURRENT").exists() else None
-        elif not path.name.startswith(UNLIKE) and not (path.parent / "CURRENT").exists():
+        elif not path.name.startswith(UNLIKE) and path.suffix != ".lock" and not (path.parent / "CURRENT").exists():
             data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
             if path.name in TIMED:
                 found[name] = True

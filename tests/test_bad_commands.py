@@ -401,7 +401,11 @@ def _command(folder: str, words: Sequence[str], longest: float, out: str) -> NoR
 
 
 def content(folder: Path) -> set[tuple[str, int]]:
-    return {(str(path.relative_to(folder)), path.stat().st_size * path.is_file()) for path in folder.rglob("*")}
+    return {
+        (str(path.relative_to(folder)), path.stat().st_size * path.is_file())
+        for path in folder.rglob("*")
+        if not path.name.endswith(".lock")  # a lock stays
+    }
 
 
 def faults(line: Line, base: Path) -> list[str]:

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from gumption.data import InputError
 from gumption.data.reading import parse_json
-from gumption.data.settings import Count, checked, checked_methods
+from gumption.data.settings import Count, checked, checked_methods, whole_numbers
 from gumption.data.writing import present_folder
 from gumption.kg.checkpoint import META
 from gumption.kg.facts import Facts, distinct, marks_of, note_trained, to_ids
@@ -122,7 +122,11 @@ class LinkPredictor(ABC):
 
     def count_trained(self, ids: np.ndarray, what: str) -> int | None:
         """As `note_trained`, of facts of two parties; None where the training facts are unknown, or have three."""
-        return None if self.trained_on is None else note_trained(self.trained_on, marks_of(self.vocabulary, ids), what)
+        if self.trained_on is None:
+            return None
+        rows = whole_numbers("ids", ids, None, 3)
+        self.vocabulary.ids_to_triples(rows)  # refuses others than its ids
+        return note_trained(self.trained_on, marks_of(self.vocabulary, rows), what)
 
     def questions_at_once(self, memory: int = 1 << 26) -> int:
         """How many rows of scores fit into so many bytes at a time; one at least."""

@@ -97,9 +97,9 @@ def predict(
         (
             row["label"],
             f"{row['score']:.3f}",
-            "" if row["probability"] is None else f"{row['probability']:.4f}",
-            "known" if row.get("known") else "",
-            "\n".join(_lines(row["why"])) if why else "",
+            None if row["probability"] is None else f"{row['probability']:.4f}",
+            "known" if row.get("known") else None,
+            "\n".join(_lines(row["why"])) if why else None,
         )
         for row in rows
     ]
@@ -240,7 +240,7 @@ def _predict_by_rules(predictor: Any, question: dict[str, Any], known: Any, as_j
     if as_json:
         print_json([{**row, "why": asdict(row["why"])["steps"]} for row in rows])
         return
-    cells = [(r["label"], f"{r['confidence']:.3f}", "known" if r["known"] else "", str(r["why"])) for r in rows]
+    cells = [(r["label"], f"{r['confidence']:.3f}", "known" if r["known"] else None, str(r["why"])) for r in rows]
     print_table([side, "confidence", "known", "why"], list(map(shown, cells)), f"{count(rows, 'answer')} with a proof")
 
 
