@@ -92,9 +92,10 @@ def call(
     held = ""
     if ended:
         code, modules, held = json.loads(ended)
-        for module in set(modules).difference(sys.modules):  # so that the next child need not import them
-            with suppress(ImportError):
-                importlib.import_module(module)
+        for module in modules:  # so that the next child need not import them; in the order in which it did
+            if module not in sys.modules:
+                with suppress(ImportError, AttributeError):
+                    importlib.import_module(module)
     return code, folder.with_name("out").read_text(errors="replace"), held
 
 
