@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
+from threading import Lock
 
 from .errors import InputError, did_you_mean
 from .packed import LINE
@@ -308,17 +309,21 @@ def csv_rows(stream: Iterable[bytes], bad: Bad, delimiter: str | None = None) ->
             yield number, cells
 
 
+_CSV_LIMIT = Lock()  # csv has one limit for all threads
+
+
 def csv_row(lines: Iterator[str], delimiter: str) -> list[str]:
     """The cells of the row that begins in the next line, as csv.reader gives them, but with a limit of LINE characters.
 
     :raises csv.Error: as its strict reader does.
     :raises StopIteration: no line is left.
     """
-    limit = csv.field_size_limit(LINE)
-    try:
-        return next(csv.reader(lines, delimiter=delimiter, strict=True))
-    finally:
-        csv.field_size_limit(limit)
+    with _CSV_LIMIT:
+        limit = csv.field_size_limit(LINE)
+        try:
+            return next(csv.reader(lines, delimiter=delimiter, strict=True))
+        finally:
+            csv.field_size_limit(limit)
 
 
 def detected(stream: Iterator[bytes]) -> tuple[str, Iterator[bytes]]:

@@ -93,7 +93,7 @@ class PairTable(nn.Module):
 
     @torch.no_grad()
     def made(self, first: np.ndarray) -> torch.Tensor:
-        """The table with the columns at least of the pairs of these first entities, from 0."""
+        """The table with the columns at least of the pairs of these first entities, from 0; errors as of `table`."""
         products = self._products  # another thread may make the last columns meanwhile
         if products is not None and not self._made[first].all():
             missing = np.unique(first[~self._made[first]])
