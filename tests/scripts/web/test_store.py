@@ -6,7 +6,6 @@ import pwd
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -136,15 +135,18 @@ def test_writes_are_committed_together_and_one_bad_one_spoils_none(store: Store)
 
 @pytest.mark.slow
 def test_a_thousand_waiting_writes_need_few_commits(store: Store) -> None:
-    def took(first: int, last: int, at_once: int) -> float:
-        """Seconds a write, of writes that wait together."""
-        began = time.monotonic()
-        for start in range(first, last, at_once):
-            for one in [store.queue(action("e" * 32, number)) for number in range(start, start + at_once)]:
-                one.result(30)
-        return (time.monotonic() - began) / (last - first)
+    commits: list[sql.Connection] = []
 
-    assert took(1, 1001, 1000) < took(1001, 1051, 1)  # each alone waits for the disk
+    def count(connection: sql.Connection) -> None:
+        commits.append(connection)
+
+    sql.event.listen(sql.Engine, "commit", count)
+    try:
+        for one in [store.queue(action("e" * 32, number)) for number in range(1, 1001)]:
+            one.result(30)
+    finally:
+        sql.event.remove(sql.Engine, "commit", count)
+    assert 1 <= len(commits) <= 500  # also where the disk is faster than the thread that queues
 
 
 def test_a_person_is_forgotten_whole_and_nobody_else(store: Store) -> None:
