@@ -91,8 +91,16 @@ def uncollected() -> Iterator[None]:
 
 
 def with_copies(quads: Sequence[ox.Quad]) -> list[ox.Quad]:
-    """The quads and the copies of their facts in the default graph."""
-    return [*quads, *(ox.Quad(s, p, o) for s, p, o, graph in quads if graph != _ABOUT)]
+    """The quads, each followed by the copy of its fact in the default graph.
+
+    Queries within GRAPH pass over the copies: in memory, those that lie apart cost them up to twice as long.
+    """
+    facts: list[ox.Quad] = []
+    for quad in quads:
+        facts.append(quad)
+        if quad.graph_name != _ABOUT:
+            facts.append(ox.Quad(quad.subject, quad.predicate, quad.object))
+    return facts
 
 
 # ---- Changes of a store as SPARQL updates.
