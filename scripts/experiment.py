@@ -238,12 +238,9 @@ def _ages(kind: Kind, name: str, saved: Mapping[str, Any]) -> Iterator[list[str]
         yield [name, f"{fresh} of {many}", "as today", "", ""]
     for told, rows in older.items():
         costs = [cost for row in rows if (cost := kind.cost(row)) is not None]
-        expected = [len(row["seeds"]) * each for row in rows if (each := kind.expected(row)) is not None]
         takes = duration(sum(costs)) if costs else "not kept"
         if costs and len(costs) < len(rows):
             takes = f"{takes} for {len(costs)} of them"
-        elif expected and not costs:
-            takes = f"about {duration(sum(expected))}"
         files = sorted({file for row in rows for file in kind.changed(row.get("made", saved).get("formats") or {})})
         why = f"{told}: {', '.join(files)}" if files else told
         yield [name, f"{len(rows)} of {many}", "not known" if told == NOT_KEPT else "older", why, takes]

@@ -297,10 +297,6 @@ class Kind:
         """
         return changed_since(made, self.code, self.kept) or []
 
-    def expected(self, row: Row) -> float | None:
-        """How long one run of a row takes, in seconds, by its settings: for rows whose time was not kept."""
-        return None
-
     def cost(self, row: Row) -> float | None:
         """The CPU time of making a row, in seconds, or the wall time where it was saved before the CPU time was; None
         where neither was kept."""

@@ -20,8 +20,6 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from gumption import data
-
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 os.environ["GUMPTION_OFFLINE"] = "1"
@@ -58,11 +56,8 @@ def shared_data() -> Path:
 
 @pytest.fixture(scope="session")
 def small_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A recipe file with a few recipes of the first edition of the shipped book, on words that have vectors."""
-    lines = data.path("commonsense-1").read_text(encoding="utf-8").splitlines()
-    path = tmp_path_factory.mktemp("book") / "book.tsv"
-    path.write_text("\n".join(lines[:150]) + "\n", encoding="utf-8")
-    return path
+    """A recipe file with a few recipes, on words that have vectors."""
+    return Path(shutil.copy(Path(__file__).with_name("small_book.tsv"), tmp_path_factory.mktemp("book") / "book.tsv"))
 
 
 @pytest.fixture(scope="session")

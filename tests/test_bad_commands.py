@@ -111,7 +111,6 @@ segar stress --steps 100 --out stress.json
 probsol certify --family findthediff --seeds 0:1 --out found.jsonl
 probsol check fishing/0
 probsol strip fishing/0 --out strip.png
-probsol log --out logged --transitions 10
 probsol probe --out curious --tasks 1
 experiment wordcraft-fig2 --recipe-book small.tsv --setting 'oracle, 1 distractor' --seeds 1 --out played --save saved
 bench wordcraft --quick --out bench.json
@@ -490,7 +489,7 @@ def test_the_other_wrong_lines(base: Path) -> None:
         ),
         ("kg tune facts.tsv --valid facts.tsv --trials 1 --out new --device gpu", "device 'gpu' cannot be used"),
         ("train wordcraft --kg '' --run new", "kg is empty; name a graph, a model or a file of rules"),
-        ("probsol log --out facts.tsv/x --transitions 10", "cannot write facts.tsv/x: Not a directory"),
+        ("probsol probe --out facts.tsv/x --tasks 1", "cannot write facts.tsv/x: Not a directory"),
         (
             "segar level --steps 2 --gif folder --json scene.json",
             "cannot write folder: it is a folder; name a",

@@ -134,7 +134,6 @@ APART = {
     "segar stress": "plays for minutes, and writes its files in one piece at its end",
     "play probsol": "appends its record when an episode has ended, which the records' own tests cut short",
     "probsol replay": "writes its GIF in one piece at its end",
-    "probsol log": "keeps transitions as RecordMemory does, whose own tests kill it",
     "probsol probe": "keeps transitions as RecordMemory does, whose own tests kill it",
     "kg import wordnet": "needs the files of WordNet; it is written as the other imports are",
 }

@@ -18,10 +18,8 @@ from gumption.envs.priors import SEED, Laws, Names, other_than_real, relabelled
 
 PAD = 0  # "nothing" in every array of env ids; entity i of a book has the env id i + 1
 MAX_ENTITIES = 32_000  # env ids are int16
-SHIPPED = ("commonsense", "commonsense-1")  # the book of gumption, and its first edition
-NAMES = (*SHIPPED, "alchemy2")  # that of the 2020 release, which is fetched
-#: `RecipeBook.hash` of a former edition of the shipped book -> what it is called today.
-FORMER = {"14a07ed6cd5033dba15ca2b85ec9cf56e1ab4476257c2fa7ada07974311a714f": "commonsense-1"}
+SHIPPED = "commonsense"
+NAMES = (SHIPPED, "alchemy2")  # the latter is that of the 2020 release, which is fetched
 Row = tuple[str, str, str]  # (product, ingredient, ingredient)
 CLASSICAL = ("air", "earth", "fire", "water")  # Little Alchemy starts from these; some books also make them
 
@@ -94,7 +92,7 @@ class RecipeBook:
     @classmethod
     @checked
     def load(cls, source: "str | PathLike[str] | RecipeBook") -> "RecipeBook":
-        """A book by name ("commonsense", its first edition "commonsense-1", "alchemy2"), or from a file: .tsv, .csv, or
+        """A book by name ("commonsense", "alchemy2"), or from a file: .tsv, .csv, or
         .json in the form of the 2020 release. Its page describes them.
 
         :raises InputError: unknown name (with the known ones), missing file, or a bad entry (with file and place).
@@ -108,7 +106,7 @@ class RecipeBook:
                 near = nearest(name, NAMES)
                 hint = f"did you mean {near[0]}?" if near else f"known books: {', '.join(NAMES)}."
                 raise InputError(f"no recipe book is called {name!r}; {hint} A file ends in .tsv, .csv or .json.")
-            path = data.path(name) if name in SHIPPED else data.fetch(name)
+            path = data.path(name) if name == SHIPPED else data.fetch(name)
         else:
             name = path.stem
         if not path.is_file():

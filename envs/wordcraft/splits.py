@@ -1,7 +1,6 @@
 """Splits of a book into training, validation and test, kept as files: made once, loaded everywhere."""
 
 import os
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -12,13 +11,13 @@ from typing import Annotated, Any, Literal, cast, get_args
 import numpy as np
 from annotated_types import Gt, Le
 
-from gumption.data import InputError, Note
+from gumption.data import InputError
 from gumption.data.recipe_files import FAMILY, family_of
 from gumption.data.settings import Seed, check, checked, checked_methods, shown
 from gumption.data.writing import write_bytes
 from gumption.envs.split_files import SplitFormat, read_file
 
-from .recipe_book import FORMER, RecipeBook, recipe_rows
+from .recipe_book import RecipeBook, recipe_rows
 from .tasks import Depth, TaskList, enumerate_tasks, recipes_used, solved_otherwise
 
 Mode = Literal[
@@ -39,16 +38,8 @@ Partition = Literal["train", "validation", "test", "all"]
 FEW = 100  # tasks: the success on fewer is told with its interval
 SCHEMA = "gumption/wordcraft-split/3"
 FORMAT = SplitFormat(SCHEMA, sort_keys=True, ensure_ascii=False)
-SECOND = replace(FORMAT, schema="gumption/wordcraft-split/2")  # has no validation part
-FIRST = replace(FORMAT, schema="gumption/wordcraft-split/1")  # nor leaves a task out
-
-
-class LeakyTasks(Note):
-    """A split from before version 2 has tasks that a recipe of the other part solves."""
-
-
-class NoValidation(Note):
-    """A split file from before version 3 has no validation part."""
+SECOND = replace(FORMAT, schema="gumption/wordcraft-split/2")  # for the last fit: has no validation part
+FIRST = replace(FORMAT, schema="gumption/wordcraft-split/1")  # by the rules of 2020: nor leaves a task out
 
 
 @checked_methods
@@ -61,9 +52,9 @@ class Split:
     :ivar train_recipes, test_recipes: (n, 3) int64 rows (a, b, product) of entity ids, sorted, disjoint.
     :ivar train_tasks, test_tasks: (n,) int64 sorted indices into `enumerate_tasks(book, depth, shortcuts)`, disjoint.
     :ivar left_out: how many tasks of each part are in none, because mixes that the task does not name solve it by
-        recipes of another part (see `leaky_tasks`); None for a file of schema version 1, which leaves none out.
+        recipes of another part (see `leaky_tasks`); None by the rules of 2020, which leave none out.
     :ivar validation_recipes, validation_tasks: the same of the validation part, on which settings are chosen; None
-        where validation is a part of training: for the last fit, and in files of schema versions 1 and 2.
+        where validation is a part of training: for the last fit, and by the rules of 2020.
     """
 
     book_name: str
@@ -181,11 +172,9 @@ class Split:
     def check_book(self, book: RecipeBook, where: str = "split") -> None:
         """:raises InputError: unless the split was made for this book."""
         if self.book_hash != book.hash:
-            former = FORMER.get(self.book_hash)
             raise InputError(
                 f"{where}: made for the recipe book {self.book_name} ({self.book_hash[:12]}), "
                 f"not for {book.name} ({book.hash[:12]}); make a split of this book"
-                + (f", or give recipe_book={former!r}" if former else "")
             )
 
     def _content(self) -> dict[str, Any]:
@@ -264,7 +253,7 @@ def make_split(
 
 
 def _divided(book: RecipeBook, mode: Mode, train_ratio: float, seed: int, depth: int, shortcuts: bool) -> Split:
-    """A split of schema version 1: no task is left out, and there is no validation part."""
+    """A split by the rules of 2020: no task is left out, and there is no validation part."""
     if mode != "none" and train_ratio == 1:
         raise InputError("train_ratio is 1; it is below 1. To train on all use split='none'")
     tasks = enumerate_tasks(book, depth, shortcuts)
@@ -472,32 +461,13 @@ def resolve_split(
         if as_2020:
             return _divided(book, mode, train_ratio, seed, depth, shortcuts)
         return make_split(book, mode, train_ratio, seed, depth, shortcuts, fit_validation)
-    is_file = not isinstance(split, Split)
     if not isinstance(split, Split):
         if Path(split).suffix != ".json":
             raise InputError(f"split is {str(split)!r}; it can be {', '.join(MODES)}, or a split file ending in .json")
         split = Split.load(split)
     split.check_book(book)
-    if is_file and split.format is SECOND and not fit_validation and split.parameters["mode"] != "none":
-        warnings.warn(
-            "a split of schema version 2 has no validation part: all that is outside the test is for training; "
-            "gumption splits wordcraft makes one with a validation part and the same test",
-            NoValidation,
-            stacklevel=1,
-        )
     if fit_validation and split.format is FORMAT:
         split = make_split(book, **split.parameters, fit_validation=True)
-    if split.left_out is None and not as_2020:
-        leaky = [len(tasks) for tasks in leaky_tasks(split, book)]
-        if any(leaky):
-            # One place, so that Python tells the same thing once.
-            warnings.warn(
-                f"a split of schema version 1: test recipes solve {leaky[0]} of its {len(split.train_tasks)} training "
-                f"tasks, and training recipes {leaky[1]} of its {len(split.test_tasks)} test tasks; "
-                "gumption splits wordcraft makes one without these",
-                LeakyTasks,
-                stacklevel=1,
-            )
     for name, value in (("depth", depth), ("shortcuts", shortcuts)):
         if split.parameters[name] != value:
             raise InputError(f"the split was made with {name}={split.parameters[name]}, the environment has {value}")

@@ -17,7 +17,7 @@ import torch
 
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed, write_sealed
-from gumption.data.settings import Count, Whole, checked, checked_methods
+from gumption.data.settings import Count, Whole, checked_methods
 from gumption.kg.facts import Facts
 
 from .predictor import LinkPredictor, Side
@@ -155,29 +155,6 @@ class Calibration:
     def _check(self, predictor: LinkPredictor) -> None:
         if self.vocabulary != predictor.vocabulary.hash:
             raise InputError("the calibration was fitted for a predictor with another vocabulary; fit it again")
-
-
-@checked
-def reliability(
-    predictor: LinkPredictor,
-    held_out: Facts,
-    known: Sequence[Facts] = (),
-    calibration: Calibration | None = None,
-    *,
-    memory: Count | None = None,
-) -> Reliability:
-    """The distance of a predictor's probabilities from frequencies, with a calibration or without.
-
-    :param known: facts whose answers are left out, usually [train, valid].
-    :raises InputError: as `filtered_ranks`; a calibration of other labels.
-    """
-    facts, true = asked_and_true(predictor.vocabulary, held_out, known)
-    if calibration is None:
-        temperatures = dict.fromkeys(SIDES, np.ones(len(predictor.vocabulary.relations)))
-    else:
-        calibration._check(predictor)
-        temperatures = {"object": calibration.object, "subject": calibration.subject}
-    return _reliability(predictor, facts, true, temperatures, memory)
 
 
 def _derivatives(

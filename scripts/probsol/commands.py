@@ -11,7 +11,7 @@ import typer
 
 from gumption.agents.probsol.config import ProbSolConfig
 from gumption.data import InputError
-from gumption.data.settings import Count, Seed, Size, Whole
+from gumption.data.settings import Count, Size, Whole
 from gumption.scripts.apps import App, NewFile, NewFolder, from_config
 from gumption.scripts.kg.sources import PLACE, MemoryFolder, Update, Wait, build_of_memory, changed_graph, tell_built
 from gumption.scripts.output import Json, print_table, working
@@ -262,35 +262,6 @@ def _played(task: Task) -> tuple[str, bool]:
         f"{'solved' if solved else 'not solved'}, solution rate {info['trial_rate']:.4g}, "
         f"{int(batch.tables.actions[0] + batch.tables.actions_before[0])} actions, end: {end}"
     ), solved
-
-
-@app.command(epilog="Example: gumption probsol log --out logged --transitions 1000")
-def log(*, out: NewFolder, transitions: Count = 100000, seed: Seed = 0) -> None:
-    """Keep transitions of the random and the scripted player (people wrote it) on the training tasks of fold 0, in a
-    memory each, as RecordMemory does.
-
-    :param out: Folder for the memories: random/ and scripted/.
-    :param transitions: How many at least, half of them of each player.
-    :param seed: Draws tasks and random actions.
-    """
-    from dataclasses import replace
-
-    from gumption.agents.probsol.players import Random, Scripted, play
-    from gumption.envs.probsol.env import ProbSolVectorEnv
-    from gumption.envs.probsol.library import find_tasks
-    from gumption.envs.record_memory import RecordMemory
-
-    tasks = [replace(each, constraints={"trial_number": TRIALS}) for each in find_tasks("generated", "train", 0)]
-    for name in ("random", "scripted"):
-        batch = ProbSolVectorEnv(TABLES, task=tasks, autoreset_mode="Disabled")
-        memory = RecordMemory(batch, out / name)
-        episodes = 0
-        while memory.recording.count < (transitions + 1) // 2:
-            batch.reset(seed=seed if episodes == 0 else None)  # the generator goes on
-            play(batch, Random(seed + episodes) if name == "random" else Scripted())
-            episodes += 1
-        print(f"{out / name}: {memory.recording.count:,} transitions, {episodes * TABLES:,} episodes")
-        memory.close()
 
 
 @app.command(epilog="Example: gumption probsol probe --out memories/curious")

@@ -38,8 +38,6 @@ from gumption.scripts.results import (
     table,
 )
 
-#: Seconds of one core that a run of the default size takes, with factors, and with pixels or SAC.
-FACTORS_S, OTHERS_S = 14, 120
 #: Fields of a config at the size of the paper: pixels, and the parameters of its Table 1.
 PAPER: dict[str, Any] = {
     "observation": "rgb", "resolution": 64, "total_steps": 1_000_000, "eval_interval": 100_000, "num_envs": None,
@@ -236,11 +234,6 @@ class GapRuns(Kind):
 
         run = train_segar(SegarConfig(**job.settings), job.directory, resume=True, progress=progress)
         return self.informed(run, job, generalisation(run))
-
-    def expected(self, row: Row) -> float | None:
-        """Of the default size, on one core."""
-        settings = row["settings"]
-        return FACTORS_S if settings["observation"] == "state" and settings.get("algorithm") != "sac" else OTHERS_S
 
     def informed(self, run: Any, job: Job, found: dict[str, Any]) -> dict[str, Any]:
         """The measurement with further ones."""

@@ -159,7 +159,6 @@ def splits(
     """
     from gumption.envs.split_files import write_file
     from gumption.envs.wordcraft import RecipeBook, Split, make_split
-    from gumption.envs.wordcraft.recipe_book import FORMER, SHIPPED
     from gumption.envs.wordcraft.split_check import check_split
 
     if (out is None) == (check is None):
@@ -172,8 +171,6 @@ def splits(
     book = RecipeBook.load(recipe_book).under(names, laws)
     if check is not None:
         made, place = Split.load(check), check
-        if recipe_book in SHIPPED and made.book_hash in FORMER:
-            book = RecipeBook.load(FORMER[made.book_hash])
         made.check_book(book, str(check))
         with working("checking the split"):
             faults = check_split(made, book)
@@ -201,7 +198,7 @@ def _show(made: Split, caption: str) -> None:
     print_table(["part", "tasks", "recipes", *(["tasks left out"] if made.left_out else [])], rows)
     print(f"{caption} ({told})")
     if made.validation_tasks is None and made.parameters["mode"] != "none":
-        print("there is no validation part: the file is from before there was one; make it again to have one")
+        print("there is no validation part: validation is a part of training here")
     for part in made.parts:
         if (size := len(made.tasks(part))) < FEW and part != "train":
             print(f"note: the {part} part has only {size} tasks: a success on it is told with its interval")

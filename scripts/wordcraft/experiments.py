@@ -149,20 +149,6 @@ class BookRuns(Kind):
     kept = ("V-trace on WordCraft, with knowledge",)
     places = (CONCEPTNET,)
 
-    def older(self, results: Mapping[str, Any]) -> dict[str, list[Row]]:
-        """See `Kind`; so is a result of a former edition of the shipped book that has this name no more."""
-        from gumption.envs.wordcraft.recipe_book import FORMER
-
-        found = super().older(results)
-        book = results.get("recipe_book", "")
-        if (today := FORMER.get(results.get("recipe_book_hash", ""), book)) == book:
-            return found
-        also = {row["condition"]: f" and {told}" for told, rows in found.items() for row in rows}
-        edition, of_edition = f"a former edition of the recipe book, which is called {today} now", {}
-        for row in results["rows"]:
-            of_edition.setdefault(edition + also.get(row["condition"], ""), []).append(row)
-        return of_edition
-
 
 class WordCraftRuns(BookRuns):
     """WordCraft's experiments."""

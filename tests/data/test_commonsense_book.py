@@ -21,8 +21,6 @@ from gumption.data.recipe_check import (
     main,
 )
 from gumption.data.recipe_files import Recipe, Recipes, read_families, read_recipes_json, read_recipes_tsv
-from gumption.envs.wordcraft import RecipeBook
-from gumption.envs.wordcraft.recipe_book import FORMER
 
 # Table 3 (appendix D) of Jiang et al., "WordCraft", 2020: every example recipe of the paper, in lower case.
 TABLE_3 = """
@@ -113,16 +111,6 @@ def test_the_manifest_counts_origins_and_what_stands_in_the_2020_book(book: Reci
     assert shipped()["commonsense"].counts == counts
     of_origins = sum(count for what, count in counts.items() if what.startswith("of origin "))
     assert of_origins == counts["recipes"] == len(book.rows)
-
-
-def test_the_former_edition_is_what_the_review_found_and_no_byte_changed() -> None:
-    former = read_recipes_tsv(path("commonsense-1"))
-    assert former.origins is None
-    found = check_recipes(former.rows)
-    circular = {problem.row for problem in found if problem.kind == "circular"}
-    assert len(circular) == 71
-    assert {"backward", "sense"} <= {problem.kind for problem in found}
-    assert RecipeBook.load("commonsense-1").hash in FORMER
 
 
 def test_clean_rows_have_no_problem() -> None:

@@ -20,7 +20,6 @@ from typer.testing import CliRunner
 from gumption.data import InputError
 from gumption.data.provenance import command_line
 from gumption.data.sealed import write_sealed
-from gumption.envs.wordcraft.recipe_book import FORMER
 from gumption.scripts import experiment as command
 from gumption.scripts.experiment import find_experiment, make_jobs, run_jobs
 from gumption.scripts.freshness import RESULTS
@@ -288,17 +287,6 @@ def test_a_trained_network_is_needed_to_take_its_knowledge_away(tmp_path):
     job = next(job for job in jobs if job.method == "without_kg")
     with pytest.raises(InputError, match="which is not complete: run that condition first"):
         KIND.run(job, False)
-
-
-def test_a_result_of_a_former_edition_of_the_book_is_told() -> None:
-    saved = json.loads((RESULTS / "wordcraft-fig3-2020" / "results.json").read_text())
-    before = KIND.older(saved)
-    assert not any("edition" in told for told in before)
-    of_book = {**saved, "recipe_book": "commonsense", "recipe_book_hash": next(iter(FORMER))}
-    found = KIND.older(of_book)
-    assert all(told.startswith("a former edition of the recipe book, which is called comm") for told in found)
-    assert sum(map(len, found.values())) == len(saved["rows"])
-    assert KIND.older({**of_book, "recipe_book": "commonsense-1"}) == before
 
 
 @pytest.mark.slow

@@ -196,10 +196,6 @@ def test_one_command_lists_what_is_older(package: Path, monkeypatch: pytest.Monk
     assert ["", "gone", "all", "older", "older code: cards/engine.py", "not kept", ""] in lines
     command.list_stale(package)
     assert capsys.readouterr().out.count("2 of 2") == 1, "runs are no saved results"
-    monkeypatch.setattr(Thrown, "expected", lambda kind, row: 60.0)
-    monkeypatch.setattr(Thrown, "cost", lambda kind, row: None)
-    command.list_stale(package / "saved")
-    assert "about 4 min" in capsys.readouterr().out, "two rows of two runs"
     with pytest.raises(InputError, match="dice: no saved result there"):
         command.list_stale(package / "dice")
 

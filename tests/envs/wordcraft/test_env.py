@@ -246,7 +246,6 @@ def success_rate(book, every_slot, episodes=60_000, **more):
     return np.mean(rates)
 
 
-@pytest.mark.filterwarnings("ignore::gumption.envs.wordcraft.splits.LeakyTasks")
 @pytest.mark.parametrize(
     ("depth", "distractors", "all_slots", "occupied", "several_products"),
     [

@@ -1,6 +1,5 @@
 import itertools
 import re
-import warnings
 from dataclasses import replace
 from unittest import mock
 
@@ -15,7 +14,7 @@ from gumption.envs import worlds
 from gumption.envs.wordcraft import RecipeBook, Split, enumerate_tasks, facts, make_split, recipe_facts
 from gumption.envs.wordcraft import tasks as tasks_module
 from gumption.envs.wordcraft.split_check import check_split
-from gumption.envs.wordcraft.splits import KINDS, PARTS, LeakyTasks, NoValidation, resolve_split, set_aside_together
+from gumption.envs.wordcraft.splits import KINDS, PARTS, resolve_split, set_aside_together
 from gumption.envs.wordcraft.tasks import _expand_from_goals
 
 # by_family is tested below: it needs a book with families
@@ -349,7 +348,7 @@ def test_no_task_is_left_out_that_the_check_lets_pass(book, mode, depth, seed):
         assert re.match(rf".* task {i} .* is solved (with .*, a validation recipe|by earlier parts alone: )", fault)
 
 
-def test_a_file_of_the_first_version_loads_and_says_what_it_allows(book, tmp_path):
+def test_a_file_by_the_rules_of_2020_loads_and_fails_the_check(book, tmp_path):
     split = make_split(book, train_ratio=0.6, seed=6, depth=2, fit_validation=True)
     tasks = enumerate_tasks(book, 2)
     unseen = {tuple(book.entities[i] for i in row) for row in split.test_recipes.tolist()}
@@ -359,26 +358,17 @@ def test_a_file_of_the_first_version_loads_and_says_what_it_allows(book, tmp_pat
     first.save(tmp_path / "first.json")
     assert b'"schema":"gumption/wordcraft-split/1"' in (tmp_path / "first.json").read_bytes()
     assert Split.load(tmp_path / "first.json", book).hash == first.hash != split.hash
-    told = (
-        f"test recipes solve {split.left_out['train']} of its {len(train)} training tasks, and training recipes "
-        f"{split.left_out['test']} of its {len(test)} test tasks; gumption splits wordcraft makes one without these"
-    )
-    with pytest.warns(LeakyTasks, match=told):
-        env = gym.make("gumption/WordCraft-v0", recipe_book=book, depth=2, split=str(tmp_path / "first.json"))
+    env = gym.make("gumption/WordCraft-v0", recipe_book=book, depth=2, split=str(tmp_path / "first.json"))
     assert env.unwrapped.split.hash == first.hash
     assert any("is solved" in fault for fault in check_split(first, book))
 
 
-def test_a_file_of_the_second_version_loads_and_says_what_it_lacks(book, tmp_path):
+def test_a_file_for_the_last_fit_loads_and_any_split_gives_it(book, tmp_path):
     last = make_split(book, train_ratio=0.6, seed=6, fit_validation=True)
     last.save(tmp_path / "second.json")
     assert b'"schema":"gumption/wordcraft-split/2"' in (tmp_path / "second.json").read_bytes()
     assert check_split(Split.load(tmp_path / "second.json", book), book) == []
-    with pytest.warns(NoValidation, match="schema version 2 has no validation part: .*gumption splits wordcraft makes"):
-        resolve_split(book, tmp_path / "second.json", 0.8, 0, 1, False)
-    with warnings.catch_warnings():  # a person who fits on validation lacks nothing
-        warnings.simplefilter("error")
-        assert resolve_split(book, tmp_path / "second.json", 0.8, 0, 1, False, False, True).hash == last.hash
+    assert resolve_split(book, tmp_path / "second.json", 0.8, 0, 1, False, False, True).hash == last.hash
     make_split(book, train_ratio=0.6, seed=6).save(tmp_path / "third.json")
     assert resolve_split(book, tmp_path / "third.json", 0.8, 0, 1, False, False, True).hash == last.hash
 
@@ -538,9 +528,3 @@ def test_any_split_covers_and_separates(book, seed, ratio, mode):
     parts = [{tuple(row) for row in split.of("recipes", part).tolist()} for part in PARTS]
     assert len(set().union(*parts)) == sum(map(len, parts)) == 35
     assert not set(facts(book, partition="train", split=split)) & set(facts(book, partition="test", split=split))
-
-
-def test_a_split_of_the_first_edition_names_it():
-    split = make_split(RecipeBook.load("commonsense-1"))
-    with pytest.raises(InputError, match=r"make a split of this book, or give recipe_book='commonsense-1'"):
-        split.check_book(RecipeBook.load("commonsense"))

@@ -179,12 +179,11 @@ def test_relations_of_other_names():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "steps"), [("commonsense", None), ("commonsense-1", 15)])
-def test_the_shipped_book(name, steps):
+def test_the_shipped_book():
     graph = KnowledgeGraph()
-    graph.add(recipe_facts(name, partition="all"))
+    graph.add(recipe_facts("commonsense", partition="all"))
     found = Recipes.of(graph, MAKES)
-    book = RecipeBook.load(name)
+    book = RecipeBook.load("commonsense")
     rows = [tuple(book.entities[e] for e in row) for row in book.recipes.tolist()]
     assert found.basic == tuple(book.entities[e] for e in book.roots.tolist())
     assert len(found) == len(rows)
@@ -201,7 +200,6 @@ def test_the_shipped_book(name, steps):
         check(rows, derivation, set(found.basic))
         assert derivation.minimal
         assert len(derivation.steps) >= depth[goal]
-    assert steps in (None, len(found.derive("train").steps))
 
 
 def test_the_book_of_2020(shared_data):

@@ -1,4 +1,4 @@
-"""`gumption probsol certify`, `pack`, `check`, `log`, and `gumption splits probsol`."""
+"""`gumption probsol certify`, `pack` and `check`, and `gumption splits probsol`."""
 
 import json
 import sys
@@ -7,7 +7,6 @@ import pytest
 
 from gumption.envs.probsol.certification import OUTCOMES
 from gumption.envs.probsol.library import read_rows
-from gumption.envs.probsol.memory import Memory
 from gumption.scripts import cli
 
 
@@ -161,12 +160,3 @@ def test_splits_are_made_and_checked(call, tmp_path):
         code, _, err = call("splits", "probsol", *words)
         assert code != 0
         assert "--check" in err
-
-
-@pytest.mark.slow
-def test_transitions_of_players_are_kept(call, tmp_path):
-    code, out, err = call("probsol", "log", "--out", "logged", "--transitions", "200")
-    assert code == 0, err
-    assert "logged/random: " in out
-    for name in ("random", "scripted"):
-        assert len(Memory.load(tmp_path / "logged" / name)) >= 100

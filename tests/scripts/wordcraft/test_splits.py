@@ -86,16 +86,7 @@ def test_few_tasks_and_a_file_without_a_validation_part_are_told(gumption, small
     make_split(RecipeBook.load(small_book), fit_validation=True).save("second.json")
     code, out, _ = gumption("wordcraft", *book, "--check", "second.json")
     assert code == 0
-    assert "there is no validation part: the file is from before there was one; make it again to have one" in out
-
-
-def test_a_split_of_a_former_edition_of_the_shipped_book_is_checked_with_that_one(gumption) -> None:
-    made = replace(make_split(RecipeBook.load("commonsense-1")), book_name="commonsense")
-    made.save("before.json")
-    assert gumption("wordcraft", "--check", "before.json")[0] == 0
-    code, _, err = gumption("wordcraft", "--recipe-book", "commonsense-1", "--out", "now.json")
-    assert code == 0, err
-    assert Split.load("now.json").hash == made.hash
+    assert "there is no validation part: validation is a part of training here" in out
 
 
 def test_tasks_that_the_other_part_solves_are_counted_and_those_of_an_old_file_told(gumption, tmp_path) -> None:
