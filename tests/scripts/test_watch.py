@@ -90,7 +90,12 @@ def test_wordcraft_as_a_page(watch, tmp_path, small_book):
     assert {step["episode"] for step in steps} == {1, 2}
     assert steps[0]["choices"][0]["relations"] == ["makes"]
     first, second = (
-        [(one["label"], fact) for one in step["choices"][0]["candidates"] for fact in one["facts"]]
+        [
+            (one["label"], fact)
+            for one in step["choices"][0]["candidates"]
+            for score in one["scores"]
+            for fact in score["facts"]
+        ]
         for step in steps[:2]
     )
     (goal,) = {fact.partition(" makes ")[2] for _, fact in first}
