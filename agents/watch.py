@@ -13,11 +13,10 @@ import io
 import json
 import math
 import re
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -27,7 +26,6 @@ from rich.panel import Panel
 from rich.table import Table
 
 from gumption.data import InputError
-from gumption.data.reading import parse_json
 from gumption.data.settings import Count, Seed, checked
 from gumption.data.writing import write_text
 from gumption.envs.gif import save_gif
@@ -36,8 +34,6 @@ from gumption.kg.facts import PLACE
 from .advice import PLAN
 from .evaluation import most_probable
 from .policy import MASKED
-from .run_folder import world_of
-from .setup import load_policy
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -303,54 +299,17 @@ def scores_of(advice: Advice, candidate: int) -> tuple[Score, ...]:
     return tuple(Score(name, found[name][0], tuple(found[name][1])) for name in advice.relations if name in found)
 
 
-def watch(run: Path, *, partition: Literal["train", "test"] = "test", reset: list[str] | None = None) -> PolicyPlayer:
-    """The agent of a run in the first environment of its world.
-
-    :param partition: train, or test, which training did not show.
-    :param reset: NAME=VALUE, an option of the reset; may be repeated.
-    """
-    world = world_of(run)
-    entry = world.environments[0]
-    options = dict(map(_named_value, reset or ()))
-    config, policy = load_policy(run, device="cpu")
-    settings = {**dict(config.env), **(entry.held_out if partition == "test" else {})}
-    make = world.load(entry.vector, "environment")
-    return PolicyPlayer(policy, make(1, **SHOWN, **settings), options=options)
-
-
-def _named_value(typed: str) -> tuple[str, Any]:
-    """ "goal=mud" -> ("goal", "mud"); a value that is JSON is read as such."""
-    name, sign, value = typed.partition("=")
-    if not sign or not name:
-        raise InputError(f"--reset {typed}: give NAME=VALUE")
-    try:
-        return name, parse_json(value)
-    except ValueError:
-        return name, value
-
-
 # ---- Steps in the terminal.
 
 
-def print_steps(
-    steps: Iterable[Step],
-    console: Console,
-    *,
-    delay: float = 0.0,
-    wait: Callable[[], bool] | None = None,
-) -> None:
+def print_steps(steps: Iterable[Step], console: Console, wait: Callable[[], bool] = lambda: True) -> None:
     """Print steps one after the other: the state, then each choice as a table of its likeliest candidates.
 
-    :param delay: seconds between two steps.
-    :param wait: called between two steps instead of a delay; printing stops where it returns False.
+    :param wait: called between two steps; printing stops where it returns False.
     """
     for number, step in enumerate(steps):
-        if number:
-            if wait is not None:
-                if not wait():
-                    return
-            else:
-                time.sleep(delay)
+        if number and not wait():
+            return
         console.print(shown(step))
 
 
@@ -444,7 +403,7 @@ def _printed(step: Step) -> Image:
     from PIL import Image as images
     from PIL import ImageDraw, ImageFont
 
-    console = Console(width=COLUMNS, file=io.StringIO(), color_system="truecolor")
+    console = Console(width=COLUMNS, file=io.StringIO(), color_system="truecolor", highlight=False)
     lines = console.render_lines(shown(step, state=False, most=MOST_OF_FRAME))
     font = ImageFont.truetype(str(Path(get_data_path(), "fonts", "ttf", "DejaVuSansMono.ttf")), LETTER)
     wide, high = font.getlength("M"), LETTER + 5

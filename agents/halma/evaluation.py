@@ -663,9 +663,10 @@ class HALMAPlayer(Player):
         guide = self.actor.guide
         if guide is None:
             return ()
+        # No choice of an option is made yet; of the scores for that, `why` gives the facts.
+        bias = float(guide.bias(np.zeros((1, 0), dtype=np.int64))[0, way])
         if isinstance(guide, GraphGuide):
             return tuple(Score(fact[1], score, (in_words(fact),)) for fact, score in guide.knowledge.why(0, way))
-        bias = float(guide.bias(np.zeros((1, 0), dtype=np.int64))[0, way])  # no choice of an option is made yet
         return (Score(MEMORY, bias, tuple(known_of_direction(guide.knowledge, self.env.seen[0], way))),)
 
     def _about_length(self, direction: int, length: int) -> tuple[Score, ...]:

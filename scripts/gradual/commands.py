@@ -182,7 +182,10 @@ def _chosen(memory: Memory, task: str | None, steps: str | None) -> list[range]:
     """The records of each instance that belong to the task and are among the steps; InputError for none."""
     if task is not None and task not in memory.tasks:
         raise InputError(unknown("the session", task, memory.tasks))
-    first, last = (1, len(memory)) if steps is None else _range(steps)
+    match = _STEPS.fullmatch(steps or f"1-{max(1, len(memory))}")
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise InputError(f"--steps is {steps!r}; it is the first and the last step, counted from 1, such as 51-100")
+    first, last = map(int, match.groups())
     parts = [
         range(max(one.start, first - 1), min(one.stop, last))
         for one in memory.instances()
@@ -194,14 +197,6 @@ def _chosen(memory: Memory, task: str | None, steps: str | None) -> list[range]:
         end = f", the last of them in {memory.tasks[memory.task[-1]]}" if len(memory) else ""
         raise InputError(f"there is no step{where}: the memory has {len(memory):,} steps{end}")
     return parts
-
-
-def _range(steps: str) -> tuple[int, int]:
-    """ "51-100" -> (51, 100)."""
-    match = _STEPS.fullmatch(steps)
-    if match is None or not 1 <= int(match[1]) <= int(match[2]):
-        raise InputError(f"--steps is {steps!r}; it is the first and the last step, counted from 1, such as 51-100")
-    return int(match[1]), int(match[2])
 
 
 @contextmanager

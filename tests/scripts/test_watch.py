@@ -193,7 +193,7 @@ def test_a_world_without_a_player_of_its_own(watch, tmp_path, small_book, monkey
     assert code == 0
     assert "goal: acorn" in out
     for arguments, message in (
-        (("--reset", "goal"), "--reset goal: give NAME=VALUE"),
+        (("--reset", "goal"), "'goal' is not NAME=VALUE"),
         (("--reset", "goal=nowt", "--reset", table), "nowt"),
         (("--partition", "some"), "--partition is 'some'; it can be train, test"),
     ):
