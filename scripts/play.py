@@ -282,8 +282,8 @@ def play_game(game: Game, out: Path) -> None:
         so_far = f"{out} keeps {number} of {count} {game.unit}s and what was done since; the same command continues"
         if not ended:
             try:
-                shown = {"feedback": game.feedback(number), "introduce": number == first, "log": log}
-                reward = play_episode(env, face, **shown)
+                feedback, introduce = game.feedback(number), number == first
+                reward = play_episode(env, face, feedback=feedback, introduce=introduce, log=log)
             except InputError as error:
                 save()
                 raise InputError(f"{error}; {so_far}") from None

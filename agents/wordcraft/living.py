@@ -486,7 +486,7 @@ def _of_run(run: Path, partition: str, goal: str | None, recipe_book: str | None
     """The agent of a trained run."""
     config, policy = load_policy(run, recipe_book=recipe_book, device="cpu")
     env = WordCraftVectorEnv(1, **SHOWN, **config.env_settings(partition))
-    told = {"question": "what to select", "outcome": lambda env: env.last_mix(0) or "selected"}
+    told: dict[str, Any] = {"question": "what to select", "outcome": lambda env: env.last_mix(0) or "selected"}
     if goal is None:
         return PolicyPlayer(policy, env, **told)
     player = GoalPlayer(policy, env, **told)
