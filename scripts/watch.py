@@ -115,9 +115,7 @@ def _general(world: Any) -> Any:
     from gumption.agents.setup import load_policy
     from gumption.agents.watch import SHOWN, PolicyPlayer
 
-    def watch_first(
-        run: Path, *, partition: Literal["train", "test"] = "test", reset: list[str] | None = None
-    ) -> Any:
+    def watch_first(run: Path, *, partition: Literal["train", "test"] = "test", reset: list[str] | None = None) -> Any:
         """The agent of a run in the first environment of its world.
 
         :param partition: train, or test, which training did not show.
