@@ -1,8 +1,8 @@
 """The steps of an episode as data: the state, the candidates with their scores, and the outcome of the choice.
 
 A `Player` is an agent in its environment. `play_steps` lets it play and gives the steps; `print_steps` shows them in
-the terminal, `write_gif` and `write_html` as an animation and as a page that needs no network. A world whose choices
-have steps has a Player of its own in its folder; `PolicyPlayer` serves the others.
+the terminal, `write_gif` as an animation of the same tables, and `write_html` as a page that needs no network. A world
+adds how its agent decides; `PolicyPlayer` serves a policy that chooses among candidates, `ActionPlayer` any other.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ import io
 import json
 import math
 import re
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -27,7 +26,6 @@ from rich.panel import Panel
 from rich.table import Table
 
 from gumption.data import InputError
-from gumption.data.reading import parse_json
 from gumption.data.settings import Count, Seed, checked
 from gumption.data.writing import write_text
 from gumption.envs.gif import save_gif
@@ -36,12 +34,9 @@ from gumption.kg.facts import PLACE
 from .advice import PLAN
 from .evaluation import most_probable
 from .policy import MASKED
-from .run_folder import world_of
-from .setup import load_policy
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-    from PIL.ImageDraw import ImageDraw
 
     from .advice import Advice
 
@@ -143,25 +138,40 @@ class Step:
         return f"{action}: {self.outcome}" if self.outcome else f"{action} (reward {self.reward:g})"
 
 
-class Player(Protocol):
-    """An agent in an environment.
+class Player:
+    """An agent in an environment; a subclass decides.
 
     :ivar env: a vector environment with one environment, autoreset disabled and a render mode.
     """
 
-    env: Any
+    def __init__(
+        self,
+        env: Any,
+        *,
+        question: str = "action",
+        options: Mapping[str, Any] | None = None,
+        outcome: Callable[[Any], str] | None = None,
+    ) -> None:
+        """
+        :param question: see `Choice`.
+        :param options: of each reset.
+        :param outcome: env -> the outcome of its latest step in words.
+        """
+        self.env, self.question, self.options = env, question, dict(options or {})
+        self._outcome = outcome
 
     def begin(self, seed: int) -> None:
         """Begin an episode; the seed fixes all that is random."""
-        ...
+        self.env.reset(seed=seed, options=self.options)
 
     def decide(self) -> tuple[np.ndarray, tuple[Choice, ...]]:
-        """The action to take now, (1, ...) integers, and how it was chosen."""
-        ...
+        """The action to take now, (1, ...), and how it was chosen."""
+        raise NotImplementedError
 
     def outcome(self, infos: dict[str, Any]) -> tuple[str, bool]:
         """The outcome of the latest step in words, and whether it was a success, from the infos of that step."""
-        ...
+        words = "" if self._outcome is None else self._outcome(self.env)
+        return words, bool(infos["success"][0]) if "success" in infos else False
 
 
 @checked
@@ -219,36 +229,21 @@ def explained(advice: Advice, fact: Sequence[str], word: Callable[[str], str] = 
 # ---- A policy as a player.
 
 
-class PolicyPlayer:
-    """Plays the most probable actions of a policy that reads an environment, gives logits and may be advised.
+class PolicyPlayer(Player):
+    """Plays the most probable actions of a policy that reads an environment, gives logits and may be advised."""
 
-    :ivar env: see `Player`.
-    """
-
-    def __init__(
-        self,
-        policy: Any,
-        env: Any,
-        *,
-        question: str = "action",
-        options: Mapping[str, Any] | None = None,
-        labels: Sequence[str] | None = None,
-        outcome: Callable[[Any], str] | None = None,
-    ) -> None:
+    def __init__(self, policy: Any, env: Any, *, labels: Sequence[str] | None = None, **shown: Any) -> None:
         """
         :param policy: `policy.read(env)` is a state, `policy(state)` its Readout; `policy.advice` an `Advice` or None.
-        :param question: see `Choice`.
-        :param options: of each reset.
         :param labels: the name of each candidate; without it the `action_facts` of the environment name them.
-        :param outcome: env -> the outcome of its latest step in words.
+        :param shown: see `Player`.
         """
-        self.policy, self.env, self.question, self.options = policy, env, question, dict(options or {})
-        self._labels, self._outcome = labels, outcome
-        self._steps = 0
+        super().__init__(env, **shown)
+        self.policy, self._labels, self._steps = policy, labels, 0
 
     def begin(self, seed: int) -> None:
         self._steps = 0
-        self.env.reset(seed=seed, options=self.options)
+        super().begin(seed)
 
     @torch.no_grad()
     def decide(self) -> tuple[np.ndarray, tuple[Choice, ...]]:
@@ -278,9 +273,19 @@ class PolicyPlayer:
         choice = Choice(self.question, candidates, places.index(best), weights=weights, note=note)
         return np.array([best]), (choice,)
 
-    def outcome(self, infos: dict[str, Any]) -> tuple[str, bool]:
-        told = "" if self._outcome is None else self._outcome(self.env)
-        return told, bool(infos["success"][0]) if "success" in infos else False
+
+class ActionPlayer(Player):
+    """Plays actions without candidates, such as forces."""
+
+    def __init__(self, act: Callable[[Any, np.ndarray], np.ndarray], env: Any, **shown: Any) -> None:
+        """:param act: (env, where an episode begins (1,) bool) -> actions (1, ...); `shown`: see `Player`."""
+        super().__init__(env, **shown)
+        self._act = act
+
+    def decide(self) -> tuple[np.ndarray, tuple[Choice, ...]]:
+        actions = self._act(self.env, self.env.episode_begins())
+        words = ", ".join(f"{part:.2f}" if actions.dtype.kind == "f" else str(part) for part in np.ravel(actions[0]))
+        return actions, (Choice(self.question, (Candidate(words, 1.0),), 0),)
 
 
 def scores_of(advice: Advice, candidate: int) -> tuple[Score, ...]:
@@ -294,103 +299,57 @@ def scores_of(advice: Advice, candidate: int) -> tuple[Score, ...]:
     return tuple(Score(name, found[name][0], tuple(found[name][1])) for name in advice.relations if name in found)
 
 
-def watch(run: Path, *, partition: Literal["train", "test"] = "test", reset: list[str] | None = None) -> PolicyPlayer:
-    """The agent of a run in the first environment of its world.
-
-    :param partition: train, or test, which training did not show.
-    :param reset: NAME=VALUE, an option of the reset; may be repeated.
-    """
-    world = world_of(run)
-    entry = world.environments[0]
-    options = dict(map(_named_value, reset or ()))
-    config, policy = load_policy(run, device="cpu")
-    settings = {**dict(config.env), **(entry.held_out if partition == "test" else {})}
-    make = world.load(entry.vector, "environment")
-    return PolicyPlayer(policy, make(1, **SHOWN, **settings), options=options)
-
-
-def _named_value(typed: str) -> tuple[str, Any]:
-    """ "goal=mud" -> ("goal", "mud"); a value that is JSON is read as such."""
-    name, sign, value = typed.partition("=")
-    if not sign or not name:
-        raise InputError(f"--reset {typed}: give NAME=VALUE")
-    try:
-        return name, parse_json(value)
-    except ValueError:
-        return name, value
-
-
 # ---- Steps in the terminal.
 
 
-def print_steps(
-    steps: Iterable[Step],
-    console: Console,
-    *,
-    delay: float = 0.0,
-    wait: Callable[[], bool] | None = None,
-) -> None:
+def print_steps(steps: Iterable[Step], console: Console, wait: Callable[[], bool] = lambda: True) -> None:
     """Print steps one after the other: the state, then each choice as a table of its likeliest candidates.
 
-    :param delay: seconds between two steps.
-    :param wait: called between two steps instead of a delay; printing stops where it returns False.
+    :param wait: called between two steps; printing stops where it returns False.
     """
     for number, step in enumerate(steps):
-        if number:
-            if wait is not None:
-                if not wait():
-                    return
-            else:
-                time.sleep(delay)
-        console.print(told(step))
+        if number and not wait():
+            return
+        console.print(shown(step))
 
 
-def told(step: Step) -> RenderableType:
-    """A step as rich shows it."""
+def shown(step: Step, *, state: bool = True, most: int = MOST) -> RenderableType:
+    """A step as rich shows it: the state, a table for each choice, the outcome.
+
+    :param state: leave it out where a picture shows it.
+    :param most: candidates of a choice.
+    """
     title = f"episode {step.episode}, step {step.number}" if step.choices else f"episode {step.episode}, the end"
-    parts: list[RenderableType] = [Panel(escape(step.text.rstrip("\n")), title=title, title_align="left")]
-    parts += [choice_table(choice) for choice in step.choices]
-    parts.append(f"[bold {'green' if step.success else 'default'}]{escape(step.told)}[/]\n")
-    return Group(*parts)
+    head = Panel(escape(step.text.rstrip("\n")), title=title, title_align="left") if state else f"{title}\n"
+    style = "bold green" if step.success else "bold red" if step.reward < 0 and not state else "bold default"
+    tables = [choice_table(choice, most) for choice in step.choices]
+    return Group(head, *tables, f"[{style}]{escape(step.told)}[/]\n")
 
 
 def choice_table(choice: Choice, most: int = MOST) -> Table:
-    """A table of the likeliest candidates, at most so many, with their scores."""
-    relations = choice.relations
-    owned = any(one.own is not None for one in choice.candidates)
-    mixed = any(one.logit is not None for one in choice.candidates)
-    facts = any(score.facts for one in choice.candidates for score in one.scores)
+    """A table of the likeliest candidates, at most so many, with their scores; without columns that have no figure."""
+    likely = choice.likeliest(most)
+    columns = {choice.own: [_figure(one.own) for one, _ in likely]}
+    for name in choice.relations:
+        scores = ({score.relation: score.value for score in one.scores}.get(name) for one, _ in likely)
+        columns[f"KG: {name}"] = [*map(_figure, scores)]
+    columns["mixed"] = [_figure(one.logit) for one, _ in likely]
+    columns["probability"] = [f"{one.probability:.1%}" for one, _ in likely]
+    columns["facts"] = ["; ".join(fact for score in one.scores for fact in score.facts) for one, _ in likely]
+    columns = {name: cells for name, cells in columns.items() if any(cells)}
     table = Table(title=f"{escape(choice.question)}?", title_justify="left", title_style="")
     table.add_column("candidate")
-    for name, shown in (
-        (choice.own, owned),
-        *((f"KG: {relation}", True) for relation in relations),
-        ("mixed", mixed),
-        ("probability", True),
-    ):
-        if shown:
-            table.add_column(escape(name), justify="right")
-    if facts:
-        table.add_column("facts")
-    for one, chosen in choice.likeliest(most):
-        by_relation = {score.relation: score for score in one.scores}
-        row = [("> " if chosen else "  ") + escape(one.label)]
-        row += [_figure(one.own)] if owned else []
-        row += [_figure(by_relation[r].value if r in by_relation else None) for r in relations]
-        row += [_figure(one.logit)] if mixed else []
-        row.append(f"{one.probability:.1%}")
-        if facts:
-            row.append(escape("; ".join(fact for score in one.scores for fact in score.facts)))
-        table.add_row(*row, style="bold" if chosen else None)
+    for name in columns:
+        table.add_column(escape(name), justify="left" if name == "facts" else "right")
+    for (one, chosen), *cells in zip(likely, *columns.values(), strict=True):
+        label = ("> " if chosen else "  ") + escape(one.label)
+        table.add_row(label, *map(escape, cells), style="bold" if chosen else None)
     if choice.weights:
-        weights = [_figure(choice.weights.get(name)) for name in ([choice.own] if owned else []) + relations]
-        table.add_row("  lambda, the weight of each", *weights, style="dim")
+        weights = (choice.weights.get(name.removeprefix("KG: ")) for name in columns)
+        table.add_row("  lambda, the weight of each", *map(_figure, weights), style="dim")
     left = len(choice.candidates) - most
-    under = [f"and {left} less likely"] if left > 0 else []
-    if choice.note:
-        under.append(escape(choice.note))
-    if under:
-        table.caption = "\n".join(under)
+    under = [f"and {left} less likely"] * (left > 0) + [escape(choice.note)] * bool(choice.note)
+    table.caption = "\n".join(under) or None
     return table
 
 
@@ -401,10 +360,8 @@ def _figure(value: float | None) -> str:
 # ---- Steps in a file: an animated GIF, or an HTML page.
 
 MOST_OF_FRAME, MOST_OF_PAGE = 5, 24  # candidates of a choice
-PANEL, MARGIN, ROW, HEAD, TOP, FOOT = 560, 24, 62, 40, 56, 60  # pixels
-SMALLEST = 480  # lower pictures are enlarged
-INK, PAPER, QUIET, FAINT = (33, 37, 41), (255, 255, 255), (112, 118, 122), (226, 228, 226)
-BAR, CHOSEN, WON, LOST = (164, 186, 218), (40, 98, 180), (46, 124, 70), (176, 66, 58)
+COLUMNS, LETTER, SMALLEST = 84, 15, 480  # letters in a line, their size in pixels; lower pictures are enlarged
+PAPER, INK, CHOSEN, WON, LOST = "white", "#212529", "#2862b4", "#2e7c46", "#b0423a"
 
 
 def write_gif(steps: Iterable[Step], path: str | Path, *, milliseconds: int = 2000) -> None:
@@ -417,91 +374,49 @@ def write_gif(steps: Iterable[Step], path: str | Path, *, milliseconds: int = 20
     steps = list(steps)
     if not steps:
         raise InputError("there are no steps to show")
-    pictures = [_enlarged(step) for step in steps]
-    choices = max(steps, key=lambda step: sum(map(_height, step.choices))).choices
-    size = (
-        max(picture.width for picture in pictures) + PANEL,
-        max(*(picture.height for picture in pictures), TOP + sum(map(_height, choices)) + FOOT),
-    )
-    frames: list[Image] = []
-    for step, picture in zip(steps, pictures, strict=True):
+    if any(step.picture is None for step in steps):
+        raise InputError("these steps have no pictures: play them with pictures=True")
+    halves = [(_enlarged(step.picture), _printed(step)) for step in steps]
+    width = max(picture.width for picture, _ in halves)
+    size = width + max(text.width for _, text in halves), max(half.height for pair in halves for half in pair)
+    frames = []
+    for picture, text in halves:
         frame = images.new("RGB", size, PAPER)
         frame.paste(picture, (0, (size[1] - picture.height) // 2))
-        _draw_panel(frame, size[0] - PANEL, step)
+        frame.paste(text, (width, 0))
         frames.append(frame.quantize(256, dither=images.Dither.NONE))
     durations = [milliseconds if step.choices else 2 * milliseconds for step in steps]
     save_gif(path, frames, durations, optimize=False)  # each step has its frame
 
 
-def _enlarged(step: Step) -> Image:
+def _enlarged(pixels: Any) -> Image:
     from PIL import Image as images
 
-    if step.picture is None:
-        raise InputError("these steps have no pictures: play them with pictures=True")
-    picture = images.fromarray(step.picture)
+    picture = images.fromarray(pixels)
     factor = -(-SMALLEST // picture.height)
     return picture.resize((factor * picture.width, factor * picture.height), images.Resampling.NEAREST)
 
 
-def _height(choice: Choice) -> int:
-    return HEAD + min(MOST_OF_FRAME, len(choice.candidates)) * ROW
+def _printed(step: Step) -> Image:
+    """What the terminal shows of a step but for its state, as a picture: bold lines are blue, the outcome coloured."""
+    from matplotlib import get_data_path
+    from PIL import Image as images
+    from PIL import ImageDraw, ImageFont
 
-
-def _draw_panel(frame: Image, left: int, step: Step) -> None:
-    from PIL import ImageDraw
-
-    draw = ImageDraw.Draw(frame)
-    x, right, y = left + MARGIN, frame.width - MARGIN, TOP
-    end = "" if step.choices else ", the end"
-    _write(draw, f"episode {step.episode}, step {step.number}{end}", x, TOP / 2, 20, QUIET, right - x)
-    for choice in step.choices:
-        _write(draw, f"{choice.question}?", x, y + HEAD / 2, 24, INK, (right - x) / (2 if choice.weights else 1))
-        y += HEAD
-        if choice.weights:
-            weights = ", ".join(f"{name} {value:.2f}" for name, value in choice.weights.items())
-            _write(draw, f"lambda: {weights}", (x + right) / 2, y - HEAD / 2, 14, QUIET, (right - x) / 2)
-        for one, chosen in choice.likeliest(MOST_OF_FRAME):
-            _draw_candidate(draw, one, chosen, x, right, y, choice.own)
-            y += ROW
-    if not step.choices:
-        told = "success" if step.success else "no success"
-        _write(draw, told, x, frame.height / 2 - 24, 44, WON if step.success else LOST, right - x)
-        _write(draw, f"reward of the episode {step.reward:g}", x, frame.height / 2 + 24, 22, INK, right - x)
-    else:
-        ink = WON if step.success else LOST if step.reward < 0 else INK
-        _write(draw, step.told, x, frame.height - FOOT / 2, 24, ink, right - x)
-
-
-def _draw_candidate(
-    draw: ImageDraw, one: Candidate, chosen: bool, left: float, right: float, top: float, own: str
-) -> None:
-    """The name and the scores, and below them a bar as long as the candidate is likely."""
-    figures = [] if one.own is None else [f"{own} {one.own:.2f}"]
-    figures += [f"KG {score.relation} {score.value:.2f}" for score in one.scores]
-    half = 0.36 * (right - left)
-    ink = CHOSEN if chosen else INK
-    _write(draw, one.label, left, top + 16, 22, ink, half)
-    _write(draw, ", ".join(figures), left + half + 10, top + 17, 16, QUIET, right - left - half - 10)
-    bar = (left, top + 33, right - 74, top + 49)
-    draw.rounded_rectangle(bar, 4, fill=FAINT)
-    if one.probability > 0.004:
-        long = (bar[2] - bar[0]) * min(one.probability, 1)
-        draw.rounded_rectangle((left, bar[1], left + max(4, long), bar[3]), 4, fill=CHOSEN if chosen else BAR)
-    _write(draw, f"{one.probability:.1%}", right - 66, top + 41, 18, ink, 66)
-
-
-def _write(draw: ImageDraw, text: str, x: float, y: float, size: int, fill: tuple[int, int, int], width: float) -> None:
-    """A line whose middle is at y; it shrinks, then is cut, to fit the width."""
-    from PIL import ImageFont
-
-    font = ImageFont.load_default(size=size)
-    while text and draw.textlength(text, font=font) > width:
-        if size > 11:
-            size -= 1
-            font = ImageFont.load_default(size=size)
-        else:
-            text = text[:-2] + "…" if len(text) > 2 else ""
-    draw.text((x, y), text, font=font, fill=fill, anchor="lm")
+    console = Console(width=COLUMNS, file=io.StringIO(), color_system="truecolor", highlight=False)
+    lines = console.render_lines(shown(step, state=False, most=MOST_OF_FRAME))
+    font = ImageFont.truetype(str(Path(get_data_path(), "fonts", "ttf", "DejaVuSansMono.ttf")), LETTER)
+    wide, high = font.getlength("M"), LETTER + 5
+    picture = images.new("RGB", (round(wide * (COLUMNS + 4)), high * (len(lines) + 2)), PAPER)
+    draw = ImageDraw.Draw(picture)
+    for row, line in enumerate(lines):
+        column = 2
+        for text, style, _ in line:
+            named = style.color.name if style is not None and style.color is not None else ""
+            ink = {"green": WON, "red": LOST}.get(named) or (CHOSEN if style is not None and style.bold else INK)
+            draw.text((column * wide, (row + 1) * high), text, font=font, fill=ink)
+            column += len(text)
+    return picture
 
 
 def write_html(steps: Iterable[Step], path: str | Path, *, title: str, milliseconds: int = 2000) -> None:
@@ -510,55 +425,33 @@ def write_html(steps: Iterable[Step], path: str | Path, *, title: str, milliseco
     :param milliseconds: of a step while the page plays by itself.
     :raises InputError: no steps, or a file that cannot be written.
     """
-    told = {"milliseconds": milliseconds, "steps": [_step_to_json(step) for step in steps]}
-    if not told["steps"]:
+    content = {"milliseconds": milliseconds, "steps": [_plain(step) for step in steps]}
+    if not content["steps"]:
         raise InputError("there are no steps to show")
     # The text of a script ends at "</script>", and "<!--" changes how it is read: neither can stand in the data.
-    data = json.dumps(told, ensure_ascii=True, allow_nan=False).replace("<", "\\u003c")
+    data = json.dumps(content, ensure_ascii=True, allow_nan=False).replace("<", "\\u003c")
     page = Path(__file__).with_name("watch.html").read_text(encoding="utf-8")
     head, foot = page.split("{{data}}")
     write_text(Path(path), head.replace("{{title}}", html.escape(title)) + data + foot)
 
 
-def _step_to_json(step: Step) -> dict[str, Any]:
-    return {
-        "episode": step.episode,
-        "number": step.number,
-        "text": step.text,
-        "picture": None if step.picture is None else _png(step.picture),
-        "choices": [_choice_to_json(choice) for choice in step.choices],
-        "told": step.told,
-        "reward": step.reward,
-        "success": step.success,
-    }
-
-
-def _choice_to_json(choice: Choice) -> dict[str, Any]:
-    return {
-        "question": choice.question,
-        "own": choice.own,
-        "relations": choice.relations,
-        "weights": {name: _json_number(value) for name, value in choice.weights.items()},
-        "note": choice.note,
-        "left": max(0, len(choice.candidates) - MOST_OF_PAGE),
-        "candidates": [
-            {
-                "label": one.label,
-                "chosen": chosen,
-                "own": _json_number(one.own),
-                "scores": {score.relation: _json_number(score.value) for score in one.scores},
-                "facts": [fact for score in one.scores for fact in score.facts],
-                "logit": _json_number(one.logit),
-                "probability": one.probability,
-            }
-            for one, chosen in choice.likeliest(MOST_OF_PAGE)
-        ],
-    }
-
-
-def _json_number(value: float | None) -> float | str | None:
-    """A number that JSON can hold; infinity as a word."""
-    return value if value is None or math.isfinite(value) else str(value)
+def _plain(value: Any) -> Any:
+    """A step, or a part of it, as the page reads it: JSON without infinite numbers, pictures as addresses."""
+    if isinstance(value, Step):
+        return {**_plain(vars(value)), "told": value.told}
+    if isinstance(value, Choice):
+        likely = [{**vars(one), "chosen": chosen} for one, chosen in value.likeliest(MOST_OF_PAGE)]
+        left = max(0, len(value.candidates) - MOST_OF_PAGE)
+        return _plain({**vars(value), "candidates": likely, "left": left, "relations": value.relations})
+    if isinstance(value, np.ndarray):
+        return _png(value)
+    if isinstance(value, Score):
+        return _plain(value._asdict())
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(part) for part in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _png(picture: np.ndarray) -> str:

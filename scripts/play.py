@@ -1,11 +1,14 @@
-"""`gumption play WORLD`: a person plays a world in the terminal; by the protocol that agents are compared with where
-the world has one, else step by step in whatever environment it has."""
+"""`gumption play WORLD`: one terminal face for all worlds. A person plays an episode in words, or a game of several
+episodes by the protocol that agents are compared with, which a file keeps."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from textwrap import fill
 from typing import Any, TypeVar
 
 import typer
@@ -18,26 +21,27 @@ from .apps import App
 from .worlds import world_group
 
 MOST = 40  # candidates that are listed; where there are more, what is typed is looked up
+WIDTH = 120  # longer lines of rules are broken
 Record = dict[str, Any]
 Choice = TypeVar("Choice")
 
 
 def general(world: Any) -> typer.Typer:
-    """The command for a world that offers none: one episode, in words.
+    """The command of a world: its game (`play`), or an episode (`begin`); the parameters of either are options."""
+    game, first = world.get("play"), world.environments[0]
+    begin = begin_of(world) if game is None else game
 
-    Its options are the parameters of the world's `begin`, or the environment and the seed; and a file for the episode
-    where the world can play episodes again.
-    """
-    begin, first = begin_of(world), world.environments[0]
-
-    def play(*, record: Path | None = None, **given: Any) -> None:
+    def play(*, record: Path | None = None, out: Path = Path("play.json"), **settings: Any) -> None:
         from gumption.data.writing import check_writable
         from gumption.envs.records import EpisodeFile
 
+        if game is not None:
+            play_game(game(**settings), out)
+            return
         if record is not None:
             check_writable(record, new_folder=False)
         file = None if record is None else EpisodeFile(record)
-        env, face = begin(**given)
+        env, face = begin(**settings)
         try:
             play_episode(env, face)
         finally:
@@ -45,11 +49,17 @@ def general(world: Any) -> typer.Typer:
                 file.append(env.batch.episodes or [env.batch.record()])
                 print(f"recorded: {record}")
 
-    options = list(inspect.signature(begin, eval_str=True).parameters.values())
-    play.__doc__ = inspect.getdoc(begin)
-    if hasattr(world.load(first.vector, "environment"), "record"):
-        options.append(inspect.signature(play, eval_str=True).parameters["record"])
-        play.__doc__ += f"\n:param record: Append the episode to a file, for `gumption {world.name} replay`."  # pyright: ignore[reportOperatorIssue]
+    options = [
+        one.replace(kind=one.KEYWORD_ONLY) for one in inspect.signature(begin, eval_str=True).parameters.values()
+    ]
+    own = inspect.signature(play, eval_str=True).parameters
+    play.__doc__ = inspect.getdoc(begin) or ""
+    if game is not None:
+        options.append(own["out"])
+        play.__doc__ += "\n:param out: Result file, kept after each action; the same command continues the game."
+    elif hasattr(world.load(first.vector, "environment"), "record"):
+        options.append(own["record"])
+        play.__doc__ += f"\n:param record: Append the episode to a file, for `gumption {world.name} replay`."
     play.__signature__ = inspect.Signature(options)  # pyright: ignore[reportFunctionMemberAccess]
     app = App(add_completion=False)
     app.command(epilog=f"Example: gumption play {world.name} --seed 1")(play)
@@ -88,37 +98,54 @@ def begin_episode(world: Any, env: str, seed: int, **settings: Any) -> tuple[Any
     return made, world.get("text") or Numbers()
 
 
-def play_episode(env: Any, face: Any = None) -> float | None:
+def play_episode(
+    env: Any,
+    face: Any = None,
+    *,
+    feedback: bool = True,
+    introduce: bool = True,
+    log: Callable[[Any], None] = lambda action: None,
+) -> float | None:
     """Play the episode that was begun in a single environment; its reward, or None where the player stops.
 
     :param face: rules, observations and actions in words (`text` of a world's entry); by default actions are
         numbers and names.
+    :param feedback: show rewards, outcomes and the last state.
+    :param introduce: show the rules first.
+    :param log: called with each action that was made.
     :raises InputError: the input ends before the episode does, or actions that nobody can type.
     """
     face = face or Numbers()
-    print(f"{face.rules(env)}\nq stops.\n".lstrip())
+    quit_word = getattr(face, "quit", "q")
+    if introduce:
+        rules = "\n".join(fill(line, WIDTH) for line in face.rules(env).splitlines())
+        print(f"{rules}\n{quit_word} stops.\n".lstrip())
     total, steps, over, info = 0.0, 0, False, {}
 
     def act(typed: str) -> Any:
-        chosen = face.parse(typed, env)
-        return env.answer(chosen) if isinstance(chosen, list) else env.step(chosen)
+        action = face.parse(typed, env)
+        return action, env.answer(action) if isinstance(action, list) else env.step(action)
 
     while not over:
         print(face.observe(env), end="")
         try:
-            step = ask(act)
+            step = ask(act, quit_word)
         except EOFError:
             raise InputError(f"the input ended after {steps} steps, before the episode did") from None
         if step is None:
             print(f"Stopped after {steps} steps; reward {total:.3g}.")
             return None
-        _, reward, terminated, truncated, info = step
-        steps, total, over = steps + 1, total + float(reward), bool(terminated or truncated)
-        told = face.told(info, bool(terminated))
-        print(f"reward {float(reward):.3g}, so far {total:.3g}{told and '; '}{told}\n")
-    print(env.render(), end="")
-    won = " with success" if info.get("success") else ""
-    print(f"The episode ended{won} after {steps} steps; reward {total:.3g}.")
+        action, (_, reward, terminated, truncated, info) = step
+        log(action)
+        reward = float(reward) + 0.0  # -0.0 is 0
+        steps, total, over = steps + 1, total + reward, bool(terminated or truncated)
+        if feedback:
+            told = face.told(info, bool(terminated))
+            print(f"reward {reward:.3g}, so far {total:.3g}{told and '; '}{told}\n")
+    if feedback:
+        print((env.render_mode == "ansi" and env.render()) or "", end="")
+        won = " with success" if info.get("success") else ""
+        print(f"The episode ended{won} after {steps} steps; reward {total:.3g}.")
     return total
 
 
@@ -137,7 +164,7 @@ class Numbers:
         return f"{env.render()}choose: {told}\n"
 
     def parse(self, typed: str, env: Any) -> Any:
-        return parse_action(typed, env, candidates(env), open_actions(env))
+        return parse_action(typed.strip(), env, candidates(env), open_actions(env))
 
     def told(self, info: Any, over: bool) -> str:
         return ""
@@ -194,93 +221,129 @@ def parse_action(typed: str, env: Any, names: list[str] | None, mask: Any) -> An
 # ---- Games of several episodes, which a file keeps.
 
 
-class Session:
-    """Plays a game record by record and writes each to the file, so that an interrupted game goes on later.
+@dataclass(frozen=True)
+class Game:
+    """A game of several episodes by the protocol of agents.
 
-    :ivar records: those played so far.
+    :ivar about: schema, world, settings and seed, which identify the game in its file.
+    :ivar unit: the word for an episode, such as "task".
+    :ivar headings: printed above each episode; there are as many episodes.
+    :ivar begin: number of an episode -> (environment, text face); the same number begins the same episode.
+    :ivar record: (number, environment, actions) -> what the file keeps of a finished episode, "success" among it.
+    :ivar summary: records of finished episodes -> figures by name; the first one counts.
+    :ivar done: the last line, a format of these figures; `after` that of each episode, a format of its record.
+    :ivar feedback: number of an episode -> whether the player sees rewards and outcomes.
     """
 
-    def __init__(
-        self,
-        out: Path,
-        game: dict[str, Any],
-        total: int,
-        unit: str,
-        summary: Callable[[list[Record]], dict[str, float | None]],
-    ) -> None:
-        """:param game: schema, world, settings and seed, which identify the game in its file.
-        :param total: records of a finished game; `unit` is the word for one of them.
-        :param summary: results by name, of the records so far; the first is the one that counts.
-        :raises InputError: the file holds another game, or a finished one.
-        """
-        self.out, self.total, self.unit, self._summary = out, total, unit, summary
-        self.result: dict[str, Any] = {**game, "player": "person", "records": []}
-        if out.exists():
-            self._continue()
+    about: dict[str, Any]
+    unit: str
+    headings: Sequence[str]
+    begin: Callable[[int], tuple[Any, Any]]
+    record: Callable[[int, Any, Sequence[Any]], Record]
+    summary: Callable[[Sequence[Record]], dict[str, float | None]]
+    done: str
+    after: str = ""
+    feedback: Callable[[int], bool] = lambda number: True
 
-    @property
-    def records(self) -> list[Record]:
-        return self.result["records"]
 
-    def play(self, introduction: str, play_one: Callable[[int], Record | None]) -> bool:
-        """Play the remaining records; returns whether the game is finished.
+def play_game(game: Game, out: Path) -> None:
+    """Play the episodes that the file does not have yet; it is written after each action.
 
-        :param play_one: given the number of a record, plays it; None where the player stops.
-        :raises InputError: the input ended before the game did.
-        """
-        if self.records:
-            print(f"Going on with {self.unit} {len(self.records) + 1} of {self.total}.\n")
-        else:
-            print(f"{introduction}\n")
-        while (done := len(self.records)) < self.total:
-            so_far = f"after {done} of {self.total} {self.unit}s"
+    :raises InputError: the file holds another game or a finished one, or the input ends before the game does.
+    """
+    from gumption.data.writing import write_json
+
+    result: dict[str, Any] = {**game.about, "player": "person", "records": []}
+    if out.exists():
+        result["records"] = _kept_records(game, result, out)
+    records, count = result["records"], len(game.headings)
+    first = sum("success" in record for record in records)
+
+    def save() -> None:
+        finished = [record for record in records if "success" in record]
+        write_json(out, result | game.summary(finished) | {"complete": len(finished) == count})
+
+    if records:
+        print(f"Continuing with {game.unit} {first + 1} of {count}.\n")
+    for number in range(first, count):
+        env, face = game.begin(number)
+        if number == len(records):
+            records.append({"actions": [], "seconds": 0.0})
+        record = records[number]
+        ended = _make_again(env, record["actions"], out)
+        print(game.headings[number])
+        start = time.monotonic() - record["seconds"]
+
+        def log(action: Any, record: Record = record, start: float = start) -> None:
+            record["actions"].append(action.tolist() if hasattr(action, "tolist") else action)
+            record["seconds"] = round(time.monotonic() - start, 1)
+            save()
+
+        so_far = f"{out} keeps {number} of {count} {game.unit}s and what was done since; the same command continues"
+        if not ended:
             try:
-                record = play_one(done)
-            except EOFError:
-                self.save()
-                raise InputError(f"the input ended {so_far}; {self.out} keeps them, the same command goes on") from None
-            if record is None:
-                self.save()
-                print(f"Stopped {so_far}; {self.out} keeps them, the same command goes on.")
-                return False
-            self.records.append(record)
-            self.save()
-        return True
+                feedback, introduce = game.feedback(number), number == first
+                reward = play_episode(env, face, feedback=feedback, introduce=introduce, log=log)
+            except InputError as error:
+                save()
+                raise InputError(f"{error}; {so_far}") from None
+            if reward is None:
+                save()
+                print(so_far)
+                return
+        record |= game.record(number, env, record["actions"])
+        save()
+        print(game.after.format(**record))
+    print(f"Done: {game.done.format(**game.summary(records))}. Result: {out}")
 
-    def save(self) -> None:
-        from gumption.data.writing import write_json
 
-        self.result |= self._summary(self.records)
-        self.result["complete"] = len(self.records) == self.total
-        write_json(self.out, self.result)
+def _make_again(env: Any, actions: Sequence[Any], out: Path) -> bool:
+    """Make the actions of an unfinished episode again; whether it is over then.
 
-    def _continue(self) -> None:
+    :raises InputError: they are not actions of this episode.
+    """
+    import numpy as np
+
+    over = False
+    for action in actions:
         try:
-            found = parse_json(self.out.read_text(encoding="utf-8"))
-            records, complete = found["records"], found["complete"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{self.out}: not a result of gumption play ({error}); give another --out") from None
-        different = [name for name in self.result if name != "records" and found.get(name) != self.result[name]]
-        if different:
-            raise InputError(
-                f"{self.out}: holds another game ({', '.join(different)} not the same); give another --out"
-            )
-        if complete:
-            name = next(iter(self._summary([])))
-            raise InputError(f"{self.out}: this game is finished ({name} {found[name]:.0%}); give another --out")
-        self.result["records"] = records
+            _, _, terminated, truncated, _ = env.step(action if isinstance(action, int) else np.array(action))
+        except (InputError, ValueError, TypeError) as error:
+            raise InputError(f"{out}: its actions cannot be made again ({error}); give another --out") from None
+        over = bool(terminated or truncated)
+    return over
+
+
+def _kept_records(game: Game, result: dict[str, Any], out: Path) -> list[Record]:
+    """The records in the file of a game."""
+    try:
+        kept = parse_json(out.read_text(encoding="utf-8"))
+        records, complete = kept["records"], kept["complete"]
+        different = [name for name in result if name != "records" and kept.get(name) != result[name]]
+        begun = [(record["actions"], record["seconds"]) for record in records if "success" not in record]
+        if not different and not complete and len(begun) < 2:
+            game.summary([record for record in records if "success" in record])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{out}: not a result of gumption play ({error!r}); give another --out") from None
+    if different:
+        raise InputError(f"{out}: holds another game ({', '.join(different)} not the same); give another --out")
+    if complete:
+        name = next(iter(game.summary([])))
+        raise InputError(f"{out}: this game is finished ({name} {kept[name]:.0%}); give another --out")
+    return records
 
 
 # ---- The prompt.
 
 
-def ask(parse: Callable[[str], Choice]) -> Choice | None:
+def ask(parse: Callable[[str], Choice], quit_word: str = "q") -> Choice | None:
     """The answer of the player at a prompt, which is repeated after an error; None to stop.
 
-    :param parse: reads what was typed; InputError says why it cannot.
+    :param parse: reads what was typed; its InputError states the reason why it cannot.
+    :param quit_word: stops; a world where a letter may be an answer has a longer one.
     :raises EOFError: the input has ended.
     """
-    while (typed := read_line("> ").strip()).lower() not in ("q", "quit"):
+    while (typed := read_line("> ")).strip().lower() not in (quit_word, f"{quit_word}uit"):
         try:
             return parse(typed)
         except InputError as error:
@@ -300,8 +363,8 @@ def read_line(prompt: str) -> str:
 
 
 app = world_group(
-    "play",
+    None,
     "Play a world yourself in the terminal.",
     general,
-    epilog="Example: gumption play wordcraft --partition test",
+    epilog="Example: gumption play wordcraft --distractors 8 --out me.json",
 )

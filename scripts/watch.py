@@ -6,8 +6,11 @@ takes the run and returns a `gumption.agents.watch.Player`.
 
 from __future__ import annotations
 
+import sys
+import time
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from annotated_types import Ge, Le
@@ -16,7 +19,7 @@ from gumption.data import InputError
 from gumption.data.settings import Count, Seed
 from gumption.data.writing import check_writable
 
-from .apps import App
+from .apps import App, pair
 from .worlds import command_of
 
 if TYPE_CHECKING:
@@ -65,23 +68,20 @@ def watch(
             _player(Path(named), ["--help"])
         return
     words.remove(named)
-    if out is not None and out.suffix not in ENDINGS:
-        raise InputError(f"{out}: an episode can be written to a file that ends in {' or '.join(ENDINGS)}")
     if out is not None:
+        if out.suffix not in ENDINGS:
+            raise InputError(f"{out}: an episode can be written to a file that ends in {' or '.join(ENDINGS)}")
         check_writable(out, new_folder=False)
     title, player = _player(Path(named), words)
-    from gumption.agents.watch import play_steps, print_steps
+    from rich.console import Console
+
+    from gumption.agents.watch import play_steps, print_steps, write_gif, write_html
 
     steps = play_steps(player, seed=seed, episodes=episodes, pictures=out is not None)
-    milliseconds = round(1000 * (2 if delay is None else delay))
     if out is None:
-        from rich.console import Console
-
-        wait = _wait if delay is None else None
-        print_steps(steps, Console(highlight=False), delay=delay or 0, wait=wait)
+        print_steps(steps, Console(highlight=False), partial(_wait, delay))
         return
-    from gumption.agents.watch import write_gif, write_html
-
+    milliseconds = round(1000 * (2 if delay is None else delay))
     if out.suffix == ".gif":
         write_gif(steps, out, milliseconds=milliseconds)
     else:
@@ -111,17 +111,29 @@ def _player(run: Path, arguments: list[str]) -> tuple[str, Player]:
     return f"{world.title}: {run}", made
 
 
-def _general(_: Any) -> Any:
-    from gumption.agents.watch import watch as general
+def _general(world: Any) -> Any:
+    from gumption.agents.setup import load_policy
+    from gumption.agents.watch import SHOWN, PolicyPlayer
 
-    return general
+    def watch_first(run: Path, *, partition: Literal["train", "test"] = "test", reset: list[str] | None = None) -> Any:
+        """The agent of a run in the first environment of its world.
+
+        :param partition: train, or test, which training did not show.
+        :param reset: NAME=VALUE, an option of the reset; may be repeated.
+        """
+        entry, options = world.environments[0], dict(map(pair, reset or ()))
+        config, policy = load_policy(run, device="cpu")
+        settings = {**dict(config.env), **(entry.held_out if partition == "test" else {})}
+        return PolicyPlayer(policy, world.load(entry.vector, "environment")(1, **SHOWN, **settings), options=options)
+
+    return watch_first
 
 
-def _wait() -> bool:
-    """Whether to go on; where nobody can answer, it goes on."""
-    import sys
-
-    if sys.stdin is None or not sys.stdin.isatty():
+def _wait(delay: float | None) -> bool:
+    """Wait for so many seconds, without them for Enter; whether to continue. Where nobody can answer, it continues."""
+    if delay is not None:
+        time.sleep(delay)
+    if delay is not None or sys.stdin is None or not sys.stdin.isatty():
         return True
     try:
         return input("Enter goes on, q stops: ").strip().lower() not in ("q", "quit")

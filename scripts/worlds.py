@@ -24,7 +24,7 @@ General = Callable[[Any], typer.Typer]
 
 
 def world_group(
-    offer: str,
+    offer: str | None,
     title: str,
     general: General | None = None,
     *,
@@ -33,7 +33,8 @@ def world_group(
 ) -> typer.Typer:
     """`gumption COMMAND WORLD ...` for every world; a world's module is imported only when it is the one called.
 
-    :param offer: what the entry of a world offers for it: "module:app", an app of one command.
+    :param offer: what the entry of a world offers for it: "module:app", an app of one command. With None the
+        general one serves every world.
     :param epilog: an example.
     :param general: from a World that offers none to the app that serves it.
     :param alone: the command without a world; its parameters are options.
@@ -67,19 +68,19 @@ def world_group(
     return app
 
 
-def served(offer: str, everyone: bool = False) -> list[Any]:
+def served(offer: str | None, everyone: bool = False) -> list[Any]:
     """The worlds that offer something, or all of them."""
     from gumption.envs import worlds
 
     return [world for world in worlds.known().values() if everyone or offer in world.offers]
 
 
-def command_of(world: Any, offer: str, general: General | None = None) -> Any:
+def command_of(world: Any, offer: str | None, general: General | None = None) -> Any:
     """The click command of a world.
 
     :raises InputError: it offers none, and no general one serves.
     """
-    found = world.get(offer)
+    found = None if offer is None else world.get(offer)
     if found is None and general is None:
         names = ", ".join(one.name for one in served(offer)) or "no world"
         raise InputError(f"the world {world.name!r} offers no such command; there is one of {names}")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gumption.agents.transcript import failures, transcript
-from gumption.agents.watch import SHOWN, Candidate, Choice, scores_of
+from gumption.agents.watch import SHOWN, Candidate, Choice, Player, scores_of
 from gumption.data import InputError
 from gumption.data.settings import Seed, Size, checked
 from gumption.envs.probsol.actions import WHAT, WHERE
@@ -33,15 +33,16 @@ def watch(run: Path, *, task: str | None = None) -> LearnedPlayer:
     return LearnedPlayer(loaded, ProbSolVectorEnv(1, **SHOWN, **settings))
 
 
-class LearnedPlayer:
+class LearnedPlayer(Player):
     """Plays actions that a run draws, and lists the probabilities of what to do, with which disc, and where."""
 
     def __init__(self, run: Any, env: ProbSolVectorEnv) -> None:
         """:param run: a `ProbSolRun`."""
-        self._run, self.env = run, env
+        super().__init__(env)
+        self._run = run
 
     def begin(self, seed: int) -> None:
-        self.env.reset(seed=seed)
+        super().begin(seed)
         self._player = self._run.player(seed)
         self._player.begin(self.env)
 

@@ -16,10 +16,12 @@ from gumption.agents.run_folder import NO_RUN
 from gumption.agents.settings import CONFIG, WorldConfig
 from gumption.agents.setup import load_policy, untrained
 from gumption.agents.transcript import failures, transcript
+from gumption.agents.watch import SHOWN, ActionPlayer, PolicyPlayer
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed
 from gumption.data.settings import Size, checked
 from gumption.envs.segar.configurations import Levels, Split
+from gumption.envs.segar.text import FACE
 
 from . import guided
 from .evaluation import BASELINES, baselines, play_levels
@@ -150,3 +152,28 @@ def _play_general(run: Any, partition: Split, levels: str | None, num_levels: in
         players["knowledge taken away"] = Greedy(run.policy, without_knowledge=True)
     found |= {name: figures(player) for name, player in {**players, **BASELINES}.items()}
     return drawn.levels.name or "a distribution of its own", drawn.levels, found, failures(kept)
+
+
+# ---- An agent to watch.
+
+
+@checked
+def watch(run: Path, *, partition: Split = "test", level: str | None = None) -> PolicyPlayer | ActionPlayer:
+    """The agent of a run on a level.
+
+    :param partition: Which levels: train, those of its training, or test.
+    :param level: A level by its name, as tilesx3-hard/test/0/7.  [default: drawn by the seed]
+    """
+    loaded = read_run(run, "cpu")
+    shown: dict[str, Any] = {"options": {} if level is None else {"level": level}}
+    shown["outcome"] = lambda env: FACE.told(env.describe(0), bool(env.results()[1][0]))
+    if isinstance(loaded.config, WorldConfig):
+        settings = general_settings(loaded.config, partition, None, None)
+        env: Any = gym.make_vec(guided.ID, 1, **SHOWN, **settings).unwrapped
+        turns = (f"{360 * turn / env.settings.directions:g} degrees" for turn in range(env.settings.directions))
+        return PolicyPlayer(loaded.policy, env, labels=["none", *turns], question="push", **shown)
+    levels, seen = loaded.config.draw(partition), loaded.config.seen()
+    env = gym.make_vec("gumption/SEGAR-v0", 1, **SHOWN, task=loaded.config.task, levels=levels, observation=seen)
+    env = env.unwrapped
+    question = "action" if env.task.action_space is not None else "force"
+    return ActionPlayer(loaded.player, env, question=question, **shown)

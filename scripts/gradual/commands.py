@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
@@ -18,20 +20,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gumption.agents.gradual.recurrent_config import RecurrentConfig
-from gumption.data import InputError
+from gumption.data import InputError, Note
 from gumption.data.sealed import read_sealed, write_sealed
-from gumption.data.settings import Count, Seconds, settings
+from gumption.data.settings import Count, Seconds, settings, unknown
 from gumption.envs.gradual.remote import Host, RemoteSettings
+from gumption.envs.gradual.render import WIDTH, rows_of_text
 from gumption.envs.gradual.settings import SessionSettings
 from gumption.scripts.apps import App, NewFile, NewFolder, from_config
 from gumption.scripts.worlds import Resume, Run
-
-from .play import ENDS, print_result, watching
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from gumption.agents.gradual.validation import Chain, MakeAgent, Varied
+    from gumption.envs.gradual import Memory
     from gumption.envs.gradual.engine import TaskRecord
     from gumption.envs.gradual.remote import Wire
     from gumption.envs.gradual.session import Result
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
 app = App(
     no_args_is_help=True, add_completion=False, help="Run agents through Gradual's curriculum, watch and validate them."
 )
-app.add_typer(watching)
 
 RESULT, PLOT, KNOWLEDGE = "result.json", "steps", "knowledge.nq"
 _BETWEEN = 5.0  # seconds between two writings of a record
@@ -49,6 +50,15 @@ _WIDEST = 30  # characters of a bar
 
 RUN_SCHEMA, VALIDATION_SCHEMA = "gumption/gradual-run/1", "gumption/gradual-validation/2"
 VARIATION_SCHEMA = "gumption/gradual-variation/1"
+#: `Result.ended` in words.
+ENDS = {
+    "solved": "all tasks passed",
+    "steps": "no steps are left",
+    "seconds": "the time is up",
+    "agent": "the agent failed",
+    "stopped": "stopped",
+}
+_STEPS = re.compile(r"([0-9]{1,15})-([0-9]{1,15})", re.ASCII)
 FLAGS = {"success_threshold": "threshold"}
 AGENT = typer.Option(
     "--agent",
@@ -120,6 +130,73 @@ def run(*, config: RunSettings, agent: AgentName = "learner", out: NewFolder | N
         plot_steps({agent: {one.task: one.steps for one in result.tasks if one.passed}}, knower, out / PLOT)
     if result.error is not None:
         raise InputError(f"{result.error} (at step {result.steps:,}, in {result.tasks[-1].task})")
+
+
+@from_config(SessionSettings, flags=FLAGS)
+def begin(config: SessionSettings) -> tuple[Any, Any]:
+    """Be the agent of Gradual: type whole answers, task after task, by the rules and the schedule of programs.
+
+    --threshold successes in a row pass a task; a success is ten right answers in a row. /q stops.
+    """
+    from gumption.envs.gradual.env import GradualEnv
+
+    from .web import Conversation, Face
+
+    tasks = config.tasks[0] if len(config.tasks) == 1 else config.tasks
+    rules = asdict(config.rules)
+    env = Conversation(GradualEnv(tasks=tasks, success_threshold=config.success_threshold, **rules))
+    env.reset(seed=config.seed)
+    return env, Face(env)
+
+
+# ---- A recorded session.
+
+
+@app.command(epilog="Example: gumption gradual watch run --task micro4 --steps 1-200")
+def watch(run: Path, *, task: str | None = None, steps: str | None = None) -> None:
+    """Show the bytes of the environment, the agent's below them, and the rewards, instance by instance.
+
+    :param run: Folder that `gumption gradual run --memory --out RUN` has made.
+    :param task: Show this task alone.
+    :param steps: Show these steps alone, A-B; the session's first is 1.
+    """
+    from gumption.envs.gradual import Memory
+    from gumption.envs.memory import FOLDER, HEADER
+
+    if not (run / FOLDER / HEADER).is_file():
+        raise InputError(f"{run} holds no memory of a session: `gumption gradual run --memory --out RUN` keeps one")
+    memory = Memory.load(run / FOLDER)
+    if memory.warning:
+        warnings.warn(memory.warning, Note, stacklevel=2)
+    for part in _chosen(memory, task, steps):
+        name, number = memory.tasks[memory.task[part.start]], memory.instance[part.start] + 1
+        reward = memory.reward[part.start : part.stop].sum()
+        print(f"{name}, instance {number}, steps {part.start + 1:,} to {part.stop:,}, reward {reward:+,}")
+        for begin in part[::WIDTH]:
+            row = slice(begin, min(begin + WIDTH, part.stop))
+            print(rows_of_text(memory.sent[row].tobytes(), memory.said[row].tobytes(), memory.reward[row].tolist()))
+        print()
+
+
+def _chosen(memory: Memory, task: str | None, steps: str | None) -> list[range]:
+    """The records of each instance that belong to the task and are among the steps; InputError for none."""
+    if task is not None and task not in memory.tasks:
+        raise InputError(unknown("the session", task, memory.tasks))
+    match = _STEPS.fullmatch(steps or f"1-{max(1, len(memory))}")
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise InputError(f"--steps is {steps!r}; it is the first and the last step, counted from 1, such as 51-100")
+    first, last = map(int, match.groups())
+    parts = [
+        range(max(one.start, first - 1), min(one.stop, last))
+        for one in memory.instances()
+        if task is None or memory.tasks[memory.task[one.start]] == task
+    ]
+    parts = [part for part in parts if part]
+    if not parts:
+        where = f" of {task}" * (task is not None) + f" among {steps}" * (steps is not None)
+        end = f", the last of them in {memory.tasks[memory.task[-1]]}" if len(memory) else ""
+        raise InputError(f"there is no step{where}: the memory has {len(memory):,} steps{end}")
+    return parts
 
 
 @contextmanager
@@ -481,6 +558,19 @@ def _play(config: RemoteSettings, wire: Wire, out: Path) -> None:
     if result.error is not None:
         where = f"at step {result.steps:,}, in {result.tasks[-1].task}"
         raise InputError(f"{result.error} ({where}); {record.path} is the record of the run")
+
+
+def print_result(result: Result, more: str = "") -> None:
+    """A line for each task that began, and one for the end of the run, with more text behind it."""
+    from gumption.scripts.output import print_table
+
+    rows = [
+        (one.task, "passed" if one.passed else "not passed", f"{one.steps:,}", f"{one.reward:+,}",
+         f"{one.solved} of {one.instances}", f"{one.right} of {one.questions}")
+        for one in result.tasks
+    ]  # fmt: skip
+    print_table(["task", "", "steps", "reward", "instances solved", "answers right"], rows)
+    print(f"{ENDS[result.ended]} after {result.steps:,} steps, reward {result.reward:+,}{more}")
 
 
 def _tell(text: str) -> None:

@@ -90,7 +90,12 @@ def test_wordcraft_as_a_page(watch, tmp_path, small_book):
     assert {step["episode"] for step in steps} == {1, 2}
     assert steps[0]["choices"][0]["relations"] == ["makes"]
     first, second = (
-        [(one["label"], fact) for one in step["choices"][0]["candidates"] for fact in one["facts"]]
+        [
+            (one["label"], fact)
+            for one in step["choices"][0]["candidates"]
+            for score in one["scores"]
+            for fact in score["facts"]
+        ]
         for step in steps[:2]
     )
     (goal,) = {fact.partition(" makes ")[2] for _, fact in first}
@@ -188,7 +193,7 @@ def test_a_world_without_a_player_of_its_own(watch, tmp_path, small_book, monkey
     assert code == 0
     assert "goal: acorn" in out
     for arguments, message in (
-        (("--reset", "goal"), "--reset goal: give NAME=VALUE"),
+        (("--reset", "goal"), "'goal' is not NAME=VALUE"),
         (("--reset", "goal=nowt", "--reset", table), "nowt"),
         (("--partition", "some"), "--partition is 'some'; it can be train, test"),
     ):

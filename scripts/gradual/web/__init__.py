@@ -15,7 +15,7 @@ from gumption.envs.action_facts import ActionFacts, action_facts
 from gumption.envs.gradual.engine import SPACE
 from gumption.envs.gradual.env import BYTES, RELATIONS, GradualEnv
 from gumption.envs.gradual.facts import answered_facts
-from gumption.envs.gradual.render import rows_of_text
+from gumption.envs.gradual.render import WIDTH, rows_of_text
 from gumption.envs.priors import Laws, Names
 from gumption.scripts.web.views import View
 
@@ -89,6 +89,8 @@ class Conversation(gym.Wrapper):
 class Face:
     """An episode in words."""
 
+    quit = "/q"  # a single letter may be an answer
+
     def __init__(self, env: Conversation) -> None:
         self._env, self._passed = env, 0
 
@@ -96,8 +98,10 @@ class Face:
         return RULES
 
     def observe(self, env: Any) -> str:
-        last = 64
-        return rows_of_text(bytes(env.sent[-last:]), bytes(env.said[1 - last :]), env.rewards[1 - last :])
+        rows = rows_of_text(bytes(env.sent[-WIDTH:]), bytes(env.said[1 - WIDTH :]), env.rewards[1 - WIDTH :])
+        records = env.batch.records(0)
+        place = f"{records[-1].task}, task {len(records)} of {len(env.batch.curriculum.tasks)}"
+        return f"{rows}\n{place}: {records[-1].right} of {records[-1].questions} answers right\n"
 
     def parse(self, typed: str, env: Any) -> str:
         return parse(typed, env)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, shown
@@ -18,8 +20,6 @@ from gumption.envs.priors import Laws, Names
 from gumption.scripts.web.views import View
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from gumption.envs.action_facts import ActionFacts
     from gumption.envs.halma.signs import Signs
 
@@ -58,22 +58,25 @@ class Face:
         )
 
     def observe(self, env: Any) -> str:
-        """The panel alone: what a player may see of the maze."""
-        from gumption.scripts.halma.play import panel_by_colour
-
-        shown = panel_by_colour(env.batch.seen[0], env.batch.signs)
-        return "".join(f"{colour}: {', '.join(sorted(values.split()))}\n" for colour, _, values in shown)
+        """The panel alone, what a player may see of the maze; before it the maze, where the environment renders it."""
+        signs = env.batch.signs
+        items = signs.items(env.batch.seen[0])
+        lines = [
+            (name, sorted(item for item, colour in items if colour == name)) for name in (*signs.labels[:8], "grey")
+        ]
+        shown = (f"{'hint' if name == 'grey' else name}: {', '.join(values)}\n" for name, values in lines if values)
+        return (f"{env.render()}\n" if env.render_mode == "ansi" else "") + "".join(shown)
 
     def parse(self, typed: str, env: Any) -> Any:
         return parse(typed, env)
 
     def told(self, info: Mapping[str, Any], over: bool) -> str:
-        if not info["valid_move"]:
-            return "not carried out, but counted: a wall is in the way, or the sum is zero"
+        blocked = "not carried out, but counted: a wall is in the way, or the sum is zero"
+        move = "" if info["success"] else "moved" if info["valid_move"] else blocked
         if not info["trial_over"]:
-            return "moved"
+            return move
         trials = self.env.batch.settings.trials
-        result = "the goal is reached" if info["success"] else "no steps are left in this trial"
+        result = "the goal is reached" if info["success"] else f"{move}; no steps are left in this trial"
         return result if over else f"{result}; trial {info['trial'] + 1} of {trials} begins"
 
 
@@ -136,10 +139,6 @@ def parse(action: Any, env: Any) -> np.ndarray:
 
     :raises InputError: another form, direction or primitive, or too many of them.
     """
-    import numpy as np
-
-    from gumption.scripts.halma.play import parse_option
-
     batch = env.batch
     if isinstance(action, dict) and set(action) == {"direction", "primitives"}:
         direction, parts = action["direction"], action["primitives"]
@@ -150,10 +149,22 @@ def parse(action: Any, env: Any) -> np.ndarray:
     return np.array(parse_option(action, batch.max_opt_len, batch.rules.primitive_names))
 
 
+def parse_option(typed: str, max_opt_len: int, names: Sequence[str] = ("0", "1", "2", "3")) -> list[int]:
+    """A direction and `max_opt_len` primitives of these names, from such as "right 2+3" or "r 2+3"; InputError for
+    other texts."""
+    way, _, rest = typed.strip().lower().partition(" ")
+    directions = [d for d, direction in enumerate(DIRECTIONS) if way in (direction, direction[0])]
+    parts = [part.strip() for part in rest.split("+")]
+    if not directions or len(parts) > max_opt_len or any(part not in names for part in parts):
+        raise InputError(
+            f"{typed!r} is no move: left, up, right or down (or l, u, r, d), then 1 to {max_opt_len} of "
+            f"{', '.join(names)} with + between them, such as right {names[-1]}+1; q stops"
+        )
+    return [directions[0], *map(names.index, parts), *[0] * (max_opt_len - len(parts))]
+
+
 def helped(env: Any) -> Iterator[tuple[ActionFacts, dict[int, dict[str, Any]]]]:
     """Help speaks of the directions, then in each of options that use up the nearest digit: one by each first part."""
-    import numpy as np
-
     world = env.unwrapped
     yield world.action_facts(), {d: {"label": name} for d, name in enumerate(DIRECTIONS)}
     for d in range(len(DIRECTIONS)):

@@ -22,8 +22,8 @@ from gumption.agents.wordcraft.living import (
     described,
     facts_beside,
     live,
+    watch,
 )
-from gumption.agents.wordcraft.watch import watch
 from gumption.data import InputError
 from gumption.data.writing import is_part
 from gumption.envs.memory import RECORDS

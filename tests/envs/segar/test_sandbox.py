@@ -12,9 +12,9 @@ from gymnasium import spaces
 
 import gumption.envs  # noqa: F401  (registers)
 from gumption.agents.segar.config import SegarConfig
+from gumption.agents.segar.runs import watch
 from gumption.agents.segar.study import generalisation
 from gumption.agents.segar.training import load_run, train_segar
-from gumption.agents.segar.watch import watch
 from gumption.data import InputError
 from gumption.envs.physics.entities import GolfBall
 from gumption.envs.physics.factors import Position, Size, Visible

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from gumption.envs.gradual import Session, of_names
+from gumption.scripts.gradual.web import begin
 
 COMMAND = [sys.executable, "-m", "gumption", "play", "gradual"]
 
@@ -15,21 +15,12 @@ def play(typed: str, *options: str) -> "subprocess.CompletedProcess[str]":
 
 
 def right_answers(*names: str) -> list[str]:
-    """What is right in the first instance of each task, seed 0."""
-    answers: list[str] = []
-    left: list[int] = []
-
-    def knower(_reward: int, _byte: int) -> int:
-        stream = session.stream
-        if not stream.listening:
-            return 32
-        if not left:
-            answers.append(stream.life.solution.answer)
-            left.extend(answers[-1].encode("latin-1"))
-        return left.pop(0)
-
-    session = Session(of_names(names).tasks, knower, success_threshold=1)
-    assert session.run().solved
+    """The right answers in the first instance of each task, seed 0."""
+    env, _ = begin(tasks=",".join(names), threshold=1)
+    answers, over = [], False
+    while not over:
+        answers.append(env.batch.batch.life(0).solution.answer)
+        *_, over, _, _ = env.step(answers[-1])
     return answers
 
 
@@ -38,10 +29,11 @@ def test_whole_answers_pass_a_task() -> None:
     assert len(answers) == 20
     done = play("\n".join(answers) + "\n", "--tasks", "micro5.7,micro4", "--threshold", "1")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "micro5.7, task 1 of 2: 9 of 9 answers right, reward +9" in done.stdout
-    assert "micro5.7 is passed.\n\nmicro4, task 2 of 2: 0 of 0 answers right, reward +0" in done.stdout
-    assert "all tasks passed after" in done.stdout
-    assert ", reward +20" in done.stdout
+    assert "micro5.7, task 1 of 2: 9 of 9 answers right" in done.stdout
+    assert "reward 1, so far 10; micro5.7 is passed; another task has begun" in done.stdout
+    assert "micro4, task 2 of 2: 0 of 0 answers right" in done.stdout
+    assert "reward 1, so far 20; all tasks are passed" in done.stdout
+    assert "The episode ended with success after 20 steps; reward 20." in done.stdout
 
 
 def test_the_rows_stand_below_each_other() -> None:
@@ -51,27 +43,36 @@ def test_the_rows_stand_below_each_other() -> None:
     done = play(f"{wrong}bc\n/q\n", "--tasks", "micro5.2")
     assert done.returncode == 0, done.stderr
     blocks = done.stdout.split("> ")
-    question, feedback = blocks[0].splitlines()[-3:], blocks[1].splitlines()
+    feedback = blocks[1].splitlines()
+    *question, figures = blocks[0].splitlines()[-4:]
     asked = question[0].removeprefix("Input : ")
     assert [line.rstrip() for line in question[1:]] == ["Output:", "Reward:"]
-    assert feedback[0] == "(that was already the answer: the rest of what you typed is not said)"
-    assert feedback[1] == "micro5.2, task 1 of 1: 0 of 1 answers right, reward -1"
+    assert figures == "micro5.2, task 1 of 1: 0 of 0 answers right"
+    assert feedback[0].startswith("reward -1, so far -1; the beginning of what you typed was already the answer")
     assert feedback[2].startswith(f"Input : {asked}{first};")
     assert feedback[3] == f"Output: {wrong}  "
     assert feedback[4] == "Reward: -  "
-    assert "stopped after" in done.stdout
+    assert feedback[5] == "micro5.2, task 1 of 1: 0 of 1 answers right"
+    assert "Stopped after 1 steps" in done.stdout
+
+
+def test_spaces_and_q_are_answers() -> None:
+    done = play(" q\nq\n/q\n", "--tasks", "micro4")
+    assert done.returncode == 0, done.stderr
+    assert "Output:  q\n" in done.stdout
+    assert "Stopped after 2 steps" in done.stdout
 
 
 def test_silence_and_what_is_no_byte() -> None:
     done = play("€\n\n/q\n", "--tasks", "micro4")
     assert "'€' is no byte: a character's code is at most 255" in done.stdout
-    assert "stopped after 2 steps" in done.stdout
+    assert "Stopped after 1 steps" in done.stdout
 
 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--tasks", "micro4"], "error: the input ended after 3 steps, before the last task was passed"),
+        (["--tasks", "micro4"], "error: the input ended after 2 steps, before the episode did"),
         (["--tasks", "micro0"], "error: the curriculum has no 'micro0'"),
     ],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gumption.envs.wordcraft import RecipeBook, make_split
-from gumption.scripts.wordcraft.play import begin
+from gumption.scripts.wordcraft.game import begin
 
 GUMPTION = [sys.executable, "-m", "gumption.scripts.cli", "play"]
 
@@ -46,13 +46,15 @@ def right_answers(book: Path, out: Path) -> list[str]:
 def test_a_whole_game(book: Path, tmp_path: Path) -> None:
     out = tmp_path / "me.json"
     answers = right_answers(book, out)
-    done = play(book, out, f"{answers[0]}0\n0\n99\nx\n-1\n\n{answers[2]}")
+    done = play(book, out, f"{answers[0]}0\n0\n99\nnowt\n-1\n\n{answers[2]}")
     assert done.returncode == 0, done.stderr
     assert "training task 2 of 2" in done.stdout
     assert "test task 1 of 1" in done.stdout
     assert "no feedback from here on" in done.stdout
     assert done.stdout.count("One way was") == 1
-    assert done.stdout.count("a number from 0 to 3, or q to stop") == 4
+    assert done.stdout.count("is neither a candidate nor a number from 0 to ") == 4
+    assert "; One way" not in done.stdout.split("no feedback")[1]
+    assert "reward" not in done.stdout.split("no feedback")[1], "of test tasks nothing is shown"
     assert "100% of 1 test tasks solved" in done.stdout
     result = json.loads(out.read_text())
     assert (result["success"], result["train_success"], result["complete"]) == (1.0, 0.5, True)
@@ -79,13 +81,15 @@ def test_the_end_of_the_input_keeps_what_was_played(book: Path, tmp_path: Path) 
     answers = right_answers(book, tmp_path / "other.json")
     stopped = play(book, out, answers[0] + answers[1][:2])
     assert stopped.returncode == 2
-    assert "error: the input ended after 1 of 3 tasks" in stopped.stderr
+    assert "error: the input ended after 1 steps, before the episode did" in stopped.stderr
+    assert f"{out} keeps 1 of 3 tasks and what was done since" in stopped.stderr
     result = json.loads(out.read_text())
-    assert (len(result["records"]), result["complete"], result["success"]) == (1, False, None)
-    quitted = play(book, out, answers[1] + "q\n")
+    assert (len(result["records"]), result["complete"], result["success"]) == (2, False, None)
+    assert (result["train_success"], len(result["records"][1]["actions"])) == (1.0, 1)
+    quitted = play(book, out, answers[1][2:] + "q\n")
     assert quitted.returncode == 0
-    assert "Going on with task 2 of 3" in quitted.stdout
-    assert "Stopped after 2 of 3 tasks" in quitted.stdout
+    assert "Continuing with task 2 of 3" in quitted.stdout
+    assert f"{out} keeps 2 of 3 tasks" in quitted.stdout
     done = play(book, out, answers[2])
     assert done.returncode == 0, done.stderr
     assert json.loads(out.read_text())["success"] == 1.0
@@ -96,10 +100,14 @@ def test_the_end_of_the_input_keeps_what_was_played(book: Path, tmp_path: Path) 
 
 def test_another_game_in_the_file(book: Path, tmp_path: Path) -> None:
     out = tmp_path / "me.json"
-    play(book, out, "")
+    play(book, out, "0\n")
     done = play(book, out, "", "--seed", "3")
     assert done.returncode == 2
     assert "holds another game (seed not the same)" in done.stderr
+    out.write_text(out.read_text().replace('"actions": [', '"actions": [99, '))
+    done = play(book, out, "")
+    assert done.returncode == 2
+    assert "its actions cannot be made again" in done.stderr
     out.write_text("{}")
     done = play(book, out, "")
     assert done.returncode == 2

@@ -13,7 +13,7 @@ from gumption.kg import KnowledgeGraph
 from gumption.scripts import cli
 from gumption.scripts.experiment import find_experiment
 from gumption.scripts.results import slug
-from gumption.scripts.wordcraft.play import begin
+from gumption.scripts.wordcraft.game import begin
 from gumption.scripts.wordcraft.priors import NAME, RUNGS
 from gumption.scripts.wordcraft.web import begin as begin_on_the_web
 

@@ -3,20 +3,18 @@
 import pytest
 
 from gumption.data import InputError
-from gumption.envs.wordcraft import RecipeBook
-from gumption.scripts.wordcraft.play import Game, begin, lay_table
-
-SETTINGS = {"depth": 1, "num_distractors": 3, "split": "by_recipe", "train_ratio": 0.8, "split_seed": 0}
+from gumption.scripts.wordcraft.game import begin, game
 
 
-@pytest.mark.parametrize("part", ["train", "test"])
-def test_tasks_and_tables_are_those_of_the_game(part: str) -> None:
-    game = Game(RecipeBook.load("commonsense"), SETTINGS, 5, {"train": 6, "test": 6})
-    for number in (0, 1, 5):
-        lay_table(game.envs[part], game.chosen[part][number], part, number, 5)
-        env, _ = begin(distractors=3, part=part, tasks=6, number=number, seed=5)
-        assert env.batch.describe(0)["table"] == game.envs[part].describe(0)["table"]
-        assert env.batch.describe(0)["goal"] == game.envs[part].describe(0)["goal"]
+def test_tasks_and_tables_are_those_of_the_game() -> None:
+    played = game(distractors=3, seed=5, train_tasks=6, test_tasks=6)
+    for place, part, number in ((1, "train", 1), (5, "train", 5), (6, "test", 0), (11, "test", 5)):
+        env, _ = begin(distractors=3, part=part, tasks=6, number=number, seed=5)  # pyright: ignore[reportArgumentType]
+        state = played.begin(place)[0].batch.describe(0)
+        assert env.batch.describe(0)["table"] == state["table"]
+        assert env.batch.describe(0)["goal"] == state["goal"]
+        record = played.record(place, env, [])
+        assert (record["part"], record["goal"], record["table"]) == (part, state["goal"], state["table"])
 
 
 def test_a_failure_is_told_with_one_way_and_a_success_with_what_was_made() -> None:

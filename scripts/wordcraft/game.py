@@ -1,32 +1,26 @@
-"""`gumption play wordcraft`: training tasks with feedback, then test tasks without."""
+"""WordCraft for people: tasks in words for studies, and the game of `gumption play wordcraft`, which is training tasks
+with feedback, then test tasks without."""
 
 from __future__ import annotations
 
 import copy
-import time
-from functools import cache, partial
-from pathlib import Path
+from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, Whole, checked
 from gumption.envs.priors import Laws, Names
-from gumption.scripts.apps import App
-from gumption.scripts.play import Numbers, Record, Session, ask
+from gumption.scripts.play import Game, Numbers, Record
 
 if TYPE_CHECKING:
     from gumption.envs.wordcraft import Split, WordCraftEnv, WordCraftVectorEnv
 
-app = App(add_completion=False)
-
-SCHEMA = "gumption/play/1"
-INTRODUCTION = """Two things from the table make a third. Choose them by their numbers, one after the other;
-the same one may be chosen twice. q stops; the same command goes on later."""
 RULES = "Two things from the table make a third. Choose the two that make the goal; the same one may be chosen twice."
+COUNTS = "Now the tasks that count. There is no feedback from here on.\n\n"
 
 
-@app.command("wordcraft", epilog="Example: gumption play wordcraft --distractors 8 --out me.json")
-def play(
+def game(
     *,
     recipe_book: str = "commonsense",
     distractors: Whole = 8,
@@ -36,11 +30,8 @@ def play(
     test_tasks: Count = 40,
     names: Names = "real",
     laws: Laws = "real",
-    out: Path = Path("play.json"),
-) -> None:
+) -> Game:
     """Play training tasks with feedback, then test tasks without (Jiang et al., 2020, Appendix C.5).
-
-    The result is kept after every task, so a game that was interrupted goes on where it stopped.
 
     :param recipe_book: Name of a recipe book, or a file.
     :param distractors: Entities on the table that the task does not need.
@@ -50,91 +41,55 @@ def play(
     :param test_tasks: Tasks without feedback, which count.
     :param names: What things are called: real, anonymous (codes) or shuffled (each other's names).
     :param laws: real, or counterfactual: recipes make each other's products.
-    :param out: Result file; the same command goes on with it.
+    :raises InputError: more tasks than the split has.
     """
-    from gumption.envs.wordcraft import RecipeBook
+    book, split = _book_and_split(recipe_book, split_seed, names, laws)
+    counts = {"train": train_tasks, "test": test_tasks}
+    tasks = {part: drawn_tasks(split, part, count, seed, f"--{part}-tasks") for part, count in counts.items()}
+    _first(recipe_book, split_seed, distractors, "test", names, laws)  # refuses too many distractors
+    places = [(part, number) for part, count in counts.items() for number in range(count)]
 
-    settings = {
-        "depth": 1,
-        "num_distractors": distractors,
-        "split": "by_recipe",
-        "train_ratio": 0.8,
-        "split_seed": split_seed,
+    def begin_task(number: int) -> tuple[Any, Any]:
+        part, place = places[number]
+        drawn: dict[str, Any] = {"part": part, "tasks": counts[part], "number": place}
+        drawn |= {"recipe_book": recipe_book, "distractors": distractors, "seed": seed, "split_seed": split_seed}
+        return begin(**drawn, names=names, laws=laws)
+
+    def record(number: int, env: Any, actions: Sequence[int]) -> Record:
+        part, place = places[number]
+        state = env.batch.describe(0)
+        table = state["table"][: distractors + 2]  # without what was made
+        chosen = [state["table"][slot] for slot in actions]
+        task: Record = {"part": part, "task": tasks[part][place], "goal": state["goal"], "table": table}
+        return task | {"chosen": chosen, "success": state["success"]}
+
+    headings = [
+        f"{'training' if part == 'train' else 'test'} task {number + 1} of {counts[part]}" for part, number in places
+    ]
+    headings[train_tasks] = COUNTS + headings[train_tasks]
+    settings = {"depth": 1, "num_distractors": distractors, "split": "by_recipe", "train_ratio": 0.8}
+    about = {
+        "schema": "gumption/play/1",
+        "world": "wordcraft",
+        "settings": settings | {"split_seed": split_seed},
+        "book": {"name": book.name, "hash": book.hash},
+        "split_hash": split.hash,
+        "seed": seed,
+        "tasks": counts,
     }
-    game = Game(
-        RecipeBook.load(recipe_book).under(names, laws), settings, seed, {"train": train_tasks, "test": test_tasks}
-    )
-    session = Session(out, game.description, train_tasks + test_tasks, "task", summary)
-    if session.play(INTRODUCTION, game.play_task):
-        print(f"Done: {session.result['success']:.0%} of {test_tasks} test tasks solved. Result: {out}")
+    return Game(
+        about, "task", headings, begin_task, record, summary,
+        done=f"{{success:.0%}} of {test_tasks} test tasks solved", feedback=lambda number: number < train_tasks,
+    )  # fmt: skip
 
 
-def summary(records: list[Record]) -> dict[str, float | None]:
+def summary(records: Sequence[Record]) -> dict[str, float | None]:
     """Share of the tasks that were solved: of the test tasks, which count, and of the training tasks."""
     shares: dict[str, float | None] = {}
     for part, name in (("test", "success"), ("train", "train_success")):
         won = [record["success"] for record in records if record["part"] == part]
         shares[name] = sum(won) / len(won) if won else None
     return shares
-
-
-class Game:
-    """Which tasks, on which tables, and how one is played."""
-
-    def __init__(self, book: Any, settings: dict[str, Any], seed: int, tasks: dict[str, int]) -> None:
-        """:raises InputError: more tasks than the split has."""
-        from gumption.envs.wordcraft import WordCraftVectorEnv
-
-        self.seed, self.wanted = seed, tasks
-        self.envs = {
-            part: WordCraftVectorEnv(
-                1, recipe_book=book, partition=part, fit_validation=True, autoreset_mode="Disabled", **settings
-            )
-            for part in tasks
-        }
-        self.chosen = {}
-        for part, count in tasks.items():
-            self.chosen[part] = drawn_tasks(self.envs[part].split, part, count, seed, f"--{part}-tasks")
-        self.description = {
-            "schema": SCHEMA,
-            "world": "wordcraft",
-            "settings": settings,
-            "book": {"name": book.name, "hash": book.hash},
-            "split_hash": self.envs["test"].split.hash,
-            "seed": seed,
-            "tasks": tasks,
-        }
-
-    def play_task(self, done: int) -> Record | None:
-        """The record of a task, by its number in the game; None if the player stops."""
-        import numpy as np
-
-        from gumption.envs.wordcraft.render import as_text
-
-        part = "train" if done < self.wanted["train"] else "test"
-        number = done if part == "train" else done - self.wanted["train"]
-        if number == 0 and part == "test":
-            print("Now the tasks that count. There is no feedback from here on.\n")
-        print(f"{'training' if part == 'train' else 'test'} task {number + 1} of {self.wanted[part]}")
-        env, index = self.envs[part], self.chosen[part][number]
-        lay_table(env, index, part, number, self.seed)
-        state = env.describe(0)
-        record = {"part": part, "task": index, "goal": state["goal"], "table": state["table"], "chosen": []}
-        start = time.monotonic()
-        over = False
-        while not over:
-            print(as_text(env.describe(0)), end="")
-            slot = ask(partial(parse_slot, slots=len(env.describe(0)["table"])))
-            if slot is None:
-                return None
-            record["chosen"].append(env.describe(0)["table"][slot])
-            _, _, terminated, _, infos = env.step(np.array([slot]))
-            over, record["success"] = bool(terminated[0]), bool(infos["success"][0])
-        record["seconds"] = round(time.monotonic() - start, 1)
-        if part == "train":
-            print(_feedback(env, index, record))
-        print()
-        return record
 
 
 def drawn_tasks(split: Split, part: str, count: int, seed: int, what: str) -> list[int]:
@@ -247,24 +202,6 @@ class Feedback(Numbers):
             return ""
         made = f"{self._env.batch.last_mix(0)}."
         return made if info["success"] else f"{made} {_one_way(self._env.tasks[self._task].recipes[0])}"
-
-
-def parse_slot(typed: str, slots: int) -> int:
-    """The slot of the table that was typed.
-
-    :raises InputError: no number of one.
-    """
-    if not (typed.isascii() and typed.isdigit() and int(typed) < slots):
-        raise InputError(f"a number from 0 to {slots - 1}, or q to stop")
-    return int(typed)
-
-
-def _feedback(env: WordCraftVectorEnv, index: int, record: Record) -> str:
-    first, second = record["chosen"]
-    if record["success"]:
-        return f"{first} + {second} makes {record['goal']}."
-    made = env.describe(0)["table"][len(record["table"]) :]
-    return f"{first} + {second} makes {made[0] if made else 'nothing'}. {_one_way(env.tasks[index].recipes[0])}"
 
 
 def _one_way(recipe: tuple[str, ...]) -> str:
