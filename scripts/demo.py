@@ -76,7 +76,7 @@ def settings(recipe_book: str, quick: bool) -> tuple[Any, dict[str, Any]]:
 
     def trained(steps: int) -> dict[str, int]:
         steps = QUICK_STEPS if quick else steps
-        return {"total_steps": steps, "eval_interval": max(1, steps // 10)}
+        return {"total_steps": steps, "eval_interval": max(1, steps // 5)}
 
     base, panels = {"features": "glove", "num_distractors": 8, "final_draws": 3}, (PANEL,)
     conditions = {"no KG": Condition({**base, **trained(STEPS), "kg": "none"}, panels=panels)}
@@ -85,7 +85,7 @@ def settings(recipe_book: str, quick: bool) -> tuple[Any, dict[str, Any]]:
         conditions |= {label: guided, **knowledge_alone(label, guided), **what_was_learned(label, guided)}
     conditions["random policy"] = Condition(base, "random", panels)
     conditions["oracle"] = Condition(base, "oracle", panels)
-    deep = {**base, "depth": 2}
+    deep = {**base, "depth": 2, "final_draws": 1}  # of 10,000 tasks
     for label, look_ahead in ((LAST, "off"), (AHEAD, "on")):
         alone = {**deep, **FITTED, "kg": "train", "look_ahead": look_ahead}
         conditions[label] = Condition(alone, "kg_only", (DEEP,))

@@ -103,8 +103,8 @@ def test_quick_and_full_differ_in_steps_alone():
         other = {**quick.conditions[label].settings}
         if (whole := steps.get(quick.conditions[label].of or label)) is not None:
             assert (other.pop("total_steps"), one.settings["total_steps"]) == (QUICK_STEPS, whole)
-            assert one.settings["eval_interval"] == whole // 10
-            assert other.pop("eval_interval") == QUICK_STEPS // 10
+            assert one.settings["eval_interval"] == whole // 5
+            assert other.pop("eval_interval") == QUICK_STEPS // 5
         assert other.items() <= one.settings.items()
 
 
