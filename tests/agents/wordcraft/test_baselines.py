@@ -148,7 +148,7 @@ def test_taking_the_knowledge_away_leaves_what_was_learned(configure) -> None:
         last.bias.copy_(torch.tensor([1.0, 0.0]))
     settings = config.env_settings("test")
     tasks = WordCraftVectorEnv(1, **settings).split.test_tasks
-    kept = success_rate(policy, evaluation_env(settings, len(tasks)), tasks, draws=10)
+    kept = success_rate(policy, evaluation_env(settings, len(tasks)), tasks, draws=config.final_draws)
     assert baseline("without_kg", config, policy)["test_success"] == kept["success"]
 
 
