@@ -168,9 +168,7 @@ class Greedy:
         if was_training:
             self.policy.eval()
         with torch.no_grad():
-            state = self.policy.read(env)
-            if self.without_knowledge:
-                state = state._replace(scores=torch.zeros_like(state.scores))
+            state = self.policy.read(env, known=False) if self.without_knowledge else self.policy.read(env)
             logits = self.logits(state)
         if was_training:
             self.policy.train()

@@ -4,9 +4,9 @@ experiment finds them. The cache is GUMPTION_CACHE_DIR, or the user's."""
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ import torch
 
 from gumption.data.provenance import versions
 from gumption.data.settings import Count, NonNegative, Seed, Size, settings
+from gumption.data.writing import sole_writer
 from gumption.kg import NaryPredictor, Vocabulary, WordVectors
 from gumption.kg.checkpoint import has_checkpoint
 from gumption.kg.links.nary_predictor import NarySettings, PairPredictor
@@ -43,7 +44,7 @@ class FitSettings:
     epochs: Count = TrainingSettings.epochs
     n3: NonNegative = TrainingSettings.n3
     reciprocal: bool = TrainingSettings.reciprocal
-    members: Size = 3
+    members: Size = KnowledgeConfig.kg_members
 
 
 class Fits:
@@ -72,19 +73,16 @@ class Fits:
         facts = self.stated.ids if ids is None else ids
         parameters = {name: getattr(settings, name) for name in KnowledgeConfig.COMPLEX}
         where = self.place("complex", facts, vocabulary, parameters)
-        if not has_checkpoint(where):
-            fitted = ComplEx.fit((vocabulary, facts), **parameters, seed=settings.seed, device=self.device)
-            keep(fitted, where)
+        made = partial(ComplEx.fit, (vocabulary, facts), **parameters, seed=settings.seed, device=self.device)
+        keep(lambda: [made()], [where])
         return ComplEx.load(where, self.device)
 
     def nary(self, relation: str) -> PairPredictor:
         """The predictor of a relation of three parties."""
         rows, vocabulary = self.stated.rows[relation], self.pairs(relation)
         where = self.place(relation, rows, vocabulary, self.nary_parameters(self.settings.members))
-        if not has_checkpoint(where):
-            members, seed = self.settings.members, self.settings.seed
-            fitted = NaryPredictor.fit(rows, self.words[0], vocabulary, members=members, seed=seed, device=self.device)
-            keep(fitted, where)
+        more: Any = {"members": self.settings.members, "seed": self.settings.seed, "device": self.device}
+        keep(lambda: [NaryPredictor.fit(rows, self.words[0], vocabulary, **more)], [where])
         predictor = NaryPredictor.load(where, self.device)
         predictor.place = where
         return predictor
@@ -96,12 +94,8 @@ class Fits:
         places = [
             self.place(f"{relation}-without-{fold}", rows, vocabulary, parameters) for fold in range(folds.max() + 1)
         ]
-        if not all(map(has_checkpoint, places)):
-            fitted = NaryPredictor.fit_folds(
-                rows, self.words[0], vocabulary, folds, members=members, seed=self.settings.seed, device=self.device
-            )
-            for part, where in zip(fitted, places, strict=True):
-                keep(part, where)
+        more: Any = {"members": members, "seed": self.settings.seed, "device": self.device}
+        keep(lambda: NaryPredictor.fit_folds(rows, self.words[0], vocabulary, folds, **more), places)
         return [NaryPredictor.load(where, self.device) for where in places]
 
     def pairs(self, relation: str) -> Vocabulary:
@@ -127,7 +121,12 @@ class Fits:
         return cache / "knowledge" / f"{name}-{key}"
 
 
-def keep(fitted: Any, where: Path) -> None:
-    """Put a fit in the cache, unless another process that needed the same one was faster."""
-    if not has_checkpoint(where):
-        fitted.save(where)
+def keep(fit: Callable[[], Sequence[Any]], places: Sequence[Path]) -> None:
+    """Put the predictors that `fit` makes in the cache, unless they are there. Of several processes that need them, one
+    makes them and the others wait."""
+    if all(map(has_checkpoint, places)):
+        return
+    with sole_writer(places[0]):
+        if not all(map(has_checkpoint, places)):  # another process made them meanwhile
+            for fitted, where in zip(fit(), places, strict=True):
+                fitted.save(where)

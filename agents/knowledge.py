@@ -208,12 +208,12 @@ class Knowledge:
                     raise InputError(
                         "raw scores are a link predictor's; a graph that is looked up has none: add kg_fit=True"
                     )
-                _refuse_unread(config, False)
+                _refuse_unread(config)
                 kept = _copied(graph, name, relation_labels(chosen))
                 weights = dict.fromkeys(map(relation_name, chosen), 1.0)
                 scores = stated.look_up(chosen, pick_device(device))
                 return cls(scores, kept, weights, about=about, repeats=_repeats_in_words(scores))
-        _refuse_unread(config, fit and any(isinstance(relation, str) for relation in chosen))
+        _refuse_unread(config, *chosen)
         given_to = stated, fit_settings or FitSettings(**config.fit_settings()), word_vectors, device
         fits = Fits(*given_to) if outside is None else outside.fits(*given_to)
         fitted = cls._fitted(fits, chosen, vocabulary[1:], config.kg_calibrated, about)
@@ -300,7 +300,7 @@ class Knowledge:
         source = config.kg
         if config.kg_fit is not None or config.kg_map is not None or config.kg_rules is not None:
             raise InputError(f"{source} is a link predictor: kg_fit and kg_rules are for graphs, and so is kg_map")
-        _refuse_unread(config, False)
+        _refuse_unread(config)
         predictor = load_predictor(source, device)
         nary = isinstance(predictor, PairPredictor)
         if nary and config.kg_relations:
@@ -720,14 +720,16 @@ def _chosen(wanted: Sequence[Relation], stated: StatedFacts, source: str) -> Seq
     return wanted or of_three or stated.relations
 
 
-def _refuse_unread(config: KnowledgeConfig, complex_: bool) -> None:
-    """:raises InputError: settings of ComplEx where none is fitted (`complex_`)."""
-    unread = [name for name in config.fit_settings() if name in config.COMPLEX]
-    if unread and not complex_:
-        raise InputError(
-            f"kg_{unread[0]} is a setting of ComplEx, and here none is fitted: score relations of two parties "
-            "(kg_scores), and fit them (kg_fit=True)"
-        )
+def _refuse_unread(config: KnowledgeConfig, *fitted: Relation) -> None:
+    """:raises InputError: settings of a predictor that no relation needs of those that are `fitted`."""
+    of_three = [isinstance(relation, NaryRelation) for relation in fitted]
+    for name in config.fit_settings():
+        called, parties = ("ComplEx", "two") if name in config.COMPLEX else ("NaryPredictor", "three")
+        if name != "seed" and (parties == "three") not in of_three:
+            raise InputError(
+                f"kg_{name} is a setting of {called}, and here none is fitted: score relations of {parties} parties "
+                "(kg_scores), and fit them (kg_fit=True)"
+            )
 
 
 def _of_name(name: str, relations: Sequence[Relation]) -> Sequence[Relation]:

@@ -14,7 +14,6 @@ import numpy as np
 from scipy import sparse
 
 from gumption.kg import KnowledgeGraph, NaryPredictor, Vocabulary, mine_rules
-from gumption.kg.checkpoint import has_checkpoint
 from gumption.kg.facts import distinct
 from gumption.kg.links.experts import VERSION, Experts, Sources, mixed_folds
 from gumption.kg.links.nary_predictor import PairPredictor
@@ -95,11 +94,14 @@ class FedFits(Fits):
             return super().nary(relation)
         rows, vocabulary, seed = self.stated.rows[relation], self.pairs(relation), self.settings.seed
         where = self.place(f"{relation}-experts", rows, vocabulary, self._parameters())
-        if not has_checkpoint(where):
+
+        def fit() -> list[Experts]:
             folds = mixed_folds(rows, FOLDS, seed)
             whole = Sources(self._predictor(relation), self.outside.parts(rows, vocabulary))
             held_out = self._held_out(relation, folds, MEMBERS)
-            keep(Experts.fit(rows, vocabulary, folds, whole, held_out, seed=seed, device=self.device), where)
+            return [Experts.fit(rows, vocabulary, folds, whole, held_out, seed=seed, device=self.device)]
+
+        keep(fit, [where])
         return Experts.load(where, self.device)
 
     def nary_folds(self, relation: str, folds: np.ndarray, members: int) -> Sequence[PairPredictor]:

@@ -158,11 +158,16 @@ class Policy(nn.Module):
     def forward(self, state: PolicyInput) -> Readout:
         return self.network(*state.seen, state.scores)
 
-    def read(self, env: Any) -> PolicyInput:
-        """The state of a native batch as it is now, with its scores: looked up once, for acting and for learning."""
+    def read(self, env: Any, known: bool = True) -> PolicyInput:
+        """The state of a native batch as it is now, with its scores: looked up once, for acting and for learning.
+
+        :param known: False to take the knowledge away: every score is 0.
+        """
         seen = tuple(torch.from_numpy(part).to(self.device) for part in self.look(env))
         if self.advice is None or (self.training and getattr(self.network, "mixing", None) == "product"):
             return PolicyInput(seen, torch.empty(*seen[1].shape, 0, device=self.device))
+        if not known:
+            return PolicyInput(seen, torch.zeros(*seen[1].shape, len(self.advice.relations), device=self.device))
         return PolicyInput(seen, self.advice(env))
 
 

@@ -143,6 +143,7 @@ class KnowledgeConfig(RunConfig):
     :ivar kg_n3: the weight of its regulariser.
     :ivar kg_reciprocal: whether it has a vector for each relation's inverse; without, its objective is that of Jiang et
         al. (2020), equation 2.
+    :ivar kg_members: networks of each predictor that is fitted to facts of three parties.
     :ivar kg_seed: of the predictors that are fitted.
     """
 
@@ -161,6 +162,7 @@ class KnowledgeConfig(RunConfig):
     kg_epochs: Count = TrainingSettings.epochs
     kg_n3: NonNegative = TrainingSettings.n3
     kg_reciprocal: bool = TrainingSettings.reciprocal
+    kg_members: Size = 3
     kg_seed: Seed = TrainingSettings.seed
 
     #: Those of `TrainingSettings` that a run sets.
@@ -168,9 +170,9 @@ class KnowledgeConfig(RunConfig):
     PLACES = ("kg", "kg_map", "kg_rules", "kg_beside")
 
     def fit_settings(self) -> dict[str, Any]:
-        """The settings of fits that differ from their defaults: rank, epochs, n3, reciprocal, seed."""
-        chosen = {name: getattr(self, f"kg_{name}") for name in (*self.COMPLEX, "seed")}
-        return {name: value for name, value in chosen.items() if value != getattr(TrainingSettings, name)}
+        """The settings of fits that differ from their defaults: rank, epochs, n3, reciprocal, members, seed."""
+        chosen = {name: getattr(self, f"kg_{name}") for name in (*self.COMPLEX, "members", "seed")}
+        return {name: value for name, value in chosen.items() if value != getattr(KnowledgeConfig, f"kg_{name}")}
 
     def check_knowledge(self) -> None:
         """:raises InputError: settings of knowledge without knowledge, or that exclude each other."""

@@ -16,10 +16,15 @@ NOTES = 10  # of one kind that are printed
 
 
 class Bar:
-    """A progress bar on a terminal; elsewhere a line at about each tenth of the work, none in its first two seconds."""
+    """A progress bar on a terminal; elsewhere a line at about each tenth of the work, none in its first two seconds.
+
+    :cvar open: how many bars are open. While there is one, others do not show; a process of a pool counts its parent's.
+    """
+
+    open = 0
 
     def __init__(self, total: int, title: str, visible: bool = True) -> None:
-        self.total, self.title, self.visible = total, title, visible
+        self.total, self.title, self.visible = total, title, (visible := visible and not Bar.open)
         self._bar = None
         self._started = self._printed_at = monotonic()
         self._tenth: int | None = None  # the last one printed
@@ -37,6 +42,7 @@ class Bar:
             self._task = self._bar.add_task(title, total=total)
 
     def __enter__(self) -> "Bar":
+        Bar.open += 1
         if self._bar is not None:
             self._bar.start()
         return self
@@ -53,6 +59,7 @@ class Bar:
             print(", ".join(filter(None, parts)), file=sys.stderr, flush=True)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        Bar.open -= 1
         if self._bar is not None:
             self._bar.stop()
 

@@ -18,8 +18,10 @@ import math
 import sys
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from threading import Timer
 from typing import Protocol
 
@@ -28,6 +30,7 @@ import torch
 
 from gumption.data import InputError
 from gumption.data.settings import checked_methods
+from gumption.data.writing import sole_writer
 
 from .planning_kernels import GAMMA, choice_values
 from .scores import PAIRS_AT_ONCE, HeldOut, KnownFacts, PairProducts, PairTable
@@ -468,7 +471,9 @@ def _kernel(used: Products, parts: list[np.ndarray], find: bool) -> np.ndarray:
     if not getattr(choice_values, "signatures", ()):  # not compiled yet, nor read from numba's cache
         told = Timer(SOON, partial(print, COMPILING, file=sys.stderr, flush=True))
         told.start()
-        fill(0, 0)
+        where = getattr(getattr(choice_values, "stats", None), "cache_path", None)
+        with nullcontext() if where is None else sole_writer(Path(where) / "planner"):
+            fill(0, 0)  # one process compiles, others that wait read numba's cache
         told.cancel()
     # numba frees the interpreter's lock, so that threads share the batch as torch's would.
     threads = min(torch.get_num_threads(), max(1, len(found) // ENVS_A_THREAD))

@@ -17,7 +17,7 @@ import typer
 from annotated_types import Ge, Le
 
 from gumption.data import InputError
-from gumption.data.progress import print_notes
+from gumption.data.progress import Bar, print_notes
 from gumption.data.provenance import usable_cores
 from gumption.data.reading import read_json
 from gumption.data.settings import Count
@@ -132,8 +132,13 @@ def experiment(
 app.command(epilog="Example: gumption experiment halma-quick --workers 2")(with_options(experiment, _options()))
 
 
-def run_experiment(
-    console: Console,
+def run_experiment(console: Console, *arguments: Any) -> None:
+    """Run the jobs of an experiment that are not complete, and print the figures of each; see `lines_of_runs`."""
+    for line in lines_of_runs(*arguments):
+        console.print(line, soft_wrap=True)
+
+
+def lines_of_runs(
     chosen: Experiment,
     common: dict[str, Any],
     seeds: int,
@@ -141,8 +146,8 @@ def run_experiment(
     folder: Path,
     labels: Any = (),
     options: Any = None,
-) -> None:
-    """Run the jobs of an experiment that are not complete, and print the figures of each.
+) -> Iterator[str]:
+    """Run the jobs of an experiment that are not complete; a line on all of them, and one on each as it ends.
 
     :param common: settings of all conditions, beside the experiment's own.
     :param labels: the conditions that are wanted; without any, all.
@@ -176,17 +181,13 @@ def run_experiment(
     write_plan(folder, chosen, common, header, jobs)
     done = sum(job.complete for job in jobs)
     figure = "" if chosen.figure == "-" else f" ({chosen.figure})"
-    told = f"[bold]{chosen.name}[/bold]: {chosen.title}{figure}; {len(jobs)} runs, {done} complete"
-    console.print(told, soft_wrap=True)
+    yield f"[bold]{chosen.name}[/bold]: {chosen.title}{figure}; {len(jobs)} runs, {done} complete"
     for job, seconds in run_jobs(kind.prepare(jobs, folder), workers, kind.run):
         done += 1
         _note_time(folder, job, seconds)
-        line = f"{done:>4}/{len(jobs)}  {job.label}, seed {job.seed}: {kind.told(job)}; {seconds:.0f} s of CPU time"
-        console.print(line, soft_wrap=True)
+        yield f"{done:>4}/{len(jobs)}  {job.label}, seed {job.seed}: {kind.told(job)}; {seconds:.0f} s of CPU time"
     if chosen.finish is not None:
-        first = {job.label: job.directory for job in jobs if job.seed == 0}
-        for line in chosen.finish(first, folder):
-            console.print(line, soft_wrap=True)
+        yield from chosen.finish({job.label: job.directory for job in jobs if job.seed == 0}, folder)
 
 
 def _report(console: Console, chosen: Experiment, options: Any, folder: Path, save: Path | None) -> None:
@@ -409,6 +410,7 @@ def _begin_worker(threads: int) -> None:
 
     import torch
 
+    Bar.open += 1  # the parent shows what is done
     torch.set_num_threads(threads)
     Finalize(None, print_notes(), exitpriority=0)
     end_with_parent()

@@ -28,7 +28,7 @@ class BenchSettings:
 @dataclass(frozen=True)
 class Measurement:
     """One figure: the median and best of its repeats, the yardstick's median, their ratio (how many times better than
-    the yardstick for rates, how many times as long for durations), and whether the target is met.
+    the yardstick for rates, how many times as long for durations), and whether the target of that ratio is met.
 
     :ivar section: heading of the table that it belongs in.
     """
@@ -78,14 +78,15 @@ def compared(
     """Repeats of ours beside those of a yardstick.
 
     :param unit: ends with "/s" where more is better.
-    :param limit: the target, in this unit: at least so much of a rate, at most so much of a duration.
+    :param limit: the target of the ratio: at least this of rates, at most this of durations.
     :param more: further fields of the Measurement, such as a target in other words and whether it is met.
     """
     figure, peer, rate = median(ours), median(theirs), unit.endswith("/s")
+    times = figure / peer
     if limit is not None:
-        met = figure >= limit if rate else figure <= limit
-        more = {"target": f"{limit:,} {unit}", "met": met, **more}
-    return Measurement(what, unit, figure, (max if rate else min)(ours), yardstick, peer, figure / peer, **more)
+        target = f"at {'least' if rate else 'most'} {shown_ratio(limit, unit)}"
+        more = {"target": target, "met": times >= limit if rate else times <= limit, **more}
+    return Measurement(what, unit, figure, (max if rate else min)(ours), yardstick, peer, times, **more)
 
 
 def in_turn(repeats: int, *timings: Callable[[], float]) -> list[list[float]]:
@@ -150,7 +151,8 @@ def markdown_tables(measurements: Iterable[Measurement]) -> list[str]:
         ]
         for one in group:
             cells = [one.what, amount(one.median, one.unit), amount(one.best, one.unit)]
-            cells += [f"{one.yardstick}: {amount(one.yardstick_median, one.unit)}", ratio(one), one.target]
+            shown = shown_ratio(one.ratio, one.unit)
+            cells += [f"{one.yardstick}: {amount(one.yardstick_median, one.unit)}", shown, one.target]
             lines.append("| " + " | ".join([*cells, verdict(one)]) + " |")
     return lines
 
@@ -162,11 +164,9 @@ def amount(value: float, unit: str) -> str:
     return f"{value:,.3f} {unit}" if value >= 0.01 else f"{value:.2g} {unit}"  # 0.000 s tells nothing
 
 
-def ratio(one: Measurement) -> str:
-    """The ratio to three digits; a duration that is a fraction of the yardstick's as 1/n."""
-    if one.unit.endswith("/s") or one.ratio >= 1:
-        return f"{one.ratio:.3g}"
-    return f"1/{1 / one.ratio:.3g}"
+def shown_ratio(ratio: float, unit: str) -> str:
+    """A ratio to three digits; a duration that is a fraction of the yardstick's as 1/n."""
+    return f"{ratio:.3g}" if unit.endswith("/s") or ratio >= 1 else f"1/{1 / ratio:.3g}"
 
 
 def verdict(one: Measurement) -> str:

@@ -392,21 +392,20 @@ def evaluate(
 
 
 @checked
-def baseline(
-    name: Baseline, config: TrainConfig, policy: Policy | None = None, *, episodes_per_task: Count = 10, seed: Seed = 0
-) -> dict[str, Any]:
+def baseline(name: Baseline, config: TrainConfig, policy: Policy | None = None, *, seed: Seed = 0) -> dict[str, Any]:
     """What a training of a config is compared with: its figures on test and training tasks, and on test tables that may
     offer other ways to the goal.
 
+    :param config: its `final_draws` tables are played of each task.
     :param name, policy: see `player_of`.
     """
-    player = player_of(name, config, policy)
+    player, draws = player_of(name, config, policy), config.final_draws
     found, tasks = [], np.zeros(0)
     for partition, alternatives in (("train", False), ("test", True), ("test", False)):
         settings = config.env_settings(partition)
         tasks = some_tasks(WordCraftVectorEnv(1, **settings).split.tasks(partition), MOST)
         env = evaluation_env(settings, len(tasks), alternatives=alternatives)
-        found.append(task_figures(play_tasks(player, env, tasks, episodes_per_task, seed), episodes_per_task))
+        found.append(task_figures(play_tasks(player, env, tasks, draws, seed), draws))
     train, open_tables, test = found
     return {
         "test_success": test["success"],

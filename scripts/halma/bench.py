@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gumption.envs.halma.memory import MemoryWriter
 
 MANY_STEPS = 100_000  # of CartPole, beside durations
-FULL_EPISODES, FULL_LIMIT = 2_000, 15 * 60  # of one training, on two cores; seconds
+FULL_EPISODES, FULL_LIMIT = 2_000, 1_500  # of one training, on two cores; times MANY_STEPS of CartPole
 Play = Callable[[float], float]
 
 
@@ -87,9 +87,9 @@ def _environments(settings: Settings, pole: Play) -> Iterator[Measurement]:
     settings.tell("random steps")
     ours, panels, theirs = in_turn(settings.repeats, partial(symbolic, 1.0), partial(visual, 1.0), partial(pole, 0.5))
     what = f"HALMA random steps, symbolic, batch of {settings.envs}, observations and infos included"
-    yield compared(what, "steps/s", ours, POLE, theirs, 500_000)
+    yield compared(what, "steps/s", ours, POLE, theirs, 2.8)
     what = f"HALMA random steps, visual, batch of {shown}, panels drawn"
-    yield compared(what, "panels/s", panels, POLE, theirs, 5_000)
+    yield compared(what, "panels/s", panels, POLE, theirs, 0.028)
 
 
 def _mazes(settings: Settings, pole: Play) -> Measurement:
@@ -101,7 +101,7 @@ def _mazes(settings: Settings, pole: Play) -> Measurement:
         Mazes(sample_mazes(100, seed))
         taken.append(perf_counter() - started)
     taken.pop(0)  # pays for imports
-    return _duration("100 mazes and the panels of all their cells", taken, pole(0.5), 0.1)
+    return _duration("100 mazes and the panels of all their cells", taken, pole(0.5), 0.18)
 
 
 def _tests(settings: Settings, pole: Play) -> Measurement:
@@ -138,7 +138,7 @@ def _tests(settings: Settings, pole: Play) -> Measurement:
         f"tests for a memory of {episodes:,} episodes ({transitions:,} moves, half of them at random), checked",
         taken,
         pole(0.5),
-        60,
+        110,
         {"mazes": made},
     )
 
@@ -175,9 +175,8 @@ def _duration(
     what: str, taken: list[float], pole: float, limit: float, details: dict[str, Any] | None = None
 ) -> Measurement:
     """Seconds beside those of MANY_STEPS steps of CartPole at the rate `pole`."""
-    target = f"{limit / 60:g} minutes" if limit > 60 else f"{limit:g} s"
     yardstick = f"{MANY_STEPS:,} steps of CartPole-v1"
-    return compared(what, "s", taken, yardstick, [MANY_STEPS / pole], limit, target=target, details=details or {})
+    return compared(what, "s", taken, yardstick, [MANY_STEPS / pole], limit, details=details or {})
 
 
 def remember(actor: Actor, episodes: int, writer: MemoryWriter, first: int) -> Any:

@@ -215,8 +215,8 @@ CHANGES: dict[str, Any] = {
 KG_CHANGES: dict[str, Any] = {
     "kg": "full", "kg_scores": ("combinesWith",), "kg_calibrated": False, "kg_fit": False, "kg_only": True,
     "kg_relations": (("combinesWith", "componentOf"),), "cross_fit": True, "mixing": "softmax", "weights": "logits",
-    "kg_rank": 4, "kg_epochs": 3, "kg_n3": 0.5, "kg_reciprocal": False, "kg_seed": 1, "look_ahead": "on",
-    "repeat": "paper",
+    "kg_rank": 4, "kg_epochs": 3, "kg_n3": 0.5, "kg_reciprocal": False, "kg_members": 2, "kg_seed": 1,
+    "look_ahead": "on", "repeat": "paper",
 }  # fmt: skip
 
 

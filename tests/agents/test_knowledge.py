@@ -1,6 +1,8 @@
 """From what `--kg` names to scores: look-up and fit, other names of relations, rules, and what is not known."""
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -270,3 +272,37 @@ def test_a_graph_is_named_whole() -> None:
     """Once kg.nq#wordcraft/train was kept as "train", which is the world's own facts."""
     for typed, kept in (("runs/kg.nq#wordcraft/train", "kg.nq#wordcraft/train"), ("there/kg.nq", "kg.nq")):
         assert KnowledgeConfig(kg=typed).to_json()["kg"] == kept
+
+
+def test_of_several_that_need_a_fit_one_makes_it(small_book, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("GUMPTION_CACHE_DIR", str(tmp_path))
+    fits, fit = [], ComplEx.fit
+
+    def slow_fit(*arguments: Any, **more: Any) -> ComplEx:
+        fits.append(more["rank"])
+        time.sleep(0.2)
+        return fit(*arguments, **more)
+
+    monkeypatch.setattr(ComplEx, "fit", slow_fit)
+    book = RecipeBook.load(small_book)
+    with ThreadPoolExecutor(2) as threads:
+        made = threads.map(lambda _: knowledge(book, "train", kg_scores=("componentOf",)), range(2))
+        first, second = (next(iter(one.predictors.values())) for one in made)
+    assert fits == [SMALL.rank]
+    fact = [next(fact for fact in facts(book, partition="train") if fact[1] == "componentOf")]
+    assert first.score(fact) == second.score(fact)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"kg_scores": ("componentOf",), "kg_members": 2},
+            "kg_members is a setting of NaryPredictor, .* three parties",
+        ),
+        ({"kg_scores": ("makes",), "kg_rank": 8}, "kg_rank is a setting of ComplEx, .* two parties"),
+    ],
+)
+def test_a_setting_of_a_fit_that_is_not_made_is_refused(small_book, given, message) -> None:
+    with pytest.raises(InputError, match=message):
+        knowledge(RecipeBook.load(small_book), "train", **given)

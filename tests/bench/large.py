@@ -21,10 +21,12 @@ from gumption.scripts.measurement import BenchSettings, Measurement, compared
 from .stores import oxigraph_server
 
 FULL = 5_000_000  # facts at which the targets hold
+PEER = "`oxigraph load`"
 ADDED = 20_000
 SECTION = "A large graph, on disk where nothing else is said"
-TARGETS = {"first": 0.5, "arrays": 40.0, "adding": 1.0, "dropping": 1.0, "unknown": 0.5}  # seconds
-LOADING, SPACE = 2.0, 1.5  # times what Oxigraph takes
+#: Times the CPU seconds, or the space, that Oxigraph takes to load the facts; at most.
+TARGETS = {"first": 0.01, "arrays": 0.83, "adding": 0.02, "dropping": 0.02, "unknown": 0.01}
+LOADING, SPACE = 2.0, 1.5
 
 
 def large_rows(settings: BenchSettings, facts: int, seed: int = 0) -> Iterator[Measurement]:
@@ -45,7 +47,7 @@ def large_rows(settings: BenchSettings, facts: int, seed: int = 0) -> Iterator[M
         yield from _on_disk(folder / "graph", files, facts, yardstick)
         gc.collect()
         settings.tell(f"{facts:,} facts in memory")
-        yield from _dropping(KnowledgeGraph(), files, facts, "in memory")
+        yield from _dropping(KnowledgeGraph(), files, facts, "in memory", yardstick[0])
 
 
 def _write(facts: int, folder: Path, seed: int) -> list[Path]:
@@ -72,39 +74,39 @@ def _on_disk(folder: Path, files: list[Path], facts: int, yardstick: tuple[float
     with KnowledgeGraph(folder) as graph:
         seconds = _seconds(lambda: graph.load_file(files[0], graph="facts"))
     space = _megabytes(folder)
+    loaded = yardstick[0]
     for what, unit, ours, theirs, most in (
         (f"loading {facts:,} facts from N-Triples", "CPU s", seconds, yardstick[0], LOADING),
         (f"space of {facts:,} facts", "MB", space, yardstick[1], SPACE),
     ):
-        more = {"target": f"at most {most:g} times", "met": ours <= most * theirs, "section": "On disk"}
-        yield compared(what, unit, [ours], "`oxigraph load`", [theirs], **more)
+        yield compared(what, unit, [ours], PEER, [theirs], most, section="On disk")
     with KnowledgeGraph(folder) as graph:
-        yield _row("first", f"first of {facts:,} facts", _seconds(lambda: next(graph.triples())), facts)
+        yield _row("first", f"first of {facts:,} facts", _seconds(lambda: next(graph.triples())), facts, loaded)
         labels: list[str] = []
         seconds = _seconds(lambda: labels.extend(graph.arrays()[0].entities))
-        yield _row("arrays", f"arrays of {facts:,} facts", seconds, facts)
+        yield _row("arrays", f"arrays of {facts:,} facts", seconds, facts, loaded)
         seconds = _seconds(lambda: nearest_labels("entitty 4711", labels))
-        yield _row("unknown", f"unknown label among {len(labels):,}", seconds, facts)
+        yield _row("unknown", f"unknown label among {len(labels):,}", seconds, facts, loaded)
         new = [(f"new {i}", "relation 1", f"new {i // 2}") for i in range(ADDED)]
         seconds = _seconds(lambda: graph.add(new, graph="facts"))
-        yield _row("adding", f"adding {ADDED:,} facts to {facts:,}", seconds, facts)
+        yield _row("adding", f"adding {ADDED:,} facts to {facts:,}", seconds, facts, loaded)
     with KnowledgeGraph(folder) as graph:
-        yield from _dropping(graph, files[1:], facts, "on disk")
+        yield from _dropping(graph, files[1:], facts, "on disk", loaded)
 
 
-def _dropping(graph: KnowledgeGraph, files: list[Path], facts: int, where: str) -> Iterator[Measurement]:
+def _dropping(graph: KnowledgeGraph, files: list[Path], facts: int, where: str, loaded: float) -> Iterator[Measurement]:
     """The last file makes the graph that is dropped."""
     for file in files:
         graph.load_file(file, graph=file.stem)
     number = graph.graphs()[files[-1].stem]
     seconds = _seconds(lambda: graph.drop(files[-1].stem))
-    yield _row("dropping", f"dropping {number:,} facts of {facts + number:,} {where}", seconds, facts)
+    yield _row("dropping", f"dropping {number:,} facts of {facts + number:,} {where}", seconds, facts, loaded)
 
 
-def _row(name: str, what: str, seconds: float, facts: int) -> Measurement:
-    limit = TARGETS[name]
-    more = {"target": f"at most {limit:g} s for {FULL:,} facts", "met": seconds <= limit if facts >= FULL else None}
-    return compared(what, "CPU s", [seconds], "the target", [limit], section=SECTION, **more)
+def _row(name: str, what: str, seconds: float, facts: int, loaded: float) -> Measurement:
+    """:param loaded: CPU seconds in which Oxigraph loads the facts."""
+    limit = TARGETS[name] if facts >= FULL else None
+    return compared(what, "CPU s", [seconds], PEER, [loaded], limit, section=SECTION)
 
 
 def _seconds(job: Callable[[], object]) -> float:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
@@ -29,7 +28,7 @@ from gumption.scripts.kg.experiments import RELATIONS, draw_facts, write_facts
 from gumption.scripts.measurement import BenchSettings, Measurement, compared
 
 LOOK_UPS, STARTS = 1000, 20
-ARRAYS_SECONDS, ARRAYS_TRIPLES = 2.0, 500_000
+ARRAYS, ARRAYS_TRIPLES = 1.5, 500_000  # times rdflib's seconds, at most; at least so many facts
 START_SECONDS = 60.0
 LONG_SECONDS = 10.0  # a job that has taken as long is not repeated
 
@@ -218,7 +217,6 @@ def _rows(store: str, ours: Figures, theirs: Figures, work: Work) -> Iterator[Me
     }
     for name, what in names.items():
         more: dict[str, Any] = {"details": {"rows": ours.rows[name]}, "section": f"Store: {store}"}
-        if name == "arrays" and not store.startswith("an endpoint"):
-            met = median(ours.seconds[name]) < ARRAYS_SECONDS if work.triples >= ARRAYS_TRIPLES else None
-            more |= {"target": f"under {ARRAYS_SECONDS:g} s for {ARRAYS_TRIPLES:,} facts", "met": met}
-        yield compared(what, "s", ours.seconds[name], "rdflib in memory", theirs.seconds[name], **more)
+        judged = name == "arrays" and work.triples >= ARRAYS_TRIPLES and not store.startswith("an endpoint")
+        limit = ARRAYS if judged else None
+        yield compared(what, "s", ours.seconds[name], "rdflib in memory", theirs.seconds[name], limit, **more)

@@ -222,8 +222,7 @@ def test_store_rows(monkeypatch):
     assert look_ups.details["rows"] >= 50
     assert two.details["rows"] > 0
     assert three.what == "joins of 3 steps from 20 entities"
-    assert [one.target for one in rows if one.target] == ["under 2 s for 500,000 facts"] * 2
-    assert {one.met for one in rows} == {None}  # too few facts to hold against the target
+    assert {(one.target, one.met) for one in rows} == {("", None)}  # too few facts to hold against the target
 
 
 def figures(seconds: float, rows: int = 1) -> stores.Figures:
@@ -239,10 +238,11 @@ def test_long_jobs_are_done_once(monkeypatch):
     assert found.seconds["long"][0] >= 0.06
 
 
-def test_arrays_have_two_seconds_in_local_stores(tmp_path):
+def test_arrays_of_local_stores_are_judged_beside_rdflib(tmp_path):
     work = stores.Work(tmp_path, 500_000, [], [])
-    for store, seconds, met in (("memory", 1.9, True), ("memory", 2.1, False), ("an endpoint here", 1.9, None)):
-        assert list(stores._rows(store, figures(seconds), figures(1), work))[-1].met is met
+    for store, seconds, met in (("memory", 1.4, True), ("memory", 1.6, False), ("an endpoint here", 1.4, None)):
+        for machine in (1, 3):  # times as slow
+            assert list(stores._rows(store, figures(machine * seconds), figures(machine), work))[-1].met is met
 
 
 def test_stores_that_answer_otherwise_than_rdflib_are_not_compared(tmp_path):

@@ -46,6 +46,15 @@ def test_long_work_has_about_ten_lines(clock: Clock, capsys: pytest.CaptureFixtu
     assert lines[-1] == "fitting: 200 of 200, loss 0.01, 600 s"
 
 
+def test_a_bar_within_another_does_not_show(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+    with Bar(3, "runs") as runs:
+        assert lines_of(clock, capsys, 3, 5.0) == []
+        clock.now += 5
+        runs.show(1)
+    assert capsys.readouterr().err == "runs: 1 of 3, 20 s\n"
+    assert len(lines_of(clock, capsys, 3, 5.0)) == 3
+
+
 def test_lines_are_two_seconds_apart(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
     assert lines_of(clock, capsys, 1000, 0.001) == []
     lines = lines_of(clock, capsys, 1000, 0.0065)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gumption.data import Note
+from gumption.data.progress import Bar
 from gumption.scripts.experiment import worker_pool
 
 WARNS = """
@@ -80,3 +81,9 @@ def test_workers_tell_notes_too(capfd) -> None:
     *notes, last = capfd.readouterr().err.splitlines()
     assert notes == [f"note: from worker {number}" for number in range(10)]
     assert last == "note: 2 more like this one: from worker 9"
+
+
+@pytest.mark.slow
+def test_workers_leave_progress_to_their_parent() -> None:
+    with worker_pool(1) as pool:
+        assert pool.submit(Bar, 3, "fitting").result().visible is False

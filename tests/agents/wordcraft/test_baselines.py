@@ -1,5 +1,6 @@
 """Floor and ceiling: the oracle always wins, random choices as often as counting says, scores by what they know."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ FIGURES = {
 
 @pytest.mark.parametrize("changes", [{}, {"num_distractors": 8}, {"depth": 2}, {"depth": 3, "split": "by_task"}])
 def test_the_oracle_always_wins(configure, changes: dict[str, Any]) -> None:
-    found = baseline("oracle", configure(**changes), episodes_per_task=3)
+    found = baseline("oracle", configure(**changes, final_draws=3))
     assert set(found) == FIGURES
     assert found["test_success"] == found["train_success"] == found["test_success_alternatives"] == 1.0
     assert found["same_slot_twice"] == 0.0  # even where a recipe takes a thing twice: it wins then
@@ -45,7 +46,7 @@ def expected_of_random(config: TrainConfig, partition: str) -> float:
 @pytest.mark.parametrize("count", [0, 1, 5])
 def test_random_choices_win_as_often_as_counting_says(configure, count: int) -> None:
     config = configure(num_distractors=count)
-    found = baseline("random", config, episodes_per_task=1000)
+    found = baseline("random", replace(config, final_draws=1000))
     for partition, tasks in (("test", 7), ("train", 33)):
         expected = expected_of_random(config, partition)
         error = (expected * (1 - expected) / (1000 * tasks)) ** 0.5
@@ -84,7 +85,7 @@ def test_training_facts_alone_know_the_training_recipes(configure) -> None:
 def test_kg_only_is_the_run_of_that_name(configure) -> None:
     config = configure(kg="train", kg_scores=("componentOf", "makes"), kg_only=True, final_draws=4)
     final = train_impala(config, progress=False).final
-    found = baseline("kg_only", config, episodes_per_task=4, seed=1)
+    found = baseline("kg_only", config, seed=1)
     assert {name: final[name] for name in FIGURES - {"train_success"}} == {
         name: value for name, value in found.items() if name != "train_success"
     }
@@ -147,7 +148,7 @@ def test_taking_the_knowledge_away_leaves_what_was_learned(configure) -> None:
         last.bias.copy_(torch.tensor([1.0, 0.0]))
     settings = config.env_settings("test")
     tasks = WordCraftVectorEnv(1, **settings).split.test_tasks
-    kept = success_rate(policy, evaluation_env(settings, len(tasks)), tasks, draws=10)
+    kept = success_rate(policy, evaluation_env(settings, len(tasks)), tasks, draws=config.final_draws)
     assert baseline("without_kg", config, policy)["test_success"] == kept["success"]
 
 
