@@ -14,7 +14,7 @@ import shutil
 import stat
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from math import inf
 from pathlib import Path
@@ -104,6 +104,12 @@ def check_writable(path: Path, *, new_folder: bool = True) -> None:
             raise PermissionError(errno.EACCES, f"no permission to write in {there}")
         if not new_folder and there != path.absolute().parent:
             raise InputError(f"cannot write {path}: there is no folder {path.parent}; make it, or name another")
+
+
+def check_ending(path: Path, endings: Collection[str]) -> None:
+    """Raise InputError for a file whose name does not end as its format does."""
+    if path.suffix not in endings:
+        raise InputError(f"cannot write {path}: choose a name that ends in {' or '.join(endings)}")
 
 
 def check_name(path: Path) -> None:

@@ -12,8 +12,8 @@ import numpy as np
 from gymnasium import spaces
 
 from gumption.agents.evaluation import GivenPlayer, Player, Rows, play
-from gumption.data import InputError
 from gumption.data.settings import Seed, checked
+from gumption.envs.native import as_actions
 from gumption.envs.physics.entities import GoalTile, GolfBall
 from gumption.envs.physics.factors import Mass, Position, Velocity
 from gumption.envs.segar import env as environments
@@ -83,13 +83,11 @@ def own_player(function: Callable[..., Any], name: str, space: gym.Space[Any]) -
     if first_argument != "env":
         return GivenPlayer(function, space, name=name)
 
-    def player(env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
-        try:
-            return np.asarray(function(env, first))
-        except Exception as error:
-            raise InputError(f"the player {name} failed: {type(error).__name__}: {error}") from error
+    def act(env: SegarVectorEnv, info: dict[str, Any]) -> np.ndarray:
+        return as_actions(function(env, info["first"]), space, (env.num_envs, *(space.shape or ())))
 
-    return player
+    given = GivenPlayer(act, space, name=name)
+    return lambda env, first: given.actions(env, {"first": first}, env.num_envs)
 
 
 def make_env(task: str, levels: Levels | None, observation: Any, num_envs: int | None = None, **settings: Any) -> Any:

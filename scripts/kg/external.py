@@ -11,7 +11,7 @@ from annotated_types import Ge, Le
 
 from gumption.data import InputError
 from gumption.data.settings import NonNegative, Whole
-from gumption.scripts.apps import App, NewFile, pair
+from gumption.scripts.apps import App, Written, pair
 from gumption.scripts.output import Json, count, print_json, print_table, working
 
 from .sources import FILES, Source, Update, Wait, binary_graphs, changed_graph, new_folder, open_graph, read_facts
@@ -298,7 +298,7 @@ def _print_imported(done: "list[Imported]", out: str, as_json: bool, lines: str 
 
 @app.command("map", epilog="Example: gumption kg map pantry.ttl wordcraft --out map.toml")
 def map_(
-    source: Source, world: str, *, out: NewFile | None = None,
+    source: Source, world: str, *, out: Annotated[Path, Written(file=True, endings=(".toml",))] | None = None,
     language: str = "", setting: list[str] | None = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Propose which relations and entities of a graph stand for those of a world, for `--kg-map`.

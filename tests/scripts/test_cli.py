@@ -183,3 +183,122 @@ def test_completion_imports_nothing_heavy(monkeypatch: pytest.MonkeyPatch) -> No
     for name, value in asked.items():
         monkeypatch.setenv(name, value)
     assert not imported_by().intersection(HEAVY)
+
+
+STRANGERS = """
+from gumption.envs.segar import Task
+
+
+def fails(*_):
+    raise KeyError("boom")
+
+
+def ends(*_):
+    raise SystemExit(0)
+
+
+def failing(seed):
+    return fails
+
+
+def ending(seed):
+    return ends
+
+
+def no_player(env, first):
+    return None
+
+
+class Unpaid(Task):
+    def reward(self, *_):
+        fails()
+"""
+AT = "strangers.py, line 6)"  # of what raises the KeyError
+ALONE = ("--tasks", "micro4", "--max-steps", "50")
+CHAIN = ("--chain", "micro4>micro2", "--seeds", "1", "--max-steps", "50")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "messages"),
+    [
+        (
+            ("gradual", "run", "--agent", "operator:itemgetter", *ALONE),
+            ["the agent operator:itemgetter failed, called with (0, 34): TypeError: ", "(at step 1, in micro4)"],
+        ),
+        (
+            ("gradual", "run", "--agent", "strangers:failing", *ALONE),
+            ["the agent strangers:failing failed, called with (0, 34): KeyError: 'boom' (", AT, "(at step 1, in "],
+        ),
+        (
+            ("gradual", "validate", "--agent", "strangers:ending", *CHAIN),
+            [
+                "the agent strangers:ending failed, called with (0, 34): SystemExit: 0 (",
+                "line 10) (at step 1 of ",
+            ],
+        ),
+        (("gradual", "run", "--tasks", "strangers:fails"), ["code of your own failed: KeyError: 'boom' (", AT]),
+        (
+            ("evaluate", "--policy", "strangers:fails", "--world", "gradual", "--episodes", "1"),
+            ["the policy strangers:fails failed at step 1 of an episode: KeyError: 'boom' (", AT],
+        ),
+        (
+            ("segar", "level", "--player", "strangers:no_player"),
+            ["the policy strangers:no_player failed at step 1 of an episode: actions: shape () of object; expected"],
+        ),
+        (("segar", "level", "--task", "strangers:Unpaid"), ["code of your own failed: KeyError: 'boom' (", AT]),
+    ],
+)
+def test_code_of_a_person_that_fails_is_named_with_step_error_and_line(
+    arguments: tuple[str, ...],
+    messages: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "strangers.py").write_text(STRANGERS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", ["", *sys.path])
+    monkeypatch.delitem(sys.modules, "strangers", raising=False)
+    error = refused(monkeypatch, capsys, *arguments)
+    assert [message for message in messages if message not in error] == []
+    sys.modules.pop("strangers", None)
+
+
+@pytest.mark.parametrize(
+    ("line", "endings"),
+    [
+        ("segar level --gif", ".gif"),
+        ("segar level --json", ".json"),
+        ("segar stress --markdown", ".md"),
+        ("probsol replay facts.tsv --gif", ".gif"),
+        ("probsol certify --family fishing --seeds 0:1 --out", ".jsonl or .gz"),
+        ("halma maze --png", ".png"),
+        ("halma statistics --plot", ".png"),
+        ("gradual vary --out", ".json"),
+        ("kg stats kg.nq --plot", ".png or .svg"),
+        ("kg mine kg.nq --out", ".json"),
+        ("kg map kg.nq wordcraft --out", ".toml"),
+    ],
+)
+def test_a_file_of_another_format_is_refused_and_stays(
+    line: str,
+    endings: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("facts.tsv").write_text("mud\tmadeOf\tearth\n")
+    error = refused(monkeypatch, capsys, *line.split(), "facts.tsv")
+    assert error == f"error: cannot write facts.tsv: choose a name that ends in {endings}\n"
+    assert Path("facts.tsv").read_text() == "mud\tmadeOf\tearth\n"
+    assert [path.name for path in Path().iterdir()] == ["facts.tsv"]
+
+
+def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """What stderr says of bad input."""
+    monkeypatch.setattr("sys.argv", ["gumption", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    return capsys.readouterr().err
