@@ -587,7 +587,7 @@ def split_source(source: str) -> tuple[str, str | None]:
     :raises InputError: nothing there, or a name that is missing.
     """
     if not is_address(source):
-        check_name(Path(source))
+        check_name(Path(source), "read")
     place, mark, name = (source, "", "") if Path(source).exists() else source.partition("#")
     if mark and not name:
         raise InputError(f"{source}: the name of a graph is missing after #")

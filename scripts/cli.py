@@ -145,7 +145,9 @@ def _message(error: Exception) -> str | None:
         return f"there is not enough memory for this; choose smaller sizes ({error})"
     if not isinstance(error, InputError) and line_of(error) is not None:
         return str(failure("code of your own failed", error))
-    return str(error) if isinstance(error, InputError | OSError) else None  # OSError: such as too long a name
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error) if isinstance(error, InputError | OSError) else None
 
 
 # ---- How a signal ends a command: by an exception, so that files, locks and workers are let go of, and in one line.

@@ -1,5 +1,6 @@
 """The command line: quick help, lazy commands, one way to report bad input."""
 
+import json
 import os
 import subprocess
 import sys
@@ -302,3 +303,65 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
         cli.main()
     assert ended.value.code == 2
     return capsys.readouterr().err
+
+
+# Without what lets root pass over permissions: CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH, see capabilities(7).
+UNPRIVILEGED = """
+import contextlib, ctypes, io, json, sys
+from gumption.scripts import cli
+
+version, sets = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
+libc = ctypes.CDLL(None)
+assert libc.capget(version, sets) == 0
+sets[0], sets[1] = (bits & ~0b110 for bits in sets[:2])  # in effect, permitted
+assert libc.capset(version, sets) == 0
+for line in sys.argv[1:]:
+    sys.argv = ["gumption", *line.split()]
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        try:
+            cli.main()
+        except SystemExit as ended:
+            print(json.dumps([ended.code, said.getvalue()]))
+"""
+#: Command -> what it says in a folder that cannot be written, with files and a folder that cannot be read.
+REFUSED = {
+    "kg load new.nq facts.tsv --graph a": "cannot write new.nq: no permission to write in ",
+    "kg load open/new.nq secret.tsv --graph a": "secret.tsv: Permission denied",
+    "kg load open/new.nq closed/facts.tsv --graph a": "cannot read closed/facts.tsv: Permission denied",
+    "kg load open/kept.nq facts.tsv --graph a": "cannot write open/kept.nq: the file is read-only; choose another name",
+    "kg load store facts.tsv --graph a": "Permission denied",
+    "kg query secret.nq ASK{}": "secret.nq: Permission denied",
+    "kg infer open/kept.nq --rules secret.json --out open/n.nq": "secret.json: cannot be read (Permission denied)",
+    "kg fit facts.tsv --out model --epochs 1": "cannot write model: no permission to write in ",
+    "evaluate run": "run/config.json: not a complete run (Permission denied)",
+    "evaluate closed/run": "closed/run/config.json: Permission denied",
+    "gradual run --agent echo --tasks micro4 --out ran": "cannot write ran: no permission to write in ",
+    "gradual run --agent secret.nq --tasks micro4": "secret.nq: Permission denied",
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="capabilities are Linux's")
+def test_without_permission_the_reason_is_named_and_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("open", "closed", "store", "run"):
+        Path(folder).mkdir()
+    for name in ("facts.tsv", "closed/facts.tsv", "secret.tsv", "secret.nq", "secret.json", "run/config.json"):
+        Path(name).write_text("mud\tmadeOf\tearth\n")
+    Path("open/kept.nq").write_text("<urn:a> <urn:b> <urn:c> <urn:d> .\n")
+    before = {path: path.stat().st_mtime_ns for path in Path().rglob("*") if path.is_file()}
+    modes = {"open/kept.nq": 0o444, "closed": 0, "run/config.json": 0, ".": 0o555}
+    for name, mode in (modes | dict.fromkeys(("secret.tsv", "secret.nq", "secret.json"), 0)).items():
+        Path(name).chmod(mode)
+    done = subprocess.run([sys.executable, "-c", UNPRIVILEGED, *REFUSED], capture_output=True, text=True, check=False)
+    for name in (".", "closed"):
+        Path(name).chmod(0o755)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [code for code, _ in answers] == [2] * len(REFUSED), done.stderr
+    for (line, message), (_, error) in zip(REFUSED.items(), answers, strict=True):
+        assert error.startswith("error: "), line
+        assert message in error, line
+        assert "Errno" not in error, line
+    after = {path: path.stat().st_mtime_ns for path in Path().rglob("*") if path.is_file()}
+    assert {path: time for path, time in after.items() if path.suffix != ".lock"} == before
