@@ -299,7 +299,7 @@ def _print_imported(done: "list[Imported]", out: str, as_json: bool, lines: str 
 @app.command("map", epilog="Example: gumption kg map pantry.ttl wordcraft --out map.toml")
 def map_(
     source: Source, world: str, *, out: Annotated[Path, Written(file=True, endings=(".toml",))] | None = None,
-    language: str = "", setting: list[str] | None = None, as_json: Json = False,
+    language: str = "", base: str | None = None, setting: list[str] | None = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Propose which relations and entities of a graph stand for those of a world, for `--kg-map`.
 
@@ -309,6 +309,7 @@ def map_(
 
     :param out: A .toml file, to be looked over and changed.
     :param language: Of names that win over those without a language, such as de.
+    :param base: The IRI that relative IRIs in a file are resolved against, in place of the file's own.
     :param setting: NAME=VALUE: a setting of the world's environment, such as recipe_book=my.tsv. Repeatable.
     """
     import gymnasium as gym
@@ -324,7 +325,7 @@ def map_(
     env: Any = gym.make(asked.environments[0].id, **given)
     entities, relations = env.unwrapped.vocabulary[1:], env.unwrapped.relations
     env.close()
-    graph, name = open_graph(source)
+    graph, name = open_graph(source, base=base)
     with graph, working("comparing"):
         proposal = propose(graph, name, entities, relations, asked.training(**asked.played(given)), language)
     mapped = {mine for mine, each in proposal.evidence.items() if each.called}
@@ -353,7 +354,8 @@ def map_(
     if len(proposal.several) > NAMES_SHOWN:
         print(f"and {len(proposal.several) - NAMES_SHOWN} more such names")
     if out is not None:
-        print(f"written to {out}; use it with --kg {source} --kg-map {out}")
+        place = source if base is None else f"GRAPH (made by gumption kg load GRAPH {source} --base {base})"
+        print(f"written to {out}; use it with --kg {place} --kg-map {out}")
 
 
 # ---- Models from PyKEEN and to PyKEEN.

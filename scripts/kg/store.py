@@ -64,7 +64,7 @@ def load(
 )
 def query(
     source: Source, sparql: str, *, bind: list[str] | None = None, timeout: Timeout = None,
-    memory_limit: Megabytes | None = None, allow_service: bool = False,
+    memory_limit: Megabytes | None = None, allow_service: bool = False, base: str | None = None,
     form: Annotated[str | None, typer.Option("--format")] = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Ask a graph a question in SPARQL. It is opened for reading only.
@@ -74,6 +74,7 @@ def query(
     :param bind: VARIABLE=NAME: a label, an IRI, or what the graph calls it; may be repeated.
     :param memory_limit: How many megabytes the query may take.
     :param allow_service: Let SERVICE in the query ask other servers.
+    :param base: The IRI that relative IRIs in a file are resolved against, in place of the file's own.
     :param form: Of SELECT and ASK sparql-json, csv, tsv or xml, of CONSTRUCT and DESCRIBE ttl, nt, rdf or jsonld: the
         terms as they are in RDF, for other programs.
     """
@@ -83,7 +84,7 @@ def query(
     for name in sorted({"timeout", "memory_limit", "allow_service", "terms", "format"}.intersection(labels)):
         taken = name if name == "terms" else f"--{name.replace('_', '-')}"
         raise InputError(f"--bind {name}: call the variable something else, because {taken} is another thing")
-    graph, name = open_graph(source, timeout=timeout)
+    graph, name = open_graph(source, timeout=timeout, base=base)
     with graph:
         if name is not None:
             raise InputError(f"a query sees all graphs: leave out #{name} and ask for GRAPH ?g {{ ... }} with g={name}")
