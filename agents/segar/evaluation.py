@@ -12,7 +12,8 @@ import numpy as np
 from gymnasium import spaces
 
 from gumption.agents.evaluation import GivenPlayer, Player, Rows, play
-from gumption.data.settings import Seed, checked
+from gumption.data import InputError
+from gumption.data.settings import Seed, checked, shown
 from gumption.envs.native import as_actions
 from gumption.envs.physics.entities import GoalTile, GolfBall
 from gumption.envs.physics.factors import Mass, Position, Velocity
@@ -135,6 +136,8 @@ def play_levels(player: Any, env: Any, seed: Seed = 0) -> Rows:
     :param env: of as many environments as it has levels.
     :returns: of each level "return", "success", "steps", and, as bool, "destroyed" and "consumed" (by a hole).
     """
-    env = env.unwrapped
-    begin_levels(env, seed)
-    return play(player, env, measure=_Ends(env.num_envs))
+    batch = getattr(env, "unwrapped", None)
+    if not isinstance(batch, SegarVectorEnv):
+        raise InputError(f"env is {shown(env)}; it is a batch of SEGAR's environments")
+    begin_levels(batch, seed)
+    return play(player, batch, measure=_Ends(batch.num_envs))
