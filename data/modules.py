@@ -58,10 +58,7 @@ def line_of(error: BaseException) -> str | None:
 
 
 def failure(what: str, error: BaseException) -> InputError:
-    """The error that reports what a person's own code raised, and at which line.
-
-    :param what: what failed and where, such as "the policy my:act failed at step 3".
-    """
+    """The error of a person's own code: what failed, such as "the policy my:act failed at step 3", why, and where."""
     kind, line = "" if isinstance(error, InputError) else f"{type(error).__name__}: ", line_of(error)
     return InputError(f"{what}: {kind}{error}".rstrip(": ") + (f" ({line})" if line else ""))
 

@@ -113,10 +113,8 @@ def check_ending(path: Path, endings: Collection[str]) -> None:
 
 
 def check_name(path: Path, verb: str = "write") -> None:
-    """Raise InputError for a name that no file or folder can have, or whose parent is a file or cannot be looked into.
-
-    :param verb: what is to be done with the file, for messages.
-    """
+    """Raise InputError for a name that no file or folder can have, or whose parent is a file or cannot be read; `verb`
+    is what the file is for."""
     with write_errors(path, verb), suppress(FileNotFoundError):
         try:
             os.lstat(path)

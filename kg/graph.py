@@ -573,8 +573,7 @@ def open_graph(
 
     With `read_only` a folder is read as it is, also while another process writes to it.
 
-    :param update: the address for updates, where `source` is that of an endpoint.
-    :param base: as in `KnowledgeGraph.load_file`.
+    :param update: the address for updates, where `source` is that of an endpoint. :param base: as of `load_file`.
     :raises InputError: nothing there, a name that is missing after #, or a base where there is no file.
     """
     place, name = split_source(source)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import re
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -69,14 +70,11 @@ class Written:
     endings: tuple[str, ...] = ()
 
     def check(self, place: Path, others: Collection[Any]) -> None:
-        """:param others: the values of the command's other options.
-
-        :raises InputError: nothing can be written there, or the command reads it.
-        """
+        """Raise InputError where nothing can be written, or for one of `others`, the values of the other options."""
         if self.endings:
             check_ending(place, self.endings)
         check_writable(place)
-        if place.is_file() and str(place) in map(str, others):
+        if place.is_file() and os.path.realpath(place) in map(os.path.realpath, map(str, others)):
             raise InputError(f"cannot write {place}: the command reads it; name another file")
         if self.file and place.is_dir():
             raise InputError(f"cannot write {place}: it is a folder; name a file in it")
@@ -87,7 +85,8 @@ class Written:
 NewFile = Annotated[Path, Written(file=True)]
 NewFolder = Annotated[Path, Written(file=False)]
 NewJson = Annotated[Path, Written(file=True, endings=(".json",))]
-NewLines = Annotated[Path, Written(file=True, endings=(".jsonl", ".gz"))]
+NewLines = Annotated[Path, Written(file=True, endings=(".jsonl",))]
+NewPacked = Annotated[Path, Written(file=True, endings=(".jsonl", ".gz"))]
 NewMarkdown = Annotated[Path, Written(file=True, endings=(".md",))]
 NewPlot = Annotated[Path, Written(file=True, endings=(".png", ".svg"))]
 NewPng = Annotated[Path, Written(file=True, endings=(".png",))]

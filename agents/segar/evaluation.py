@@ -5,6 +5,7 @@ Players act by forces in a box, or by one of so many pushes (`directions`), as t
 
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import gymnasium as gym
@@ -12,8 +13,7 @@ import numpy as np
 from gymnasium import spaces
 
 from gumption.agents.evaluation import GivenPlayer, Player, Rows, play
-from gumption.data import InputError
-from gumption.data.settings import Seed, checked, shown
+from gumption.data.settings import Seed, checked
 from gumption.envs.native import as_actions
 from gumption.envs.physics.entities import GoalTile, GolfBall
 from gumption.envs.physics.factors import Mass, Position, Velocity
@@ -77,10 +77,9 @@ def own_player(function: Callable[..., Any], name: str, space: gym.Space[Any]) -
     :param space: of one action.
     :raises InputError: (the player) the function fails, or returns no actions.
     """
-    try:
+    first_argument = ""
+    with suppress(ValueError, TypeError):  # written in C
         first_argument = next(iter(inspect.signature(function).parameters), "")
-    except (ValueError, TypeError):  # written in C
-        first_argument = ""
     if first_argument != "env":
         return GivenPlayer(function, space, name=name)
 
@@ -129,15 +128,12 @@ class _Ends:
 
 
 @checked
-def play_levels(player: Any, env: Any, seed: Seed = 0) -> Rows:
+def play_levels(player: Any, env: SegarVectorEnv, seed: Seed = 0) -> Rows:
     """Play each level once, in independent roll-outs.
 
     :param player: see `gumption.agents.evaluation`; one that draws at random takes the generator of the environments.
     :param env: of as many environments as it has levels.
     :returns: of each level "return", "success", "steps", and, as bool, "destroyed" and "consumed" (by a hole).
     """
-    batch = getattr(env, "unwrapped", None)
-    if not isinstance(batch, SegarVectorEnv):
-        raise InputError(f"env is {shown(env)}; it is a batch of SEGAR's environments")
-    begin_levels(batch, seed)
-    return play(player, batch, measure=_Ends(batch.num_envs))
+    begin_levels(env, seed)
+    return play(player, env, measure=_Ends(env.num_envs))

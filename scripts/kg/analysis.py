@@ -11,7 +11,7 @@ from annotated_types import Ge, Le
 
 from gumption.data import InputError
 from gumption.data.settings import Count, InnerShare, Seed, Whole
-from gumption.scripts.apps import App, NewFile, NewPlot
+from gumption.scripts.apps import App, NewPlot, Written
 from gumption.scripts.output import Json, count, print_json, print_table, shown, working
 
 from .sources import READ, Source, binary_graphs, nary_relations, node_endings, open_graph, settings_of_facts
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     Arrays = tuple[Vocabulary, np.ndarray]
 
 app = App()
+Picture = Annotated[Path, Written(file=True, endings=(".svg", ".png", ".html"))]
 
 Basic = Annotated[
     list[str] | None,
@@ -80,7 +81,7 @@ def stats(
 
 @app.command(epilog="Example: gumption kg draw runs/kg.nq --around steam --hops 1 --out steam.svg")
 def draw(
-    source: Source, *, around: str, out: NewFile, hops: Count = 1, max_nodes: Annotated[int, Ge(2), Le(300)] = 60,
+    source: Source, *, around: str, out: Picture, hops: Count = 1, max_nodes: Annotated[int, Ge(2), Le(300)] = 60,
 ) -> None:  # fmt: skip
     """Draw the surroundings of an entity. Without #NAME in all graphs together, recipe nodes apart.
 
@@ -91,11 +92,9 @@ def draw(
     :param hops: How many facts away an entity may be.
     :param max_nodes: At most so many entities: the nearest, then those with most facts, then by label.
     """
-    from gumption.data.writing import check_ending
     from gumption.kg.views.analysis import neighbourhood
-    from gumption.kg.views.pictures import ENDINGS, draw_neighbourhood
+    from gumption.kg.views.pictures import draw_neighbourhood
 
-    check_ending(out, ENDINGS)
     arrays, _, nodes, (around,) = _read(source, around)
     part = neighbourhood(*arrays, around, hops, max_nodes, nodes)
     with working("drawing"):

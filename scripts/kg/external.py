@@ -14,7 +14,7 @@ from gumption.data.settings import NonNegative, Whole
 from gumption.scripts.apps import App, Written, pair
 from gumption.scripts.output import Json, count, print_json, print_table, working
 
-from .sources import FILES, Source, Update, Wait, binary_graphs, changed_graph, new_folder, open_graph, read_facts
+from .sources import FILES, Base, Source, Update, Wait, binary_graphs, changed_graph, new_folder, open_graph, read_facts
 
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph
@@ -299,7 +299,7 @@ def _print_imported(done: "list[Imported]", out: str, as_json: bool, lines: str 
 @app.command("map", epilog="Example: gumption kg map pantry.ttl wordcraft --out map.toml")
 def map_(
     source: Source, world: str, *, out: Annotated[Path, Written(file=True, endings=(".toml",))] | None = None,
-    language: str = "", base: str | None = None, setting: list[str] | None = None, as_json: Json = False,
+    language: str = "", base: Base = None, setting: list[str] | None = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Propose which relations and entities of a graph stand for those of a world, for `--kg-map`.
 
@@ -309,7 +309,6 @@ def map_(
 
     :param out: A .toml file, to be looked over and changed.
     :param language: Of names that win over those without a language, such as de.
-    :param base: The IRI that relative IRIs in a file are resolved against, in place of the file's own.
     :param setting: NAME=VALUE: a setting of the world's environment, such as recipe_book=my.tsv. Repeatable.
     """
     import gymnasium as gym

@@ -234,8 +234,6 @@ def recipes(
     from gumption.data.recipe_files import book_text, entities_of, read_families, read_recipe_table
     from gumption.data.sealed import hashed_file
 
-    if out.exists() and file.exists() and out.samefile(file):
-        raise InputError(f"--out {out} is the table itself: choose another name")
     rules = None if families is None else read_families(families)
     kept, problems = checked(read_recipe_table(file, columns, header), rules)
 
