@@ -19,6 +19,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError, Note
+from gumption.data.modules import failure
 from gumption.data.progress import Bar
 from gumption.data.settings import Count, Seed, checked
 from gumption.envs import worlds
@@ -267,8 +268,8 @@ class GivenPlayer:
             observation, info = _first(observation), _first(info)
         try:
             given = self.policy(*(observation, info)[: self.arguments])
-        except Exception as error:
-            raise InputError(f"the policy {self.name} failed at {where}: {type(error).__name__}: {error}") from error
+        except (Exception, SystemExit) as error:
+            raise failure(f"the policy {self.name} failed at {where}", error) from error
         return self._checked(given, count, where)
 
     def _checked(self, given: Any, count: int, where: str) -> np.ndarray:

@@ -3,9 +3,13 @@
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from traceback import extract_tb
 from typing import Any
 
 from .errors import InputError
+
+#: Files of the modules that `of_module` imported.
+_FILES: set[str] = set()
 
 
 def of_module(place: str, option: str, fits: Callable[[Any], bool] = callable, what: str = "function") -> Any:
@@ -29,8 +33,10 @@ def of_module(place: str, option: str, fits: Callable[[Any], bool] = callable, w
         if error.name is None or not (module == error.name or module.startswith(error.name + ".")):
             raise InputError(f"{option} {place}: {module} imports {error.name}, which is not there") from None
         raise InputError(f"{option} {place}: there is no module {module} here") from None
-    except Exception as error:
-        raise InputError(f"{option} {place}: {module} cannot be imported: {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:
+        _FILES.update(frame.filename for frame in extract_tb(error.__traceback__) if frame.name == "<module>")
+        raise failure(f"{option} {place}: {module} cannot be imported", error) from error
+    _FILES.add(getattr(found, "__file__", None) or "")
     if not fits(getattr(found, name, None)):
         raise InputError(f"{option} {place}: {module} has no {what} {name!r}")
     return getattr(found, name)
@@ -43,6 +49,18 @@ def class_of_module(place: str, option: str, kind: type) -> Any:
         return isinstance(found, type) and issubclass(found, kind)
 
     return of_module(place, option, fits, f"subclass of {kind.__name__}")
+
+
+def line_of(error: BaseException) -> str | None:
+    """The innermost line of a module that `of_module` imported, where an error passed through one."""
+    frames = (frame for frame in reversed(extract_tb(error.__traceback__)) if frame.filename in _FILES)
+    return next((f"{frame.filename}, line {frame.lineno}" for frame in frames), None)
+
+
+def failure(what: str, error: BaseException) -> InputError:
+    """The error of a person's own code: what failed, such as "the policy my:act failed at step 3", why, and where."""
+    kind, line = "" if isinstance(error, InputError) else f"{type(error).__name__}: ", line_of(error)
+    return InputError(f"{what}: {kind}{error}".rstrip(": ") + (f" ({line})" if line else ""))
 
 
 def name_of(thing: Any) -> str:

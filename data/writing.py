@@ -14,7 +14,7 @@ import shutil
 import stat
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from math import inf
 from pathlib import Path
@@ -106,16 +106,23 @@ def check_writable(path: Path, *, new_folder: bool = True) -> None:
             raise InputError(f"cannot write {path}: there is no folder {path.parent}; make it, or name another")
 
 
-def check_name(path: Path) -> None:
-    """Raise InputError for a name that no file or folder can have, or whose parent is a file."""
-    with write_errors(path), suppress(FileNotFoundError):
+def check_ending(path: Path, endings: Collection[str]) -> None:
+    """Raise InputError for a file whose name does not end as its format does."""
+    if path.suffix not in endings:
+        raise InputError(f"cannot write {path}: choose a name that ends in {' or '.join(endings)}")
+
+
+def check_name(path: Path, verb: str = "write") -> None:
+    """Raise InputError for a name that no file or folder can have, or whose parent is a file or cannot be read; `verb`
+    is what the file is for."""
+    with write_errors(path, verb), suppress(FileNotFoundError):
         try:
             os.lstat(path)
         except ValueError:
             raise InputError(
                 f"{str(path)!r} holds a character that no name of a file can have; choose another name"
             ) from None
-    with write_errors(path):  # the system looks at a name only where the folder is there
+    with write_errors(path, verb):  # the system looks at a name only where the folder is there
         whole = path.absolute()
         there = next(folder for folder in (whole, *whole.parents) if folder.exists())
         for name in whole.relative_to(there).parts:
@@ -174,12 +181,12 @@ def write_json(path: Path, content: Any) -> None:
 
 
 @contextmanager
-def write_errors(path: Path) -> Iterator[None]:
-    """Raise an InputError for what keeps the block from writing `path`."""
+def write_errors(path: Path, verb: str = "write") -> Iterator[None]:
+    """Raise an InputError for what keeps the block from writing `path`, or from another `verb`."""
     try:
         yield
     except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+        raise InputError(f"cannot {verb} {path}: {error.strerror or error}") from None
     except UnicodeEncodeError as error:
         near = error.object[max(error.start - 20, 0) : error.end + 20]
         raise InputError(
@@ -222,6 +229,8 @@ def _check_new_name(path: Path) -> None:
     check_name(path)
     if path.name in ("", ".."):
         raise InputError(f"{str(path)!r} is a folder that is there already, and no name to write to; give a name")
+    if path.is_file() and not os.access(path, os.W_OK):
+        raise InputError(f"cannot write {path}: the file is read-only; choose another name")
 
 
 def _hidden(path: Path) -> str:

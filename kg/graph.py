@@ -565,20 +565,23 @@ def shipped_graph(place: str) -> str:
 
 
 def open_graph(
-    source: str, *, update: str | None = None, read_only: bool = True, timeout: float | None = None, wait: float = 5
-) -> tuple[KnowledgeGraph, str | None]:
+    source: str, *, update: str | None = None, read_only: bool = True, timeout: float | None = None, wait: float = 5,
+    base: str | None = None,
+) -> tuple[KnowledgeGraph, str | None]:  # fmt: skip
     """The graph at a file, folder or address that exists, or the one that ships under a name, and the name after #, if
     any.
 
     With `read_only` a folder is read as it is, also while another process writes to it.
 
-    :param update: the address for updates, where `source` is that of an endpoint.
-    :raises InputError: nothing there, or a name that is missing after #.
+    :param update: the address for updates, where `source` is that of an endpoint. :param base: as of `load_file`.
+    :raises InputError: nothing there, a name that is missing after #, or a base where there is no file.
     """
     place, name = split_source(source)
     if is_address(place) or Path(place).is_dir() or update is not None:
+        if base is not None:
+            raise InputError(f"{place}: a base is for files with relative IRIs: leave it out")
         return KnowledgeGraph(place, update=update, read_only=read_only, timeout=timeout, wait=wait), name
-    return KnowledgeGraph.load(place, read_only=read_only, timeout=timeout), name
+    return KnowledgeGraph.load(place, read_only=read_only, timeout=timeout, base=base), name
 
 
 def split_source(source: str) -> tuple[str, str | None]:
@@ -587,7 +590,7 @@ def split_source(source: str) -> tuple[str, str | None]:
     :raises InputError: nothing there, or a name that is missing.
     """
     if not is_address(source):
-        check_name(Path(source))
+        check_name(Path(source), "read")
     place, mark, name = (source, "", "") if Path(source).exists() else source.partition("#")
     if mark and not name:
         raise InputError(f"{source}: the name of a graph is missing after #")

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import re
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -37,7 +38,7 @@ from typer.models import ArgumentInfo, OptionInfo, ParameterInfo
 from gumption.data import InputError, Note
 from gumption.data.reading import parse_json
 from gumption.data.settings import check, checkable
-from gumption.data.writing import check_writable
+from gumption.data.writing import check_ending, check_writable
 
 #: Options that have other names than the fields which several configs share; "!name" turns a switch off.
 FLAGS = {
@@ -62,13 +63,34 @@ class Written:
     """Marks a path that a command writes: whether that can be done is checked before the command begins.
 
     :ivar file: whether it is a file; else it is a folder, which may be there.
+    :ivar endings: of the file's name, where its format is fixed.
     """
 
     file: bool
+    endings: tuple[str, ...] = ()
+
+    def check(self, place: Path, others: Collection[Any]) -> None:
+        """Raise InputError where nothing can be written, or for one of `others`, the values of the other options."""
+        if self.endings:
+            check_ending(place, self.endings)
+        check_writable(place)
+        if place.is_file() and os.path.realpath(place) in map(os.path.realpath, map(str, others)):
+            raise InputError(f"cannot write {place}: the command reads it; name another file")
+        if self.file and place.is_dir():
+            raise InputError(f"cannot write {place}: it is a folder; name a file in it")
+        if not self.file and place.is_file():
+            raise InputError(f"cannot write {place}: it is a file; name a folder")
 
 
 NewFile = Annotated[Path, Written(file=True)]
 NewFolder = Annotated[Path, Written(file=False)]
+NewJson = Annotated[Path, Written(file=True, endings=(".json",))]
+NewLines = Annotated[Path, Written(file=True, endings=(".jsonl",))]
+NewPacked = Annotated[Path, Written(file=True, endings=(".jsonl", ".gz"))]
+NewMarkdown = Annotated[Path, Written(file=True, endings=(".md",))]
+NewPlot = Annotated[Path, Written(file=True, endings=(".png", ".svg"))]
+NewPng = Annotated[Path, Written(file=True, endings=(".png",))]
+NewGif = Annotated[Path, Written(file=True, endings=(".gif",))]
 
 
 class App(typer.Typer):
@@ -99,13 +121,7 @@ def checked_options(command: Callable[..., Any]) -> Callable[..., Any]:
             given[name] = check_option(flag, given[name], hint)
         for name, mark in written.items():
             if (place := given[name]) is not None:
-                check_writable(place)
-                if place.is_file() and str(place) in map(str, {**given, name: None}.values()):
-                    raise InputError(f"cannot write {place}: the command reads it; name another file")
-                if mark.file and place.is_dir():
-                    raise InputError(f"cannot write {place}: it is a folder; name a file in it")
-                if not mark.file and place.is_file():
-                    raise InputError(f"cannot write {place}: it is a file; name a folder")
+                mark.check(place, {**given, name: None}.values())
         return command(**given)
 
     paragraphs = _TOLD["param"].sub("", doc).strip().split("\n\n")  # typer keeps the breaks of lines in them

@@ -18,6 +18,7 @@ import typer.core
 import typer.main
 
 from gumption.data import InputError
+from gumption.data.modules import failure, line_of
 from gumption.data.progress import print_notes
 
 # Sub-command -> (module under gumption.scripts, or module:name where it is not `app`, the line that `gumption --help`
@@ -129,16 +130,24 @@ def main() -> None:
         tell_more_notes = print_notes()
         try:
             typer.main.get_command(app).main(prog_name="gumption")
-        except (InputError, OSError) as error:  # OSError: such as the name of an input that is too long
-            print(f"error: {error}", file=sys.stderr)
-            sys.exit(2)
-        except (MemoryError, RuntimeError) as error:
-            if not isinstance(error, MemoryError) and "can't allocate memory" not in str(error):
+        except Exception as error:
+            if (message := _message(error)) is None:
                 raise
-            print(f"error: there is not enough memory for this; choose smaller sizes ({error})", file=sys.stderr)
+            print(f"error: {message}", file=sys.stderr)
             sys.exit(2)
         finally:
             tell_more_notes()
+
+
+def _message(error: Exception) -> str | None:
+    """The message to a person about an error, None for one of gumption's own, which has to be mended."""
+    if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
+        return f"there is not enough memory for this; choose smaller sizes ({error})"
+    if not isinstance(error, InputError) and line_of(error) is not None:
+        return str(failure("code of your own failed", error))
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error) if isinstance(error, InputError | OSError) else None
 
 
 # ---- How a signal ends a command: by an exception, so that files, locks and workers are let go of, and in one line.

@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from functools import cache, partial
 from importlib import import_module
+from itertools import product
 from math import inf
 from pathlib import Path
+from pkgutil import iter_modules
 from random import Random
 from typing import Any, NamedTuple
 
@@ -451,7 +453,73 @@ def test_bad_calls_around_environments_are_refused(
     assert not faults, "\n".join(faults)
 
 
+# ---- Within the worlds: whatever checks its arguments, of every module, with values of all kinds for all of them.
+
+#: What calls functions of its caller, waits for another program, or measures for as long as the sizes say.
+NOT_ALONE = {
+    "agents.gradual.validation.gradual_learning",
+    "agents.gradual.validation.forgetting",
+    "envs.gradual.remote.connect",
+    "envs.segar.measures.axes_table",
+}
+
+
+def is_checked(function: Any) -> bool:
+    """Whether `gumption.data.settings` wraps it, as `checked` and `settings` do."""
+    return inspect.isfunction(function) and function.__code__.co_filename.endswith("data/settings.py")
+
+
+def checked_calls() -> dict[str, Callable[..., Any]]:
+    """The functions, constructors and class methods of all modules of all worlds that check their arguments."""
+    made: dict[str, Callable[..., Any]] = {}
+    for room, world in product(("envs", "agents"), worlds.WORLDS):
+        package = import_module(f"gumption.{room}.{world}")
+        for module in [import_module(one.name) for one in iter_modules(package.__path__, f"{package.__name__}.")]:
+            for name, one in vars(module).items():
+                path = f"{module.__name__}.{name}".removeprefix("gumption.")
+                if name.startswith("_") or getattr(one, "__module__", None) != module.__name__ or path in NOT_ALONE:
+                    continue
+                if is_checked(one) or (inspect.isclass(one) and is_checked(vars(one).get("__init__"))):
+                    made[path] = one
+                for method, kept in vars(one).items() if inspect.isclass(one) else ():
+                    if isinstance(kept, classmethod | staticmethod) and is_checked(kept.__func__):
+                        made[f"{path}.{method}"] = getattr(one, method)
+    return made
+
+
+@pytest.mark.parametrize(
+    "part", [slice(120), pytest.param(slice(120, 1500), marks=pytest.mark.slow)], ids=["some", "more"]
+)
+def test_bad_calls_within_worlds_work_or_are_refused(
+    part: slice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GUMPTION_CACHE_DIR", str(tmp_path / "cache"))
+    functions, rng, faults = checked_calls(), Random(SEED), list[str]()
+    drawn: list[tuple[str, dict[str, str]]] = []
+    for path in rng.choices(sorted(functions), k=1500):
+        ones = inspect.signature(functions[path]).parameters.values()
+        named = [one for one in ones if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+        optional = [one.name for one in named if one.default is not one.empty]
+        names = [one.name for one in named if one.default is one.empty] + rng.sample(optional, min(1, len(optional)))
+        drawn.append((path, {name: rng.choice(list(WRONG)) for name in names}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for path, kinds in drawn[part]:
+            try:
+                run(functions[path], {name: WRONG[kind] for name, kind in kinds.items()})
+            except InputError as error:
+                if not 0 < len(str(error)) < 1500:
+                    faults.append(f"{path} {kinds}: {str(error)[:200]!r}")
+            except BaseException as error:
+                faults.append(f"{path} {kinds}: {type(error).__name__}: {str(error)[:200]}")
+    assert not faults, "\n".join(faults)
+
+
 def test_the_public_names_are_found() -> None:
+    within = checked_calls()
+    assert len(within) > 150
+    assert {"agents.segar.evaluation.play_levels", "agents.wordcraft.config.TrainConfig"} <= {*within}
     found = set(map(str, CALLS))
     assert len(found) > 150
     assert {"kg.mine_rules", "kg.KnowledgeGraph.add", "data.fetch", "envs.halma.Maze.hint"} <= found

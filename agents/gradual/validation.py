@@ -23,6 +23,7 @@ import numpy as np
 
 from gumption.agents.statistics import Estimate
 from gumption.data import InputError
+from gumption.data.modules import failure, of_module
 from gumption.data.settings import Count, Seed, checked, unknown
 from gumption.envs.gradual.curriculum import Curriculum, find_task, known_tasks
 from gumption.envs.gradual.engine import SPACE, Stream
@@ -113,8 +114,6 @@ def find_agent(name: str) -> MakeAgent:
 
 def _maker_of_module(place: str) -> MakeAgent:
     """What makes agents at MODULE:NAME; InputError where it makes none, when it is called."""
-    from gumption.data.modules import of_module
-
     make = of_module(place, "--agent")
 
     def made(seed: int) -> Agent:
@@ -122,12 +121,29 @@ def _maker_of_module(place: str) -> MakeAgent:
             agent = make(seed)
             with suppress(ValueError):  # a compiled function may not state its parameters
                 signature(agent).bind(0, 0)
-        except Exception as error:
-            why = f"{type(error).__name__}: {error}; it is called with a seed, and what it returns with (reward, byte)"
-            raise InputError(f"--agent {place} made no agent of the seed {seed}: {why}") from error
-        return agent
+        except (Exception, SystemExit) as error:
+            what = f"--agent {place} made no agent of the seed {seed}, which is a function of (reward, byte)"
+            raise failure(what, error) from error
+        return OwnAgent(place, agent)
 
     return made
+
+
+@dataclass(frozen=True)
+class OwnAgent:
+    """An agent of a person's own; what it raises becomes an InputError that names it."""
+
+    place: str
+    agent: Agent
+
+    def __call__(self, reward: int, byte: int) -> int:
+        try:
+            return self.agent(reward, byte)
+        except (Exception, SystemExit) as error:
+            raise failure(f"the agent {self.place} failed, called with ({reward}, {byte})", error) from error
+
+    def close(self) -> None:
+        getattr(self.agent, "close", int)()
 
 
 def known_byte(stream: Stream) -> int:
@@ -193,7 +209,8 @@ class Player:
         :raises InputError: the agent cannot be copied.
         """
         agent = self.agent
-        if isinstance(agent, FunctionType) and agent.__closure__:
+        own = agent.agent if isinstance(agent, OwnAgent) else agent
+        if isinstance(own, FunctionType) and own.__closure__:
             raise InputError(f"{NOT_COPIED}it is a function that keeps what it knows around it; {COPIED}")
         try:
             return Player(deepcopy(agent), self._owed)

@@ -229,7 +229,9 @@ def plan_accuracy(predicted: Sequence[str], stated: Sequence[str]) -> float:
 
 
 @checked
-def first_actions_accuracy(predicted: Sequence[Any], done: Sequence[Any], first: Count = 3) -> float:
+def first_actions_accuracy(
+    predicted: Sequence[Sequence[Any]], done: Sequence[Sequence[Any]], first: Count = 3
+) -> float:
     """H3: the share of the first three actions that are predicted, each at its place; the mean over players.
 
     :param predicted, done: for each player the actions by name. A shorter episode counts with all of its actions.
@@ -317,6 +319,8 @@ def play_design(player: Any, cells: Sequence[tuple[str, str, str, Task]], *, see
 
     :param player: as of `evaluation.play_tasks`.
     """
+    if not all(isinstance(cell, tuple) and isinstance(cell[-1], Task) for cell in cells):
+        raise InputError(f"cells are {shown(cells)}; each is (goal, layout, tightness, task)")
     tasks = [task for *_, task in cells]
     batch = ProbSolVectorEnv(
         len(tasks), autoreset_mode="Disabled", order="sequential", task=tasks, quiz=False, on_violation="go_on",

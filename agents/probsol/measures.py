@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gumption.data import InputError
-from gumption.data.settings import Count, checked, shown
+from gumption.data.settings import Count, checked, shown, whole_numbers
 
 
 def constraint_distances(values: ArrayLike, limits: ArrayLike) -> np.ndarray:
@@ -85,8 +85,8 @@ def auccess(solved_in: ArrayLike, trials: Count = 10) -> float:
     :param solved_in: (n,) the trial that solved each task, from 1; 0 where none did.
     :raises InputError: no task, or a number below 0.
     """
-    found = np.asarray(solved_in)
-    if found.ndim != 1 or not len(found) or found.dtype.kind not in "iu" or (found < 0).any():
+    found = whole_numbers("solved_in", solved_in, None)
+    if not len(found) or (found < 0).any():
         raise InputError(f"solved_in is {shown(solved_in)}; it is a trial for each task, 0 for an unsolved one")
     k = np.arange(1, trials + 1)
     weights = np.log(k + 1) - np.log(k)

@@ -5,6 +5,7 @@ Players act by forces in a box, or by one of so many pushes (`directions`), as t
 
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import gymnasium as gym
@@ -12,8 +13,8 @@ import numpy as np
 from gymnasium import spaces
 
 from gumption.agents.evaluation import GivenPlayer, Player, Rows, play
-from gumption.data import InputError
 from gumption.data.settings import Seed, checked
+from gumption.envs.native import as_actions
 from gumption.envs.physics.entities import GoalTile, GolfBall
 from gumption.envs.physics.factors import Mass, Position, Velocity
 from gumption.envs.segar import env as environments
@@ -76,20 +77,17 @@ def own_player(function: Callable[..., Any], name: str, space: gym.Space[Any]) -
     :param space: of one action.
     :raises InputError: (the player) the function fails, or returns no actions.
     """
-    try:
+    first_argument = ""
+    with suppress(ValueError, TypeError):  # written in C
         first_argument = next(iter(inspect.signature(function).parameters), "")
-    except (ValueError, TypeError):  # written in C
-        first_argument = ""
     if first_argument != "env":
         return GivenPlayer(function, space, name=name)
 
-    def player(env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
-        try:
-            return np.asarray(function(env, first))
-        except Exception as error:
-            raise InputError(f"the player {name} failed: {type(error).__name__}: {error}") from error
+    def act(env: SegarVectorEnv, info: dict[str, Any]) -> np.ndarray:
+        return as_actions(function(env, info["first"]), space, (env.num_envs, *(space.shape or ())))
 
-    return player
+    given = GivenPlayer(act, space, name=name)
+    return lambda env, first: given.actions(env, {"first": first}, env.num_envs)
 
 
 def make_env(task: str, levels: Levels | None, observation: Any, num_envs: int | None = None, **settings: Any) -> Any:
@@ -130,13 +128,12 @@ class _Ends:
 
 
 @checked
-def play_levels(player: Any, env: Any, seed: Seed = 0) -> Rows:
+def play_levels(player: Any, env: SegarVectorEnv, seed: Seed = 0) -> Rows:
     """Play each level once, in independent roll-outs.
 
     :param player: see `gumption.agents.evaluation`; one that draws at random takes the generator of the environments.
     :param env: of as many environments as it has levels.
     :returns: of each level "return", "success", "steps", and, as bool, "destroyed" and "consumed" (by a hole).
     """
-    env = env.unwrapped
     begin_levels(env, seed)
     return play(player, env, measure=_Ends(env.num_envs))

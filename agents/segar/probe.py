@@ -19,7 +19,7 @@ from torch import nn
 from torch.nn.functional import softplus
 
 from gumption.data import InputError
-from gumption.data.settings import Count, InnerShare, Positive, Seed, Size, settings
+from gumption.data.settings import Count, InnerShare, Positive, Seed, Size, real_numbers, settings
 from gumption.kg.checkpoint import pick_device
 
 
@@ -116,7 +116,7 @@ def _bound(joint: torch.Tensor, marginal: torch.Tensor) -> torch.Tensor:
 
 
 def _rows(name: str, given: Any) -> np.ndarray:
-    found = np.asarray(given, dtype=np.float32)
+    found = real_numbers(name, given).astype(np.float32)
     if found.ndim != 2 or not found.size:
         raise InputError(f"{name} have the shape {found.shape}; they are (n, d), a row for each observation")
     if not np.isfinite(found).all():

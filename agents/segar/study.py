@@ -11,7 +11,7 @@ import numpy as np
 from gumption.agents.evaluation import Greedy, Player, means, name_of
 from gumption.agents.settings import WorldConfig
 from gumption.data import InputError
-from gumption.data.modules import of_module
+from gumption.data.modules import failure, of_module
 from gumption.data.settings import Count, Seed, checked, shown, unknown
 from gumption.envs.segar.configurations import DIFFICULTIES, Levels
 from gumption.envs.segar.measures import READINGS, w2
@@ -267,7 +267,7 @@ def informed(
         features = chosen.features(seen)
     except Exception as error:
         name = encoder if isinstance(encoder, str) else name_of(encoder)
-        raise InputError(f"the encoder {name} failed: {type(error).__name__}: {error}") from error
+        raise failure(f"the encoder {name} failed", error) from error
     return information(features, factors, settings=settings, encoder=chosen.about)
 
 

@@ -20,7 +20,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -369,13 +369,10 @@ class _Builder:
         key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4])
         stream = (self.seed, len(SPLITS), key)
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=stream[1:]))
-        records = [
-            Record(name, maze, stream, question)
-            for maze, question in (
-                self._own(f"{name}: maze {number}", one)
-                for number, one in enumerate(make(self.knowledge, training, rng, self.mazes), 1)
-            )
-        ]
+        given: Any = make(self.knowledge, training, rng, self.mazes)
+        mazes = enumerate(given if isinstance(given, Iterable) else [given], 1)
+        asked = [self._own(f"{name}: maze {number}", one) for number, one in mazes]
+        records = [Record(name, maze, stream, question) for maze, question in asked]
         maker = f"{make.__module__}:{getattr(make, '__qualname__', type(make).__qualname__)}"
         return BuiltTest(tuple(records), reason=None if records else f"{maker} gave no maze", maker=maker)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.settings import Seed, checked
+from gumption.data.settings import Seed, checked, whole_numbers
 from gumption.envs.gif import save_gif
 
 from .maze import DIRECTIONS, SHAPES, STEPS, Cell, Edge, Maze, Move, panel_row
@@ -120,7 +120,8 @@ def panel_picture(row: np.ndarray, seed: Seed = 0, rules: Rules = RULES) -> np.n
 
     Decision: a distance above 9, which no handwritten digit shows, is left out.
     """
-    rng = np.random.default_rng([seed, *(row.astype(np.int64) + RULES.side + (abs(row) > 9) * LARGEST_SIDE)])
+    distances = whole_numbers("row", row, 11)
+    rng = np.random.default_rng([seed, *(distances + RULES.side + (abs(row) > 9) * LARGEST_SIDE)])
     panel = signs(rules).panels(row)
     painter = PanelPainter("train", anonymous=rules.names == "anonymous")
     return painter.draw(np.where(abs(panel) > 9, 0, panel)[None], rng)[0][0]

@@ -357,7 +357,7 @@ class FactFile:
         self, path: Path, default: str = DEFAULT_GRAPH, skip_bad: int = 0, layout: TableLayout | None = None,
         base: str | None = None, context: Path | None = None,
     ) -> None:  # fmt: skip
-        check_name(path)
+        check_name(path, "read")
         self.path = path
         self.default = default
         self.layout = layout or TableLayout()

@@ -365,7 +365,7 @@ def forget_united(path: Path) -> None:
 
 def check_folder(path: Path, read_only: bool) -> None:
     """Raise InputError for something else there, nothing there to read, or a fork of a process that opened a store."""
-    check_name(path)
+    check_name(path, "read" if read_only else "write")
     if path.is_file():
         raise InputError(f"{path} is a file: read it with KnowledgeGraph.load; a graph on disk is a folder")
     ours = (path / _CURRENT).exists()

@@ -24,7 +24,7 @@ import numpy as np
 
 from gumption.data import InputError, Note
 from gumption.data.errors import extra
-from gumption.data.writing import write_bytes
+from gumption.data.writing import check_ending, write_bytes
 from gumption.kg.names import prefixed
 from gumption.kg.vocabulary import Triple
 
@@ -107,12 +107,6 @@ def draw_statistics(statistics: GraphStatistics, path: str | os.PathLike[str]) -
     with _missing_characters(path):
         content = _rendered(draw, (8.6, max(3.2, 1.2 + 0.2 * rows)), path.suffix, layout="constrained")
     write_bytes(path, content)
-
-
-def check_ending(path: Path, endings: tuple[str, ...]) -> None:
-    """Raise InputError unless the file name has one of these endings."""
-    if path.suffix not in endings:
-        raise InputError(f"{path}: a picture's file ends in {', '.join(endings)}, not in {path.suffix!r}")
 
 
 # ---- The scene: where boxes and lines are drawn, and how they look, in every kind of picture.

@@ -26,7 +26,7 @@ from gumption.data.settings import Count, Seconds, settings, unknown
 from gumption.envs.gradual.remote import Host, RemoteSettings
 from gumption.envs.gradual.render import WIDTH, rows_of_text
 from gumption.envs.gradual.settings import SessionSettings
-from gumption.scripts.apps import App, NewFile, NewFolder, from_config
+from gumption.scripts.apps import App, NewFolder, NewJson, from_config
 from gumption.scripts.worlds import Resume, Run
 
 if TYPE_CHECKING:
@@ -308,7 +308,7 @@ def validate(
     agent: Annotated[str | None, AGENT] = None,
     chain: list[str] | None = None,
     again: list[str] | None = None,
-    out: NewFile | None = None,
+    out: NewJson | None = None,
 ) -> None:
     """Does an agent learn gradually, and does it forget? (Evaluation criteria 2 and 3)
 
@@ -399,7 +399,7 @@ def vary(
     config: VariationSettings,
     agent: Annotated[str | None, AGENT] = None,
     variations: Path | None = None,
-    out: NewFile | None = None,
+    out: NewJson | None = None,
 ) -> None:
     """Play tasks in other words, with other signs and with other feedback: what does an agent rely on?
 
@@ -480,7 +480,7 @@ def read_chain(text: str) -> Chain:
 
 
 @from_config(RemoteSettings, flags=FLAGS)
-def serve(*, config: RemoteSettings, out: NewFile = Path("gradual.json"), keep: bool = False) -> None:
+def serve(*, config: RemoteSettings, out: NewJson = Path("gradual.json"), keep: bool = False) -> None:
     """Play with an agent that is a program of its own: it gets a reward and a byte at each step and sends a byte.
 
     The record is kept up to date while the run plays, and says how it ended, whatever the agent did.

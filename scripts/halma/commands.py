@@ -15,12 +15,22 @@ from gumption.agents.halma.config import HALMAConfig, PretrainingConfig, learned
 from gumption.data import InputError
 from gumption.data.modules import of_module
 from gumption.data.settings import Count, Seed, Share, settings
-from gumption.data.writing import check_writable, whole_file
+from gumption.data.writing import whole_file
 from gumption.envs.halma.knowledge_base import THRESHOLD, LastPanel, Reading
 from gumption.envs.halma.maze import ALL_COLOURS, DIRECTIONS, MeanBranches, MeanDepth, Move, NumMazes
 from gumption.envs.halma.rules import RULES, OptLen, PanelsEqual, Rules, Side
 from gumption.envs.priors import Laws, Names
-from gumption.scripts.apps import App, NewFile, NewFolder, from_config, refuse_foreign
+from gumption.scripts.apps import (
+    App,
+    NewFolder,
+    NewGif,
+    NewJson,
+    NewLines,
+    NewPlot,
+    NewPng,
+    from_config,
+    refuse_foreign,
+)
 from gumption.scripts.kg.sources import PLACE, Update, Wait, changed_graph, check_place
 from gumption.scripts.output import Json, print_json, print_table, working
 from gumption.scripts.worlds import Resume, Run
@@ -107,7 +117,7 @@ def evaluate(
     matched: bool = True,
     space_model: Path | None = None,
     paper: bool = False,
-    plot: Path | None = None,
+    plot: NewPlot | None = None,
     device: str | None = None,
     as_json: Json = False,
 ) -> None:
@@ -139,7 +149,7 @@ def evaluate(
 
     from .experiments import Overview, published_of
 
-    stem = None if plot is None else picture_stem(plot)
+    stem = None if plot is None else plot.with_suffix("")
     chosen = None if tests is None else [name.strip() for name in tests.split(",")]
     evaluations, drawn = [], []
     for run in runs:
@@ -170,13 +180,6 @@ def evaluate(
             console.print(f"note: {run}: {failure}", soft_wrap=True, highlight=False)
     for path in drawn:
         console.print(f"written: {path}", soft_wrap=True, highlight=False)
-
-
-def picture_stem(plot: Path) -> Path:
-    """The path of two pictures without their endings, from that of one; InputError for other kinds of files."""
-    if plot.suffix not in (".png", ".svg"):
-        raise InputError(f"{plot}: a plot is a .png or .svg file; both are written")
-    return plot.with_suffix("")
 
 
 def splits_of(run: Path, given: Path | None = None) -> Path:
@@ -371,7 +374,7 @@ def probe(
     panels: Count = 2_000,
     seed: Seed = 0,
     images: str = "test",
-    plot: Path | None = None,
+    plot: NewPlot | None = None,
     as_json: Json = False,
 ) -> None:
     """The accuracy of a linear classifier on the slots of a SPACE model, and on the pixels of the digits themselves.
@@ -406,7 +409,7 @@ def failures(
     test: str = "RT",
     seeds: Count = 3,
     below: Share = 0.5,
-    plot: Path | None = None,
+    plot: NewPlot | None = None,
     as_json: Json = False,
 ) -> None:
     """Where agents fail, maze by maze: the moves of trials that miss the goal, and whether training showed the panels.
@@ -424,7 +427,7 @@ def failures(
     from gumption.agents.halma.runs import load_run
     from gumption.envs.halma.splits import load_splits, read_run
 
-    stem = None if plot is None else picture_stem(plot)
+    stem = None if plot is None else plot.with_suffix("")
     found = {}
     for run in runs:
         with working(f"playing {test} of {run}"):
@@ -485,7 +488,7 @@ def _print_failures(test: str, found: list[MazeFailures], worst: dict[str, MazeF
 @understood
 def hitmaps(
     *,
-    plot: Path,
+    plot: NewPlot,
     understanding: Understanding,
     run: Path | None = None,
     memory: Path | None = None,
@@ -498,7 +501,7 @@ def hitmaps(
     """
     from gumption.agents.halma.plots import plot_hitmaps
 
-    stem = picture_stem(plot)
+    stem = plot.with_suffix("")
     knowledge = _knowledge(_reader(run, memory), understanding)
     title = f"Visits of pairs of digits, {understanding.knowledge_base} knowledge bases"
     _say_saved(plot_hitmaps(knowledge, stem, title))
@@ -508,7 +511,7 @@ def hitmaps(
 @understood
 def grammar(
     *,
-    plot: Path,
+    plot: NewPlot,
     understanding: Understanding,
     run: Path | None = None,
     memory: Path | None = None,
@@ -527,7 +530,7 @@ def grammar(
     """
     from gumption.agents.halma.grammar import plot_grammar
 
-    stem = picture_stem(plot)
+    stem = plot.with_suffix("")
     if run is None and memory is None:
         rules, title = Rules(side, primitives=primitives), "The And-Or grammar of HALMA"
         _say_saved(plot_grammar(stem, max_opt_len=max_opt_len or 5, rules=rules, title=title))
@@ -553,7 +556,7 @@ def _say_saved(paths: Iterable[Path]) -> None:
 
 
 @app.command(epilog="Example: gumption halma figure S10 --plot s10.png")
-def figure(name: Annotated[str, typer.Argument(metavar="NAME")], *, plot: Path, results: Path | None = None) -> None:
+def figure(name: Annotated[str, typer.Argument(metavar="NAME")], *, plot: NewPlot, results: Path | None = None) -> None:
     """Draw a figure of Xie et al. (2021) from results: S9, S10, S11 (learning curves), S14, S15, S16 (ablations).
 
     :param name: The figure.
@@ -562,7 +565,7 @@ def figure(name: Annotated[str, typer.Argument(metavar="NAME")], *, plot: Path, 
     """
     from .figures import draw_figure
 
-    paths, shown = draw_figure(name, picture_stem(plot), results)
+    paths, shown = draw_figure(name, plot.with_suffix(""), results)
     print(f"results of {shown['experiment']}: {', '.join(row['condition'] for row in shown['rows'])}")
     _say_saved(paths)
 
@@ -584,9 +587,9 @@ def maze(
     names: Names = RULES.names,
     laws: Laws = RULES.laws,
     max_opt_len: OptLen = 5,
-    gif: Path | None = None,
-    png: Path | None = None,
-    json: Path | None = None,
+    gif: NewGif | None = None,
+    png: NewPng | None = None,
+    json: NewJson | None = None,
 ) -> None:
     """Draw a maze with the panel of its start, and list the oracle's moves of its first and its later trials.
 
@@ -602,9 +605,6 @@ def maze(
     from gumption.envs.halma import Mazes, oracle_trials, sample_mazes
     from gumption.envs.halma.render import draw, trial_gif
 
-    for path in (json, png, gif):
-        if path is not None:
-            check_writable(path, new_folder=False)
     rules = Rules(side, panels_equal, primitives, names, laws)
     if file is None:
         drawn = sample_mazes(1, seed, mean_depth, mean_branches, side=side)[0]
@@ -642,7 +642,7 @@ def _listed(moves: list[Move]) -> str:
 @app.command(epilog="Example: gumption halma generate --count 50 --mean-depth 5 --seed 1 --out mazes.jsonl")
 def generate(
     *,
-    out: NewFile,
+    out: NewLines,
     count: NumMazes = 100,
     seed: DrawSeed = 0,
     mean_depth: Depth = 2,
@@ -677,7 +677,7 @@ def statistics(
     panels_equal: Equal = RULES.panels_equal,
     adjusted: Adjusted = False,
     file: Path | None = None,
-    plot: Path | None = None,
+    plot: NewPng | None = None,
 ) -> None:
     """Count colours and digits over the panels of all cells, and say set by set which of the paper's claims hold (Xie
     et al., 2021, Appendix C, Fig. S5).
@@ -691,8 +691,6 @@ def statistics(
     from gumption.envs.halma import Mazes
     from gumption.envs.halma.generator import PanelStatistics, sample_statistics, save_plot
 
-    if plot is not None:
-        check_writable(plot, new_folder=False)
     with working("panels"):
         rules = Rules(side, panels_equal)
         if file is not None:

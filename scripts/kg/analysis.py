@@ -11,7 +11,7 @@ from annotated_types import Ge, Le
 
 from gumption.data import InputError
 from gumption.data.settings import Count, InnerShare, Seed, Whole
-from gumption.scripts.apps import App
+from gumption.scripts.apps import App, NewPlot, Written
 from gumption.scripts.output import Json, count, print_json, print_table, shown, working
 
 from .sources import READ, Source, binary_graphs, nary_relations, node_endings, open_graph, settings_of_facts
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     Arrays = tuple[Vocabulary, np.ndarray]
 
 app = App()
+Picture = Annotated[Path, Written(file=True, endings=(".svg", ".png", ".html"))]
 
 Basic = Annotated[
     list[str] | None,
@@ -37,7 +38,7 @@ Basic = Annotated[
 
 @app.command(epilog="Example: gumption kg stats runs/kg.nq --plot runs/kg-statistics.svg")
 def stats(
-    source: Source, *, plot: Path | None = None, top: Whole = 10, basic: Basic = None, as_json: Json = False,
+    source: Source, *, plot: NewPlot | None = None, top: Whole = 10, basic: Basic = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Facts by relation, components, degrees, and where the graph has recipes how deep things lie.
 
@@ -47,10 +48,8 @@ def stats(
     :param top: How many of the entities with most facts to list.
     """
     from gumption.kg.views import analysis
-    from gumption.kg.views.pictures import check_ending, draw_statistics
+    from gumption.kg.views.pictures import draw_statistics
 
-    if plot is not None:
-        check_ending(plot, (".svg", ".png"))
     (vocabulary, ids), everything, _, basic = _read(source, *basic or ())
     statistics = analysis.graph_statistics(vocabulary, ids)
     most = analysis.top_entities(vocabulary, ids, top)
@@ -82,7 +81,7 @@ def stats(
 
 @app.command(epilog="Example: gumption kg draw runs/kg.nq --around steam --hops 1 --out steam.svg")
 def draw(
-    source: Source, *, around: str, out: Path, hops: Count = 1, max_nodes: Annotated[int, Ge(2), Le(300)] = 60,
+    source: Source, *, around: str, out: Picture, hops: Count = 1, max_nodes: Annotated[int, Ge(2), Le(300)] = 60,
 ) -> None:  # fmt: skip
     """Draw the surroundings of an entity. Without #NAME in all graphs together, recipe nodes apart.
 
@@ -94,9 +93,8 @@ def draw(
     :param max_nodes: At most so many entities: the nearest, then those with most facts, then by label.
     """
     from gumption.kg.views.analysis import neighbourhood
-    from gumption.kg.views.pictures import ENDINGS, check_ending, draw_neighbourhood
+    from gumption.kg.views.pictures import draw_neighbourhood
 
-    check_ending(out, ENDINGS)
     arrays, _, nodes, (around,) = _read(source, around)
     part = neighbourhood(*arrays, around, hops, max_nodes, nodes)
     with working("drawing"):

@@ -11,10 +11,10 @@ from annotated_types import Ge, Le
 
 from gumption.data import InputError
 from gumption.data.settings import NonNegative, Whole
-from gumption.scripts.apps import App, NewFile, pair
+from gumption.scripts.apps import App, Written, pair
 from gumption.scripts.output import Json, count, print_json, print_table, working
 
-from .sources import FILES, Source, Update, Wait, binary_graphs, changed_graph, new_folder, open_graph, read_facts
+from .sources import FILES, Base, Source, Update, Wait, binary_graphs, changed_graph, new_folder, open_graph, read_facts
 
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph
@@ -298,8 +298,8 @@ def _print_imported(done: "list[Imported]", out: str, as_json: bool, lines: str 
 
 @app.command("map", epilog="Example: gumption kg map pantry.ttl wordcraft --out map.toml")
 def map_(
-    source: Source, world: str, *, out: NewFile | None = None,
-    language: str = "", setting: list[str] | None = None, as_json: Json = False,
+    source: Source, world: str, *, out: Annotated[Path, Written(file=True, endings=(".toml",))] | None = None,
+    language: str = "", base: Base = None, setting: list[str] | None = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Propose which relations and entities of a graph stand for those of a world, for `--kg-map`.
 
@@ -324,7 +324,7 @@ def map_(
     env: Any = gym.make(asked.environments[0].id, **given)
     entities, relations = env.unwrapped.vocabulary[1:], env.unwrapped.relations
     env.close()
-    graph, name = open_graph(source)
+    graph, name = open_graph(source, base=base)
     with graph, working("comparing"):
         proposal = propose(graph, name, entities, relations, asked.training(**asked.played(given)), language)
     mapped = {mine for mine, each in proposal.evidence.items() if each.called}
@@ -353,7 +353,8 @@ def map_(
     if len(proposal.several) > NAMES_SHOWN:
         print(f"and {len(proposal.several) - NAMES_SHOWN} more such names")
     if out is not None:
-        print(f"written to {out}; use it with --kg {source} --kg-map {out}")
+        place = source if base is None else f"GRAPH (made by gumption kg load GRAPH {source} --base {base})"
+        print(f"written to {out}; use it with --kg {place} --kg-map {out}")
 
 
 # ---- Models from PyKEEN and to PyKEEN.

@@ -10,7 +10,7 @@ import typer
 
 from gumption.data import InputError
 from gumption.data.settings import Count, Share, Whole
-from gumption.scripts.apps import App, NewFile
+from gumption.scripts.apps import App, NewJson
 from gumption.scripts.output import Json, count, print_json, print_table, shown, working
 
 from .sources import Literals, Source, Update, Wait, check_place, only_graph, open_graph
@@ -89,7 +89,7 @@ def infer(
 def mine(
     source: Source, *, min_support: Whole = 10, min_head_coverage: Share = 0.01, min_confidence: Share = 0.5,
     min_pca_confidence: Share = 0.0, min_contradiction_confidence: Share = 0.0, sort_by: Order = "confidence",
-    out: NewFile | None = None, top: Count = 25, literals: Literals = False, as_json: Json = False,
+    out: NewJson | None = None, top: Count = 25, literals: Literals = False, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Find the rules that a graph mostly obeys (AMIE). Without #NAME it is the only graph, recipe nodes apart.
 

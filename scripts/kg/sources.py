@@ -30,6 +30,7 @@ Update = Annotated[str | None, typer.Option(help="The endpoint's address for upd
 Wait = Annotated[NonNegative, typer.Option(help="Seconds to wait for another process that changes a folder.")]
 Timeout = Annotated[Seconds | None, typer.Option(help="Seconds after which it is stopped.")]
 Literals = Annotated[bool, typer.Option("--literals", help="Keep facts with literals: numbers and texts.")]
+Base = Annotated[str | None, typer.Option(help="The IRI for relative ones in a file, in place of the file's own.")]
 MemoryFolder = Annotated[
     Path | None,
     typer.Option(help="Instead: what an agent saw, in a folder that RecordMemory wrote; other graphs stay."),

@@ -15,7 +15,7 @@ from gumption.data.settings import Count, Megabytes, Seconds, Seed, SmallShare, 
 from gumption.scripts.apps import App
 from gumption.scripts.output import Json, count, print_json, print_table, shown, working
 
-from .sources import FILES, READ, Source, Timeout, Update, Wait, changed_graph, only_graph, open_graph
+from .sources import FILES, READ, Base, Source, Timeout, Update, Wait, changed_graph, only_graph, open_graph
 
 app = App()
 
@@ -28,7 +28,7 @@ def load(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help=f"One {READ}, or several.")], *,
     graph: str | None = None, columns: str | None = None,
     header: Annotated[bool | None, typer.Option("--header/--no-header", show_default=False)] = None,
-    delimiter: str | None = None, skip_bad: Whole = 0, base: str | None = None, context: Path | None = None,
+    delimiter: str | None = None, skip_bad: Whole = 0, base: Base = None, context: Path | None = None,
     update: Update = None, wait: Wait = 5, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Add the facts of files to a graph, in bounded memory where it is a folder or an endpoint.
@@ -40,7 +40,6 @@ def load(
     :param header: Whether their first line names the columns.
     :param delimiter: What separates their cells: ; for example, or the word tab. Without it the first rows show it.
     :param skip_bad: How many bad lines of a file are left out.
-    :param base: The IRI that relative IRIs in a file are resolved against, in place of the file's own.
     :param context: A file in place of a context that a .jsonld file names by its address.
     """
     how: dict[str, Any] = {"columns": columns, "header": header, "delimiter": delimiter}
@@ -64,7 +63,7 @@ def load(
 )
 def query(
     source: Source, sparql: str, *, bind: list[str] | None = None, timeout: Timeout = None,
-    memory_limit: Megabytes | None = None, allow_service: bool = False,
+    memory_limit: Megabytes | None = None, allow_service: bool = False, base: Base = None,
     form: Annotated[str | None, typer.Option("--format")] = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Ask a graph a question in SPARQL. It is opened for reading only.
@@ -83,7 +82,7 @@ def query(
     for name in sorted({"timeout", "memory_limit", "allow_service", "terms", "format"}.intersection(labels)):
         taken = name if name == "terms" else f"--{name.replace('_', '-')}"
         raise InputError(f"--bind {name}: call the variable something else, because {taken} is another thing")
-    graph, name = open_graph(source, timeout=timeout)
+    graph, name = open_graph(source, timeout=timeout, base=base)
     with graph:
         if name is not None:
             raise InputError(f"a query sees all graphs: leave out #{name} and ask for GRAPH ?g {{ ... }} with g={name}")

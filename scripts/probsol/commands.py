@@ -12,7 +12,7 @@ import typer
 from gumption.agents.probsol.config import ProbSolConfig
 from gumption.data import InputError
 from gumption.data.settings import Count, Size, Whole
-from gumption.scripts.apps import App, NewFile, NewFolder, from_config
+from gumption.scripts.apps import App, NewFolder, NewPacked, from_config
 from gumption.scripts.kg.sources import PLACE, MemoryFolder, Update, Wait, build_of_memory, changed_graph, tell_built
 from gumption.scripts.output import Json, print_table, working
 from gumption.scripts.worlds import Resume, Run
@@ -137,7 +137,7 @@ def splits(*, out: NewFolder | None = None, check: Path | None = None, force: bo
 
 
 @app.command(epilog="Example: gumption probsol certify --family fishing --seeds 0:100")
-def certify(*, family: Family, seeds: str, out: NewFile | None = None) -> None:
+def certify(*, family: Family, seeds: str, out: NewPacked | None = None) -> None:
     """Make the tasks of seeds, and count their outcomes, the first that applies: trivial (doing nothing solves it),
     chance (more than 5 % of 50 masked random policies do), naive (the family's naive policy does in more than 1 of 10
     tries), unsolved (the solver finds no solution), fragile (the solution fails with K 2 % smaller or larger or with
@@ -172,7 +172,7 @@ def certify(*, family: Family, seeds: str, out: NewFile | None = None) -> None:
 
 
 @app.command(epilog="Example: gumption probsol pack fishing.jsonl curling.jsonl --out certified.jsonl.gz")
-def pack(files: list[Path], *, out: NewFile, most: Count | None = None) -> None:
+def pack(files: list[Path], *, out: NewPacked, most: Count | None = None) -> None:
     """Put the certified seeds of several files into one, as it ships with gumption.
 
     :param files: Files that certify --out wrote.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gumption.data import InputError
 from gumption.data.settings import Count
-from gumption.scripts.apps import App, NewFile
+from gumption.scripts.apps import App, NewGif, NewPng
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,18 +30,15 @@ HANDLED = 60.0
 
 
 @app.command(epilog="Example: gumption probsol replay mine.jsonl --gif mine.gif")
-def replay(file: Path, *, episode: Count | None = None, gif: Path | None = None) -> None:
+def replay(file: Path, *, episode: Count | None = None, gif: NewGif | None = None) -> None:
     """Play a recorded episode again; each state has to be the recorded one, bit for bit.
 
     :param file: Episodes, as --record and RecordMemory keep them.
     :param episode: Which of them, from 1.  [default: the last]
     :param gif: Save it as an animation.
     """
-    from gumption.data.writing import check_writable
     from gumption.envs.records import read_episodes
 
-    if gif is not None:
-        check_writable(gif, new_folder=False)
     episodes = read_episodes(file)
     if not episodes:
         raise InputError(f"{file} holds no episode")
@@ -92,7 +89,7 @@ def animate(record: Mapping[str, Any], gif: Path | None, where: str = "the recor
 
 
 @app.command(epilog="Example: gumption probsol strip fishing/0 --out strip.png")
-def strip(task: str, *, out: NewFile = Path("strip.png")) -> None:
+def strip(task: str, *, out: NewPng = Path("strip.png")) -> None:
     """Draw the recorded solution of a task: eight frames, at equal shares of all movement.
 
     :param task: A task, a file, or a family: a strip for each of its designed tasks.
@@ -103,8 +100,6 @@ def strip(task: str, *, out: NewFile = Path("strip.png")) -> None:
     from gumption.data.writing import whole_file
     from gumption.envs.probsol.library import find_tasks
 
-    if out.suffix != ".png":
-        raise InputError(f"--out is {out}; it ends in .png")
     strips = [draw_strip(each) for each in find_tasks(task)]
     high = sum(each.height + GAP for each in strips) - GAP
     sheet, top = images.new("RGB", (max(each.width for each in strips), high), PAPER), 0

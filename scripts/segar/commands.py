@@ -14,7 +14,7 @@ from gumption.agents.segar.config import SegarConfig
 from gumption.agents.settings import WorldConfig
 from gumption.data.settings import Count, Seed, Size
 from gumption.envs.priors import Laws, Names
-from gumption.scripts.apps import App, NewFile, NewFolder, from_config, refuse_foreign, was_typed
+from gumption.scripts.apps import App, NewFolder, NewGif, NewJson, NewMarkdown, from_config, refuse_foreign, was_typed
 from gumption.scripts.output import Json, print_json, print_table
 from gumption.scripts.worlds import Resume, Run, train_and_tell
 
@@ -101,7 +101,7 @@ def _guided(
 
 
 @app.command(epilog="Example: gumption segar axes --out axes.json")
-def axes(*, levels: Size = 100, seed: Seed = 0, out: NewFile | None = None) -> None:
+def axes(*, levels: Size = 100, seed: Seed = 0, out: NewJson | None = None) -> None:
     """Measure every pair of a training and a test distribution: exact distances of the noises that differ, and between
     drawn levels, also without the order of things; beside them the distance that sampling alone makes.
 
@@ -209,7 +209,7 @@ def probe(
 
 @app.command(epilog="Example: gumption segar stress --steps 100000 --out stress.json --markdown stress.md")
 def stress(
-    *, steps: Count = 10_000_000, seed: Seed = 0, out: NewFile | None = None, markdown: NewFile | None = None
+    *, steps: Count = 10_000_000, seed: Seed = 0, out: NewJson | None = None, markdown: NewMarkdown | None = None
 ) -> None:
     """Push at random on levels of all kinds, with tiny and with huge forces, and in scenes that are made to be hard.
 
@@ -262,8 +262,8 @@ def level(
     player: str | None = None,
     steps: Count = 50,
     seed: Seed = 0,
-    gif: NewFile | None = None,
-    json: NewFile | None = None,
+    gif: NewGif | None = None,
+    json: NewJson | None = None,
 ) -> None:
     """Draw a level, and tell how an episode in it ends.
 

@@ -16,7 +16,7 @@ from gumption.data.settings import Seed
 from gumption.envs.priors import Laws, Names
 from gumption.envs.wordcraft.splits import FEW, PARTS, Mode, TrainRatio
 from gumption.envs.wordcraft.tasks import Depth
-from gumption.scripts.apps import App, from_config, refuse_foreign
+from gumption.scripts.apps import App, NewJson, Written, from_config, refuse_foreign
 from gumption.scripts.kg.sources import (
     PLACE,
     MemoryFolder,
@@ -125,7 +125,7 @@ def build(
 def splits(
     context: typer.Context,
     *,
-    out: Path | None = None,
+    out: NewJson | None = None,
     check: Path | None = None,
     recipe_book: str = "commonsense",
     split: Mode = "by_recipe",
@@ -166,8 +166,6 @@ def splits(
     if check is not None:
         of_making = ("split", "train_ratio", "seed", "depth", "shortcuts", "force")
         refuse_foreign(context, dict.fromkeys(of_making, "--out"), "", "--check")
-    if out is not None and out.suffix != ".json":
-        raise InputError(f"{out}: a split file ends in .json")
     book = RecipeBook.load(recipe_book).under(names, laws)
     if check is not None:
         made, place = Split.load(check), check
@@ -211,7 +209,7 @@ app = App(add_completion=False)
 def recipes(
     file: Path,
     *,
-    out: Path,
+    out: Annotated[Path, Written(file=True, endings=(".tsv",))],
     columns: str | None = None,
     header: Annotated[bool | None, typer.Option("--header/--no-header", show_default=False)] = None,
     families: Path | None = None,
@@ -233,10 +231,6 @@ def recipes(
     from gumption.data.recipe_files import book_text, entities_of, read_families, read_recipe_table
     from gumption.data.sealed import hashed_file
 
-    if out.suffix != ".tsv":
-        raise InputError(f"--out {out}: a recipe book ends in .tsv")
-    if out.exists() and file.exists() and out.samefile(file):
-        raise InputError(f"--out {out} is the table itself: choose another name")
     rules = None if families is None else read_families(families)
     kept, problems = checked(read_recipe_table(file, columns, header), rules)
 

@@ -141,7 +141,7 @@ def test_a_csv_file_is_a_book_too(tmp_path: Path) -> None:
         ("product,a,b\n", (), "x.csv: holds no recipe"),
         ("", (), "x.csv: holds no recipe"),
         ("product,a,b\nmud,mud,b\n", (), "no recipe makes anything new"),
-        ("product,a,b\nmud,x,b\n", ("--out", "book.nq"), "--out book.nq: a recipe book ends in .tsv"),
+        ("product,a,b\nmud,x,b\n", ("--out", "book.nq"), "cannot write book.nq: choose a name that ends in .tsv"),
     ],
 )
 def test_what_is_wrong_is_told_and_no_book_is_left(tmp_path: Path, text, options, message: str) -> None:
@@ -161,5 +161,5 @@ def test_files_that_are_no_tables(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not UTF-8 text"):
         read_recipe_table(tmp_path / "x.tsv")
     text = "result\tingredient\tingredient\nmud\twater\tearth\n"
-    assert re.search("is the table itself", recipes(tmp_path / "book.tsv", text)[2])
+    assert re.search("the command reads it", recipes(tmp_path / "book.tsv", text)[2])
     assert (tmp_path / "book.tsv").read_text() == text

@@ -1,5 +1,6 @@
 """The command line: quick help, lazy commands, one way to report bad input."""
 
+import json
 import os
 import subprocess
 import sys
@@ -183,3 +184,184 @@ def test_completion_imports_nothing_heavy(monkeypatch: pytest.MonkeyPatch) -> No
     for name, value in asked.items():
         monkeypatch.setenv(name, value)
     assert not imported_by().intersection(HEAVY)
+
+
+STRANGERS = """
+from gumption.envs.segar import Task
+
+
+def fails(*_):
+    raise KeyError("boom")
+
+
+def ends(*_):
+    raise SystemExit(0)
+
+
+def failing(seed):
+    return fails
+
+
+def ending(seed):
+    return ends
+
+
+def no_player(env, first):
+    return None
+
+
+class Unpaid(Task):
+    def reward(self, *_):
+        fails()
+"""
+AT = "strangers.py, line 6)"  # of what raises the KeyError
+ALONE = ("--tasks", "micro4", "--max-steps", "50")
+CHAIN = ("--chain", "micro4>micro2", "--seeds", "1", "--max-steps", "50")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "messages"),
+    [
+        (
+            ("gradual", "run", "--agent", "operator:itemgetter", *ALONE),
+            ["the agent operator:itemgetter failed, called with (0, 34): TypeError: ", "(at step 1, in micro4)"],
+        ),
+        (
+            ("gradual", "run", "--agent", "strangers:failing", *ALONE),
+            ["the agent strangers:failing failed, called with (0, 34): KeyError: 'boom' (", AT, "(at step 1, in "],
+        ),
+        (
+            ("gradual", "validate", "--agent", "strangers:ending", *CHAIN),
+            [
+                "the agent strangers:ending failed, called with (0, 34): SystemExit: 0 (",
+                "line 10) (at step 1 of ",
+            ],
+        ),
+        (("gradual", "run", "--tasks", "strangers:fails"), ["code of your own failed: KeyError: 'boom' (", AT]),
+        (
+            ("evaluate", "--policy", "strangers:fails", "--world", "gradual", "--episodes", "1"),
+            ["the policy strangers:fails failed at step 1 of an episode: KeyError: 'boom' (", AT],
+        ),
+        (
+            ("segar", "level", "--player", "strangers:no_player"),
+            ["the policy strangers:no_player failed at step 1 of an episode: actions: shape () of object; expected"],
+        ),
+        (("segar", "level", "--task", "strangers:Unpaid"), ["code of your own failed: KeyError: 'boom' (", AT]),
+    ],
+)
+def test_code_of_a_person_that_fails_is_named_with_step_error_and_line(
+    arguments: tuple[str, ...],
+    messages: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "strangers.py").write_text(STRANGERS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", ["", *sys.path])
+    monkeypatch.delitem(sys.modules, "strangers", raising=False)
+    error = refused(monkeypatch, capsys, *arguments)
+    assert [message for message in messages if message not in error] == []
+    sys.modules.pop("strangers", None)
+
+
+@pytest.mark.parametrize(
+    ("line", "endings"),
+    [
+        ("segar level --gif", ".gif"),
+        ("segar level --json", ".json"),
+        ("segar stress --markdown", ".md"),
+        ("probsol replay facts.tsv --gif", ".gif"),
+        ("probsol certify --family fishing --seeds 0:1 --out", ".jsonl or .gz"),
+        ("halma maze --png", ".png"),
+        ("halma statistics --plot", ".png"),
+        ("gradual vary --out", ".json"),
+        ("kg stats kg.nq --plot", ".png or .svg"),
+        ("kg mine kg.nq --out", ".json"),
+        ("kg map kg.nq wordcraft --out", ".toml"),
+    ],
+)
+def test_a_file_of_another_format_is_refused_and_stays(
+    line: str,
+    endings: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("facts.tsv").write_text("mud\tmadeOf\tearth\n")
+    error = refused(monkeypatch, capsys, *line.split(), "facts.tsv")
+    assert error == f"error: cannot write facts.tsv: choose a name that ends in {endings}\n"
+    assert Path("facts.tsv").read_text() == "mud\tmadeOf\tearth\n"
+    assert [path.name for path in Path().iterdir()] == ["facts.tsv"]
+
+
+def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """What stderr says of bad input."""
+    monkeypatch.setattr("sys.argv", ["gumption", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    return capsys.readouterr().err
+
+
+# Without what lets root pass over permissions: CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH, see capabilities(7).
+UNPRIVILEGED = """
+import contextlib, ctypes, io, json, sys
+from gumption.scripts import cli
+
+version, sets = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
+libc = ctypes.CDLL(None)
+assert libc.capget(version, sets) == 0
+sets[0], sets[1] = (bits & ~0b110 for bits in sets[:2])  # in effect, permitted
+assert libc.capset(version, sets) == 0
+for line in sys.argv[1:]:
+    sys.argv = ["gumption", *line.split()]
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        try:
+            cli.main()
+        except SystemExit as ended:
+            print(json.dumps([ended.code, said.getvalue()]))
+"""
+#: Command -> what it says in a folder that cannot be written, with files and a folder that cannot be read.
+REFUSED = {
+    "kg load new.nq facts.tsv --graph a": "cannot write new.nq: no permission to write in ",
+    "kg load open/new.nq secret.tsv --graph a": "secret.tsv: Permission denied",
+    "kg load open/new.nq closed/facts.tsv --graph a": "cannot read closed/facts.tsv: Permission denied",
+    "kg load open/kept.nq facts.tsv --graph a": "cannot write open/kept.nq: the file is read-only; choose another name",
+    "kg load store facts.tsv --graph a": "Permission denied",
+    "kg query secret.nq ASK{}": "secret.nq: Permission denied",
+    "kg infer open/kept.nq --rules secret.json --out open/n.nq": "secret.json: cannot be read (Permission denied)",
+    "kg fit facts.tsv --out model --epochs 1": "cannot write model: no permission to write in ",
+    "evaluate run": "run/config.json: not a complete run (Permission denied)",
+    "evaluate closed/run": "closed/run/config.json: Permission denied",
+    "gradual run --agent echo --tasks micro4 --out ran": "cannot write ran: no permission to write in ",
+    "gradual run --agent secret.nq --tasks micro4": "secret.nq: Permission denied",
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="capabilities are Linux's")
+def test_without_permission_the_reason_is_named_and_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("open", "closed", "store", "run"):
+        Path(folder).mkdir()
+    for name in ("facts.tsv", "closed/facts.tsv", "secret.tsv", "secret.nq", "secret.json", "run/config.json"):
+        Path(name).write_text("mud\tmadeOf\tearth\n")
+    Path("open/kept.nq").write_text("<urn:a> <urn:b> <urn:c> <urn:d> .\n")
+    before = {path: path.stat().st_mtime_ns for path in Path().rglob("*") if path.is_file()}
+    modes = {"open/kept.nq": 0o444, "closed": 0, "run/config.json": 0, ".": 0o555}
+    for name, mode in (modes | dict.fromkeys(("secret.tsv", "secret.nq", "secret.json"), 0)).items():
+        Path(name).chmod(mode)
+    done = subprocess.run([sys.executable, "-c", UNPRIVILEGED, *REFUSED], capture_output=True, text=True, check=False)
+    for name in (".", "closed"):
+        Path(name).chmod(0o755)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [code for code, _ in answers] == [2] * len(REFUSED), done.stderr
+    for (line, message), (_, error) in zip(REFUSED.items(), answers, strict=True):
+        assert error.startswith("error: "), line
+        assert message in error, line
+        assert "Errno" not in error, line
+    after = {path: path.stat().st_mtime_ns for path in Path().rglob("*") if path.is_file()}
+    assert {path: time for path, time in after.items() if path.suffix != ".lock"} == before

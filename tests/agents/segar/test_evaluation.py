@@ -116,5 +116,5 @@ def test_a_function_of_ones_own_is_a_player_or_a_policy():
 
     found = [play_levels(own_player(one, "mine", env.single_action_space), env) for one in (policy, player)]
     assert np.array_equal(found[0]["return"], found[1]["return"])
-    with pytest.raises(InputError, match="the player mine failed: TypeError"):
+    with pytest.raises(InputError, match="the policy mine failed at step 1 of an episode: TypeError"):
         play_levels(own_player(lambda env, first: len(env), "mine", env.single_action_space), env)

@@ -124,7 +124,7 @@ def fails(env, first):
         ("nowhere_at_all:player", "the yardstick nowhere_at_all:player: there is no module"),
         (7, "a yardstick is 7; it is a player, its name, or a run"),
         ((), "yardstick is empty"),
-        (fails, "the player fails failed: KeyError: 'sand'"),
+        (fails, "the policy fails failed at step 1 of an episode: KeyError: 'sand'"),
         (lambda observation, info: None, "the policy .* returned no action"),
     ],
 )

@@ -295,9 +295,9 @@ def test_statistics_are_drawn_with_labels_as_text(tmp_path):
 
 def test_bad_input_leaves_nothing(tmp_path):
     part = part_of(STEAM, "steam")
-    with pytest.raises(InputError, match=r"x\.pdf: a picture's file ends in \.svg, \.png, \.html, not in '\.pdf'"):
+    with pytest.raises(InputError, match=r"cannot write .*x\.pdf: choose a name that ends in \.svg or \.png or \.html"):
         draw_neighbourhood(part, tmp_path / "x.pdf")
-    with pytest.raises(InputError, match=r"a picture's file ends in \.svg, \.png, not in '\.html'"):
+    with pytest.raises(InputError, match=r"choose a name that ends in \.svg or \.png$"):
         draw_statistics(statistics_of(STEAM), tmp_path / "x.html")
     with pytest.raises(InputError, match="nothing to draw: the graph has no facts"):
         draw_statistics(graph_statistics(Vocabulary((), ()), np.empty((0, 3), dtype=np.int64)), tmp_path / "x.svg")

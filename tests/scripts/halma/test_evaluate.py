@@ -121,7 +121,7 @@ def test_tests_of_another_run(gumption, tmp_path):
             "runs/bare has no tests of its own in runs/bare/splits: make them with `gumption splits halma",
         ),
         (("runs/one", "--splits", "nowhere"), "nowhere/manifest.json: cannot be read"),
-        (("runs/one", "--plot", "table.pdf"), "table.pdf: a plot is a .png or .svg file; both are written"),
+        (("runs/one", "--plot", "table.pdf"), "cannot write table.pdf: choose a name that ends in .png or .svg"),
         (("runs/one", "--tests", "RT,RX"), "tests is 'RX'; it can be T, "),
         (("runs/one", "--draws", "3"), "No such option: --draws"),
         (("runs/one", "--seed", "3"), "No such option: --seed"),
@@ -190,7 +190,7 @@ def test_who_only_runs_out_of_moves_is_listed(gumption, monkeypatch):
     [
         (("runs/bare",), "runs/bare has no tests of its own in runs/bare/splits: make them with"),
         (("runs/one", "--test", "RX"), "runs/one has no test 'RX'; it has T, RT"),
-        (("runs/one", "--plot", "worst.pdf"), "worst.pdf: a plot is a .png or .svg file; both are written"),
+        (("runs/one", "--plot", "worst.pdf"), "cannot write worst.pdf: choose a name that ends in .png or .svg"),
     ],
 )
 def test_bad_calls_about_failures(gumption, arguments, message):

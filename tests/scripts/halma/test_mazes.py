@@ -71,9 +71,10 @@ def test_a_file_that_cannot_be_written_is_told_before_anything_is_done(
     tmp_path: Path, command: str, option: str, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     saved = ["--json", tmp_path / "maze.json"] if command == "maze" else []
-    with pytest.raises(InputError, match=f"cannot write .*{name}: there is no folder .*nowhere; make it"):
-        run(command, *saved, option, tmp_path / "nowhere" / name)
-    assert not list(tmp_path.iterdir())
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=f"cannot write .*{name}: Not a directory"):
+        run(command, *saved, option, tmp_path / "file" / name)
+    assert list(tmp_path.iterdir()) == [tmp_path / "file"]
     assert capsys.readouterr().out == ""
 
 

@@ -167,12 +167,15 @@ def test_the_help_ends_with_an_example(gumption, command):
     [
         (("stats", "none.nq"), "there is no graph at none.nq"),
         (("stats", "empty.nq"), "empty.nq has no facts"),
-        (("stats", "kg.nq", "--plot", "s.html"), "s.html: a picture's file ends in .svg, .png, not in '.html'"),
+        (("stats", "kg.nq", "--plot", "s.html"), "cannot write s.html: choose a name that ends in .png or .svg"),
         (("stats", "kg.nq", "--basic", "watr", "--plot", "s.svg"), "unknown entity 'watr': did you mean 'water'"),
         (("stats", "family.nq", "--basic", "ann"), "the graph has no recipes"),
         (("draw", "kg.nq", "--around", "steem", "--out", "x.svg"), "unknown entity 'steem': did you mean 'steam'"),
         (("draw", "empty.nq", "--around", "steam", "--out", "x.svg"), "empty.nq has no facts"),
-        (("draw", "kg.nq", "--around", "steam", "--out", "x.gif"), "x.gif: a picture's file ends in .svg, .png, .html"),
+        (
+            ("draw", "kg.nq", "--around", "steam", "--out", "x.gif"),
+            "cannot write x.gif: choose a name that ends in .svg",
+        ),
         (("draw", "kg.nq", "--around", "steam", "--out", "x.svg", "--hops", "0"), "hops is 0"),
         (
             ("draw", "kg.nq", "--around", "steam", "--out", "x.svg", "--max-nodes", "1"),

@@ -1,5 +1,7 @@
 """`gumption kg load`, `query` and `export` of other people's RDF."""
 
+import json
+
 import pyoxigraph as ox
 import pytest
 
@@ -70,6 +72,18 @@ def test_relative_iris_and_a_remote_context(gumption, tmp_path):
     gumption.ok("load", "kg.nq", "x.jsonld", "--context", "c.jsonld")
     text = gumption.ok("query", "kg.nq", "SELECT ?p ?o { ?s ?p ?o } ORDER BY ?p", "--format", "csv")
     assert text.splitlines() == ["p,o", f"{X}p,http://base.org/b", f"{X}q,fire"]
+
+
+def test_a_base_for_a_file_that_is_queried_or_mapped(gumption, tmp_path):
+    (tmp_path / "x.ttl").write_text("<water> <componentOf> <mud> .")
+    rows = gumption.ok("query", "x.ttl", "SELECT ?o { ?s ?p ?o }", "--base", "http://base.org/", "--format", "csv")
+    assert rows.splitlines() == ["o", "http://base.org/mud"]
+    told = gumption.ok("map", "x.ttl", "wordcraft", "--base", "http://base.org/", "--json")
+    assert json.loads(told)["relations"]["componentOf"]["called"] == "http://base.org/componentOf"
+    gumption.ok("load", "folder", "x.ttl")
+    for command in (("query", "folder", "ASK {}"), ("map", "folder", "wordcraft")):
+        assert "a base is for files with relative IRIs" in gumption.refused(*command, "--base", "http://base.org/")
+    assert "no absolute IRI" in gumption.refused("query", "x.ttl", "ASK {}", "--base", "here")
 
 
 @pytest.mark.parametrize("ending", ["rdf", "jsonld"])

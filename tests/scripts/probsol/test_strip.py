@@ -76,7 +76,7 @@ def test_frames_are_chosen_at_equal_shares_of_the_change(changes, places):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("fishing/0", "--out", "a.gif"), "--out is a.gif; it ends in .png"),
+        (("fishing/0", "--out", "a.gif"), "cannot write a.gif: choose a name that ends in .png"),
         (("nothing",), "there is no task 'nothing', nor such a file"),
         (("bare.json",), "the task 'bare' has no recorded solution"),
     ],

@@ -118,7 +118,7 @@ def test_tasks_that_the_other_part_solves_are_counted_and_those_of_an_old_file_t
         (("--out", "a.json", "--check", "a.json"), "give either --out"),
         (("--check", "a.json", "--seed", "0"), "--seed is for --out; --check has no use for it"),
         (("--check", "a.json"), "a.json: cannot be read (No such file or directory); make it again"),
-        (("--out", "a.txt"), "a.txt: a split file ends in .json"),
+        (("--out", "a.txt"), "cannot write a.txt: choose a name that ends in .json"),
         (("--out", "a.json", "--split", "by_colour"), "--split is 'by_colour'; it can be by_recipe"),
         (("--out", "a.json", "--train-ratio", "1.5"), "--train-ratio is 1.5; it is a number above 0 and at most 1"),
         (("--out", "a.json", "--depth", "7"), "depth is 7; it is a whole number from 1 to 6"),
