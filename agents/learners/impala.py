@@ -20,7 +20,7 @@ import torch
 from torch import nn
 
 from gumption.agents.advice import Advice
-from gumption.agents.policy import PolicyInput
+from gumption.agents.policy import PolicyInput, Readout
 from gumption.agents.run import (
     Learner,
     Line,
@@ -183,11 +183,19 @@ class ImpalaLearner(Learner):
         value_loss = learner.baseline_cost * (targets - values).square()
         terms = -advantages * log_pi + value_loss - learner.entropy_cost * entropy
         self.update(terms.sum() if learner.reduction == "sum" else terms.mean())
-        if self.counts.updates % 10 == 1:  # reading a number off the device waits for it
-            self.counts.loss, self.counts.value_loss = float(terms.detach().mean()), float(value_loss.detach().mean())
+        if self.note(terms.mean(), readout):
+            self.counts.value_loss = float(value_loss.detach().mean())
             self.counts.entropy, self.counts.reward = float(entropy.detach().mean()), float(rewards.mean())
-            if readout.mixture is not None:
-                self.counts.mixture = readout.mixture.detach().mean(0).tolist()
+
+    def note(self, loss: torch.Tensor, readout: Readout) -> bool:
+        """Keep the figures of every tenth update, since reading a number off the device waits for it; whether this is
+        one."""
+        if self.counts.updates % 10 != 1:
+            return False
+        self.counts.loss = float(loss.detach())
+        if readout.mixture is not None:
+            self.counts.mixture = readout.mixture.detach().mean(0).tolist()
+        return True
 
     def update(self, loss: torch.Tensor) -> None:
         """One step of the optimiser; the learning rate falls linearly to 0 at the end."""

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from gumption.agents import train_impala
+from gumption.agents.learners.supervised import SupervisedLearner
 from gumption.agents.wordcraft.config import TrainConfig
 from gumption.agents.wordcraft.evaluation import evaluation_env, oracle
-from gumption.agents.wordcraft.supervised import SupervisedLearner, right_slots
 from gumption.data import InputError
 from gumption.envs.wordcraft import RecipeBook
 
@@ -23,7 +23,7 @@ def test_right_slots_are_those_of_the_ingredients(book: RecipeBook, depth: int) 
     env.reset(seed=3)
     won = np.zeros(64, dtype=bool)
     for _ in range(2 * depth):
-        right, best = right_slots(env), oracle(env, np.zeros(64, dtype=bool))
+        right, best = env.right_choices(), oracle(env, np.zeros(64, dtype=bool))
         assert right[np.arange(64), best].all()
         recipes = env.book.recipes[env.tasks.recipes[env.task_index]] + 1  # (B, depth, 3)
         for row in range(64):
