@@ -22,6 +22,7 @@ CANDIDATE_SIZE, CANDIDATE_DROPOUT = 32, 0.3  # of the network by which lambda de
 SURE = (
     5.0  # the difference of logits at which knowledge that is looked up decides a choice, also of a policy that samples
 )
+NETWORK_COST = 0.1  # of the prior of a network beside channels of edges, chosen on training goals that were set aside
 DENSE = 0.8  # a channel that is not 0 for such a share of candidates is dense
 MASKED = -1e9  # the logit of a choice that is not open; finite, so that 0 * logit is 0 in an entropy
 
@@ -146,6 +147,20 @@ class KGPolicy(nn.Module):
         mixture = self.mlp(self.transform(summary))
         return functional.softmax(mixture, dim=1) if self.mixing == "softmax" else mixture
 
+    def prior(self, readout: Readout) -> torch.Tensor:
+        """(B,) the cost of what the network adds to the logits beside channels of edges, else 0.
+
+        The network can learn each training task by heart, and then nothing is left to learn of the channels, which
+        alone are of use for goals that it never met. A normal distribution as the prior of lambda_alpha alpha_i leaves
+        to the network what the channels cannot explain.
+        """
+        if self.of_candidate is None or readout.mixture is None:
+            return torch.zeros_like(readout.value)
+        there = readout.attention > MASKED / 2
+        alpha = readout.attention.masked_fill(~there, 0.0)
+        mean = alpha.sum(1, keepdim=True) / there.sum(1, keepdim=True).clamp_min(1)
+        return NETWORK_COST * ((readout.mixture[:, :1] * (alpha - mean)) ** 2 * there).sum(1)
+
     @torch.no_grad()
     def begin(
         self, attention: torch.Tensor, scores: torch.Tensor, choices: tuple[torch.Tensor, torch.Tensor] | None
@@ -236,6 +251,10 @@ class Policy(nn.Module):
 
     def forward(self, state: PolicyInput) -> Readout:
         return self.network(*state.seen, state.scores)
+
+    def prior(self, readout: Readout) -> torch.Tensor:
+        """See `KGPolicy.prior`; 0 for another network."""
+        return self.network.prior(readout) if isinstance(self.network, KGPolicy) else torch.zeros_like(readout.value)
 
     def read(self, env: Any) -> PolicyInput:
         """The state of a native batch as it is now, with its scores: looked up once, for acting and for learning."""

@@ -98,16 +98,6 @@ class Setup:
             return self.knowledge is not None and self.knowledge.produces(problem.relation, uses)
         return self.config.looks_ahead
 
-    @property
-    def learner(self) -> Any:
-        """The subclass of `ImpalaLearner` that the config names, or None."""
-        if not getattr(self.config, "supervised", False):
-            return None
-        from .learners.supervised import SupervisedLearner
-
-        self.env.right_choices()  # a world that does not know them is refused before training
-        return SupervisedLearner
-
     # ---- what a world's own setup overrides
 
     def make_env(self, num_envs: int, **changes: Any) -> Any:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from gumption.agents import train_impala
-from gumption.agents.learners.supervised import SupervisedLearner
+from gumption.agents.learners.impala import SupervisedLearner
 from gumption.agents.wordcraft.config import TrainConfig
 from gumption.agents.wordcraft.evaluation import evaluation_env, oracle
 from gumption.data import InputError
@@ -66,7 +66,10 @@ def test_a_stopped_run_goes_on_to_the_bits_of_an_uninterrupted_one(book_file: Pa
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"kg": "train"}, "supervised learning reads no scores: with knowledge use mixing='product'"),
+        (
+            {"kg": "train"},
+            "own facts state every right choice of a training task.*add cross_fit, or use mixing='product'",
+        ),
         ({"reward": "sparse"}, "supervised learning sees no rewards: leave out reward and subgoal_rewards"),
         ({"overrides": (("entropy_cost", 0.1),)}, "overrides names 'entropy_cost', which this agent does not have"),
     ],
