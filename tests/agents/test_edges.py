@@ -67,9 +67,9 @@ def test_a_policy_starts_at_what_training_tasks_count(configure: Callable[..., A
     first = dict(zip(policy.advice.channels, policy.network.first[1:].tolist(), strict=True))
     assert min(first["goal.usedFor"], first["goal.^madeFrom"]) > 1 > abs(first["known"])
     assert first["goal.near"] < min(first["goal.usedFor"], first["goal.^madeFrom"])
-    assert result.final["train_success"] > 0.8  # in a graph of every recipe, whose relations nobody named
+    assert result.final["train_success"] > 0.6  # by relations that nobody named; at random it is a tenth of that
     untrained = baseline("untrained", configure(**EDGES, kg=str(strangers)))
-    assert abs(untrained["train_success"] - result.final["train_success"]) < 0.05
+    assert untrained["train_success"] > result.final["train_success"] - 0.05  # ties apart, the network changes nothing
 
 
 @pytest.mark.filterwarnings("ignore::gumption.agents.knowledge.LeakedFacts")
@@ -157,6 +157,22 @@ def test_what_has_no_edges_is_refused_before_training(configure: Callable[..., A
     graph.save(tmp_path / "liquids.nq")
     with pytest.warns(UnknownEntities, match=r"liquids\.nq: the graph knows 2 of the world's 33 entities"):
         train_impala(configure(**EDGES, kg=str(tmp_path / "liquids.nq"), kg_only=True), progress=False)
+
+
+def test_a_world_without_a_goal_has_edges_to_what_is_chosen() -> None:
+    alchemy = gym.make_vec("gumption/LittleAlchemy-v0", num_envs=2)
+    alchemy.reset(seed=0)
+    graph = KnowledgeGraph()
+    graph.add([("fire", "heats", "water"), ("water", "isA", "liquid")], graph="mine")
+    world: Any = alchemy.unwrapped
+    advice = Advice(graph, world.vocabulary, ("edges",))
+    fire, water = (world.vocabulary.index(name) - 1 for name in ("fire", "water"))
+    assert not advice(alchemy)[:, :, advice.channels.index("chosen.heats")].any()
+    alchemy.step(np.array([water, fire]))
+    said = dict(zip(advice.channels, advice(alchemy).permute(2, 0, 1), strict=True))
+    assert said["chosen.heats"].nonzero().tolist() == [[0, fire]]
+    assert said["chosen.^heats"].nonzero().tolist() == [[1, water]]
+    assert not any(channel.any() for name, channel in said.items() if name.startswith("goal."))
 
 
 def test_a_world_that_does_not_know_right_choices_is_not_learned_by_supervision() -> None:
