@@ -9,6 +9,7 @@ policy mixes the scores into its logits (policy.py), `KGScores` puts them into a
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -23,6 +24,7 @@ from gumption.data.settings import checked_methods, shown
 from gumption.envs.action_facts import ActionFacts, Fact, PlanningProblem, check_size
 from gumption.kg import KnowledgeGraph, NaryRelation, Vocabulary
 from gumption.kg.checkpoint import pick_device
+from gumption.kg.edges import AGAIN, EdgeScores, preferred
 from gumption.kg.facts import (
     distinct,
     fact_graphs,
@@ -48,9 +50,10 @@ from gumption.kg.scores import (
     known_scores,
     pair_scorer,
 )
-from gumption.kg.vocabulary import nearest_labels, unknown_label
+from gumption.kg.sources.weights import fact_weights
+from gumption.kg.vocabulary import LINKS, WEIGHTS, nearest_labels, unknown_label
 
-from .settings import Repeat
+from .settings import CHANNELS, EDGES, WORDS, Repeat
 from .transcript import open_transcript
 
 if TYPE_CHECKING:
@@ -58,7 +61,7 @@ if TYPE_CHECKING:
     from gumption.kg.shortfall import Shortfall
 
 Relation = str | NaryRelation
-Source = KnowledgeGraph | LinkPredictor | RelationScores
+Source = KnowledgeGraph | LinkPredictor | RelationScores | EdgeScores
 BINARY = "binary"  # the predictor of all relations of two parties
 PLAN = "plan"  # the scores of looking ahead, in place of those of the relation that produces
 PAIRS_AT_A_TIME = 1 << 22  # of a thing and what it may make, whose marks are looked up: bounds their memory
@@ -70,7 +73,8 @@ class Advice:
 
     A KnowledgeGraph is looked up: 1 for a fact that it states, entailed facts in it included, 0 for any other. A
     LinkPredictor gives log-ratios to chance of the relations that it knows, and 0 where it does not know an entity.
-    RelationScores are taken as they are.
+    RelationScores are taken as they are. With the relations ("edges",), or ("edges", "words"), each relation of a graph
+    is a channel of its own; see `gumption.kg.edges`.
 
     Looking ahead, the scores of the relation that produces give way to the scores `PLAN`: of a choice the value of the
     best derivation of the goal that it leaves possible (`gumption.kg.planning`), where facts are looked up as it is, of
@@ -79,7 +83,8 @@ class Advice:
     What spoke for a thing does not speak for choosing it again; see `RelationScores`.
 
     :ivar scores: the RelationScores; in `train()` mode they are the held-out ones, where there are such.
-    :ivar relations: K names; `asked` are those of the facts that these scores are of.
+    :ivar channels: K names, also called `relations`; `asked` are those of the facts that these scores are of, none of
+        edges.
     :ivar said: (B, A, K) float32, the latest scores.
     :ivar report: how much of the world the source knows, in a sentence; "" where it knows all.
     :ivar repeat: "rule", or "paper": as in Jiang et al. (2020), scores speak again for what is chosen already.
@@ -108,7 +113,11 @@ class Advice:
         """
         self.vocabulary, device = tuple(vocabulary), pick_device(device)
         self.report = ""
-        if isinstance(source, KnowledgeGraph):
+        self.scores: Any
+        if isinstance(source, KnowledgeGraph) and relations and set(CHANNELS).issuperset(relations):
+            named = under_words(*under_names(source, graph, vocabulary[1:], ()), vocabulary[1:], weights=True)
+            self.scores = edge_scores(named, vocabulary[1:], relations, device=device)
+        elif isinstance(source, KnowledgeGraph):
             named = under_names(source, graph, vocabulary[1:], relation_labels(relations))
             stated = StatedFacts.of(*named, vocabulary[1:], relations)
             self.report = stated.report
@@ -136,13 +145,15 @@ class Advice:
             none = np.zeros((0, 3), dtype=np.int64)
             self.planner = planner_of(self.scores, self.produces, none) if look_ahead is True else look_ahead
         planned = self.produces if self.planner else None
-        self.asked = self.scores.relations
-        self.relations = tuple(PLAN if name == planned else name for name in self.scores.relations)
+        self.asked = () if isinstance(self.scores, EdgeScores) else self.scores.relations
+        self.channels = tuple(PLAN if name == planned else name for name in self.scores.relations)
         self._problem: PlanningProblem | None = None
         self._shortfalls: dict[int, Shortfall | None] = {}  # of the latest scores
         self._of_three = {relation.name for relation in relations if isinstance(relation, NaryRelation)}
         self._asked: ActionFacts | None = None
         self.said = torch.empty(0)
+
+    relations = property(lambda self: self.channels)
 
     def __call__(self, env: Any, chosen: Any = None) -> torch.Tensor:
         """The scores of each candidate of `env` as it is now.
@@ -165,7 +176,10 @@ class Advice:
         :param problem: of the same environments, for scores that look ahead.
         :raises InputError: scores that look ahead, and no problem, or one of another relation.
         """
-        said = self.scores.action_scores(facts if self.repeat == "rule" else facts._replace(chosen=None))
+        if isinstance(self.scores, EdgeScores):
+            said = self.scores.action_scores(facts, self.repeat == "rule")
+        else:
+            said = self.scores.action_scores(facts if self.repeat == "rule" else facts._replace(chosen=None))
         if self.planner is not None:
             if problem is None:
                 raise InputError("these scores look ahead: give the planning problem, too, or call advice(env)")
@@ -217,6 +231,13 @@ class Advice:
                 f"b is {b} and a is {a}; {environments} environments with {candidates} candidates were asked"
             )
         asked, found = self._asked, []
+        if isinstance(self.scores, EdgeScores):
+            assert asked.things is not None
+            assert asked.about is not None
+            ends = [asked.about[b], *([] if asked.chosen is None else [asked.chosen[b]])]
+            again = self.repeat == "rule" and self.said[b, a, self.channels.index(AGAIN)]
+            found = [] if again else self.scores.why(asked.things[b, a], np.concatenate(ends))
+            return sorted(found, key=lambda pair: -pair[1])
         for k, relation in enumerate(self.relations):
             if relation == PLAN and self.planner is not None and self._problem is not None:
                 uses = self.planner.derivation(self._problem, b, a, held_out=self.scores.training)
@@ -382,6 +403,49 @@ def marked_repeats(
     return repeats
 
 
+# ---- Copies of a graph under a world's names
+
+
+def copied(graph: KnowledgeGraph, name: str | None, relations: Sequence[str | None] = (None,)) -> KnowledgeGraph:
+    """A copy in memory of a named graph or of all of them; `relations` are those that are copied, None for all."""
+    copy = KnowledgeGraph()
+    for each in [name] if name is not None else graph.graphs():
+        for relation in relations:
+            copy.add(graph.triples(relation=relation, graph=each), graph=each)
+    return copy
+
+
+def under_words(graph: KnowledgeGraph, name: str | None, words: Sequence[str], weights: bool = False) -> KnowledgeGraph:
+    """A copy in memory of the facts about the world's words. Where the graph links them to entities of its own
+    (`gumption kg link`), what is said of an entity is said of each word that it is linked to."""
+    called: defaultdict[str, set[str]] = defaultdict(set)
+    mine, copy = set(words), KnowledgeGraph()
+    for link in LINKS.values():
+        for word, _, entity in graph.triples(relation=link):
+            called[entity].update({word} & mine)
+    facts_in = fact_graphs(graph.graphs(), name)
+    for each in facts_in + [each + WEIGHTS for each in facts_in if weights and each + WEIGHTS in graph.graphs()]:
+        facts = (
+            (one, relation, other)
+            for subject, relation, object_ in graph.triples(graph=each)
+            if relation not in LINKS.values()
+            for one in called.get(subject) or {subject}
+            for other in called.get(object_) or {object_}
+        )
+        copy.add({fact for fact in facts if not mine.isdisjoint(fact[::2])}, graph=each)
+    return copy
+
+
+def shuffled(graph: KnowledgeGraph, name: str | None, entities: Sequence[str], seed: int) -> KnowledgeGraph:
+    """A copy in memory in which the world's entities have each other's names."""
+    order: list[int] = np.random.Generator(np.random.PCG64(seed)).permutation(len(entities)).tolist()
+    other = {entity: entities[place] for entity, place in zip(entities, order, strict=True)}
+    copy = KnowledgeGraph()
+    for each in [name] if name is not None else graph.graphs():
+        copy.add(((other.get(s, s), r, other.get(o, o)) for s, r, o in graph.triples(graph=each)), graph=each)
+    return copy
+
+
 # ---- The facts that a graph states of a world's relations
 
 
@@ -468,6 +532,46 @@ class StatedFacts:
         place = self.vocabulary.relations.index(stated_name(relation))
         facts = self.ids[(self.ids[:, 1] == place) & (self.ids[:, [0, 2]] < self.size).all(1)]
         return np.stack([facts[:, 0] + 1, np.zeros(len(facts), dtype=np.int64), facts[:, 2] + 1], axis=1)
+
+
+def edge_scores(
+    graph: KnowledgeGraph,
+    entities: Sequence[str],
+    scores: Sequence[Relation] = (EDGES,),
+    *,
+    candidates: Collection[str] | None = None,
+    edges: Sequence[str] | None = None,
+    vectors: np.ndarray | None = None,
+    device: torch.device | str = "cpu",
+) -> EdgeScores:
+    """The channels of the edges of a graph for a world, weights of facts as strengths.
+
+    :param scores: of "edges" and "words"; without edges the channels are words alone.
+    :param candidates: the entities of training tasks, by which relations are preferred; None for all.
+    :param edges: the relations that are channels, in place of those that link most candidates.
+    :param vectors: (N, F) word vectors; without them those that ship, where words are wanted.
+    :raises InputError: no fact links two of the world's entities; the message names what the graph has.
+    """
+    if WORDS in scores and vectors is None:
+        from gumption.kg import WordVectors
+
+        vectors = WordVectors.load().guessed_vectors(entities)[0]
+    names = [name for name in fact_graphs(graph.graphs()) if EDGES in scores]
+    parts = [graph.arrays(name) for name in names]
+    labels, _ = _vocabularies(entities, parts, ())
+    facts = np.concatenate([np.zeros((0, 3), dtype=np.int64), *(_moved(labels, *part) for part in parts)])
+    strengths = np.concatenate([np.zeros(0, dtype=np.float32), *(fact_weights(graph, name) for name in names)])
+    training = np.array([candidates is None or label in candidates for label in entities], dtype=bool)
+    chosen = preferred(facts, training, labels.relations) if edges is None else edges
+    try:
+        return EdgeScores(labels, len(entities), facts, chosen, strengths, vectors).to(pick_device(device))
+    except InputError as error:
+        others = labels.entities[len(entities) :][:3]
+        near = "; ".join(unknown_label("entity", label, entities) for label in others)
+        has = f"{len(facts):,} facts of {', '.join(labels.relations[:8])} ({near})" if len(facts) else "no facts"
+        raise InputError(
+            f"{error}; it has {has}: gumption kg link or --kg-map names the entities of the world that they stand for"
+        ) from None
 
 
 def _vocabularies(

@@ -12,8 +12,7 @@ import hashlib
 import json
 import math
 import warnings
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -28,10 +27,11 @@ from gumption.envs.worlds import World
 from gumption.kg import (
     KnowledgeGraph,
     NaryRelation,
+    WordVectors,
     load_predictor,
 )
-from gumption.kg.checkpoint import checkpoint_hash, has_checkpoint, pick_device
-from gumption.kg.facts import fact_graphs, relation_labels, relation_name, stated_name
+from gumption.kg.checkpoint import checkpoint_hash, has_checkpoint, load_checkpoint, pick_device, save_checkpoint
+from gumption.kg.facts import relation_labels, relation_name, stated_name
 from gumption.kg.graph import open_graph, shipped_graph
 from gumption.kg.leaks import Fact, Leaks, count_leaks, count_marked
 from gumption.kg.links.nary_predictor import PairPredictor
@@ -39,6 +39,7 @@ from gumption.kg.links.predictor import LinkPredictor
 from gumption.kg.mapping import INVERSE, NameMap, under_names
 from gumption.kg.names import Names
 from gumption.kg.scores import VERSION, HeldOut, KnownFacts, PairProducts, PairTable, RelationScores
+from gumption.kg.sources.weights import add_weighted
 from gumption.kg.vocabulary import LINKS, unknown_label
 
 from .advice import (
@@ -46,6 +47,8 @@ from .advice import (
     Advice,
     Relation,
     StatedFacts,
+    copied,
+    edge_scores,
     lacking,
     marked_repeats,
     names_of,
@@ -53,9 +56,11 @@ from .advice import (
     predictor_scores,
     produced_by,
     scored_relations,
+    shuffled,
+    under_words,
 )
 from .fits import Fits, FitSettings
-from .settings import FED, OWN, KnowledgeConfig, Repeat, place_name
+from .settings import CHANNELS, EDGES, FED, OWN, WORDS, KnowledgeConfig, Repeat, place_name
 
 if TYPE_CHECKING:
     from gumption.kg.planning import Planner
@@ -63,6 +68,7 @@ if TYPE_CHECKING:
     from .outside import Outside
 
 GRAPH, SCORES = "graph.nq", "scores.json"
+VECTORS = "gumption/word-vectors/1"  # of a checkpoint
 #: The count of leaks where a predictor or rules do not say what they were trained on.
 NOT_KNOWN = "not known"
 
@@ -91,9 +97,11 @@ class Knowledge:
         win over what the predictor says of the same pair.
     :ivar beside: the facts between two of the world's entities in a graph that feeds the fits.
     :ivar repeats: relation -> the pairs (thing, object) of the facts that use a thing twice; see `RelationScores`.
+    :ivar kinds: "edges" and "words", where the scores are such channels; the graph then has the facts of the edges,
+        and `words` the vector of each entity.
     """
 
-    scores: RelationScores
+    scores: Any
     graph: KnowledgeGraph | None = None
     weights: Mapping[str, float] = field(default_factory=dict)
     predictors: Mapping[str, LinkPredictor] = field(default_factory=dict)
@@ -106,6 +114,8 @@ class Knowledge:
     certain: Mapping[str, Sequence[tuple[str, str, str]]] = field(default_factory=dict)
     beside: Sequence[Fact] = ()
     repeats: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
+    kinds: Sequence[str] = ()
+    words: Mapping[str, np.ndarray] = field(default_factory=dict)
     _planners: dict[tuple[str, ...], "Planner"] = field(default_factory=dict, init=False)
 
     @classmethod
@@ -146,11 +156,14 @@ class Knowledge:
             )  # fmt: skip
             one, other = (cls.of(each, world, vocabulary, relations, played, **more) for each in (fitted, beside))
             return one._with(other, world, world.played(played or {}))
-        wanted = [relation for name in config.kg_scores for relation in _of_name(name, relations)]
+        channels = set(CHANNELS).intersection(config.kg_scores)
+        wanted = [relation for name in config.kg_scores if not channels for relation in _of_name(name, relations)]
         given, source = world.played(played or {}), config.kg
         if not source:
             raise InputError("kg is empty; name a graph, a model or a file of rules, or take train, full or none")
         if source not in OWN and has_checkpoint(Path(source)):
+            if channels:
+                raise InputError(f"{source} is a predictor, and kg_scores takes the edges of a graph: name a graph")
             if outside is not None:
                 raise InputError(f"{source} is a predictor that is fitted already: {_FEEDS}")
             return cls._of_predictor(config, world, vocabulary[1:], relations, wanted, given, device)
@@ -170,18 +183,21 @@ class Knowledge:
                 about["test_facts"] = leaks._asdict()
                 warn_of_leaks(source, leaks)
             if not own and any(True for link in LINKS.values() for _ in graph.triples(relation=link)):
-                graph, name = _under_words(graph, name, vocabulary[1:]), None
+                graph, name = under_words(graph, name, vocabulary[1:], weights=bool(channels)), None
             if config.kg_shuffled is not None:
                 about["shuffled"] = config.kg_shuffled
-                graph, name = _shuffled(graph, name, vocabulary[1:], config.kg_shuffled), None
+                graph, name = shuffled(graph, name, vocabulary[1:], config.kg_shuffled), None
             if rules_file is not None:
                 from gumption.kg import infer, read_rules
                 from gumption.kg.rules.horn import rules_to_json
                 from gumption.kg.rules.mining import mined_from
 
-                graph, name = _copied(graph, name), None
+                graph, name = copied(graph, name), None
                 rules = read_rules(rules_file)
-                entailed = infer(graph, rules, None, "entailed").entailed
+                inferred = infer(graph, rules, None, "entailed")
+                entailed = inferred.entailed
+                if channels and inferred.uncertain:
+                    add_weighted(graph, *zip(*inferred.uncertain, strict=True), "entailed")
                 hash_ = hashlib.sha256(json.dumps(rules_to_json(rules)).encode()).hexdigest()
                 about["rules"] = {"file": Path(rules_file).name, "sha256": hash_, "entailed": entailed}
                 if has_facts:
@@ -192,6 +208,12 @@ class Knowledge:
                     asked = _asked(world, given)
                     entails = count_leaks(graph, name, asked, world.get("nary") or ())
                     about["rules"]["entailed_test_facts"] = entails._asdict()
+            if channels:
+                training = world.facts("train", **given) if has_facts else None
+                kept = under_words(graph, name, vocabulary[1:], weights=True) if EDGES in channels else KnowledgeGraph()
+                if EDGES in channels and not len(kept):
+                    kept = graph  # the error names what it has
+                return cls._of_edges(kept, config.kg_scores, vocabulary[1:], about, training, (word_vectors, device))
             stated = StatedFacts.of(graph, name, vocabulary[1:], relations)
             if not own and stated.report:
                 warnings.warn(f"{source}: {stated.report}", UnknownEntities, stacklevel=2)
@@ -209,7 +231,7 @@ class Knowledge:
                         "raw scores are a link predictor's; a graph that is looked up has none: add kg_fit=True"
                     )
                 _refuse_unread(config)
-                kept = _copied(graph, name, relation_labels(chosen))
+                kept = copied(graph, name, relation_labels(chosen))
                 weights = dict.fromkeys(map(relation_name, chosen), 1.0)
                 scores = stated.look_up(chosen, pick_device(device))
                 return cls(scores, kept, weights, about=about, repeats=_repeats_in_words(scores))
@@ -220,6 +242,35 @@ class Knowledge:
         mine = set(vocabulary[1:])
         beside = () if outside is None else {fact for fact in outside.graph.triples() if mine.issuperset(fact[::2])}
         return replace(fitted, beside=sorted(beside))
+
+    @classmethod
+    def _of_edges(
+        cls,
+        graph: KnowledgeGraph,
+        kinds: Sequence[str],
+        entities: Sequence[str],
+        about: dict[str, Any],
+        training: Iterable[Fact] | None,
+        how: tuple[str | None, str],
+    ) -> "Knowledge":
+        """
+        :param kinds: see `edge_scores`.
+        :param training: facts of the training part, whose entities are its candidates.
+        :param how: a file of word vectors, or None; and the device.
+        """
+        candidates = None if training is None else {label for fact in training for label in fact[::2]}
+        vectors = WordVectors.load(how[0]).guessed_vectors(entities)[0] if WORDS in kinds else None
+        scores = edge_scores(graph, entities, kinds, candidates=candidates, vectors=vectors, device=how[1])
+        known = scores.known
+        about |= {"by": "edges", "facts": len(graph), "edges": [*scores.edges], "left_out": [*scores.left_out]}
+        if EDGES in kinds and known < len(entities):
+            text = f"{about['source']}: the graph knows {known} of the world's {len(entities)} entities"
+            warnings.warn(text, UnknownEntities, stacklevel=3)
+        if scores.left_out:
+            text = f"{about['source']}: the {len(scores.edges)} relations that link most things are channels, not"
+            warnings.warn(f"{text} {', '.join(scores.left_out)}", UnknownEntities, stacklevel=3)
+        words = {} if scores.vectors is None else dict(zip(entities, scores.vectors, strict=True))
+        return cls(scores, graph, about=about, kinds=tuple(kinds), words=words)
 
     @classmethod
     def _fitted(
@@ -369,7 +420,7 @@ class Knowledge:
         :raises InputError: nothing to look ahead by.
         """
         if tuple(vocabulary[1:]) == self.scores.entities:
-            scores = self.scores.twin()
+            scores = self.scores if self.kinds else self.scores.twin()
         else:
             scores = self._scores(vocabulary, relations, self.scores.relations, str(self.scores.device))
         if look_ahead and tuple(vocabulary) not in self._planners:
@@ -397,6 +448,12 @@ class Knowledge:
         self, vocabulary: Sequence[str], relations: Sequence[Relation], names: Sequence[str], device: str
     ) -> RelationScores:
         """The scores of these names for an environment with this vocabulary."""
+        if self.kinds:
+            assert self.graph is not None
+            none = np.zeros_like(next(iter(self.words.values()), np.zeros(0)))
+            vectors = np.stack([self.words.get(label, none) for label in vocabulary[1:]]) if self.words else None
+            edges = self.about["edges"]
+            return edge_scores(self.graph, vocabulary[1:], self.kinds, edges=edges, vectors=vectors, device=device)
         scorers: dict[str, torch.nn.Module] = {}
         if looked_up := [_relation(name, relations) for name in names if name in self.weights]:
             assert self.graph is not None
@@ -429,6 +486,9 @@ class Knowledge:
             self.graph.save(folder / GRAPH)
         for name, predictor in self.predictors.items():
             predictor.save(folder / name)  # pyright: ignore[reportAttributeAccessIssue]
+        if self.words:
+            tensors = {"vectors": torch.from_numpy(np.stack([*self.words.values()]))}
+            save_checkpoint(folder / WORDS, tensors, {"kind": VECTORS, "entities": [*self.words]})
         said = {
             "version": VERSION,
             "relations": self.scores.relations,
@@ -442,6 +502,7 @@ class Knowledge:
             "certain": dict(self.certain),
             "beside": list(self.beside),
             "repeats": dict(self.repeats),
+            "kinds": self.kinds,
         }
         write_sealed(folder / SCORES, said)
 
@@ -462,14 +523,17 @@ class Knowledge:
             weights = said.get("weights", dict.fromkeys(scored if hash_ else (), 1.0))
             parts = predictors, said["names"], said["unknown"], said["calibrated"], about
             certain = {name: [tuple(fact) for fact in facts] for name, facts in said.get("certain", {}).items()}
-            beside = [tuple(fact) for fact in said.get("beside", ())]
+            beside, kinds = [tuple(fact) for fact in said.get("beside", ())], said.get("kinds", ())
             repeats = {name: [(thing, object_) for thing, object_ in pairs] for name, pairs in said["repeats"].items()}
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"{folder}: not the knowledge of a run ({error})") from None
         graph = None if hash_ is None else KnowledgeGraph.load(folder / GRAPH)
         if graph is not None and graph.content_hash() != hash_:
             damaged(folder / GRAPH, f"these are not the facts that {SCORES} tells of")
-        kept = cls(RelationScores((), {}), graph, weights, *parts, certain=certain, beside=beside, repeats=repeats)
+        tensors, named = load_checkpoint(folder / WORDS, VECTORS) if WORDS in kinds else ({}, {})
+        words = dict(zip(named["entities"], tensors["vectors"].numpy(), strict=True)) if named else {}
+        more = {"certain": certain, "beside": beside, "repeats": repeats, "kinds": kinds, "words": words}
+        kept = cls(RelationScores((), {}), graph, weights, *parts, **more)
         return replace(kept, scores=kept._scores(vocabulary, relations, scored, device))
 
 
@@ -573,45 +637,6 @@ def _named(
     return under_names(graph, name, entities, labels, replace(given, relations=called, entities=named), pairs)
 
 
-def _copied(graph: KnowledgeGraph, name: str | None, relations: Sequence[str | None] = (None,)) -> KnowledgeGraph:
-    """A copy in memory of a named graph or of all of them; `relations` are those that are copied, None for all."""
-    copy = KnowledgeGraph()
-    for each in [name] if name is not None else graph.graphs():
-        for relation in relations:
-            copy.add(graph.triples(relation=relation, graph=each), graph=each)
-    return copy
-
-
-def _under_words(graph: KnowledgeGraph, name: str | None, words: Sequence[str]) -> KnowledgeGraph:
-    """A copy in memory of the facts about the world's words. Where the graph links them to entities of its own
-    (`gumption kg link`), what is said of an entity is said of each word that it is linked to."""
-    called: defaultdict[str, set[str]] = defaultdict(set)
-    mine, copy = set(words), KnowledgeGraph()
-    for link in LINKS.values():
-        for word, _, entity in graph.triples(relation=link):
-            called[entity].update({word} & mine)
-    for each in fact_graphs(graph.graphs(), name):
-        facts = (
-            (one, relation, other)
-            for subject, relation, object_ in graph.triples(graph=each)
-            if relation not in LINKS.values()
-            for one in called.get(subject) or {subject}
-            for other in called.get(object_) or {object_}
-        )
-        copy.add({fact for fact in facts if not mine.isdisjoint(fact[::2])}, graph=each)
-    return copy
-
-
-def _shuffled(graph: KnowledgeGraph, name: str | None, entities: Sequence[str], seed: int) -> KnowledgeGraph:
-    """A copy in memory in which the world's entities have each other's names."""
-    order: list[int] = np.random.Generator(np.random.PCG64(seed)).permutation(len(entities)).tolist()
-    other = {entity: entities[place] for entity, place in zip(entities, order, strict=True)}
-    copy = KnowledgeGraph()
-    for each in [name] if name is not None else graph.graphs():
-        copy.add(((other.get(s, s), r, other.get(o, o)) for s, r, o in graph.triples(graph=each)), graph=each)
-    return copy
-
-
 def _rules_file(rules: str, world: World) -> str:
     """The file of rules, or that of the world's rules of this name."""
     import gumption.envs
@@ -671,10 +696,10 @@ def _outside(
             leaks = count_leaks(graph, name, asked, world.get("nary") or ())
             about["test_facts"] = leaks._asdict()
             warn_of_leaks(place, leaks)
-        kept = _under_words(graph, name, words)
+        kept = under_words(graph, name, words)
     if config.kg_shuffled is not None:
         about["shuffled"] = config.kg_shuffled
-        kept = _shuffled(kept, None, words, config.kg_shuffled)
+        kept = shuffled(kept, None, words, config.kg_shuffled)
     if not len(kept):
         raise InputError(f"{place}: none of its facts is about one of the world's {len(words)} entities")
     if asked is not None:

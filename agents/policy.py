@@ -18,6 +18,12 @@ from .advice import Advice
 from .settings import MIXINGS, Mixing
 
 PRODUCT_ATTENTION = 0.25  # lambda_alpha of a product; chosen on validation tasks of WordCraft
+CANDIDATE_SIZE, CANDIDATE_DROPOUT = 32, 0.3  # of the network by which lambda depends on a candidate's channels
+SURE = (
+    5.0  # the difference of logits at which knowledge that is looked up decides a choice, also of a policy that samples
+)
+NETWORK_COST = 0.1  # of the prior of a network beside channels of edges, chosen on training goals that were set aside
+DENSE = 0.8  # a channel that is not 0 for such a share of candidates is dense
 MASKED = -1e9  # the logit of a choice that is not open; finite, so that 0 * logit is 0 in an entropy
 
 
@@ -52,17 +58,29 @@ class Reader(Protocol):
 
 @checked_methods
 class KGPolicy(nn.Module):
-    """beta_i = lambda_alpha alpha_i + sum_k lambda_k s_ki over K relation scores (equations 3 to 5).
+    """beta_i = lambda_alpha alpha_i + sum_k lambda_k s_ki over K channels, scores of relations or edges of a graph
+    (equations 3 to 5).
 
     lambda = MLP(alpha^T W_lambda(x_table)). With the scores combinesWith and componentOf this is equation 3 (u and v);
     any subset is a special case, no score at all is the attention network itself, and `kg_only` is the sum of the
-    scores with nothing learned. lambda starts at 1 for each score and at 1 for attention whose first logits are near 0,
-    so that an agent begins by trusting the knowledge and learns how far.
+    channels at their first lambdas. `begin` sets these by training tasks, so that an agent follows its knowledge before
+    it learns how far to trust it; without `begin` every lambda is 1.
+
+    Equation 5 computes lambda from the state alone. The worth of an edge also depends on the candidate's others: two
+    relations that mostly state the same link count once. With `by_candidate` lambda_ki = MLP(state)_k +
+    MLP(channels of candidate i)_k, a generalisation of the equation whose second part starts at 0; a channel that is 0
+    still adds nothing.
 
     A network that learns beside knowledge of its training tasks leaves them to the knowledge, or remembers them and
     trusts itself too far on others. As a "product" it learns alone, and what it learned counts a quarter beside the
     scores: a product of experts (Hinton, 2002).
+
+    :ivar first: (1 + K,) the lambdas with which learning begins; `scale` (K,) the inverse of the mean of each channel
+        where it is not 0.
     """
+
+    first: torch.Tensor
+    scale: torch.Tensor
 
     def __init__(
         self,
@@ -72,6 +90,7 @@ class KGPolicy(nn.Module):
         kg_only: bool = False,
         mixing: Mixing = "linear",
         hidden_size: Size = 64,
+        by_candidate: bool = False,
     ) -> None:
         """
         :param attention: the network whose logits the scores are mixed into; see `Reader`.
@@ -93,6 +112,15 @@ class KGPolicy(nn.Module):
         last = cast(nn.Linear, self.mlp[-1])
         nn.init.zeros_(last.weight)
         nn.init.ones_(last.bias)
+        self.register_buffer("first", torch.ones(1 + len(channels)))
+        self.register_buffer("scale", torch.ones(len(channels)))
+        self.of_candidate: nn.Sequential | None = None
+        if by_candidate and mixing == "linear" and not kg_only:
+            size = len(channels)
+            layers = nn.Linear(size, CANDIDATE_SIZE), nn.ReLU(), nn.Dropout(CANDIDATE_DROPOUT)
+            self.of_candidate = nn.Sequential(*layers, nn.Linear(CANDIDATE_SIZE, size))
+            for parameter in self.of_candidate[-1].parameters():
+                nn.init.zeros_(parameter)
 
     def forward(self, *state: torch.Tensor) -> Readout:
         """:param state: what the network reads, then the scores (B, A, K)."""
@@ -102,20 +130,85 @@ class KGPolicy(nn.Module):
             return readout
         mixture = self.coefficients(summary)
         parts = torch.cat([readout.attention[..., None], scores], dim=2)
-        logits = (parts @ mixture[..., None])[..., 0].masked_fill(readout.attention == MASKED, MASKED)
-        return Readout(logits, readout.value, readout.attention, mixture)
+        logits = (parts @ mixture[..., None])[..., 0]
+        if self.of_candidate is not None:
+            scaled = scores * self.scale
+            logits = logits + (self.of_candidate(scaled) * scaled).sum(2)
+        return Readout(
+            logits.masked_fill(readout.attention == MASKED, MASKED), readout.value, readout.attention, mixture
+        )
 
     def coefficients(self, summary: torch.Tensor) -> torch.Tensor:
         """(B, F) attention-weighted sum over the table -> (B, 1 + K): lambda of the attention and of each score."""
         if self.kg_only or self.mixing == "product":
-            fixed = torch.ones(len(summary), 1 + len(self.channels), device=summary.device)
+            fixed = self.first.repeat(len(summary), 1)
             fixed[:, 0] = 0.0 if self.kg_only else PRODUCT_ATTENTION
             return fixed
         mixture = self.mlp(self.transform(summary))
         return functional.softmax(mixture, dim=1) if self.mixing == "softmax" else mixture
 
+    def prior(self, readout: Readout) -> torch.Tensor:
+        """(B,) the cost of what the network adds to the logits beside channels of edges, else 0.
 
-def guided_policy(network: nn.Module, channels: Sequence[str], *, kg_only: bool, mixing: str) -> KGPolicy:
+        The network can learn each training task by heart, and then nothing is left to learn of the channels, which
+        alone are of use for goals that it never met. A normal distribution as the prior of lambda_alpha alpha_i leaves
+        to the network what the channels cannot explain.
+        """
+        if self.of_candidate is None or readout.mixture is None:
+            return torch.zeros_like(readout.value)
+        there = readout.attention > MASKED / 2
+        alpha = readout.attention.masked_fill(~there, 0.0)
+        mean = alpha.sum(1, keepdim=True) / there.sum(1, keepdim=True).clamp_min(1)
+        return NETWORK_COST * ((readout.mixture[:, :1] * (alpha - mean)) ** 2 * there).sum(1)
+
+    @torch.no_grad()
+    def begin(
+        self, attention: torch.Tensor, scores: torch.Tensor, choices: tuple[torch.Tensor, torch.Tensor] | None
+    ) -> None:
+        """Set the first lambdas by n states of training tasks.
+
+        A channel of edges starts at the log-ratio of how much likelier a right choice has it than another (naive
+        Bayes), for each unit of its mean strength; a dense channel, such as a cosine, at the difference of its means
+        over its variance (both are the log-odds of a choice, if channels are independent). Scores of other kinds are
+        log-ratios themselves and keep one common factor, by which the largest difference between candidates is `SURE`
+        at least, so that facts that are looked up decide. lambda_alpha starts so small that the untrained network
+        decides between candidates whose knowledge is alike, and in one of a hundred other states at most.
+
+        :param attention: (n, A), MASKED where no candidate is; `scores` (n, A, K).
+        :param choices: (n, A) bool the right choices, and the wrong ones, for channels of edges; else None.
+        """
+        open_ = attention > MASKED / 2
+        if choices is None:
+            values = scores.sum(2)
+            apart = (
+                values.masked_fill(~open_, -torch.inf).amax(1) - values.masked_fill(~open_, torch.inf).amin(1)
+            ).max()
+            self.first[1:] = max(1.0, SURE / float(apart)) if apart > 0 else 1.0
+        else:
+            right, wrong = (scores[rows] for rows in choices)
+            present, count = (scores[open_] != 0).sum(0), int(open_.sum())
+            mean = scores[open_].sum(0) / present.clamp_min(1)
+            self.scale = torch.where(mean > 0, 1 / mean.clamp_min(1e-6), 1.0)
+            has, lacks = (((part != 0).sum(0) + 1) / (len(part) + 2) for part in (right, wrong))
+            dense = present > DENSE * count
+            spread = wrong.var(0).clamp_min(1e-6)
+            self.first[1:] = torch.where(
+                dense, (right.mean(0) - wrong.mean(0)) / spread, (has / lacks).log() * self.scale
+            )
+            self.first[1:][present == 0] = 0.0
+        values = (scores @ self.first[1:]).masked_fill(~open_, -torch.inf)
+        best = values.amax(1, keepdim=True)
+        gap = (best - values.masked_fill(values == best, -torch.inf).amax(1, keepdim=True))[:, 0]
+        spread = attention.masked_fill(~open_, -torch.inf).amax(1) - attention.masked_fill(~open_, torch.inf).amin(1)
+        decided = gap.isfinite() & (spread > 0)
+        ratio = (gap / spread)[decided]
+        self.first[0] = min(1.0, float(ratio.quantile(0.01))) if len(ratio) else 1.0
+        cast(nn.Linear, self.mlp[-1]).bias.copy_(self.first)
+
+
+def guided_policy(
+    network: nn.Module, channels: Sequence[str], *, kg_only: bool, mixing: str, by_candidate: bool = False
+) -> KGPolicy:
     """A network and the scores mixed into its logits.
 
     :param mixing: one of `MIXINGS`, or MODULE:NAME of a subclass of `KGPolicy`, called as mine(network, channels,
@@ -123,7 +216,8 @@ def guided_policy(network: nn.Module, channels: Sequence[str], *, kg_only: bool,
     :raises InputError: no such class.
     """
     if mixing in MIXINGS:
-        return KGPolicy(network, channels, kg_only=kg_only, mixing=cast(Mixing, mixing))
+        how = cast(Mixing, mixing)
+        return KGPolicy(network, channels, kg_only=kg_only, mixing=how, by_candidate=by_candidate)
     made = of_module(mixing, "mixing")
     if not isinstance(made, type) or not issubclass(made, KGPolicy):
         raise InputError(f"mixing={mixing!r} is no subclass of gumption.agents.KGPolicy")
@@ -157,6 +251,10 @@ class Policy(nn.Module):
 
     def forward(self, state: PolicyInput) -> Readout:
         return self.network(*state.seen, state.scores)
+
+    def prior(self, readout: Readout) -> torch.Tensor:
+        """See `KGPolicy.prior`; 0 for another network."""
+        return self.network.prior(readout) if isinstance(self.network, KGPolicy) else torch.zeros_like(readout.value)
 
     def read(self, env: Any, known: bool = True) -> PolicyInput:
         """The state of a native batch as it is now, with its scores: looked up once, for acting and for learning.

@@ -23,6 +23,8 @@ WORDS, OUTSIDE, LINKS, RULES = SOURCES = ("words", "outside", "links", "rules")
 # Those that a graph beside feeds where none are named. Beside rules, which know them, links added nothing on validation
 # tasks of the shipped book.
 FED = (WORDS, OUTSIDE, RULES)
+#: Scores that are not of the world's relations, but channels of any graph and of word vectors; see gumption.kg.edges.
+EDGES, _ = CHANNELS = ("edges", WORDS)
 LookAhead = Literal["auto", "on", "off"]  # see gumption.kg.planning
 Repeat = Literal["rule", "paper"]  # whether scores speak again for what is chosen already; see `GuidedConfig`
 Overrides = tuple[tuple[str, Any], ...]  # parameters of a learner that differ from its defaults
@@ -136,7 +138,8 @@ class KnowledgeConfig(RunConfig):
     :ivar kg_shuffled: a seed; the world's entities then have each other's names in the graph, in the one beside where
         there is one, so that what is left of a success is not the graph's (a control).
     :ivar kg_scores: the relations whose scores are used, with commas between; without any, those of three parties where
-        the knowledge has them, else all.
+        the knowledge has them, else all. Or "edges", for any graph: each of its relations, in each direction, is a
+        channel whose worth is counted and learned on training tasks; "words" adds cosines of word vectors.
     :ivar kg_calibrated: log-ratios to chance, or the raw scores of the link predictor.
     :ivar kg_rank: of ComplEx, where it is fitted; see `gumption kg fit`.
     :ivar kg_epochs: of its fit.
@@ -191,6 +194,22 @@ class KnowledgeConfig(RunConfig):
             if twice := next((each for each in named if named.count(each) > 1), None):
                 raise InputError(f"{name} names {twice!r} twice")
         self._check_sources()
+        self._check_channels()
+
+    def _check_channels(self) -> None:
+        if not (channels := set(CHANNELS).intersection(self.kg_scores)):
+            return
+        if others := [name for name in self.kg_scores if name not in channels]:
+            raise InputError(f"kg_scores names {', '.join(sorted(channels))} and {others[0]}: take one or the other")
+        unread = {"kg_beside", "kg_sources", "kg_calibrated", *(f"kg_{name}" for name in self.COMPLEX)}
+        changed = [one.name for one in fields(self) if one.name in unread and getattr(self, one.name) != one.default]
+        if changed or self.kg_fit:
+            name = next(iter(changed), "kg_fit")
+            raise InputError(
+                f"{name} is for scores that are fitted, and kg_scores takes the edges of a graph: leave it out"
+            )
+        if getattr(self, "look_ahead", "off") == "on":
+            raise InputError("look_ahead needs the scores of a relation that produces, and kg_scores takes edges")
 
     def _check_sources(self) -> None:
         for source in self.kg_sources:
@@ -267,6 +286,7 @@ class WorldConfig(GuidedConfig):
     :ivar eval_interval: steps between evaluations, and between checkpoints.
     :ivar eval_episodes: episodes of an evaluation.
     :ivar overrides: parameters of the learner that differ from its defaults.
+    :ivar supervised: learn from the right choices of the training tasks, in a world that states them, not from rewards.
     :ivar seed: fixes everything.
     :ivar device: auto, cpu or cuda.
     """
@@ -277,6 +297,7 @@ class WorldConfig(GuidedConfig):
     eval_interval: Count = 20_000
     eval_episodes: Count = 500
     overrides: Overrides = ()
+    supervised: bool = False
     seed: Seed = 0
     device: str = "auto"
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import gymnasium as gym
 import numpy as np
@@ -15,15 +15,18 @@ from gumption.data import InputError
 from gumption.data.settings import Count, Seed, checked
 from gumption.envs import worlds
 from gumption.kg.checkpoint import pick_device
+from gumption.kg.edges import EdgeScores
 
 from .advice import Advice
 from .evaluation import SIDE_BY_SIDE, Greedy, Player, random_player, success_rate
 from .knowledge import Knowledge
-from .policy import FlatActorCritic, Policy, guided_policy
+from .policy import MASKED, FlatActorCritic, KGPolicy, Policy, Reader, guided_policy
 from .run import own_random_numbers, put_network, saved_network
 from .run_folder import KNOWLEDGE, RunFolder, read_config
 from .settings import Repeat, WorldConfig
 from .transcript import failures, transcript
+
+FIRST_ENVS, FIRST_STEPS = 256, 16  # by which the first lambdas of a policy are set
 
 
 class Setup:
@@ -31,13 +34,11 @@ class Setup:
     (`setup` of gumption.envs.worlds).
 
     :cvar place: which of the world's environments it plays.
-    :cvar learner: a subclass of `ImpalaLearner`, where the config asks for one.
     :ivar env: a native batch that plays the training part.
     :ivar knowledge: what the config's advice was made from; None without knowledge, or with advice of one's own.
     """
 
     place = 0
-    learner: Any = None
     measured = property(lambda self: ("test_success", self.config.eval_episodes))  # see `Learner.measured`
 
     def __init__(
@@ -173,10 +174,64 @@ class Setup:
         if network is None:
             network = self.make_network()
             if advice is not None:
-                network = guided_policy(network, advice.relations, kg_only=config.kg_only, mixing=config.mixing)
+                how: dict[str, Any] = {
+                    "kg_only": config.kg_only,
+                    "mixing": config.mixing,
+                    "by_candidate": self.of_edges,
+                }
+                network = guided_policy(network, advice.channels, **how)
         if self.trained and self.saved:
             put_network(network, self.saved, self.trained)
-        return Policy(network, self.look, advice, self.device)
+        policy = Policy(network, self.look, advice, self.device)
+        if not self.saved and advice is not None and isinstance(network, KGPolicy) and network.mixing != "softmax":
+            network.begin(*self.first_states(policy))
+        return policy
+
+    @property
+    def of_edges(self) -> bool:
+        """Whether the advice is of channels whose worth is to be counted; see `KGPolicy.begin`."""
+        return self.advice is not None and isinstance(self.advice.scores, EdgeScores)
+
+    def first_states(
+        self, policy: Policy
+    ) -> tuple[torch.Tensor, torch.Tensor, tuple[torch.Tensor, torch.Tensor] | None]:
+        """What `KGPolicy.begin` reads: attention and scores of choices in training tasks, and which are right.
+
+        Where the world does not state that, the choices are drawn at random; those of an episode that succeeds count as
+        right, those of others as wrong.
+        """
+        env = self.make_env(FIRST_ENVS)
+        env.reset(seed=self.config.seed)
+        try:
+            known = env.right_choices() is not None
+        except InputError:
+            known = False
+        policy.eval().scores.train()  # held-out scores, where there are such
+        parts: list[tuple[torch.Tensor, torch.Tensor]] = []
+        right, chosen, episodes = list[np.ndarray](), list[np.ndarray](), [np.arange(FIRST_ENVS)]
+        won, ended = np.zeros((2, FIRST_ENVS * (FIRST_STEPS + 1)), dtype=bool)
+        for step in range(FIRST_STEPS):
+            state = policy.read(env)
+            with torch.no_grad():
+                attention = cast(Reader, policy.network.attention).read(*state.seen)[0].attention
+            parts.append((attention, state.scores))
+            mask = (attention > MASKED / 2).cpu().numpy()
+            right.append(env.right_choices() if known else mask)
+            action = np.where(right[-1] & mask, env.np_random.random(mask.shape), -1.0).argmax(1)
+            chosen.append(np.arange(mask.shape[1]) == action[:, None])
+            _, over, success = env.step_arrays(action)
+            won[episodes[-1]], ended[episodes[-1]] = success, over
+            episodes.append(np.where(over, FIRST_ENVS * (step + 1) + np.arange(FIRST_ENVS), episodes[-1]))
+        attention, scores = (torch.cat(part) for part in zip(*parts, strict=True))
+        if not self.of_edges:
+            return attention, scores, None
+        played = np.concatenate(episodes[:-1])
+        good, picked = np.concatenate(right), np.concatenate(chosen)
+        if not known:
+            good, picked = picked & won[played, None], picked & ended[played, None]
+        open_ = (attention > MASKED / 2) & (torch.from_numpy(picked | known).to(attention.device))
+        good = torch.from_numpy(good).to(attention.device)
+        return attention, scores, (open_ & good, open_ & ~good)
 
     def keep(self, path: Path) -> None:
         """Write the inputs of the run into its folder."""

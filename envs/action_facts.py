@@ -25,6 +25,9 @@ class ActionFacts(NamedTuple):
     :ivar subject, object, given: (B, A, K) int64.
     :ivar partners: (B, P) int64, or None where no relation has three parties.
     :ivar chosen: (B, C) int64, 0 for none; None where each choice is a whole action.
+    :ivar things: (B, A, T) int64, the entities that each choice is about, and `about` (B, G) int64, those of the goal:
+        between them and `chosen` the edges of any graph are read (see `gumption.kg.edges`). None in a world that does
+        not state them.
     """
 
     relations: tuple[str, ...]
@@ -33,6 +36,8 @@ class ActionFacts(NamedTuple):
     given: np.ndarray
     partners: np.ndarray | None = None
     chosen: np.ndarray | None = None
+    things: np.ndarray | None = None
+    about: np.ndarray | None = None
 
     @property
     def named(self) -> np.ndarray:
@@ -119,10 +124,12 @@ def action_facts(
     parties: Sequence[tuple[np.ndarray | int, np.ndarray | int, np.ndarray | int]],
     partners: np.ndarray | None = None,
     chosen: np.ndarray | None = None,
+    things: np.ndarray | None = None,
+    about: np.ndarray | None = None,
 ) -> ActionFacts:
     """`ActionFacts` from K triples (subject, object, given), each broadcast to `shape`, which is (B, A).
 
-    :param chosen: without it nothing fills a role yet.
+    :param chosen: without it nothing fills a role yet; `things` and `about` as of `ActionFacts`.
     """
     arrays = np.zeros((3, *shape, len(relations)), dtype=np.int64)
     subject, object_, given = arrays
@@ -133,7 +140,7 @@ def action_facts(
             given[:, :, k] = g
     if chosen is None:
         chosen = np.zeros((shape[0], 0), dtype=np.int64)
-    return ActionFacts(tuple(relations), subject, object_, given, partners, chosen)
+    return ActionFacts(tuple(relations), subject, object_, given, partners, chosen, things, about)
 
 
 def check_size(advice: Any, world: Any) -> None:

@@ -21,7 +21,8 @@ PARTS = ("ids", "features", "masks", "scores")
 
 class Advisor(Protocol):
     """A source of scores: `gumption.agents.Advice`, or anything of this form. One that looks ahead has `planner`, and
-    `asked`, for each of its relations the one whose facts it is asked about; it scores with a planning problem, too."""
+    `asked`, for each of its relations the one whose facts it is asked about; it scores with a planning problem, too.
+    `asked` is empty where it reads no facts of the world, but the edges of a graph."""
 
     @property
     def relations(self) -> Sequence[str]:
@@ -235,7 +236,7 @@ class _ActionScores:
             raise InputError(f"the advice cannot score facts: {type(error).__name__}: {error}") from error
         if not isinstance(scores, np.ndarray):
             scores = scores.cpu().numpy() if hasattr(scores, "cpu") else np.asarray(scores)
-        wanted = (*facts.subject.shape[:2], len(self._asked))
+        wanted = (*facts.subject.shape[:2], len(self._advice.relations))
         if scores.shape != wanted:
             raise InputError(
                 f"the advice gives scores of shape {scores.shape}; (environments, candidates, relations) are {wanted}"
@@ -243,6 +244,8 @@ class _ActionScores:
         # fmax takes the number where the other is NaN.
         bounded = np.fmax(scores if scores.dtype == np.float32 else scores.astype(np.float32), self._lowest)
         np.fmin(bounded, self._bound, out=bounded)
+        if not self._asked:
+            return bounded
         asked = (facts.subject != 0) & (facts.object != 0)
         places = [facts.relations.index(relation) for relation in self._asked]
         return np.where(asked[:, :, places], bounded, np.float32(0.0))

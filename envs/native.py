@@ -197,6 +197,14 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         """
         raise NotImplementedError
 
+    def right_choices(self) -> np.ndarray:
+        """(B, A) bool: the choices that lead to the goal, of a world that knows them; an agent learns from them by
+        supervision, and a player follows them as an oracle.
+
+        :raises InputError: a world that does not know them.
+        """
+        raise InputError(f"{type(self).__name__} does not state which choices are right: learn from its rewards")
+
     def planning_problem(self) -> PlanningProblem:
         """What looking ahead needs to know, of a world that has a relation of three parties that produces.
 

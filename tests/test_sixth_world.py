@@ -64,6 +64,23 @@ def test_it_is_listed_built_trained_evaluated_and_watched(gumption, tmp_path: Pa
 
 
 @pytest.mark.slow
+def test_a_graph_of_strangers_guides_it_by_its_edges(gumption, tmp_path: Path) -> None:
+    """Its relation is another, and backwards, and what it is worth is counted by rewards of random play."""
+    places = {"cupboard": ("cup", "plate", "bowl"), "shelf": ("book", "map", "atlas"), "wardrobe": ("shirt", "coat")}
+    rows = [f"{place},holds,{thing}" for place, things in places.items() for thing in (*things, "dust")]
+    (tmp_path / "rows.csv").write_text("\n".join(["subject,relation,object", *rows]) + "\n", encoding="utf-8")
+    gumption("kg", "load", "strangers.nq", "rows.csv", "--header")
+    for more in (("--kg-only",), ()):
+        run = "run" + "".join(more)
+        gumption("train", "shelf", "--kg", "strangers.nq", "--scores", "edges", "--run", run, *more, *SMALL)
+        assert json.loads((tmp_path / run / "final.json").read_text())["test_success"] > 0.9
+    (tmp_path / "strangers.nq").unlink()
+    told = gumption("evaluate", "run", "--episodes", "60", "--json")
+    assert json.loads(told.splitlines()[0])["success"] > 0.9, told
+    gumption("watch", "run", "--out", "watched.html")
+
+
+@pytest.mark.slow
 def test_a_maze_of_ones_own_is_planned_through(gumption, tmp_path: Path) -> None:
     gumption("kg", "build", "maze", "--out", "kg.nq", "--partition", "all", world="maze")
     gumption("train", "maze", "--kg", "kg.nq", "--kg-only", "--run", "run", *SMALL, world="maze")

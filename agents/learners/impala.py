@@ -18,9 +18,10 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 from torch import nn
+from torch.nn import functional
 
 from gumption.agents.advice import Advice
-from gumption.agents.policy import PolicyInput
+from gumption.agents.policy import MASKED, PolicyInput, Readout
 from gumption.agents.run import (
     Learner,
     Line,
@@ -103,9 +104,10 @@ def train_impala(
         return RunResult(config, read_final(folder.path), read_metrics(folder.path), folder.path)
     kept = folder.path / KNOWLEDGE if folder is not None and folder.has_checkpoint else None
     given = {"network": network, "advice": advice, "kept": kept}
+    kind = SupervisedLearner if getattr(config, "supervised", False) else ImpalaLearner
     made, curve, final = run_learner(
         folder,
-        lambda: ((setup := setup_of(config)(config, **given)).learner or ImpalaLearner)(config, setup),
+        lambda: kind(config, setup_of(config)(config, **given)),
         progress=progress,
     )
     return RunResult(config, final, curve, None if folder is None else folder.path, made.policy.eval())
@@ -182,12 +184,21 @@ class ImpalaLearner(Learner):
         entropy = -(log_policy.exp() * log_policy).sum(1).view(shape)
         value_loss = learner.baseline_cost * (targets - values).square()
         terms = -advantages * log_pi + value_loss - learner.entropy_cost * entropy
+        terms = terms + self.policy.prior(readout).view(shape)
         self.update(terms.sum() if learner.reduction == "sum" else terms.mean())
-        if self.counts.updates % 10 == 1:  # reading a number off the device waits for it
-            self.counts.loss, self.counts.value_loss = float(terms.detach().mean()), float(value_loss.detach().mean())
+        if self.note(terms.mean(), readout):
+            self.counts.value_loss = float(value_loss.detach().mean())
             self.counts.entropy, self.counts.reward = float(entropy.detach().mean()), float(rewards.mean())
-            if readout.mixture is not None:
-                self.counts.mixture = readout.mixture.detach().mean(0).tolist()
+
+    def note(self, loss: torch.Tensor, readout: Readout) -> bool:
+        """Keep the figures of every tenth update, since reading a number off the device waits for it; whether this is
+        one."""
+        if self.counts.updates % 10 != 1:
+            return False
+        self.counts.loss = float(loss.detach())
+        if readout.mixture is not None:
+            self.counts.mixture = readout.mixture.detach().mean(0).tolist()
+        return True
 
     def update(self, loss: torch.Tensor) -> None:
         """One step of the optimiser; the learning rate falls linearly to 0 at the end."""
@@ -262,3 +273,35 @@ class ImpalaLearner(Learner):
 
     def keep(self, path: Path) -> None:
         self.setup.keep(path)
+
+
+class SupervisedLearner(ImpalaLearner):
+    """Supervision in place of rewards, in a world that states its `right_choices`: plays these and makes them likelier.
+
+    The loss is the cross-entropy of the next right choice. A policy with knowledge learns what each channel is worth.
+    """
+
+    def learn(self, bar: Bar) -> None:
+        """Play `unroll_length` steps, and update once; rates and batches are those of reinforcement."""
+        states: list[PolicyInput] = []
+        right: list[np.ndarray] = []
+        for _ in range(self.learner.unroll_length):
+            states.append(self.state_now)
+            right.append(self.env.right_choices())
+            _, over, won = self.env.step_arrays(one_of(right[-1], self.env.np_random))
+            self.state_now = self.policy.read(self.env)
+            self.counts.episodes += int(over.sum())
+            self.counts.won += int(won.sum())
+        seen = zip(*(state.seen for state in states), strict=True)
+        joined = PolicyInput(tuple(map(torch.cat, seen)), torch.cat([state.scores for state in states]))
+        readout = self.policy(joined)
+        wanted = torch.from_numpy(np.concatenate(right)).to(readout.logits.device)
+        likelihood = functional.log_softmax(readout.logits, dim=1).masked_fill(~wanted, MASKED).logsumexp(1)
+        loss = (self.policy.prior(readout) - likelihood).mean()
+        self.update(loss)
+        self.note(loss, readout)
+
+
+def one_of(right: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """(B,) one of the right choices (B, A), each alike."""
+    return np.where(right, rng.random(right.shape), -1.0).argmax(1)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from annotated_types import Ge, Le
 
-from gumption.agents.settings import OWN, GuidedConfig, Optimiser, Overrides, Reduction, by_name
+from gumption.agents.settings import CHANNELS, OWN, GuidedConfig, Optimiser, Overrides, Reduction, by_name
 from gumption.data import InputError
 from gumption.data.settings import Count, NonNegative, Seed, Share, Size, SmallShare, Whole, checked, settings
 from gumption.envs.priors import Laws, Names
@@ -152,8 +152,11 @@ class TrainConfig(GuidedConfig):
             raise InputError(f"a run of the world {self.world!r:.60}, not of {WORLD}")
         object.__setattr__(self, "overrides", by_name(self.overrides))
         for score in self.kg_scores:
-            if score not in RELATION_NAMES:
-                raise InputError(f"kg_scores names {score!r}; it names some of {', '.join(RELATION_NAMES)}")
+            if score not in (*RELATION_NAMES, *CHANNELS):
+                named = ", ".join(RELATION_NAMES)
+                raise InputError(
+                    f"kg_scores names {score!r}; it names some of {named}, or some of {', '.join(CHANNELS)}"
+                )
         self._refuse_what_has_no_effect()
         learner = self.learner
         for name, _ in self.overrides:
@@ -173,12 +176,17 @@ class TrainConfig(GuidedConfig):
             raise InputError(
                 "cross_fit is for an agent that learns with kg='train' or a graph: elsewhere no score is held out"
             )
+        if self.cross_fit and set(CHANNELS).intersection(self.kg_scores):
+            raise InputError("cross_fit is for scores that are fitted, and edges are looked up: leave it out")
         if self.cross_fit and self.mixing == "product":
             raise InputError(
                 "cross_fit is for a policy that reads scores while it learns; one of mixing='product' does not"
             )
-        if self.supervised and self.kg != "none" and self.mixing != "product":
-            raise InputError("supervised learning reads no scores: with knowledge use mixing='product'")
+        if self.supervised and own_facts and not self.cross_fit and self.mixing != "product":
+            raise InputError(
+                "the world's own facts state every right choice of a training task, and supervised learning would "
+                "trust them on others: add cross_fit, or use mixing='product'"
+            )
         if self.supervised and (self.reward != "shaped" or not self.subgoal_rewards):
             raise InputError("supervised learning sees no rewards: leave out reward and subgoal_rewards")
 

@@ -110,24 +110,9 @@ def random_slots(env: WordCraftVectorEnv, first: np.ndarray) -> np.ndarray:
     return env.random_actions()
 
 
-def needed(env: WordCraftVectorEnv) -> tuple[np.ndarray, np.ndarray]:
-    """(B,) and (B,) int64: the ingredients of the first recipe of each task whose product is still to make and whose
-    ingredients are on the table."""
-    recipes = env.tasks.recipes[env.task_index]  # (B, depth), rows of the book
-    a, b, product = (np.moveaxis(env.book.recipes[recipes], 2, 0) + 1).astype(np.int64)
-    table = env.table
-
-    def there(entity: np.ndarray) -> np.ndarray:
-        return (table[:, None, :] == entity[..., None]).any(2)
-
-    open_now = there(a) & there(b) & ~there(product)
-    row, chosen = np.arange(len(table)), open_now.argmax(1)
-    return a[row, chosen], b[row, chosen]
-
-
 def oracle(env: WordCraftVectorEnv, first: np.ndarray) -> np.ndarray:
-    """For each environment the slot of an ingredient that is `needed`; the other one once the first is selected."""
-    one, other = needed(env)
+    """For each environment the slot of an ingredient that is needed; the other one once the first is selected."""
+    one, other = env.needed()
     wanted = np.where(env.selection == one, other, one)
     return (env.table == wanted[:, None]).argmax(1)
 

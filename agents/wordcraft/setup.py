@@ -12,7 +12,6 @@ from torch import nn
 
 from gumption.agents.evaluation import Greedy
 from gumption.agents.knowledge import Knowledge
-from gumption.agents.learners.impala import ImpalaLearner
 from gumption.agents.policy import Policy
 from gumption.agents.settings import OWN, KnowledgeConfig
 from gumption.agents.setup import Setup
@@ -35,14 +34,6 @@ class WordCraftSetup(Setup):
 
     # Training tasks: a fall on validation tasks alone is no collapse of the training.
     measured = property(lambda self: ("train_success_eval", len(self.train_tasks)))
-
-    @property
-    def learner(self) -> type[ImpalaLearner] | None:  # pyright: ignore[reportIncompatibleVariableOverride]
-        if not self.config.supervised:
-            return None
-        from .supervised import SupervisedLearner
-
-        return SupervisedLearner
 
     def words(self, line: Mapping[str, float]) -> str:
         if "validation_success" not in line:

@@ -329,7 +329,28 @@ class WordCraftVectorEnv(NativeVectorEnv):
         goal = np.where(there, engine.goal[:, None], 0)
         parties = [(table, selection, 0), (table, goal, 0), (table, goal, selection)]
         chosen = engine.selection.astype(np.int64)[:, None]
-        return action_facts(RELATION_NAMES, table.shape, parties, partners=table, chosen=chosen)
+        about = engine.goal[:, None].astype(np.int64)
+        return action_facts(RELATION_NAMES, table.shape, parties, table, chosen, table[:, :, None], about)
+
+    def needed(self) -> tuple[np.ndarray, np.ndarray]:
+        """(B,) and (B,) int64: the ingredients of the first recipe of each task whose product is still to make and
+        whose ingredients are on the table."""
+        recipes = self.tasks.recipes[self.task_index]  # (B, depth), rows of the book
+        a, b, product = (np.moveaxis(self.book.recipes[recipes], 2, 0) + 1).astype(np.int64)
+        table = self.table
+
+        def there(entity: np.ndarray) -> np.ndarray:
+            return (table[:, None, :] == entity[..., None]).any(2)
+
+        open_now = there(a) & there(b) & ~there(product)
+        row, first = np.arange(len(table)), open_now.argmax(1)
+        return a[row, first], b[row, first]
+
+    def right_choices(self) -> np.ndarray:
+        """(B, A) bool: the slots of the ingredients of the next recipe, of the other one once one is selected."""
+        one, other = self.needed()
+        one, other = np.where(self.selection == one, other, one), np.where(self.selection == other, one, other)
+        return (self.table == one[:, None]) | (self.table == other[:, None])
 
     def planning_problem(self) -> PlanningProblem:
         """The relation makes produces; a mix uses it, and its two choices name the ingredients."""

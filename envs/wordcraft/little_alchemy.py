@@ -184,7 +184,9 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         candidates = np.where(self.discovered, np.arange(1, len(self.basic) + 1), PAD)
         selection = np.where(self.discovered, self.selection[:, None], PAD)
         parties = [(candidates, selection, 0)]
-        return action_facts(self.relations, candidates.shape, parties, chosen=self.selection[:, None].astype(np.int64))
+        chosen, no_goal = self.selection[:, None].astype(np.int64), np.zeros((self.num_envs, 0), dtype=np.int64)
+        things = candidates[:, :, None]
+        return action_facts(self.relations, candidates.shape, parties, None, chosen, things, no_goal)
 
     def draw_frame(self, i: int, mode: RenderMode) -> Any:
         from .render import discoveries

@@ -81,7 +81,9 @@ class ShelfVectorEnv(NativeVectorEnv):
 
     def action_facts(self, chosen=None):
         places = 1 + len(THINGS) + np.arange(len(PLACES))
-        return action_facts(self.relations, (self.num_envs, len(PLACES)), [(1 + self.thing[:, None], places, 0)])
+        shape, thing = (self.num_envs, len(PLACES)), 1 + self.thing[:, None]
+        things = np.broadcast_to(places[:, None], (*shape, 1))
+        return action_facts(self.relations, shape, [(thing, places, 0)], things=things, about=thing)
 
     def draw_frame(self, i, mode):
         told = f"Where does the {self.describe(i)['thing']} belong? " + ", ".join(PLACES)

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from gumption.agents import train_impala
+from gumption.agents.learners.impala import SupervisedLearner
 from gumption.agents.wordcraft.config import TrainConfig
 from gumption.agents.wordcraft.evaluation import evaluation_env, oracle
-from gumption.agents.wordcraft.supervised import SupervisedLearner, right_slots
 from gumption.data import InputError
 from gumption.envs.wordcraft import RecipeBook
 
@@ -23,7 +23,7 @@ def test_right_slots_are_those_of_the_ingredients(book: RecipeBook, depth: int) 
     env.reset(seed=3)
     won = np.zeros(64, dtype=bool)
     for _ in range(2 * depth):
-        right, best = right_slots(env), oracle(env, np.zeros(64, dtype=bool))
+        right, best = env.right_choices(), oracle(env, np.zeros(64, dtype=bool))
         assert right[np.arange(64), best].all()
         recipes = env.book.recipes[env.tasks.recipes[env.task_index]] + 1  # (B, depth, 3)
         for row in range(64):
@@ -66,7 +66,10 @@ def test_a_stopped_run_goes_on_to_the_bits_of_an_uninterrupted_one(book_file: Pa
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"kg": "train"}, "supervised learning reads no scores: with knowledge use mixing='product'"),
+        (
+            {"kg": "train"},
+            "own facts state every right choice of a training task.*add cross_fit, or use mixing='product'",
+        ),
         ({"reward": "sparse"}, "supervised learning sees no rewards: leave out reward and subgoal_rewards"),
         ({"overrides": (("entropy_cost", 0.1),)}, "overrides names 'entropy_cost', which this agent does not have"),
     ],
