@@ -71,7 +71,7 @@ from gumption.envs.physics.scene import Scene
 from gumption.envs.physics.shapes import circle, random_convex_hull, rectangle
 from gumption.envs.split_files import SplitFormat, read_file, write_file
 
-from .kinds import Gate, gates
+from .kinds import THROUGH, Gate, gates
 
 Split = Literal["train", "test"]
 DIFFICULTIES = ("easy", "medium", "hard")
@@ -288,7 +288,7 @@ def _wall(name: str, split: Split, preset: Preset) -> Initialization:
     """Three gates with posts between them, in any order, the ball below and the goal above."""
     harmful = [gates(split, deed) for deed in WALLS[name]]
     shares = {kind: 1 / len(harmful) / len(some) for some in harmful for kind in some}
-    through, others = ThingFactory(gates(split, "lets through")), ThingFactory(shares)
+    through, others = ThingFactory(gates(split, THROUGH)), ThingFactory(shares)
     return Initialization(
         numbers=[(through, 1), (others, 2), (GoalTile, 1), (GolfBall, 1)],
         priors=[

@@ -62,10 +62,11 @@ EXCHANGED: tuple[tuple[tuple[type[Entity], ...], tuple[type[Factor], ...]], ...]
     ((FireTile, Hole, MagmaTile, SandTile), (Friction, Heat, Consumes)),
     ((Bumper, Charger, Damper, Magnet), (Charge, Magnetism, StoredEnergy)),
 )
+THROUGH = "lets through"
 #: What a gate does -> the factors by which it does it. It fills a third of the arena, and reaches under the posts.
 DOES: dict[str, dict[type[Factor], Any]] = {
-    "lets through": {}, "swallows": {Consumes: True}, "destroys": {Heat: 9.0}, "stops": {Friction: 40.0},
-    "slows": {Friction: 12.0},
+    THROUGH: {}, "swallows": {Consumes: True}, "destroys": {Heat: 9.0}, "stops": {Friction: 40.0},
+    "slows": {Friction: 15.0},
 }  # fmt: skip
 #: How many types of each part do so: as many swallow as let through, so that a type tells nothing before it is known.
 TYPES_OF = dict(zip(DOES, (12, 12, 4, 4, 4), strict=True))
@@ -147,7 +148,7 @@ class Dials:
         named = [names.index(labels[name]) if labels[name] in names else -1 for name in names]
         other = deranged_unlike(list(row_of.values()), named)
         others = {kind: found[place] for kind, place in zip(found, other.tolist(), strict=True)}
-        after = {"lets through": "swallows", "swallows": "lets through"}
+        after = {THROUGH: "swallows", "swallows": THROUGH}
         after |= dict(zip(TURNS, (*TURNS[1:], TURNS[0]), strict=True))
         for part in PARTS:
             for deed, next_ in after.items():
