@@ -41,8 +41,8 @@ class SegarConfig(KnowledgeConfig):
     :ivar num_levels: how many training levels there are; each episode plays one of them.
     :ivar level_seed: of the training levels; without it, the seed.
     :ivar test_levels: how many levels of the test part an evaluation plays.
-    :ivar observation: rgb (pixels), state (factors, your own too), names (of gates), or module:name of an Observation of
-        your own.
+    :ivar observation: rgb (pixels), state (factors, your own too), names (of gates), or module:name of an Observation
+        of your own.
     :ivar resolution: pixels of a side.
     :ivar frame_stack: how many frames the learner sees.
     :ivar hidden: names of factors that the observation leaves out.
