@@ -30,13 +30,15 @@ from gumption.envs.record_memory import RecordMemory
 from gumption.envs.segar.configurations import Split, draw_levels
 from gumption.envs.segar.env import SegarVectorEnv
 from gumption.envs.segar.facts import BALL, BURNING, FALLING, MEETING, REACHING, askable, facts
-from gumption.envs.segar.memory import Memory, memory_facts
+from gumption.envs.segar.memory import Memory, add_memory, memory_facts
 from gumption.envs.segar.tasks import REACHED, diagonal
+from gumption.kg import KnowledgeGraph
 from gumption.kg.facts import PLACE, stated_name
 from gumption.kg.scores import BinaryTable, RelationScores
 
 ID = "gumption/PuttPutt-v0"
 DIRECTIONS = 16
+PLAYED = 16  # environments of random play at a time
 #: The ball, the goal and the tiles as numbers. It does not show which tile is a hole.
 OBSERVATION = {
     "kind": "multimodal",
@@ -224,16 +226,38 @@ def facts_of_other_rules(levels: str, num_levels: int, level_seed: int) -> Facts
 
 def facts_of_random_play(levels: str, num_levels: int, level_seed: int) -> Facts:
     """What 9,600 steps of random forces show on these levels; see `memory_facts`."""
+    where = {"levels": levels, "num_levels": num_levels, "level_seed": level_seed, "observation": "state"}
     with TemporaryDirectory() as folder:
-        tiles = gym.make_vec(
-            ID, num_envs=64, levels=levels, num_levels=num_levels, level_seed=level_seed, observation="state"
-        )
-        env, rng = RecordMemory(tiles, Path(folder) / "memory"), np.random.default_rng(level_seed)
+        tiles, rng = gym.make_vec(ID, num_envs=64, **where), np.random.default_rng(level_seed)
+        env = RecordMemory(tiles, Path(folder) / "memory")
         env.reset(seed=level_seed)
         for _ in range(150):
             env.step(rng.uniform(-1, 1, (64, 2)).astype(np.float32))
         env.close()
         return memory_facts(Memory.load(Path(folder) / "memory"))
+
+
+@checked
+def live(
+    folder: Path, *, levels: str = "gates-2", partition: Split = "test", steps: Count = 6_400, seed: Seed = 1
+) -> Facts:
+    """Push at random in other levels than those of an evaluation, whose seed is 0, and keep memory and facts.
+
+    :param folder: of the memory, in memory/, and of its graph, graph.nq. :param levels: of the task Gates.
+    :param partition: whose types of gates are met. :param seed: of the levels and the pushes.
+    :returns: what the memory shows.
+    """
+    where = {"task": "Gates", "levels": levels, "partition": partition, "num_levels": 200, "level_seed": seed}
+    env = RecordMemory(gym.make_vec("gumption/SEGAR-v0", num_envs=PLAYED, **where), folder / "memory")
+    env.reset(seed=seed)
+    rng = np.random.default_rng(seed)
+    for _ in range(-(-steps // PLAYED)):
+        env.step(rng.integers(env.single_action_space.n, size=PLAYED))
+    env.close()
+    memory, graph = Memory.load(folder / "memory"), KnowledgeGraph()
+    add_memory(graph, memory, folder.resolve().name)
+    graph.save(folder / "graph.nq")
+    return memory_facts(memory)
 
 
 #: Name -> the facts of a graph, for (levels, num_levels, level_seed).

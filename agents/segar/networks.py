@@ -48,19 +48,17 @@ class ImpalaEncoder(BaseFeaturesExtractor):
 
 
 class StateEncoder(BaseFeaturesExtractor):
-    """Rows of factors (B, ..., n, d), or several parts of numbers, -> (B, 128). A missing number is zero, and a second
-    input marks it."""
+    """Rows of factors (B, ..., n, d) -> (B, 128). A missing number is zero, and a second input marks it."""
 
-    def __init__(self, observation_space: spaces.Box | spaces.Dict) -> None:
+    def __init__(self, observation_space: spaces.Box) -> None:
         super().__init__(observation_space, STATE_FEATURES)
-        size = 2 * spaces.flatdim(observation_space)
+        size = 2 * int(torch.tensor(observation_space.shape).prod())
         self.layers = nn.Sequential(
             nn.Linear(size, STATE_FEATURES), nn.Tanh(), nn.Linear(STATE_FEATURES, STATE_FEATURES), nn.Tanh()
         )
 
-    def forward(self, observations: torch.Tensor | dict[str, torch.Tensor]) -> torch.Tensor:
-        parts = observations.values() if isinstance(observations, dict) else [observations]
-        numbers = torch.cat([part.flatten(1) for part in parts], dim=1)
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        numbers = observations.flatten(1)
         missing = numbers == MISSING
         known = numbers.masked_fill(missing, 0.0).clamp(-LARGEST, LARGEST)
         return self.layers(torch.cat([known, missing.float()], dim=1))

@@ -142,6 +142,8 @@ def _make_model(config: SegarConfig, levels: Levels, advice: Advice | None) -> B
         "device": pick_device(config.device),
     }
     policy: dict[str, Any] = {"features_extractor_class": encoder, "net_arch": []}
+    if config.observation == "names":  # two layers each for policy and value, which share none
+        policy = {}
     if config.algorithm == "sac":
         model: BaseAlgorithm = SAC(
             "MlpPolicy",

@@ -445,11 +445,11 @@ def facts(
 def _scenes(levels: Any, num_levels: int, level_seed: int, preset: Preset) -> Sequence[Scene]:
     """The training levels of an environment with these settings; see `facts`."""
     name = levels.name if isinstance(levels, Levels) else levels
-    if name is None or (isinstance(name, str) and name in WALLS):
+    if levels is None or (isinstance(name, str) and name in WALLS):
         ball = {"type": "GolfBall", "factors": {"Position": [-0.5, -0.5]}}
         goal = {"type": "GoalTile", "factors": {"Position": [0.5, 0.5]}}
         all_types = kinds()
-        if name is not None:
+        if levels is not None:
             both = {kind for split in ("train", "test") for kind in configuration(name, preset, split).kinds}
             all_types = [kind for kind in kinds(with_gates=True) if kind in both]
         return [Scene.read({"entities": [ball, goal, {"type": kind}]}) for kind in all_types]
