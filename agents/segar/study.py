@@ -21,7 +21,7 @@ from . import guided
 from .config import SegarConfig
 from .evaluation import baselines, begin_levels, make_env, own_player, play_levels, random_player
 from .probe import Information, ProbeSettings, information
-from .training import SegarRun, advice_of, untrained_model
+from .training import SegarRun, untrained_model
 
 #: The readings of the Wasserstein-2 distance that a study tells; see `gumption.envs.segar.measures.READINGS`.
 DISTANCES = ("factors", "factors, Order", "types", "types, Order")
@@ -273,9 +273,7 @@ def informed(
 
 def without_training(run: SegarRun) -> SegarRun:
     """The same learner before training."""
-    return replace(
-        run, final={}, curve=[], run_dir=None, model=untrained_model(run.config, advice_of(run.config, run.knowledge))
-    )
+    return replace(run, final={}, curve=[], run_dir=None, model=untrained_model(run.config, run.learned_with))
 
 
 def before_training(run: SegarRun) -> Player:

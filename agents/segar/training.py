@@ -52,7 +52,7 @@ class SegarRun:
 
     :ivar final: figures of final.json; empty before the end. :ivar curve: lines of metrics.jsonl.
     :ivar run_dir: its folder, if any. :ivar model: of Stable-Baselines3.
-    :ivar knowledge: that of its config, and `advice` what it says; None without.
+    :ivar learned_with: the advice that the model learned with, if any; `advice` is the one that it plays with.
     """
 
     config: SegarConfig
@@ -60,32 +60,28 @@ class SegarRun:
     curve: list[dict[str, float]]
     run_dir: Path | None
     model: BaseAlgorithm = field(repr=False)
-    knowledge: Knowledge | None = field(default=None, repr=False)
+    learned_with: Advice | None = field(default=None, repr=False)
     advice: Advice | None = field(default=None, repr=False)
 
     def player(self, env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
         """The most probable actions."""
         seen: Any = env.observe()
-        if self.knowledge is not None:
-            wanted = self.knowledge.scores.relations
-            scores = np.zeros((env.num_envs, env.single_action_space.n, len(wanted)), dtype=np.float32)
-            if self.advice is not None:
+        if self.learned_with is not None:
+            known = self.learned_with.relations
+            scores = np.zeros((*env.pushed().shape[:2], len(known)), dtype=np.float32)
+            if self.advice is not None:  # of another graph that may state fewer relations
                 said = self.advice(env).numpy().clip(-BOUND, BOUND)
-                for k, relation in enumerate(wanted):  # another graph may state fewer relations
-                    if relation in self.advice.relations:
-                        scores[:, :, k] = said[:, :, self.advice.relations.index(relation)]
+                for k, relation in enumerate(self.advice.relations):
+                    if relation in known:
+                        scores[:, :, known.index(relation)] = said[:, :, k]
             seen = {"observation": seen, KG_SCORES: scores}
         return self.model.predict(seen, deterministic=True)[0]
 
-    def advised(self, kg: str, **settings: Any) -> "SegarRun":
-        """The same agent, advised by another source; "none" takes the knowledge away.
-
-        :param settings: of `KnowledgeConfig`.
-        """
-        if self.knowledge is None:
+    def advised(self, kg: str) -> "SegarRun":
+        """The same agent, advised by another source; "none" takes the knowledge away."""
+        if self.learned_with is None:
             raise InputError("the run has no knowledge that another could take the place of: train it with kg")
-        knowledge = read_knowledge(replace(self.config, kg=kg, **settings))
-        return replace(self, advice=advice_of(self.config, knowledge))
+        return replace(self, advice=knowledge_of(replace(self.config, kg=kg))[1])
 
     def play(self, levels: Levels) -> Rows:
         """Play each level once; see `play_levels`."""
@@ -101,22 +97,21 @@ class SegarRun:
         return torch.cat([policy.extract_features(part, extractor) for part in parts]).cpu().numpy()
 
 
-def read_knowledge(config: SegarConfig, kept: Path | None = None) -> Knowledge | None:
-    """The knowledge that a config names, or None. :param kept: where a run keeps it, once its source is gone."""
+def knowledge_of(config: SegarConfig, kept: Path | None = None, begun: bool = True) -> tuple[Any, Any]:
+    """The knowledge that a config names, and its advice; None and None without.
+
+    :param kept: where a run keeps it. :param begun: ask its source again, if that is still there.
+    """
     if config.kg == "none":
-        return None
-    played = {name: getattr(config, name) for name in ("num_levels", "task")} | {"levels": config.draw("train")}
-    asked = _asked(config)
-    return Knowledge.of_run(kept, config, worlds.find(config.world), asked.vocabulary, asked.relations, played)
-
-
-def advice_of(config: SegarConfig, knowledge: Knowledge | None) -> Advice | None:
-    """What knowledge says in the environments of a config."""
-    return knowledge and knowledge.advice((asked := _asked(config)).vocabulary, asked.relations)
-
-
-def _asked(config: SegarConfig) -> SegarVectorEnv:
-    return make_env(config.task, config.draw("train"), config.seen(), 1)
+        return None, None
+    levels = config.draw("train")
+    asked = make_env(config.task, levels, config.seen(), 1)
+    world, where = worlds.find(config.world), (asked.vocabulary, asked.relations)
+    if begun or kept is None:
+        knowledge = Knowledge.of_run(kept, config, world, *where, {"levels": levels, "task": config.task})
+    else:
+        knowledge = Knowledge.load(kept, *where)
+    return knowledge, knowledge.advice(*where)
 
 
 def untrained_model(config: SegarConfig, advice: Advice | None = None) -> BaseAlgorithm:
@@ -192,11 +187,10 @@ def train_segar(
         return load_run(folder.path)
     train, test = config.draw("train"), config.draw("test")
     path = None if folder is None else folder.path
-    knowledge = read_knowledge(config, path / KNOWLEDGE if path else None)
-    advice = advice_of(config, knowledge)
+    knowledge, advice = knowledge_of(config, path / KNOWLEDGE if path else None)
 
     def measure(model: BaseAlgorithm) -> dict[str, float]:
-        run = SegarRun(config, {}, [], path, model, knowledge, advice)
+        run = SegarRun(config, {}, [], path, model, advice, advice)
         parts = {"train": run.play(train), "test": run.play(test)}
         return {
             f"{part}_{name}": float(rows[name].mean()) for part, rows in parts.items() for name in ("return", "success")
@@ -219,7 +213,7 @@ def train_segar(
         )
 
     learner, curve, final = run_learner(folder, make, progress=progress)
-    return SegarRun(config, final, curve, path, learner.model, knowledge, advice)
+    return SegarRun(config, final, curve, path, learner.model, advice, advice)
 
 
 def load_run(run_dir: str | Path, *, device: str | None = None) -> SegarRun:
@@ -229,14 +223,11 @@ def load_run(run_dir: str | Path, *, device: str | None = None) -> SegarRun:
     """
     run_dir = Path(run_dir)
     config = read_config(run_dir, SegarConfig, device=device)
-    knowledge = None
-    if config.kg != "none":
-        knowledge = Knowledge.load(run_dir / KNOWLEDGE, (asked := _asked(config)).vocabulary, asked.relations)
-    advice = advice_of(config, knowledge)
+    _, advice = knowledge_of(config, run_dir / KNOWLEDGE, begun=False)
     model, folder = untrained_model(config, advice), RunFolder.of(run_dir, config)
     put_policy(folder, KIND, model)
     final = read_final(run_dir) if folder.complete else {}
-    return SegarRun(config, final, read_metrics(run_dir), run_dir, model, knowledge, advice)
+    return SegarRun(config, final, read_metrics(run_dir), run_dir, model, advice, advice)
 
 
 # ---- Self-supervised losses beside PPO's: CURL (Laskin et al., 2020) and SPR (Schwarzer et al., 2021).

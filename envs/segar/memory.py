@@ -294,9 +294,7 @@ def _meetings(records: Any, walls: Sequence[int]) -> Iterator[tuple[str, np.ndar
     yield REACHING, np.where(apart <= reached[after], after, 0), done
 
 
-def _slowed(
-    records: Any, before: np.ndarray, after: np.ndarray, walls: Sequence[int]
-) -> tuple[np.ndarray, np.ndarray]:
+def _slowed(records: Any, before: np.ndarray, after: np.ndarray, walls: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     """(n,) the type of tile that the ball rolled over, 0 for none; and bool, whether it lost more than on the floor."""
     mass = records["mass"].astype(np.float64)
     push = records["force"] / np.where(mass > 0, mass, 1.0)[:, None]

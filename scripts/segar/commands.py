@@ -87,6 +87,28 @@ def train(
     )
 
 
+def live(
+    run: Annotated[Path, typer.Option(help="Folder of the memory and the graph; new.")] = Path("runs/life"),
+    levels: str = "gates-2",
+    partition: Literal["train", "test"] = "test",
+    steps: Count = 6_400,
+    seed: Seed = 1,
+) -> None:
+    """Push at random between gates, remember it, and make a graph of what the memory shows: RUN/graph.nq.
+
+    Example: gumption live segar --steps 6400 --run runs/life
+
+    :param levels: Of the task Gates: gates-2 or gates-3.
+    :param partition: Whose types of gates are met.
+    :param steps: Of 16 environments together.
+    :param seed: Of levels and pushes; the levels of an evaluation have the seed 0.
+    """
+    from gumption.agents.segar.guided import live as lived
+
+    facts = lived(run, levels, partition, steps, seed)
+    print(f"{steps:,} steps show {len(facts)} facts: {run / 'graph.nq'}")
+
+
 def _guided(
     context: typer.Context, config: SegarConfig, guided: WorldConfig, resume: bool, dials: dict[str, Any]
 ) -> WorldConfig:

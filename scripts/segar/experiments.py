@@ -475,6 +475,56 @@ def _player(job: Job, where: Mapping[str, Any], chosen: dict[str, Any], progress
     return guided.follows_scores(advice, guided.by_hand(advice.relations) if method == "by_hand" else None)
 
 
+class GateRuns(KnowledgeRuns):
+    """Agents between gates whose types they never met, with knowledge and without."""
+
+    title = "SEGAR's experiment on gates"
+    kept = ()
+    code = ("envs/segar", "envs/physics", "agents/segar", "agents/advice.py", "kg/scores.py")
+
+    def measure(self, job: Job, progress: bool) -> dict[str, Any]:
+        from gumption.agents.evaluation import means
+        from gumption.agents.segar.config import SegarConfig
+        from gumption.agents.segar.evaluation import baselines, make_env, play_levels
+        from gumption.agents.segar.study import before_training
+        from gumption.agents.segar.training import load_run, train_segar
+
+        started = perf_counter()
+        config = SegarConfig(**job.settings)
+        if job.method == "train":
+            player = train_segar(config, job.directory, resume=True, progress=progress).player
+        elif (player := baselines(config.task).get(job.method)) is None:
+            run = load_run(job.source_run())
+            player = before_training(run) if job.method == "untrained" else run.advised(config.kg).player
+        found: dict[str, float] = {}
+        for part in ("test", "train"):
+            rows = play_levels(player, make_env(config.task, config.draw(part), config.seen()), seed=job.seed)
+            figures = means(rows, "return", "success", "destroyed", "consumed")
+            found |= {f"{part}_{name}": value for name, value in figures.items()}
+        return {**found, "wall_s": round(perf_counter() - started, 2)}
+
+
+def _gate_rows(levels: str) -> dict[str, Condition]:
+    def row(method: str = "train", kg: str = "none", of: str | None = None) -> Condition:
+        return Condition({"levels": levels, "kg": kg}, method, (levels,), of=of and f"{of}, {levels}")
+
+    graph = "graph and learning"
+    rows = {
+        "random": row("random"),
+        "scripted: straight on": row("scripted"),
+        "no graph, learned": row(),
+        graph: row(kg="full"),
+        "one constant fact": row(kg="one-fact"),
+        "graph, untrained": row("untrained", "full", graph),
+        "false facts: names exchanged": row("advised", "exchanged", graph),
+        "false facts: other laws": row("advised", "other-laws", graph),
+        "knowledge taken away": row("advised", "none", graph),
+        **{f"lived facts: {steps:,} steps": row("advised", f"lived-{steps}", graph) for steps in (400, 1_600, 6_400)},
+        "oracle": row("oracle"),
+    }
+    return {f"{name}, {levels}": one for name, one in rows.items()}
+
+
 # ---- The experiments
 
 KINDS = ("empty", "objectsx1", "objectsx2", "objectsx3", "tilesx1", "tilesx2", "tilesx3")
@@ -618,6 +668,22 @@ and the bound of its scores among eight settings. The constant 15 of the scripte
 seed 100. Nothing was chosen for the present questions.
 """
 
+_GATES: dict[str, Any] = {
+    "task": "Gates", "observation": "names", "num_levels": 200, "test_levels": 200, "total_steps": 102_400,
+    "eval_interval": 102_400, "n_steps": 32, "epochs": 5, "learning_rate": 1e-3, "gamma": 0.97,
+    "entropy_coefficient": 0.01, "value_coefficient": 0.5, "max_grad_norm": 0.5,
+}  # fmt: skip
+_GATES_NOTES = """\
+Success is on 200 test levels, whose 24 (gates-2) or 36 (gates-3) types of gates are not among those of the 200 training
+levels; each level is played once, with the most probable pushes. PPO sees ball, goal and the names of the gates; with a
+graph also what it states of the first three things on the way of each push. The graph states what all types do, of
+training and of the test. The rows of false and of lived facts, and of knowledge taken away, are the same trained agent
+with another graph. Names exchanged: the types of each part have each other's names. Other laws: what lets the ball
+through is said to swallow it, and the other way round. Lived: what random pushes show of the types of the test, in
+other levels. Scripted and oracle are written by people; the oracle knows what each gate does. Nothing was chosen on
+test levels: the parameters of PPO are those of a trial.
+"""
+
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
     for experiment in (
@@ -630,6 +696,17 @@ EXPERIMENTS: dict[str, Experiment] = {
             _KNOWLEDGE_EXPECTED,
             _KNOWLEDGE_NOTES.strip(),
             base=_BASE,
+        ),
+        Experiment(
+            "segar-gates",
+            "-",
+            "Walls of gates, of types never met in training",
+            GateRuns(),
+            {label: one for levels in ("gates-2", "gates-3") for label, one in _gate_rows(levels).items()},
+            "Nobody has published such figures.",
+            _GATES_NOTES.strip(),
+            seeds=2,
+            base=_GATES,
         ),
         Experiment(
             "segar-gap",
