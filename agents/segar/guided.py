@@ -259,9 +259,11 @@ def live(folder: Path, levels: str, partition: Split, steps: Count, seed: Seed) 
 
 
 def lived_facts(steps: int, levels: str, num_levels: int, level_seed: int) -> Facts:
-    """What so many steps of random pushes show of the types of the test, in levels of another seed."""
+    """The facts of training, and what so many steps of random pushes in levels of another seed show of types of the
+    test."""
     with TemporaryDirectory() as folder:
-        return live(Path(folder), levels, "test", steps, level_seed + 1)
+        lived = live(Path(folder), levels, "test", steps, level_seed + 1)
+    return [*facts(partition="train", levels=levels), *lived]
 
 
 #: Name -> the facts of a graph, for (levels, num_levels, level_seed).

@@ -17,7 +17,7 @@ from numba import njit
 
 from gumption.data.settings import NonNegative, Seed, Size, checked
 from gumption.envs.action_facts import ActionFacts
-from gumption.envs.physics.entities import TYPES, Entity
+from gumption.envs.physics.entities import TYPES, Entity, GoalTile, GolfBall
 from gumption.envs.physics.factors import (
     FACTORS,
     PARAMETERS,
@@ -451,7 +451,7 @@ def _scenes(levels: Any, num_levels: int, level_seed: int, preset: Preset) -> Se
         all_types = kinds()
         if levels is not None:
             both = {kind for split in ("train", "test") for kind in configuration(name, preset, split).kinds}
-            all_types = [kind for kind in kinds(with_gates=True) if kind in both]
+            all_types = [kind for kind in kinds(with_gates=True) if kind in both.difference((GolfBall, GoalTile))]
         return [Scene.read({"entities": [ball, goal, {"type": kind}]}) for kind in all_types]
     return find_levels(levels, "train", n=num_levels, seed=level_seed, preset=preset).scenes
 

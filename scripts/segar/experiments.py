@@ -9,7 +9,7 @@ With pixels a rate of 1e-3 came to a training return of -2.4 on ten levels of em
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
@@ -413,20 +413,13 @@ class KnowledgeRuns(Kind):
         return made
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
-        from gumption.agents.evaluation import means
         from gumption.agents.segar import guided
-        from gumption.agents.segar.evaluation import play_levels
 
         started = perf_counter()
         chosen = dict(job.settings)
         where = {name: chosen.pop(name) for name in ("levels", "num_levels")} | {"level_seed": job.seed}
         player = _player(job, where, chosen, progress)
-        found: dict[str, float] = {}
-        for part in ("test", "train"):
-            rows = play_levels(player, guided.level_env(where, part), seed=job.seed)
-            figures = means(rows, "return", "success", "destroyed", "consumed")
-            found |= {f"{part}_{name}": value for name, value in figures.items()}
-        return {**found, "wall_s": round(perf_counter() - started, 2)}
+        return _played(player, lambda part: guided.level_env(where, part), job.seed, started)
 
     def words(self, found: Mapping[str, Any]) -> str:
         return f"{found['test_success']:.0%} reach the goal, return {found['test_return']:.2f}"
@@ -443,6 +436,18 @@ class KnowledgeRuns(Kind):
                 mine = {f"{panel}: {name}": self.columns[name](row, rows) for name in names}
                 cells.setdefault(short(row, panel), {}).update(mine)
         return by_panel("agent", cells, [f"{panel}: {name}" for panel in panels(results) for name in names])
+
+
+def _played(player: Any, make_env: Callable[[Any], Any], seed: int, started: float) -> dict[str, Any]:
+    """Figures of a player on test and training levels, and the seconds since it was `started`."""
+    from gumption.agents.evaluation import means
+    from gumption.agents.segar.evaluation import play_levels
+
+    found: dict[str, Any] = {}
+    for part in ("test", "train"):
+        figures = means(play_levels(player, make_env(part), seed=seed), "return", "success", "destroyed", "consumed")
+        found |= {f"{part}_{name}": value for name, value in figures.items()}
+    return {**found, "wall_s": round(perf_counter() - started, 2)}
 
 
 def _player(job: Job, where: Mapping[str, Any], chosen: dict[str, Any], progress: bool) -> Any:
@@ -483,9 +488,8 @@ class GateRuns(KnowledgeRuns):
     code = ("envs/segar", "envs/physics", "agents/segar", "agents/advice.py", "kg/scores.py")
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
-        from gumption.agents.evaluation import means
         from gumption.agents.segar.config import SegarConfig
-        from gumption.agents.segar.evaluation import baselines, make_env, play_levels
+        from gumption.agents.segar.evaluation import baselines, make_env
         from gumption.agents.segar.study import before_training
         from gumption.agents.segar.training import load_run, train_segar
 
@@ -496,12 +500,8 @@ class GateRuns(KnowledgeRuns):
         elif (player := baselines(config.task).get(job.method)) is None:
             run = load_run(job.source_run())
             player = before_training(run) if job.method == "untrained" else run.advised(config.kg).player
-        found: dict[str, float] = {}
-        for part in ("test", "train"):
-            rows = play_levels(player, make_env(config.task, config.draw(part), config.seen()), seed=job.seed)
-            figures = means(rows, "return", "success", "destroyed", "consumed")
-            found |= {f"{part}_{name}": value for name, value in figures.items()}
-        return {**found, "wall_s": round(perf_counter() - started, 2)}
+        made = lambda part: make_env(config.task, config.draw(part), config.seen())  # noqa: E731
+        return _played(player, made, job.seed, started)
 
 
 def _gate_rows(levels: str) -> dict[str, Condition]:
@@ -669,19 +669,16 @@ seed 100. Nothing was chosen for the present questions.
 """
 
 _GATES: dict[str, Any] = {
-    "task": "Gates", "observation": "names", "num_levels": 200, "test_levels": 200, "total_steps": 102_400,
-    "eval_interval": 102_400, "n_steps": 32, "epochs": 5, "learning_rate": 1e-3, "gamma": 0.97,
+    "task": "Gates", "observation": "names", "num_levels": 1_000, "test_levels": 200, "total_steps": 122_880,
+    "eval_interval": 122_880, "n_steps": 32, "epochs": 5, "learning_rate": 1e-3, "gamma": 0.97,
     "entropy_coefficient": 0.01, "value_coefficient": 0.5, "max_grad_norm": 0.5,
 }  # fmt: skip
 _GATES_NOTES = """\
-Success is on 200 test levels, whose 24 (gates-2) or 36 (gates-3) types of gates are not among those of the 200 training
-levels; each level is played once, with the most probable pushes. PPO sees ball, goal and the names of the gates; with a
-graph also what it states of the first three things on the way of each push. The graph states what all types do, of
-training and of the test. The rows of false and of lived facts, and of knowledge taken away, are the same trained agent
-with another graph. Names exchanged: the types of each part have each other's names. Other laws: what lets the ball
-through is said to swallow it, and the other way round. Lived: what random pushes show of the types of the test, in
-other levels. Scripted and oracle are written by people; the oracle knows what each gate does. Nothing was chosen on
-test levels: the parameters of PPO are those of a trial.
+Types of gates of the 200 test levels are met in no training level. PPO sees ball, goal and the names of the gates; with
+a graph, which states what all types do, also that of the first three things on the way of each push. Rows of false and
+lived facts are the same trained agent with another graph: names exchanged within a part; what lets the ball through is
+said to swallow it, and the other way round; or what random pushes show of the types of the test in other levels, beside
+the facts of training. People wrote scripted and oracle, which knows what each gate does.
 """
 
 EXPERIMENTS: dict[str, Experiment] = {
