@@ -370,14 +370,9 @@ class KnowledgeRuns(Kind):
     }
     rests_on: ClassVar = {"scores": "gumption.kg.scores:VERSION"}
     code = (
-        "envs/segar",
-        "envs/physics",
-        "agents/segar",
-        "agents/advice.py",
-        "agents/policy.py",
-        "agents/learners/impala.py",
-        "kg/scores.py",
-    )
+        "envs/segar", "envs/physics", "agents/segar", "agents/advice.py", "agents/policy.py",
+        "agents/learners/impala.py", "kg/scores.py",
+    )  # fmt: skip
     kept = ("V-trace on SEGAR, with knowledge", "PPO on SEGAR")
     shown = ("success", "return", "destroyed", "in a hole")
     drawn = ("test_success", "success", "share of test levels whose goal is reached")
@@ -483,43 +478,40 @@ def _player(job: Job, where: Mapping[str, Any], chosen: dict[str, Any], progress
 class GateRuns(KnowledgeRuns):
     """Agents between gates whose types they never met, with knowledge and without."""
 
-    title = "SEGAR's experiment on gates"
     kept = ()
     code = ("envs/segar", "envs/physics", "agents/segar", "agents/advice.py", "kg/scores.py")
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
-        from gumption.agents.segar.config import SegarConfig
-        from gumption.agents.segar.evaluation import baselines, make_env
-        from gumption.agents.segar.study import before_training
-        from gumption.agents.segar.training import load_run, train_segar
+        from gumption.agents.segar import config, evaluation, study, training
 
-        started = perf_counter()
-        config = SegarConfig(**job.settings)
+        started, chosen = perf_counter(), config.SegarConfig(**job.settings)
         if job.method == "train":
-            player = train_segar(config, job.directory, resume=True, progress=progress).player
-        elif (player := baselines(config.task).get(job.method)) is None:
-            run = load_run(job.source_run())
-            player = before_training(run) if job.method == "untrained" else run.advised(config.kg).player
-        made = lambda part: make_env(config.task, config.draw(part), config.seen())  # noqa: E731
-        return _played(player, made, job.seed, started)
+            player = training.train_segar(chosen, job.directory, resume=True, progress=progress).player
+        elif (player := evaluation.baselines(chosen.task).get(job.method)) is None:
+            run = training.load_run(job.source_run())
+            player = study.before_training(run) if job.method == "untrained" else run.advised(chosen.kg).player
+        seen = chosen.seen()
+        return _played(
+            player, lambda part: evaluation.make_env(chosen.task, chosen.draw(part), seen), job.seed, started
+        )
 
 
 def _gate_rows(levels: str) -> dict[str, Condition]:
-    def row(method: str = "train", kg: str = "none", of: str | None = None) -> Condition:
-        return Condition({"levels": levels, "kg": kg}, method, (levels,), of=of and f"{of}, {levels}")
+    def row(method: str = "train", kg: str = "none") -> Condition:
+        of = f"graph and learning, {levels}" if method in ("untrained", "advised") else None
+        return Condition({"levels": levels, "kg": kg}, method, (levels,), of=of)
 
-    graph = "graph and learning"
     rows = {
         "random": row("random"),
         "scripted: straight on": row("scripted"),
         "no graph, learned": row(),
-        graph: row(kg="full"),
+        "graph and learning": row(kg="full"),
         "one constant fact": row(kg="one-fact"),
-        "graph, untrained": row("untrained", "full", graph),
-        "false facts: names exchanged": row("advised", "exchanged", graph),
-        "false facts: other laws": row("advised", "other-laws", graph),
-        "knowledge taken away": row("advised", "none", graph),
-        **{f"lived facts: {steps:,} steps": row("advised", f"lived-{steps}", graph) for steps in (400, 1_600, 6_400)},
+        "graph, untrained": row("untrained", "full"),
+        "false facts: names exchanged": row("advised", "exchanged"),
+        "false facts: other laws": row("advised", "other-laws"),
+        "knowledge taken away": row("advised", "none"),
+        **{f"lived facts: {steps:,} steps": row("advised", f"lived-{steps}") for steps in (400, 1_600, 6_400)},
         "oracle": row("oracle"),
     }
     return {f"{name}, {levels}": one for name, one in rows.items()}
@@ -674,11 +666,10 @@ _GATES: dict[str, Any] = {
     "entropy_coefficient": 0.01, "value_coefficient": 0.5, "max_grad_norm": 0.5,
 }  # fmt: skip
 _GATES_NOTES = """\
-Types of gates of the 200 test levels are met in no training level. PPO sees ball, goal and the names of the gates; with
-a graph, which states what all types do, also that of the first three things on the way of each push. Rows of false and
-lived facts are the same trained agent with another graph: names exchanged within a part; what lets the ball through is
-said to swallow it, and the other way round; or what random pushes show of the types of the test in other levels, beside
-the facts of training. People wrote scripted and oracle, which knows what each gate does.
+Types of gates of the test are met in no training level. PPO sees ball, goal and the names of the gates; with a graph,
+of all types, also what it states of the first three things on the way of each push. Rows of false and lived facts are
+the same agent with another graph: names exchanged within a part; what lets the ball through is said to swallow it; what
+random pushes in other levels show of types of the test, beside the facts of training. People wrote scripted and oracle.
 """
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -700,8 +691,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "Walls of gates, of types never met in training",
             GateRuns(),
             {label: one for levels in ("gates-2", "gates-3") for label, one in _gate_rows(levels).items()},
-            "Nobody has published such figures.",
-            _GATES_NOTES.strip(),
+            notes=_GATES_NOTES.strip(),
             seeds=2,
             base=_GATES,
         ),
