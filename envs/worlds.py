@@ -349,6 +349,7 @@ WORLDS: dict[str, World] = {
                 "load": "gumption.agents.segar.runs:load",
                 "evaluate": "gumption.agents.segar.runs:evaluate",
                 "train_command": "gumption.scripts.segar.commands:train",
+                "live": "gumption.scripts.segar.commands:live",
                 "text": "gumption.envs.segar.text:FACE",
                 "begin": "gumption.envs.segar.text:begin",
                 "watch": "gumption.agents.segar.runs:watch",

@@ -6,7 +6,7 @@ from typing import Literal
 
 from gymnasium import spaces
 
-from gumption.agents.settings import RunConfig
+from gumption.agents.settings import KnowledgeConfig
 from gumption.data import InputError
 from gumption.data.modules import name_of
 from gumption.data.reading import read_json
@@ -28,18 +28,21 @@ NUM_ENVS = {"ppo": 64, "sac": 1}
 
 
 @settings
-class SegarConfig(RunConfig):
+class SegarConfig(KnowledgeConfig):
     """A learner on n training levels; the defaults of PPO are those of the paper's Table 1.
 
+    With knowledge (`kg` and the other fields of `KnowledgeConfig`) PPO sees the scores of each push beside the rest.
+
     :ivar world: segar.
-    :ivar task: PuttPutt, PuttPuttNegDist, Invisiball, Billiards, or module:name of your own.
+    :ivar task: PuttPutt, PuttPuttNegDist, Gates, Invisiball, Billiards, or module:name of your own.
     :ivar levels: the distribution of training levels: the name of a configuration such as objectsx2-hard, a .json file
         with a distribution of your own, or its module:name; without it, the usual one of the task.
     :ivar test: that of test levels; without it, the same.
     :ivar num_levels: how many training levels there are; each episode plays one of them.
     :ivar level_seed: of the training levels; without it, the seed.
     :ivar test_levels: how many levels of the test part an evaluation plays.
-    :ivar observation: rgb (pixels), state (factors, your own too), or module:name of an Observation of your own.
+    :ivar observation: rgb (pixels), state (factors, your own too), names (of gates), or module:name of an Observation
+        of your own.
     :ivar resolution: pixels of a side.
     :ivar frame_stack: how many frames the learner sees.
     :ivar hidden: names of factors that the observation leaves out.
@@ -106,6 +109,9 @@ class SegarConfig(RunConfig):
         """:raises InputError: settings that do not go together, or an unknown configuration or factor."""
         object.__setattr__(self, "hidden", tuple(self.hidden))
         task = read_task(self.task)
+        self.check_knowledge()
+        if self.kg != "none" and (self.algorithm != "ppo" or "directions" not in task.usual):
+            raise InputError(f"kg is {shown(self.kg)}: that is for ppo and a task of pushes, such as task='Gates'")
         if not self.levels and isinstance(task.levels, str):
             object.__setattr__(self, "levels", task.levels)
         if self.world != WORLD:
@@ -119,7 +125,7 @@ class SegarConfig(RunConfig):
         if self.algorithm == "ppo" and self.parallel * self.n_steps == self.minibatches:
             raise InputError("a minibatch has one step; give fewer minibatches, or more n_steps or num_envs")
         if ":" not in self.observation:
-            check("observation", self.observation, Literal["rgb", "state"])
+            check("observation", self.observation, Literal["rgb", "state", "names"])
         elif self.hidden:
             raise InputError(f"hidden is for rgb and state; the observation {self.observation} says what it shows")
         if self.algorithm == "sac" and isinstance(task.action_space, spaces.Discrete | spaces.MultiDiscrete):
@@ -146,7 +152,7 @@ class SegarConfig(RunConfig):
         if self.observation == "rgb":
             renderer = RendererSettings(resolution=self.resolution, hidden=self.hidden)
             return ObservationSettings(renderer=renderer, stack=self.frame_stack)
-        if self.observation != "state":
+        if self.observation != "state":  # names, or one's own
             return ObservationSettings(kind=self.observation, stack=self.frame_stack)
         return replace(self.truth(), hidden=self.hidden, stack=self.frame_stack)
 

@@ -4,7 +4,7 @@ Players act by forces in a box, or by one of so many pushes (`directions`), as t
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Any
 
@@ -20,11 +20,14 @@ from gumption.envs.physics.factors import Mass, Position, Velocity
 from gumption.envs.segar import env as environments
 from gumption.envs.segar.configurations import Levels
 from gumption.envs.segar.env import SegarVectorEnv
+from gumption.envs.segar.kinds import GATES, THROUGH
 
 #: The environment of own tasks.
 OWN = "gumption/SEGAR-v0"
 #: The scripted player wants a velocity of this rate (1/s) times the way to the goal, by forces and by pushes.
 APPROACH, PUSHED = 4.0, 15.0
+#: The player that goes through gates: where the wall is left behind, how far it steers at least, and what is ahead.
+WALL_ENDS, RUN_UP, AHEAD = 0.35, 0.6, 0.12
 
 
 def random_player(env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
@@ -54,20 +57,48 @@ def scripted(env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
     x, v = state.columns[Position], state.columns[Velocity]
     way = x[:, goal, mine] - x[:, actor, mine]
     if env.settings.directions:
-        off = env.pushed() - PUSHED * way.T[:, None]
-        return (off**2).sum(axis=2).argmin(axis=1)
+        return _towards(env, way.T)
     force = state.columns[Mass][0, actor, mine] * (APPROACH * way - v[:, actor, mine])
     return np.clip(force, -env.settings.action_max, env.settings.action_max).T
 
 
+def _towards(env: SegarVectorEnv, way: np.ndarray) -> np.ndarray:
+    """(B,) the push that leads nearest to the velocity along a way (B, 2)."""
+    off = env.pushed() - PUSHED * way[:, None]
+    return (off**2).sum(axis=2).argmin(axis=1)
+
+
+def through_gates(harmful: Collection[str] | None = None) -> Player:
+    """A controller that people wrote for walls of gates: it goes through the nearest gate that does no harm.
+
+    :param harmful: what those are called that do; None for the truth, which makes it an oracle.
+    """
+
+    def player(env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
+        state, called = env.state, env.dials.called
+        harms = [GATES[kind][1] != THROUGH if harmful is None else called[kind.__name__] in harmful for kind in GATES]
+        safe = {kind for kind, harm in zip(GATES, harms, strict=True) if not harm}
+        fits = np.array([kind in safe for kind in state.type_list])[state.types] & state.present
+        ball, goal = state.of(GolfBall, Position), state.of(GoalTile, Position)
+        aside = np.where(fits, state.columns[Position][0] - ball[:, 0], np.inf)
+        x = aside[np.abs(aside).argmin(axis=0), np.arange(env.num_envs)]
+        x = np.where(np.isfinite(x), x, goal[:, 0] - ball[:, 0])  # all do harm: straight on
+        below = ball[:, 1] < WALL_ENDS
+        up = np.where((np.abs(x) > AHEAD) & (ball[:, 1] < -WALL_ENDS), -RUN_UP, RUN_UP) - ball[:, 1]
+        return _towards(env, np.where(below[:, None], np.stack([x, up], axis=1), goal - ball))
+
+    return player
+
+
 BASELINES: dict[str, Player] = {"random": random_player, "no action": no_action, "scripted": scripted}
 #: The tasks that the scripted player is written for.
-SCRIPTED = ("PuttPutt", "PuttPuttNegDist", "Invisiball")
+SCRIPTED = ("PuttPutt", "PuttPuttNegDist", "Gates", "Invisiball")
 
 
 def baselines(task: str) -> dict[str, Player]:
-    """The players of a task that learn nothing; people wrote one for PuttPutt in its three forms alone."""
-    return {name: player for name, player in BASELINES.items() if name != "scripted" or task in SCRIPTED}
+    """The players of a task that learn nothing; people wrote one for PuttPutt in its forms alone."""
+    found = {name: player for name, player in BASELINES.items() if name != "scripted" or task in SCRIPTED}
+    return found | ({"oracle": through_gates()} if task == "Gates" else {})
 
 
 def own_player(function: Callable[..., Any], name: str, space: gym.Space[Any]) -> Player:
@@ -99,7 +130,7 @@ def make_env(task: str, levels: Levels | None, observation: Any, num_envs: int |
     """
     given = {"autoreset_mode": "SameStep", "levels": levels, "observation": observation, **settings}
     count = num_envs or len(levels or ())
-    if ":" in task:
+    if ":" in task or not hasattr(environments, f"{task}VectorEnv"):
         return gym.make_vec(OWN, count, task=task, **given).unwrapped
     return getattr(environments, f"{task}VectorEnv")(count, **given)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import pi
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,8 +31,9 @@ from gumption.envs.record_memory import RecordMemory
 from gumption.envs.segar.configurations import Split, draw_levels
 from gumption.envs.segar.env import SegarVectorEnv
 from gumption.envs.segar.facts import BALL, BURNING, FALLING, MEETING, REACHING, askable, facts
-from gumption.envs.segar.memory import Memory, memory_facts
+from gumption.envs.segar.memory import Memory, add_memory, memory_facts
 from gumption.envs.segar.tasks import REACHED, diagonal
+from gumption.kg import KnowledgeGraph
 from gumption.kg.facts import PLACE, stated_name
 from gumption.kg.scores import BinaryTable, RelationScores
 
@@ -223,17 +225,45 @@ def facts_of_other_rules(levels: str, num_levels: int, level_seed: int) -> Facts
 
 
 def facts_of_random_play(levels: str, num_levels: int, level_seed: int) -> Facts:
-    """What 9,600 steps of random forces show on these levels; see `memory_facts`."""
+    """What 9,600 steps of random forces on these levels show; see `memory_facts`."""
+    where = {"levels": levels, "num_levels": num_levels, "level_seed": level_seed, "observation": "state"}
+    env = gym.make_vec(ID, num_envs=64, **where)
     with TemporaryDirectory() as folder:
-        tiles = gym.make_vec(
-            ID, num_envs=64, levels=levels, num_levels=num_levels, level_seed=level_seed, observation="state"
-        )
-        env, rng = RecordMemory(tiles, Path(folder) / "memory"), np.random.default_rng(level_seed)
-        env.reset(seed=level_seed)
-        for _ in range(150):
-            env.step(rng.uniform(-1, 1, (64, 2)).astype(np.float32))
-        env.close()
-        return memory_facts(Memory.load(Path(folder) / "memory"))
+        return memory_facts(play_at_random(env, Path(folder) / "memory", 9_600, level_seed))
+
+
+def play_at_random(env: Any, folder: Path, steps: int, seed: int) -> Memory:
+    """The memory of so many steps of random forces, each at most 1, or of random pushes; it stays in the folder."""
+    env, rng = RecordMemory(env, folder), np.random.default_rng(seed)
+    count, pushes = env.num_envs, env.unwrapped.settings.directions
+    env.reset(seed=seed)
+    for _ in range(-(-steps // count)):
+        env.step(rng.integers(pushes + 1, size=count) if pushes else rng.uniform(-1, 1, (count, 2)).astype(np.float32))
+    env.close()
+    return Memory.load(folder)
+
+
+@checked
+def live(folder: Path, levels: str, partition: Split, steps: Count, seed: Seed) -> Facts:
+    """Push at random between gates, and keep the memory (in memory/) and what it shows (graph.nq), which is returned.
+
+    :param partition: whose types of gates are met. :param steps: of 16 environments together.
+    :param seed: of the levels and the pushes; evaluations have test levels with the seed 0.
+    """
+    where = {"task": "Gates", "levels": levels, "partition": partition, "num_levels": 200, "level_seed": seed}
+    env = gym.make_vec("gumption/SEGAR-v0", num_envs=16, **where)
+    memory, graph = play_at_random(env, folder / "memory", steps, seed), KnowledgeGraph()
+    add_memory(graph, memory, folder.resolve().name)
+    graph.save(folder / "graph.nq")
+    return memory_facts(memory)
+
+
+def lived_facts(steps: int, levels: str, num_levels: int, level_seed: int) -> Facts:
+    """The facts of training, and what so many steps of random pushes in levels of another seed show of types of the
+    test."""
+    with TemporaryDirectory() as folder:
+        lived = live(Path(folder), levels, "test", steps, level_seed + 1)
+    return [*facts(partition="train", levels=levels), *lived]
 
 
 #: Name -> the facts of a graph, for (levels, num_levels, level_seed).
@@ -244,4 +274,7 @@ GRAPHS: dict[str, Callable[[str, int, int], Facts]] = {
     "no-goal": facts_without_goal,
     "other-rules": facts_of_other_rules,
     "memory": facts_of_random_play,
+    "exchanged": lambda levels, *_: list(facts(partition="all", levels=levels, names="shuffled")),
+    "other-laws": lambda levels, *_: list(facts(partition="all", levels=levels, laws="counterfactual")),
+    **{f"lived-{steps}": partial(lived_facts, steps) for steps in (400, 1_600, 6_400)},
 }

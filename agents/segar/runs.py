@@ -41,6 +41,7 @@ def evaluate(
     num_levels: Size | None = None,
     device: str | None = None,
     yardstick: str | tuple[str, ...] | None = None,
+    kg: str | None = None,
 ) -> dict[str, Any]:
     """Play levels once each with a run's most probable actions, and tell mean return and success.
 
@@ -55,6 +56,8 @@ def evaluate(
     :param yardstick: also tell the gap between the run's own training levels and these, as a share of what lies between
         random actions and this player: scripted, no action, MODULE:NAME, or the folder of another run; of several, the
         best.
+    :param kg: another source of knowledge that advises the same agent of PPO: train, full, a graph, or none, which
+        takes its knowledge away.
     :returns: "levels", "partition", "num_levels", and "players": name -> "return" and "success"; "failures",
         sentences on the run's choices; with a yardstick also
         "gap" (None where it is no better than random actions) and "yardstick", its name.
@@ -68,11 +71,14 @@ def evaluate(
     elif device is not None:
         raise InputError("device is for a run in a folder: this one is in memory")
     if isinstance(found.config, WorldConfig):
+        if kg is not None:
+            raise InputError("kg is for runs of PPO; the knowledge of this run is part of its policy")
         if found.policy is None and found.run_dir is not None:  # pyright: ignore[reportAttributeAccessIssue]
             found = read_run(found.run_dir, None)
         told, drawn, figures, failed = _play_general(found, partition, levels, num_levels)
     else:
-        told, drawn, figures, failed = _play_forces(found, partition, levels, num_levels)  # pyright: ignore[reportArgumentType]
+        given: Any = found if kg is None else found.advised(kg)  # pyright: ignore[reportAttributeAccessIssue]
+        told, drawn, figures, failed = _play_forces(given, partition, levels, num_levels)
     about = f"{len(drawn)} {partition} levels of {told}"
     result = {"levels": told, "partition": partition, "num_levels": len(drawn), "players": figures, "about": about}
     result["failures"] = failed
@@ -100,7 +106,10 @@ def _play_forces(run: SegarRun, partition: Split, levels: str | None, num_levels
     name = levels or (config.levels if partition == "train" else config.test or config.levels)
     with transcript() as kept:
         figures = played(run, drawn, {"trained": run.player})
-    figures |= played(run, drawn, {"untrained": before_training(run), **baselines(config.task)})
+    others: dict[str, Player] = {"untrained": before_training(run), **baselines(config.task)}
+    if run.advice is not None:
+        others = {"knowledge taken away": replace(run, advice=None).player, **others}
+    figures |= played(run, drawn, others)
     return name, drawn, figures, failures(kept)
 
 

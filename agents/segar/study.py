@@ -273,7 +273,7 @@ def informed(
 
 def without_training(run: SegarRun) -> SegarRun:
     """The same learner before training."""
-    return replace(run, final={}, curve=[], run_dir=None, model=untrained_model(run.config))
+    return replace(run, final={}, curve=[], run_dir=None, model=untrained_model(run.config, run.learned_with))
 
 
 def before_training(run: SegarRun) -> Player:

@@ -6,7 +6,7 @@ the test levels, each played once by the most probable actions.
 
 from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,18 @@ from gymnasium import spaces
 from torch import nn
 from torch.nn.functional import cosine_similarity, cross_entropy, layer_norm, pad
 
+from gumption.agents.advice import Advice
 from gumption.agents.evaluation import Rows
+from gumption.agents.knowledge import Knowledge
 from gumption.agents.learners.sb3 import SB3Learner, put_policy
 from gumption.agents.run import opened, own_random_numbers, run_learner
-from gumption.agents.run_folder import RunFolder, read_config, read_final, read_metrics
+from gumption.agents.run_folder import KNOWLEDGE, RunFolder, read_config, read_final, read_metrics
 from gumption.data import InputError
 from gumption.data.errors import extra
 from gumption.data.sealed import content_hash
 from gumption.data.settings import checked
+from gumption.envs import worlds
+from gumption.envs.kg_wrapper import KG_SCORES, KGScores
 from gumption.envs.sb3_adapter import SB3VecEnv
 from gumption.envs.segar.configurations import Levels
 from gumption.envs.segar.env import SegarVectorEnv
@@ -31,6 +35,7 @@ from gumption.kg.checkpoint import pick_device
 
 from .config import SegarConfig
 from .evaluation import make_env, play_levels
+from .guided import BOUND
 from .networks import ImpalaEncoder, StateEncoder
 
 with extra("sb3", "learning SEGAR"):
@@ -47,6 +52,7 @@ class SegarRun:
 
     :ivar final: figures of final.json; empty before the end. :ivar curve: lines of metrics.jsonl.
     :ivar run_dir: its folder, if any. :ivar model: of Stable-Baselines3.
+    :ivar learned_with: the advice that the model learned with, if any; `advice` is the one that it plays with.
     """
 
     config: SegarConfig
@@ -54,10 +60,28 @@ class SegarRun:
     curve: list[dict[str, float]]
     run_dir: Path | None
     model: BaseAlgorithm = field(repr=False)
+    learned_with: Advice | None = field(default=None, repr=False)
+    advice: Advice | None = field(default=None, repr=False)
 
     def player(self, env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
         """The most probable actions."""
-        return self.model.predict(env.observe(), deterministic=True)[0]  # pyright: ignore[reportArgumentType]
+        seen: Any = env.observe()
+        if self.learned_with is not None:
+            known = self.learned_with.relations
+            scores = np.zeros((*env.pushed().shape[:2], len(known)), dtype=np.float32)
+            if self.advice is not None:  # of another graph that may state fewer relations
+                said = self.advice(env).numpy().clip(-BOUND, BOUND)
+                for k, relation in enumerate(self.advice.relations):
+                    if relation in known:
+                        scores[:, :, known.index(relation)] = said[:, :, k]
+            seen = {"observation": seen, KG_SCORES: scores}
+        return self.model.predict(seen, deterministic=True)[0]
+
+    def advised(self, kg: str) -> "SegarRun":
+        """The same agent, advised by another source; "none" takes the knowledge away."""
+        if self.learned_with is None:
+            raise InputError("the run has no knowledge that another could take the place of: train it with kg")
+        return replace(self, advice=knowledge_of(replace(self.config, kg=kg))[1])
 
     def play(self, levels: Levels) -> Rows:
         """Play each level once; see `play_levels`."""
@@ -73,19 +97,37 @@ class SegarRun:
         return torch.cat([policy.extract_features(part, extractor) for part in parts]).cpu().numpy()
 
 
-def untrained_model(config: SegarConfig) -> BaseAlgorithm:
+def knowledge_of(config: SegarConfig, kept: Path | None = None, begun: bool = True) -> tuple[Any, Any]:
+    """The knowledge that a config names, and its advice; None and None without.
+
+    :param kept: where a run keeps it. :param begun: ask its source again, if that is still there.
+    """
+    if config.kg == "none":
+        return None, None
+    levels = config.draw("train")
+    asked = make_env(config.task, levels, config.seen(), 1)
+    world, where = worlds.find(config.world), (asked.vocabulary, asked.relations)
+    if begun or kept is None:
+        knowledge = Knowledge.of_run(kept, config, world, *where, {"levels": levels, "task": config.task})
+    else:
+        knowledge = Knowledge.load(kept, *where)
+    return knowledge, knowledge.advice(*where)
+
+
+def untrained_model(config: SegarConfig, advice: Advice | None = None) -> BaseAlgorithm:
     """The learner before a training of this config."""
     with own_random_numbers():
-        return _make_model(config, config.draw("train"))
+        return _make_model(config, config.draw("train"), advice)
 
 
-def _make_model(config: SegarConfig, levels: Levels) -> BaseAlgorithm:
+def _make_model(config: SegarConfig, levels: Levels, advice: Advice | None) -> BaseAlgorithm:
     """Its weights depend on the seed alone."""
-    env: VecEnv = SB3VecEnv(make_env(config.task, levels, config.seen(), config.parallel))
+    batch = make_env(config.task, levels, config.seen(), config.parallel)
+    env: VecEnv = SB3VecEnv(batch if advice is None else KGScores(batch, advice, bound=BOUND))
     if config.normalise_rewards:
         env = VecNormalize(env, norm_obs=False, gamma=config.gamma)
     space = env.observation_space
-    if not isinstance(space, spaces.Box):
+    if not isinstance(space, spaces.Box) and advice is None:
         raise InputError(f"the observation {config.observation} is a {type(space).__name__}; learners see a Box")
     encoder = ImpalaEncoder if space.dtype == np.uint8 and len(space.shape) == 3 else StateEncoder
     shared: dict[str, Any] = {
@@ -95,6 +137,8 @@ def _make_model(config: SegarConfig, levels: Levels) -> BaseAlgorithm:
         "device": pick_device(config.device),
     }
     policy: dict[str, Any] = {"features_extractor_class": encoder, "net_arch": []}
+    if config.observation == "names":  # two layers each for policy and value, which share none
+        policy = {}
     if config.algorithm == "sac":
         model: BaseAlgorithm = SAC(
             "MlpPolicy",
@@ -111,7 +155,7 @@ def _make_model(config: SegarConfig, levels: Levels) -> BaseAlgorithm:
             kind = AuxiliaryPPO
             extra = {"auxiliary": config.auxiliary, "auxiliary_weight": config.auxiliary_weight}
         model = kind(
-            "MlpPolicy",
+            "MlpPolicy" if advice is None else "MultiInputPolicy",
             env,
             policy_kwargs=policy,
             n_steps=config.n_steps,
@@ -143,9 +187,10 @@ def train_segar(
         return load_run(folder.path)
     train, test = config.draw("train"), config.draw("test")
     path = None if folder is None else folder.path
+    knowledge, advice = knowledge_of(config, path / KNOWLEDGE if path else None)
 
     def measure(model: BaseAlgorithm) -> dict[str, float]:
-        run = SegarRun(config, {}, [], path, model)
+        run = SegarRun(config, {}, [], path, model, advice, advice)
         parts = {"train": run.play(train), "test": run.play(test)}
         return {
             f"{part}_{name}": float(rows[name].mean()) for part, rows in parts.items() for name in ("return", "success")
@@ -155,18 +200,20 @@ def train_segar(
         return SB3Learner(
             config,
             KIND,
-            _make_model(config, train),
+            _make_model(config, train, advice),
             measure,
             lambda line: f"return {line['train_return']:.2f}, on test levels {line['test_return']:.2f}",
             threads=None if config.observation == "rgb" else 1,
             measured=None,  # the return is negative, and success often falls while it rises
             manifest={
-                "levels": {part.split: content_hash([one.to_data() for one in part.scenes]) for part in (train, test)}
+                "levels": {part.split: content_hash([one.to_data() for one in part.scenes]) for part in (train, test)},
+                **({} if knowledge is None else {"knowledge": knowledge.about}),
             },
+            keep=(lambda folder: None) if knowledge is None else lambda folder: knowledge.save(folder / KNOWLEDGE),
         )
 
     learner, curve, final = run_learner(folder, make, progress=progress)
-    return SegarRun(config, final, curve, path, learner.model)
+    return SegarRun(config, final, curve, path, learner.model, advice, advice)
 
 
 def load_run(run_dir: str | Path, *, device: str | None = None) -> SegarRun:
@@ -176,9 +223,11 @@ def load_run(run_dir: str | Path, *, device: str | None = None) -> SegarRun:
     """
     run_dir = Path(run_dir)
     config = read_config(run_dir, SegarConfig, device=device)
-    model, folder = untrained_model(config), RunFolder.of(run_dir, config)
+    _, advice = knowledge_of(config, run_dir / KNOWLEDGE, begun=False)
+    model, folder = untrained_model(config, advice), RunFolder.of(run_dir, config)
     put_policy(folder, KIND, model)
-    return SegarRun(config, read_final(run_dir) if folder.complete else {}, read_metrics(run_dir), run_dir, model)
+    final = read_final(run_dir) if folder.complete else {}
+    return SegarRun(config, final, read_metrics(run_dir), run_dir, model, advice, advice)
 
 
 # ---- Self-supervised losses beside PPO's: CURL (Laskin et al., 2020) and SPR (Schwarzer et al., 2021).

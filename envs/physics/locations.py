@@ -10,6 +10,7 @@ from gumption.data import InputError
 from gumption.data.settings import NonNegative, Positive, settings
 
 from .noise import (
+    Choice,
     Deterministic,
     GaussianNoise,
     Noise,
@@ -104,6 +105,18 @@ class Point(ProductNoise):
     @property
     def marginals(self) -> tuple[ScalarNoise, ScalarNoise]:
         return Deterministic(self.value[0]), Deterministic(self.value[1])
+
+
+@settings
+class Row(ProductNoise):
+    """One of several places side by side, all equally likely."""
+
+    x: tuple[float, ...]
+    y: float
+
+    @property
+    def marginals(self) -> tuple[ScalarNoise, ScalarNoise]:
+        return Choice(self.x), Deterministic(self.y)
 
 
 @settings

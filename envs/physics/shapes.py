@@ -32,10 +32,15 @@ def polygon(vertices: Sequence[Sequence[float]]) -> Shape:
     return read_shape({"kind": "polygon", "vertices": [list(each) for each in vertices]}, "the polygon")
 
 
+def rectangle(width: float, height: float) -> Shape:
+    """A rectangle around the position."""
+    x, y = width / 2, height / 2
+    return {"kind": "polygon", "vertices": [[-x, -y], [x, -y], [x, y], [-x, y]]}
+
+
 def square(side: float) -> Shape:
     """A square around the position."""
-    half = side / 2
-    return {"kind": "polygon", "vertices": [[-half, -half], [half, -half], [half, half], [-half, half]]}
+    return rectangle(side, side)
 
 
 def regular_polygon(corners: int, width: float) -> Shape:

@@ -2,6 +2,9 @@
 
 A name of the benchmark is a kind and a difficulty: "empty-easy", "objectsx2-hard", "tilesx3-medium", with any number
 of objects or tiles from 1 on. The preset "compat" has the distributions of the first release.
+
+"gates-2" and "gates-3" are walls of three gates between ball and goal. One lets the ball through. The others swallow it
+(gates-2), or swallow, destroy, stop or slow it (gates-3). Types of the test are never met in training.
 """
 
 import json
@@ -22,6 +25,7 @@ from gumption.data.modules import of_module
 from gumption.data.settings import Count, Seed, Whole, check, checked, shown
 from gumption.envs.physics.entities import (
     Ball,
+    Block,
     Bumper,
     Charger,
     CueBall,
@@ -59,12 +63,17 @@ from gumption.envs.physics.locations import (
     RandomTopLocation,
     RandomTopRightLocation,
     RandomUniformLocation,
+    Row,
+    UniformNoise2D,
 )
 from gumption.envs.physics.noise import DiscreteRangeNoise, GaussianMixtureNoise, GaussianNoise, Noise, UniformNoise
 from gumption.envs.physics.scene import Scene
-from gumption.envs.physics.shapes import circle, random_convex_hull
+from gumption.envs.physics.shapes import circle, random_convex_hull, rectangle
 from gumption.envs.split_files import SplitFormat, read_file, write_file
 
+from .kinds import THROUGH, Gate, gates
+
+Split = Literal["train", "test"]
 DIFFICULTIES = ("easy", "medium", "hard")
 OBJECTS: tuple[type[Entity], ...] = (Charger, Magnet, Bumper, Damper, Ball)
 TILES: tuple[type[Entity], ...] = (SandTile, MagmaTile, Hole, FireTile)
@@ -80,9 +89,14 @@ _PLACES: dict[str, tuple[type[Noise], type[Noise], type[Noise]]] = {
 
 
 @checked
-def configuration(name: str, preset: Preset = "fixed") -> Initialization:
+def configuration(name: str, preset: Preset = "fixed", split: Split = "train") -> Initialization:
     """The distribution of scenes of a name, or of "module:name" of your own, which has its preset; InputError where
-    there is none."""
+    there is none.
+
+    :param split: of walls of gates, which have other types in the test.
+    """
+    if name in WALLS:
+        return _wall(name, split, preset)
     if ":" not in name:
         return _configuration(name, preset)
     fits = (Initialization, Mapping)
@@ -92,7 +106,7 @@ def configuration(name: str, preset: Preset = "fixed") -> Initialization:
 def configuration_names() -> list[str]:
     """The names of all configurations, with up to three objects or tiles."""
     kinds = ["empty", *(f"{kind}x{n}" for kind in ("objects", "tiles") for n in (1, 2, 3))]
-    return [*(f"{kind}-{difficulty}" for kind in kinds for difficulty in DIFFICULTIES), *_DEMONSTRATIONS]
+    return [*(f"{kind}-{difficulty}" for kind in kinds for difficulty in DIFFICULTIES), *_DEMONSTRATIONS, *WALLS]
 
 
 @cache
@@ -103,7 +117,8 @@ def _configuration(name: str, preset: Preset) -> Initialization:
     if not found or int(found[3] or 0) > MOST:
         raise InputError(
             f"there is no configuration {shown(name)}; there are empty-, objectsxN- and tilesxN- with easy, medium or "
-            f"hard and N from 1 to {MOST}, such as objectsx2-hard, {', '.join(_DEMONSTRATIONS)}, and yours: MODULE:NAME"
+            f"hard and N from 1 to {MOST}, such as objectsx2-hard, {', '.join([*_DEMONSTRATIONS, *WALLS])}, and yours: "
+            "MODULE:NAME"
         )
     kind, n, difficulty = found[1] or found[2], int(found[3] or 0), found[4]
     ball, goal, _ = _PLACES[difficulty]
@@ -264,6 +279,30 @@ def _billiards(preset: Preset) -> Initialization:
     )
 
 
+#: Walls of gates -> what the gates do that do not let the ball through, all equally often.
+WALLS = {"gates-2": ("swallows",), "gates-3": ("swallows", "destroys", "stops", "slows")}
+
+
+@cache
+def _wall(name: str, split: Split, preset: Preset) -> Initialization:
+    """Three gates with posts between them, in any order, the ball below and the goal above."""
+    harmful = [gates(split, deed) for deed in WALLS[name]]
+    shares = {kind: 1 / len(harmful) / len(some) for some in harmful for kind in some}
+    through, others = ThingFactory(gates(split, THROUGH)), ThingFactory(shares)
+    return Initialization(
+        numbers=[(through, 1), (others, 2), (GoalTile, 1), (GolfBall, 1)],
+        priors=[
+            Prior(Position, Row((-2 / 3, 0.0, 2 / 3), 0.0), entity_type=Gate),
+            Prior(Position, UniformNoise2D((-0.7, -0.8), (0.7, -0.7)), entity_type=GolfBall),
+            Prior(Position, UniformNoise2D((-0.7, 0.7), (0.7, 0.8)), entity_type=GoalTile),
+            Prior(Shape, circle(0.3), entity_type=GoalTile),
+            Prior(Shape, rectangle(0.1, 0.7), entity_type=Block),
+        ],
+        positions=[(Block, [(-1 / 3, 0.0), (1 / 3, 0.0)])],
+        preset=preset,
+    )
+
+
 _DEMONSTRATIONS: dict[str, Callable[[Preset], Initialization]] = {
     "puttputt_default": _puttputt_default,
     "random_middle": _random_middle,
@@ -278,7 +317,6 @@ _DEMONSTRATIONS: dict[str, Callable[[Preset], Initialization]] = {
 # and "objectsx2-hard@compat/train/0/17" that of the preset "compat". Training and test levels come from different
 # random streams, so that no level is in both.
 
-Split = Literal["train", "test"]
 FORMAT = SplitFormat("gumption/segar-levels/1")
 _STREAMS: dict[Split, int] = {"train": 0, "test": 1}
 
@@ -342,7 +380,7 @@ def draw_levels(
     :raises InputError: no configuration of this name, or things that cannot be placed; the message names the level.
     """
     name = distribution if isinstance(distribution, str) else None
-    initialization = configuration(name, preset) if name is not None else distribution
+    initialization = configuration(name, preset, split) if name is not None else distribution
     assert isinstance(initialization, Initialization)
     stream = crc32((name or json.dumps(initialization.to_data(), sort_keys=True)).encode())
     scenes = []

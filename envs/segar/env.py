@@ -27,7 +27,7 @@ from gumption.envs.priors import Laws, Names
 
 from .configurations import Levels, Split, find_levels, level
 from .facts import Affordances
-from .kinds import Dials
+from .kinds import Dials, has_gates
 from .memory import (
     CONSUMED,
     DESTROYED,
@@ -101,7 +101,7 @@ class SegarSettings:
         given = self.observation
         if given == "rgb":
             given = ObservationSettings(renderer=RendererSettings(resolution=self.resolution, preset=self.preset))
-        return make_observation(given, only_visible)
+        return make_observation(given, only_visible, Dials(self.names, self.laws, with_gates=True))
 
     def load_levels(self, usual: Any) -> Levels:
         """The levels that are played.
@@ -147,13 +147,13 @@ class SegarVectorEnv(NativeVectorEnv):
         """:raises InputError: bad settings; see `SegarSettings`."""
         check_batch(num_envs, render_mode)
         if self.task_name is None:
-            self.settings = SandboxSettings(**settings)
-            self.task = read_task(self.settings.task)
+            self.task = read_task(settings.get("task", SandboxSettings.task))
+            self.settings = SandboxSettings(**{**self.task.usual, **settings})
         else:
             self.settings, self.task = SegarSettings(**settings), TASKS[self.task_name]
         self._compat = self.settings.preset == "compat"
         self.levels = self.settings.load_levels(self.task.levels)
-        self.dials = Dials(self.settings.names, self.settings.laws)
+        self.dials = Dials(self.settings.names, self.settings.laws, has_gates(self.levels.scenes))
         self._observation = self.settings.observer(self.task.only_visible)
         self._fresh = False
         count = self.settings.directions or DIRECTIONS

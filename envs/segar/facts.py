@@ -17,7 +17,7 @@ from numba import njit
 
 from gumption.data.settings import NonNegative, Seed, Size, checked
 from gumption.envs.action_facts import ActionFacts
-from gumption.envs.physics.entities import TYPES, Entity
+from gumption.envs.physics.entities import TYPES, Entity, GoalTile, GolfBall
 from gumption.envs.physics.factors import (
     FACTORS,
     PARAMETERS,
@@ -44,8 +44,8 @@ from gumption.envs.physics.state import POLYGON, State
 from gumption.envs.priors import Laws, Names
 from gumption.kg.facts import PLACE
 
-from .configurations import Levels, find_levels
-from .kinds import BALL, Dials, is_ours, kinds
+from .configurations import WALLS, Levels, configuration, find_levels
+from .kinds import BALL, GATES, Dials, Gate, has_gates, is_ours, kinds
 from .tasks import TASKS, Task, of_task, read_task
 
 #: Raised when `action_facts` asks other questions, or the facts of the same levels become others.
@@ -73,8 +73,9 @@ class Affordances:
 
     def __init__(self, rules: Iterable[Rule], dials: Dials | None = None) -> None:
         """:param rules: of the levels; see `effects`. :param dials: what kinds are called; None: real names."""
-        called = (dials or Dials()).called
-        self.types: Sequence[str] = ("", *(kind.__name__ for kind in kinds()))
+        dials = dials or Dials()
+        called = dials.called
+        self.types: Sequence[str] = ("", *(kind.__name__ for kind in kinds(dials.with_gates)))
         self.vocabulary: Sequence[str] = ("", *(called[name] for name in (*self.types[1:], BALL)))
         asked = effects(rules)
         self.relations = tuple(f"{effect}{PLACE}{place + 1}" for place in range(PLACES) for effect in asked)
@@ -408,7 +409,7 @@ def facts(
     reads factor), (rule writes factor), (rule dependsOn parameter), and (factor canChange factor) where a rule reads
     the one and writes the other; and what the levels' things do to the ball by these rules: (type affords... ball),
     and (type actsBy rule) where it takes the rule. Of what things afford "train" has four in five, drawn by the seed,
-    and "test" the rest; all other facts are in "train".
+    and "test" the rest; of gates each part has what its own types do. All other facts are in "train".
 
     :param levels: as the environments have them, of which the training levels are drawn; None for each type of thing as
         it is by default, under the built-in rules, and for all rules that are defined.
@@ -417,8 +418,8 @@ def facts(
     :param names, laws: what kinds of things are called and what they do, as of the environments; see `Dials`.
     :raises InputError: no such levels or task.
     """
-    dials = Dials(names, laws)
     scenes = _scenes(levels, num_levels, level_seed, preset)
+    dials = Dials(names, laws, has_gates(scenes))
     scenes = dials.exchanged(scenes, scenes)
     if friction is not None:
         scenes = [replace(scene, sim=replace(scene.sim, friction=friction)) for scene in scenes]
@@ -429,6 +430,9 @@ def facts(
         rules = list({**FIXED_RULES, **RULES}.values())
     afford = sorted(found)
     chosen = set(Random(split_seed).sample(afford, round(0.8 * len(afford))))
+    if dials.with_gates:
+        of_test = {kind.__name__ for kind, (part, _) in GATES.items() if part == "test"}
+        chosen = {fact for fact in afford if fact[0] not in of_test}
     parts: dict[str, set[Triple]] = {
         part: {*there, *((fact[0], ACTS_BY, rule) for fact in there for rule in found[fact])}
         for part, there in (("train", chosen), ("test", set(afford) - chosen), ("all", set(afford)))
@@ -440,10 +444,15 @@ def facts(
 
 def _scenes(levels: Any, num_levels: int, level_seed: int, preset: Preset) -> Sequence[Scene]:
     """The training levels of an environment with these settings; see `facts`."""
-    if levels is None:
+    name = levels.name if isinstance(levels, Levels) else levels
+    if levels is None or (isinstance(name, str) and name in WALLS):
         ball = {"type": "GolfBall", "factors": {"Position": [-0.5, -0.5]}}
         goal = {"type": "GoalTile", "factors": {"Position": [0.5, 0.5]}}
-        return [Scene.read({"entities": [ball, goal, {"type": kind}]}) for kind in kinds()]
+        all_types = kinds()
+        if levels is not None:
+            both = {kind for split in ("train", "test") for kind in configuration(name, preset, split).kinds}
+            all_types = [kind for kind in kinds(with_gates=True) if kind in both.difference((GolfBall, GoalTile))]
+        return [Scene.read({"entities": [ball, goal, {"type": kind}]}) for kind in all_types]
     return find_levels(levels, "train", n=num_levels, seed=level_seed, preset=preset).scenes
 
 
@@ -464,7 +473,7 @@ def causal_facts(rules: Iterable[Rule]) -> Iterator[Triple]:
 
 
 def _types() -> Iterator[Triple]:
-    for kind in filter(is_ours, TYPES.values()):
+    for kind in (one for one in TYPES.values() if is_ours(one) and not issubclass(one, Gate)):
         for parent in kind.__bases__:
             if issubclass(parent, Entity):
                 yield kind.__name__, SUBTYPE_OF, parent.__name__

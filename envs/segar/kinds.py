@@ -8,12 +8,20 @@
 
 Names are labels: those of facts, memories and texts, and the colours of pictures for people. The observations of
 learners draw and tell factors, which have no names: they show what things truly are.
+
+Gates are tiles of which the names alone are seen (the observation "names"). 36 types of them are met in training and 36
+others in the test; `GATES` tells what each does, drawn once by a seed. By other laws a gate that lets the ball through
+swallows it, and the other way round, and those that destroy, stop and slow take turns; the physics stays, and the names
+move, so that each wall keeps one gate that lets the ball through.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 from zlib import crc32
+
+import numpy as np
 
 from gumption.data import InputError
 from gumption.envs.physics import entities as built_in
@@ -41,10 +49,12 @@ from gumption.envs.physics.factors import (
     Label,
     Magnetism,
     Position,
+    Shape,
     StoredEnergy,
 )
 from gumption.envs.physics.scene import EntityData, Scene
-from gumption.envs.priors import Laws, Names, deranged_unlike, relabelled
+from gumption.envs.physics.shapes import rectangle
+from gumption.envs.priors import SEED, Laws, Names, deranged_unlike, relabelled
 
 BALL = "ball"  # the thing that the agent pushes
 #: What changes what it does with others of its row, and the factors by which these act.
@@ -52,6 +62,48 @@ EXCHANGED: tuple[tuple[tuple[type[Entity], ...], tuple[type[Factor], ...]], ...]
     ((FireTile, Hole, MagmaTile, SandTile), (Friction, Heat, Consumes)),
     ((Bumper, Charger, Damper, Magnet), (Charge, Magnetism, StoredEnergy)),
 )
+THROUGH = "lets through"
+#: What a gate does -> the factors by which it does it. It fills a third of the arena, and reaches under the posts.
+DOES: dict[str, dict[type[Factor], Any]] = {
+    THROUGH: {}, "swallows": {Consumes: True}, "destroys": {Heat: 9.0}, "stops": {Friction: 40.0},
+    "slows": {Friction: 15.0},
+}  # fmt: skip
+#: How many types of each part do so: as many swallow as let through, so that a type tells nothing before it is known.
+TYPES_OF = dict(zip(DOES, (12, 12, 4, 4, 4), strict=True))
+#: What a type does by other laws, where it is not the next of these.
+TURNS = ("destroys", "stops", "slows")
+PARTS = {"train": "A", "test": "B"}
+
+
+class Gate(Tile):
+    """A tile of a wall between ball and goal; its types differ in what they do."""
+
+    factors = {Shape: rectangle(2 / 3, 0.4)}  # noqa: RUF012
+
+
+def _gates() -> dict[type[Gate], tuple[str, str]]:
+    """Each type of gate -> its part, and what it does; the numbers in the names are drawn, and tell nothing."""
+    rng = np.random.Generator(np.random.PCG64(SEED))
+    drawn = {part: rng.permutation([deed for deed, n in TYPES_OF.items() for _ in range(n)]).tolist() for part in PARTS}
+    return {
+        type(f"Gate{PARTS[part]}{i:02}", (Gate,), {"factors": DOES[deed], "__module__": __name__}): (part, deed)
+        for part, deeds in drawn.items()
+        for i, deed in enumerate(deeds)
+    }
+
+
+GATES = _gates()
+
+
+def gates(part: str, deed: str) -> list[type[Gate]]:
+    """The types of gates of a part that do so."""
+    return [kind for kind, about in GATES.items() if about == (part, deed)]
+
+
+def has_gates(scenes: Iterable[Scene]) -> bool:
+    return any(entity.type in GATES for scene in scenes for entity in scene.entities)
+
+
 #: Where the worlds lie, and of these modules the ones whose types and factors are SEGAR's.
 _WORLDS, _OURS = "gumption.envs.", ("gumption.envs.segar.", "gumption.envs.physics.")
 
@@ -63,11 +115,11 @@ def is_ours(kind: type[Entity] | type[Factor]) -> bool:
     return not kind.__module__.startswith(_WORLDS) or kind.__module__.startswith(_OURS)
 
 
-def kinds() -> list[type[Thing]]:
-    """The entity types that can be met, by name."""
+def kinds(with_gates: bool = False) -> list[type[Thing]]:
+    """The entity types that can be met, by name, and where there are gates all types of these after them."""
     met = (kind for kind in TYPES.values() if issubclass(kind, Thing) and kind not in (Thing, Object, Tile))
-    found = [kind for kind in met if is_ours(kind)]
-    return sorted(found, key=lambda kind: kind.__name__)
+    found = [kind for kind in met if is_ours(kind) and not issubclass(kind, Gate)]
+    return sorted(found, key=lambda kind: kind.__name__) + (list(GATES) if with_gates else [])
 
 
 @dataclass(frozen=True)
@@ -76,6 +128,7 @@ class Dials:
 
     names: Names = "real"
     laws: Laws = "real"
+    with_gates: bool = False
 
     @cached_property
     def called(self) -> dict[str, str]:
@@ -94,7 +147,13 @@ class Dials:
         names = [kind.__name__ for kind in found]
         named = [names.index(labels[name]) if labels[name] in names else -1 for name in names]
         other = deranged_unlike(list(row_of.values()), named)
-        return {kind: found[place] for kind, place in zip(found, other.tolist(), strict=True)}
+        others = {kind: found[place] for kind, place in zip(found, other.tolist(), strict=True)}
+        after = {THROUGH: "swallows", "swallows": THROUGH}
+        after |= dict(zip(TURNS, (*TURNS[1:], TURNS[0]), strict=True))
+        for part in PARTS:
+            for deed, next_ in after.items():
+                others |= dict(zip(gates(part, deed), gates(part, next_), strict=True))
+        return others
 
     def exchanged(self, scenes: Sequence[Scene], levels: Sequence[Scene]) -> list[Scene]:
         """The scenes by these laws. A thing acts as some thing of the other type in the levels does, always the same
@@ -113,7 +172,7 @@ class Dials:
             )
 
         def acting(entity: EntityData) -> EntityData:
-            if (other := self.does.get(entity.type)) is None:
+            if entity.type in GATES or (other := self.does.get(entity.type)) is None:
                 return entity
             there = models[other] or Scene.read({"entities": [{"type": other.__name__}]}).entities
             return _acting_as(entity, there[crc32(repr(entity.factors[Position]).encode()) % len(there)])
@@ -133,17 +192,19 @@ class Dials:
         place = entity.id.rpartition("_")[2]
         return self.called[entity.type.__name__].lower() + (f"_{place}" if place.isdecimal() else "")
 
-    @staticmethod
-    def _labels(names: Names) -> dict[str, str]:
+    def _labels(self, names: Names) -> dict[str, str]:
         """What each type and `BALL` are called under real laws."""
-        groups = {kind.__name__: _group(kind) for kind in kinds()} | {BALL: BALL}
-        # A person's own types come last, so that what the others are called does not depend on them.
-        real = sorted(groups, key=lambda name: (groups[name] == "own", name == BALL))
+        groups = {kind.__name__: _group(kind) for kind in kinds(self.with_gates)} | {BALL: BALL}
+        # Gates and a person's own types come last, so that what the others are called does not depend on them.
+        late = {BALL: 1, **dict.fromkeys(PARTS, 2), "own": 3}
+        real = sorted(groups, key=lambda name: late.get(groups[name], 0))
         return dict(zip(real, relabelled(real, names, [groups[name] for name in real]), strict=True))
 
 
 def _group(kind: type[Entity]) -> str:
     """Types of one group may be called as each other."""
+    if kind in GATES:
+        return GATES[kind][0]
     if kind.__module__ != built_in.__name__:
         return "own"
     return next((each.__name__ for each in (Tile, Object) if issubclass(kind, each)), kind.__name__)

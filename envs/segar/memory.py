@@ -18,6 +18,7 @@ from gumption.data import InputError
 from gumption.data.sealed import content_hash, read_sealed, sealed
 from gumption.data.settings import Count, Share, Whole, checked, checked_methods
 from gumption.envs.memory import OF_RUN, Layout, TransitionMemory, Triple, integer, state_facts
+from gumption.envs.physics.entities import TYPES, Block, Entity
 from gumption.envs.physics.factors import Mass, Position, Size, Velocity
 from gumption.envs.physics.scene import Scene
 from gumption.envs.physics.state import State
@@ -227,7 +228,8 @@ def evidence(memory: Memory) -> list[Evidence]:
     """The evidence for each effect of each type of tile that was met, sorted."""
     found, records = [], memory.records
     place = _places(records)
-    for effect, met, shown in _meetings(records):
+    walls = [number for number, name in enumerate(memory.types) if issubclass(TYPES.get(name, Entity), Block)]
+    for effect, met, shown in _meetings(records, walls):
         for kind in np.unique(met[met > 0]).tolist():
             here = met == kind
             there = here & shown
@@ -275,7 +277,7 @@ def add_memory(
     return state_facts(graph, name, facts, memory_evidence(memory, run), about)
 
 
-def _meetings(records: Any) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+def _meetings(records: Any, walls: Sequence[int]) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     """Effect, (n,) the type of tile that was met, 0 for none, and (n,) bool, whether the effect showed."""
     before, after = _below(records, "top"), _below(records, "top_after")
     yield BURNING, np.where(before == after, before, 0), records["mass_after"] < records["mass"]
@@ -283,7 +285,7 @@ def _meetings(records: Any) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     fell = (flags & CONSUMED) != 0
     yield FALLING, np.where(fell, after, np.where(flags & INSIDE, before, 0)), fell
     if "force" in records.dtype.names:
-        yield SLOWING, *_slowed(records, before, after)
+        yield SLOWING, *_slowed(records, before, after, walls)
     done = (flags & SUCCESS) != 0
     middle = records["position"][np.arange(len(records)), records["top_after"]]
     apart = np.linalg.norm(records["position_after"] - middle, axis=1)
@@ -292,18 +294,18 @@ def _meetings(records: Any) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     yield REACHING, np.where(apart <= reached[after], after, 0), done
 
 
-def _slowed(records: Any, before: np.ndarray, after: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _slowed(records: Any, before: np.ndarray, after: np.ndarray, walls: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     """(n,) the type of tile that the ball rolled over, 0 for none; and bool, whether it lost more than on the floor."""
     mass = records["mass"].astype(np.float64)
     push = records["force"] / np.where(mass > 0, mass, 1.0)[:, None]
     pushed, left = records["velocity"][:, 0] + push, records["velocity_after"].astype(np.float64)
     fast, slow = np.linalg.norm(pushed, axis=1), np.linalg.norm(left, axis=1)
     turned = np.abs(pushed[:, 0] * left[:, 1] - pushed[:, 1] * left[:, 0])
-    straight = (turned <= STRAIGHT * fast * slow) & ((pushed * left).sum(axis=1) > 0)
+    straight = (turned <= STRAIGHT * fast * slow) & ((pushed * left).sum(axis=1) >= 0) & (fast > 0)  # or it stopped
     # There may be a greatest speed, which a push goes beyond; what was ever seen is within it.
     rolls = straight & (mass > 0) & (fast <= slow.max(initial=0.0)) & ((records["flags"] & OVER) == 0)
-    # The ball lay on things of the types of all others in the scene, so that these are tiles.
-    tiles = np.union1d(np.concatenate([before, after]), [0])
+    # The ball lay on things of the types of all others in the scene, so that these are tiles, or they are inner walls.
+    tiles = np.union1d(np.concatenate([before, after]), [0, *walls])
     rolls &= (before == after) & np.isin(records["type"][:, 1:], tiles).all(axis=1)
     floor = _floor(_places(records), fast - slow, rolls & (before == 0))
     return np.where(rolls & np.isfinite(floor), before, 0), fast - slow > FACTOR * floor + LEAST

@@ -13,6 +13,7 @@ from gymnasium import spaces
 from gumption.data import InputError, Note
 from gumption.data.modules import class_of_module
 from gumption.data.settings import Frames, Size, check, settings, shown
+from gumption.envs.physics.entities import GoalTile, GolfBall
 from gumption.envs.physics.factors import (
     FACTORS,
     WIDTHS,
@@ -33,6 +34,7 @@ from gumption.envs.physics.factors import (
 from gumption.envs.physics.scene import factor_type
 from gumption.envs.physics.state import ABSENT, FLOOR, Layout, State
 
+from .kinds import GATES, Dials
 from .render import Renderer, RendererSettings, Textured, check_kind, make_renderer
 
 
@@ -67,6 +69,8 @@ TILE_FACTORS: Factors = (Heat, Friction, Position)
 ALL_FACTORS: Factors = (*OBJECT_FACTORS, Heat, Friction)
 #: The number for factors of an absent entity, and for factors that an entity lacks.
 MISSING = -1000.0
+#: How many gates are seen.
+ABREAST = 3
 
 
 def read_factors(names: Sequence[str], hidden: Sequence[str] = ()) -> Factors:
@@ -231,7 +235,7 @@ def tell_own(state: State, shown: Set[type[Factor]] = frozenset()) -> None:
         tell_left_out(f"the observation leaves out {', '.join(own)}; name what it shows in factors=, of numbers")
 
 
-Kind = Literal["rgb", "entity", "object", "tile", "state", "objects", "tiles", "multimodal"]
+Kind = Literal["rgb", "entity", "object", "tile", "state", "objects", "tiles", "names", "multimodal"]
 
 _MANY: tuple[Kind, ...] = ("state", "objects", "tiles")
 _ONE: tuple[Kind, ...] = ("entity", "object", "tile")
@@ -259,8 +263,8 @@ class ObservationSettings:
     """What an agent sees.
 
     :ivar kind: "rgb": pixels; "entity", "object" and "tile": the factors of the entity `id`; "state", "objects" and
-        "tiles": a row of factors for each thing; "multimodal": a dict of `parts`; "module:name": a subclass of
-        `Observation` of your own.
+        "tiles": a row of factors for each thing; "names": see `Names`; "multimodal": a dict of `parts`;
+        "module:name": a subclass of `Observation` of your own.
     :ivar id: of the entity.
     :ivar factors: names, in order; () for SEGAR's choice for the kind ("entity" has none).
     :ivar hidden: names of factors to leave out; for pixels set them in `renderer`.
@@ -306,27 +310,32 @@ def read_settings(
 
 
 def make_observation(
-    given: ObservationSettings | Mapping[str, Any] | str | type[Observation], only_visible: bool = False
+    given: ObservationSettings | Mapping[str, Any] | str | type[Observation],
+    only_visible: bool = False,
+    dials: Dials | None = None,
 ) -> Observation:
     """The observation of these settings.
 
     :param given: "rgb" or another kind, a dict such as {"kind": "state", "hidden": ["Mass"]}, settings, or a class.
     :param only_visible: the factors of what is not Visible are `MISSING`; see `Task`.
+    :param dials: what gates are called.
     :raises InputError: settings that do not fit.
     """
     if isinstance(given, type):
         return _own(given, given.__name__)
     wanted = read_settings(given)
     if wanted.stack > 1:
-        one = make_observation(replace(wanted, stack=1), only_visible)
+        one = make_observation(replace(wanted, stack=1), only_visible, dials)
         return Stacked(one, wanted.stack, channels=wanted.kind == "rgb")
     if ":" in wanted.kind:
         return _own(class_of_module(wanted.kind, "observation", Observation), wanted.kind)
     if wanted.kind == "rgb":
         return Pixels(make_renderer(wanted.renderer))
+    if wanted.kind == "names":
+        return Names(dials or Dials(with_gates=True))
     if wanted.kind == "multimodal":
         parts = {name: read_settings(part, f"parts: {name}") for name, part in wanted.parts.items()}
-        return Multimodal({name: make_observation(part, only_visible) for name, part in parts.items()})
+        return Multimodal({name: make_observation(part, only_visible, dials) for name, part in parts.items()})
     names = wanted.factors or tuple(factor.__name__ for factor in _DEFAULTS.get(wanted.kind, ()))
     factors = read_factors(names, wanted.hidden)
     hidden = tuple(factor_type(name, "hidden") for name in wanted.hidden)
@@ -362,6 +371,27 @@ class Pixels(Observation):
 
     def observe(self, state: State, fresh: bool = True) -> np.ndarray:
         return self.renderer.draw(state)
+
+
+class Names(Observation):
+    """Place and velocity of the ball, the place of the goal, and of three gates, from left to right, which type each
+    is, as a one-hot vector: its name, and nothing of what it does. (F,) float32."""
+
+    def __init__(self, dials: Dials) -> None:
+        names = [kind.__name__ for kind in GATES]
+        labels = sorted(dials.called[name] for name in names)
+        self._columns = {name: labels.index(dials.called[name]) for name in names}
+        self.space = _box(6 + ABREAST * len(names))
+
+    def observe(self, state: State, fresh: bool = True) -> np.ndarray:
+        """(B, F) float32."""
+        columns = np.array([self._columns.get(kind.__name__, -1) for kind in state.type_list])[state.types]
+        gates = state.present & (state.kinds != ABSENT) & (columns >= 0)
+        slots = np.argsort(np.where(gates, state.columns[Position][0], np.inf), axis=0, kind="stable")[:ABREAST]
+        seen = np.where(np.take_along_axis(gates, slots, axis=0), np.take_along_axis(columns, slots, axis=0), -1)
+        one_hot = (seen.T[:, :, None] == np.arange(len(self._columns))).reshape(state.num_envs, -1)
+        parts = state.of(GolfBall, Position), state.of(GolfBall, Velocity), state.of(GoalTile, Position), one_hot
+        return np.concatenate(parts, axis=1, dtype=np.float32)
 
 
 class Multimodal(Observation):

@@ -37,12 +37,14 @@ class Task:
     :cvar action_space: of one environment; None for forces on the actor, as the environment's settings have them.
     :cvar actor: the type of the entity that forces move, and that infos and memories are about; subclasses count.
     :cvar levels: the usual ones: whatever the setting `levels` of an environment can be.
+    :cvar usual: settings of an environment, where they are not given.
     :cvar only_visible: observations of factors leave out what is not Visible, as pictures do.
     """
 
     action_space: spaces.Space[Any] | None = None
     actor: type[Entity] = GolfBall
     levels: Any = "empty-easy"
+    usual: Mapping[str, Any] = {}
     only_visible = False
 
     def __init__(
@@ -116,10 +118,12 @@ class PuttPutt(Task):
     """Bring the golf ball to the goal.
 
     :cvar squared: the reward is minus the squared distance, else minus the distance.
+    :cvar reached: the goal is reached at this distance, in diagonals of the arena.
     :cvar fastest_at_goal: a faster ball has not reached the goal; None for any speed.
     """
 
     squared = True
+    reached = REACHED
     fastest_at_goal: float | None = None
 
     def distance(self, state: State) -> np.ndarray:
@@ -129,7 +133,7 @@ class PuttPutt(Task):
 
     def at_goal(self, state: State) -> np.ndarray:
         """(B,) bool."""
-        reached = self.distance(state) <= REACHED
+        reached = self.distance(state) <= self.reached
         if self.fastest_at_goal is not None:
             v = state.of(GolfBall, Velocity)
             reached &= np.sqrt((v * v).sum(axis=1)) <= self.fastest_at_goal
@@ -159,6 +163,23 @@ class PuttPuttNegDist(PuttPutt):
     """Bring the golf ball to the goal; the reward is minus the distance."""
 
     squared = False
+
+
+class Gates(PuttPutt):
+    """Bring the golf ball through the gate that lets it through, to the goal.
+
+    In PuttPutt a ball that falls in ends all costs, so that falling in pays. Here the reward is 1 at the goal, -1 for a
+    lost ball, half of what the ball came nearer, and -0.01 for each step.
+    """
+
+    levels = "gates-2"
+    usual = {"directions": 16, "max_steps": 30, "observation": "names"}  # noqa: RUF012
+    reached = 0.05
+
+    def reward(self, before: State, action: np.ndarray, after: State) -> np.ndarray:
+        lost = ~after.of(GolfBall, Alive) | after.of(GolfBall, Done)
+        nearer = self.distance(before) - self.distance(after)
+        return 1.0 * self.success(before, action, after) - lost + 0.5 * nearer - 0.01
 
 
 class Invisiball(PuttPutt):
@@ -214,7 +235,7 @@ class Billiards(Task):
             raise InputError(f"{self.name} needs a Ball and a Hole in each scene")
 
 
-TASKS: dict[str, Task] = {kind.__name__: kind() for kind in (PuttPutt, PuttPuttNegDist, Invisiball, Billiards)}
+TASKS: dict[str, Task] = {kind.__name__: kind() for kind in (PuttPutt, PuttPuttNegDist, Gates, Invisiball, Billiards)}
 
 
 def read_task(given: Any) -> Task:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from gumption.agents.segar.config import SegarConfig
-from gumption.agents.settings import WorldConfig
+from gumption.agents.settings import KnowledgeConfig, WorldConfig
 from gumption.data.settings import Count, Seed, Size
 from gumption.envs.priors import Laws, Names
+from gumption.envs.segar.tasks import read_task
 from gumption.scripts.apps import App, NewFolder, NewGif, NewJson, NewMarkdown, from_config, refuse_foreign, was_typed
 from gumption.scripts.output import Json, print_json, print_table
 from gumption.scripts.worlds import Resume, Run, train_and_tell
@@ -37,7 +38,7 @@ SIDES = range(6, 21, 2)  # of the maps of codes that models of textures are trai
 CELL_SECONDS, SLOWEST = 60.0, 100  # a cell of the stress test may take so long, and a second for each so many steps
 
 
-@from_config(SegarConfig, skip=("world",))
+@from_config(SegarConfig, skip=("world", *(one.name for one in fields(KnowledgeConfig))))
 @from_config(
     WorldConfig,
     skip=tuple(one.name for one in fields(WorldConfig) if one.name not in OTHERS),
@@ -57,6 +58,7 @@ def train(
 
     With --kg it is one that chooses among 16 pushes of PuttPutt, by V-trace, and is guided by facts about what they
     meet. It sees where the ball, the goal and the tiles are, their heat and friction, but not which tile is a hole.
+    In the task Gates PPO learns with --kg and without, and sees the names of the gates.
 
     Example: gumption train segar --levels empty-hard --observation state --run runs/segar
 
@@ -66,12 +68,15 @@ def train(
     :param laws: With --kg, counterfactual: tiles do what other tiles do, and objects what other objects do.
     """
     dials = {"names": names, "laws": laws}
-    if guided.kg != "none":
+    if guided.kg != "none" and "directions" not in read_task(config.task).usual:
         foreign = [one.name for one in fields(SegarConfig) if one.name not in (*SHARED, "world")]
         refuse_foreign(context, dict.fromkeys(foreign, "training without --kg"), "", "an agent that a graph guides")
         train_and_tell(_guided(context, config, guided, resume, dials), run, resume)
         return
-    refuse_foreign(context, dict.fromkeys(("overrides", *dials), "training with --kg"), "", "PPO or SAC")
+    mixed = ("overrides", "kg_only", "mixing", "look_ahead", "repeat", *dials)
+    refuse_foreign(context, dict.fromkeys(mixed, "an agent of V-trace that --kg guides"), "", "PPO or SAC")
+    named = [one.name for one in fields(KnowledgeConfig) if not resume or was_typed(context, one.name)]
+    config = replace(config, **{name: getattr(guided, name) for name in named})
     from gumption.agents.segar.training import train_segar
 
     final = train_segar(config, run, resume=resume).final
@@ -80,6 +85,28 @@ def train(
         f"{final['test_return']:.2f} and {final['test_success']:.1%} on test levels; {final['wall_s']:.0f} s, "
         f"{final['steps_per_s']:,.0f} steps/s; the run is in {run}"
     )
+
+
+def live(
+    run: Annotated[Path, typer.Option(help="Folder of the memory and the graph; new.")] = Path("runs/life"),
+    levels: str = "gates-2",
+    partition: Literal["train", "test"] = "test",
+    steps: Count = 6_400,
+    seed: Seed = 1,
+) -> None:
+    """Push at random between gates, remember it, and make a graph of what the memory shows: RUN/graph.nq.
+
+    Example: gumption live segar --steps 6400 --run runs/life
+
+    :param levels: Of the task Gates: gates-2 or gates-3.
+    :param partition: Whose types of gates are met.
+    :param steps: Of 16 environments together.
+    :param seed: Of levels and pushes; the levels of an evaluation have the seed 0.
+    """
+    from gumption.agents.segar.guided import live as lived
+
+    facts = lived(run, levels, partition, steps, seed)
+    print(f"{steps:,} steps show {len(facts)} facts: {run / 'graph.nq'}")
 
 
 def _guided(

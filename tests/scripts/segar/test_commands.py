@@ -188,3 +188,25 @@ def test_a_level_is_played_by_ones_own_player_and_only_by_one_that_there_is(run,
         code, out, err = call("segar", "level", *options)
         assert (code, out) == (2, "")
         assert message in err
+
+
+@pytest.mark.slow
+def test_facts_of_gates_are_lived_by_commands_and_given_to_a_trained_agent(call):
+    learner = ["--n-steps", "4", "--num-envs", "8", "--minibatches", "2", "--num-levels", "8", "--test-levels", "20"]
+    sizes = [*learner, "--steps", "32", "--eval-interval", "32", "--device", "cpu"]
+    code, out, err = call(
+        "train", "segar", "--task", "Gates", "--observation", "names", "--kg", "train", *sizes, "--run", "run"
+    )
+    assert code == 0, err
+    assert "on test levels" in out
+    code, out, err = call("live", "segar", "--steps", "1600", "--run", "life")
+    assert code == 0, err
+    assert "show 8 facts: life/graph.nq" in out
+    assert (
+        call("kg", "build", "segar", "--partition", "train", "--setting", "levels=gates-2", "--out", "both.nq")[0] == 0
+    )
+    assert call("kg", "build", "segar", "--memory", "life/memory", "--out", "both.nq")[0] == 0
+    for given in ("both.nq", "full", "none"):
+        code, out, err = call("evaluate", "run", "--kg", given, "--json")
+        assert code == 0, err
+        assert set(json.loads(out)["players"]) >= {"trained", "oracle", "scripted", "random"}

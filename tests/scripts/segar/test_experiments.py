@@ -31,7 +31,7 @@ def test_experiments_are_well_formed(name, tmp_path):
         jobs = make_jobs(experiment, experiment.kind.settings(Options(paper=paper), "cpu"), [0], tmp_path)
         configs = [SegarConfig(**job.settings) for job in jobs]
         assert len({slug(job.label) for job in jobs}) == len(jobs)
-        if paper:
+        if paper and name != "segar-gates":  # which is of no paper
             assert {config.total_steps for config in configs} == {1_000_000}
             assert {config.observation for config in configs} == {"rgb"}
             assert {config.parallel for config in configs if config.algorithm == "ppo"} == {64}
