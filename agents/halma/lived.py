@@ -28,7 +28,7 @@ from .acting import Percept, panel_rows
 HORIZON = 40  # moves that a plan looks ahead
 LIKELY, UNLIKELY = 0.3, 0.02  # of being carried out: a place behind is looked at; a move is left out of plans
 SURE = 0.98  # a guess is never surer
-POINTS = 0.85  # of the share of a sign's rows that went its way, one more row counted against it
+POINTS, SIGNS = 0.9, 8  # of the rows of a slot's signs, the share that went their way; so many rows
 INFORMATION = 0.5  # worth of a place that may be the goal, where nobody knows the goal
 GUESS = 0.5  # of a move of which nothing is known
 MOST_PLACES = 1 << 14  # of a maze
@@ -283,9 +283,21 @@ class _Making:
         slots = panels.shape[1]
         count = np.zeros((slots, self.effects.size, self.directions))
         np.add.at(count, (np.arange(slots), panels, way[:, None]), 1)
-        share = count / (count.sum(2, keepdims=True) + 1)
-        share[:, 0] = 0
-        return np.where(share >= POINTS, share, 0.0)
+        return signs_of(count)
+
+
+def signs_of(count: np.ndarray) -> np.ndarray:
+    """The slots that point the way, from counts (S, V, D) of ways left at symbols: where the commonest symbol, which
+    mostly shows that nothing is there, is left out, the rows of each symbol agree on a direction.
+
+    :returns: (S, V, D) float64, the confidence that a symbol points that way.
+    """
+    rows = count.sum(2)  # (S, V)
+    others = np.where((rows > 1) & (np.arange(rows.shape[1]) != rows.argmax(1)[:, None]), rows, 0)
+    agreeing, total = (count.max(2) * (others > 0)).sum(1), others.sum(1)
+    confidence = np.where((agreeing >= POINTS * total) & (total >= SIGNS), agreeing / (total + 1), 0)
+    found = (count == count.max(2, keepdims=True)) & (others > 0)[..., None]
+    return found * confidence[:, None, None]
 
 
 def _one_effect(one: np.ndarray, other: np.ndarray) -> bool:
@@ -368,7 +380,10 @@ class GraphPlayer:
             mine = np.flatnonzero((look.options[option, 0] == direction) & (final == part))
             if len(mine):
                 opens[mine] = np.stack([one(last[mine]) for one in guess], axis=1)
-        told = walk(look.effects, np.repeat(after[at], count, axis=0), np.tile(look.options, (len(at), 1)))[0]
+        lawful = look.effects.lawful[look.effects.index(np.stack([look.options[option, 0], final], axis=1))]
+        told = walk(
+            look.effects, np.repeat(np.where(lawful, after[at], 0), count, axis=0), np.tile(look.options, (len(at), 1))
+        )[0]
         told = told.reshape(len(at), count)
         guessed = np.minimum(opens[:, look.options[:, 0]] * look.far, SURE)
         env = envs[row]
