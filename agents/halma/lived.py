@@ -307,7 +307,10 @@ def _one_effect(one: np.ndarray, other: np.ndarray) -> bool:
 
 
 class GraphPlayer:
-    """Plans in each maze over the places that it saw, which are certain, and those that its facts make likely."""
+    """Plans in each maze over the places that it saw, which are certain, and those that its facts make likely.
+
+    A law that no move had shown before is learned where it is met, for the rest of the episode.
+    """
 
     def __init__(self, outlook: Outlook) -> None:
         self.outlook = outlook
@@ -320,12 +323,14 @@ class GraphPlayer:
             many, options = look.leads.shape
             self.p = np.zeros((size, many, options), dtype=np.float32)
             self.failed = np.zeros((size, many, options), dtype=bool)
+            self.leads = np.zeros((size, many, options), dtype=np.int64)
             self.seen, self.guessed = np.zeros((2, size, many), dtype=bool)
             self.plan = np.zeros((size, many), dtype=np.int64)  # 1 + the option
-            self.goal, self.here, self.chosen = np.zeros((3, size), dtype=np.int64)
+            self.goal, self.here, self.chosen, self.last_place, self.last_option = np.zeros((5, size), dtype=np.int64)
             self._begun, envs = size, np.arange(size)
-        self.p[envs], self.failed[envs], self.seen[envs], self.guessed[envs] = look.usual, False, False, False
-        self.plan[envs], self.goal[envs], self.here[envs], self.chosen[envs] = 0, look.goal, 0, 0
+        self.p[envs], self.leads[envs], self.goal[envs] = look.usual, look.leads, look.goal
+        for part in (self.failed, self.seen, self.guessed, self.plan, self.here, self.chosen, self.last_place):
+            part[envs] = 0
 
     def act(self, percept: Percept, rng: np.random.Generator) -> np.ndarray:
         look, size = self.outlook, len(percept.first)
@@ -333,18 +338,12 @@ class GraphPlayer:
         panels = np.concatenate([panels, np.zeros((size, 1), dtype=np.int64)], axis=1)
         panels = np.where(panels < look.effects.size, panels, 0)
         self._begin(np.flatnonzero(percept.first), size)
-        each, before, now = np.arange(size), self.here, look.places(panels)
-        moved = self.chosen > 0
-        led = look.leads[before, np.maximum(self.chosen - 1, 0)]
-        met = moved & percept.reached & (self.goal == 0)
-        self.goal[met] = led[met]
-        stayed = moved & (now == before) & ~percept.trial_over & ~percept.first
-        self.failed[each[stayed], before[stayed], self.chosen[stayed] - 1] = True
-        self.p[each[stayed], before[stayed], self.chosen[stayed] - 1] = 0
+        each, now = np.arange(size), look.places(panels)
+        learned = self._learn(percept, now)
         new = np.flatnonzero(~self.seen[each, now])
         if len(new):
             self._look(new, panels[new], now[new])
-        again = np.union1d(new, np.flatnonzero(stayed | met))
+        again = np.union1d(new, learned)
         if len(again):
             self._think(again)
         self.here = now
@@ -356,6 +355,40 @@ class GraphPlayer:
         self.chosen = choice
         return look.options[choice - 1]
 
+    def _learn(self, percept: Percept, now: np.ndarray) -> np.ndarray:
+        """Take in where the latest moves led; returns the environments in which that was not known."""
+        moved = np.flatnonzero((self.chosen > 0) & ~percept.first)
+        before, option = self.here[moved], self.chosen[moved] - 1
+        led = self.leads[moved, before, option]
+        reached, over = percept.reached[moved], percept.trial_over[moved]
+        stopped = (now[moved] == before) & ~over
+        self.failed[moved[stopped], before[stopped], option[stopped]] = True
+        self.p[moved[stopped], before[stopped], option[stopped]] = 0
+        met = reached & (self.goal[moved] == 0)
+        self.goal[moved[met]] = led[met]
+        self.last_place[moved[met]], self.last_option[moved[met]] = before[met], option[met]
+        unlike = ~stopped & ~over & (led != now[moved]) & (now[moved] > 0)
+        for env, place, one, to in zip(moved[unlike], before[unlike], option[unlike], now[moved[unlike]], strict=True):
+            self._law(env, one, place, to)
+        return moved[stopped | met | unlike]
+
+    def _law(self, env: int, option: int, place: int, to: int) -> None:
+        """An option led from a place to another: each slot changes likewise wherever it has this value."""
+        size, slots = self.outlook.effects.size, len(self.outlook.slots)
+        shape = [size] * slots
+        leads = self.leads[env, :, option].reshape(shape)
+        parts = np.unravel_index(place, shape), np.unravel_index(to, shape)
+        at = np.stack(np.unravel_index(leads, shape))  # (slots, V, ...)
+        known = np.zeros((slots, size), dtype=np.int64)
+        for s in range(slots):
+            known[s] = np.moveaxis(at[s], s, 0).reshape(size, -1).max(1)
+            known[s, parts[0][s]] = parts[1][s]
+        whole = np.ix_(*known) if slots > 1 else (known[0],)
+        there = np.logical_and.reduce(np.broadcast_arrays(*(part > 0 for part in whole)))
+        self.leads[env, :, option] = np.where(
+            there, np.ravel_multi_index(np.broadcast_arrays(*whole), shape), 0
+        ).ravel()
+
     def _look(self, envs: np.ndarray, panels: np.ndarray, here: np.ndarray) -> None:
         """Take in what was not seen before: what the signs afford, and what facts make likely behind."""
         look = self.outlook
@@ -366,7 +399,7 @@ class GraphPlayer:
         p = p.reshape(len(envs), count) * ~self.failed[envs, here]
         self.p[envs, here] = p * look.pointed(panels)
         self.seen[envs, here] = True
-        to = look.leads[here]  # (n, O)
+        to = self.leads[envs, here]  # (n, O)
         row, option = np.nonzero((p > LIKELY) & (to > 0))
         place = to[row, option]
         fresh = ~self.seen[envs[row], place] & ~self.guessed[envs[row], place] & (place != self.goal[envs[row]])
@@ -393,26 +426,25 @@ class GraphPlayer:
     def _think(self, envs: np.ndarray) -> None:
         """Plan anew from every place that was seen: one value iteration over all of these mazes."""
         look, (many, options) = self.outlook, self.outlook.leads.shape
-        goal = self.goal[envs]
-        may_be = (goal[:, None] == 0) & ~look.visited & ~self.seen[envs]  # (E, P)
-        to = np.broadcast_to(look.leads, (len(envs), many, options))
-        p = np.where((to > 0) | (goal == 0)[:, None, None], self.p[envs], 0)
+        lost = (self.goal[envs] == 0) & (self.last_place[envs] == 0)  # nobody knows the goal
+        to = self.leads[envs]
+        may_be = ~look.visited & ~self.seen[envs]  # (E, P)
         unknown = (to == 0) | np.take_along_axis(may_be, to.reshape(len(envs), -1), 1).reshape(to.shape)
-        p = np.where((goal == 0)[:, None, None] & unknown, p * INFORMATION, p)
+        unknown &= lost[:, None, None]
+        ends = unknown | ((to > 0) & (to == self.goal[envs][:, None, None]))
+        met = np.flatnonzero(self.last_place[envs])
+        ends[met, self.last_place[envs[met]], self.last_option[envs[met]]] = True
+        p = np.where(ends | (to > 0), self.p[envs], 0) * np.where(unknown, INFORMATION, 1.0)
         env, place, option = np.nonzero(p > UNLIKELY)
-        product = to[env, place, option]
-        ends = np.where(goal[env] > 0, product == goal[env], unknown[env, place, option])
         base = 2 + len(envs) * many
         size = base + options
         keys = (2 + env * many + place) * size + base + option
-        product = np.where(ends, 1, 2 + env * many + product)
+        product = np.where(ends[env, place, option], 1, 2 + env * many + to[env, place, option])
         known = Transitions(size, keys, np.arange(len(keys) + 1), product, p[env, place, option].astype(np.float64))
         which, there = np.nonzero(self.seen[envs])
-        one = np.ones(len(which), dtype=np.int64)
-        nothing = np.zeros((len(which), 0), dtype=np.int64)
-        values = known.values(
-            (2 + which * many + there)[:, None], one, np.tile(base + np.arange(options), (len(which), 1)),
-            nothing, np.zeros((len(which), 0, 3), dtype=np.int64), HORIZON * one,
-        )  # fmt: skip
+        one, nothing = np.ones(len(which), dtype=np.int64), np.zeros((len(which), 0, 3), dtype=np.int64)
+        candidates = np.tile(base + np.arange(options), (len(which), 1))
+        subject = (2 + which * many + there)[:, None]
+        values = known.values(subject, one, candidates, nothing[..., 0], nothing, HORIZON * one)
         values = np.where(p[which, there] > UNLIKELY, values, 0)
         self.plan[envs[which], there] = np.where(values.max(1) > 0, 1 + values.argmax(1), 0)
