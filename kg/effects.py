@@ -27,7 +27,7 @@ from .rules.mining import mine_rules
 
 SUPPORT = 4  # pairs of things seen, for which body and head of a mined rule hold
 REPEATS = 10  # rows of conditions that occur again, from which on their agreement is judged
-GAIN = 0.02  # share of rows that a second slot has to tell beyond the first
+GAIN = 0.02  # share of rows that another slot, or a second one, has to tell beyond the slot itself
 WIDE = 6  # slots, the most telling alone, of which pairs are tried
 LAWS = "laws"
 
@@ -98,7 +98,8 @@ class Effects:
     :ivar size: V, one more than the largest id.
     :ivar actions: (K, P) int64, sorted.
     :ivar columns: (K, S + 1, 2) int64, what each action's effect on each slot depends on.
-    :ivar agreement: (K, S + 1) of rows whose condition occurs again, the share that the likeliest value has.
+    :ivar agreement: (K, S + 1) of rows whose condition occurs again, the share that the likeliest value has; NaN
+        where too few do.
     :ivar keys: (f,) int64 sorted: action, effect and the two values of the condition, see `key`.
     :ivar value, count: (f,) int64, after the key's likeliest the others; a fact that was inferred has count 0.
     :ivar confidence: (f,) float64.
@@ -176,6 +177,12 @@ class Effects:
         """(K, S) bool: an action's effect on a slot depends on this slot alone, and nearly all rows agree."""
         own = (self.columns[:, :-1, 0] == np.arange(self.slots)) & (self.columns[:, :-1, 1] == self.slots + 1)
         return own & (self.agreement[:, :-1] >= self.purity)
+
+    @property
+    def tells(self) -> np.ndarray:
+        """(S,) bool: every action that was lived often enough changes the slot by a law, and some action was."""
+        judged = ~np.isnan(self.agreement[:, :-1])
+        return (self.lawful | ~judged).all(0) & self.lawful.any(0)
 
     def index(self, actions: np.ndarray) -> np.ndarray:
         """(...) int64: the index of each action (..., P), K for one that was never lived."""
@@ -317,17 +324,19 @@ class _Counting:
         self.many, self.size, self.action, self.x, self.y = many, size, action, x, y
         self.rows = np.maximum(np.bincount(action, minlength=many), 1)
 
-    def told(self, values: np.ndarray) -> np.ndarray:
-        """(K,) share of each action's rows whose effect is that of most other rows with the same values (n,)."""
-        group, _, count = self._groups(values)
+    def told(self, *columns: int) -> np.ndarray:
+        """(K,) share of each action's rows whose effect is that of most other rows with the same values there, of one
+        column or two."""
+        seen = np.flatnonzero((self.x[:, columns] > 0).all(1))
+        group, _, count = self._groups(seen, self.x[seen][:, [*columns, -1][:2]])
         first = np.flatnonzero(np.diff(group, prepend=-1))
         most = np.maximum.reduceat(count, first) if len(first) else count
         of = group[first] // self.size**2
         return np.bincount(of, np.where(most > 1, most, 0), minlength=self.many) / self.rows
 
-    def _groups(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        packed = (self.action * self.size**2 + values) * self.size + self.y
-        packed, count = np.unique(packed, return_counts=True)
+    def _groups(self, rows: np.ndarray | slice, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        group = (self.action[rows] * self.size + values[:, 0]) * self.size + values[:, 1]
+        packed, count = np.unique(group * self.size + self.y[rows], return_counts=True)
         return *np.divmod(packed, self.size), count
 
     def columns(self, slot: int) -> np.ndarray:
@@ -335,14 +344,15 @@ class _Counting:
         many, always = self.x.shape[1], self.x.shape[1] - 1
         order = np.array(list(dict.fromkeys([always, slot, *range(many)])))
         order = order[order < many]
-        alone = np.stack([self.told(self.x[:, column] * self.size + 1) for column in order])  # (C, K)
+        alone = np.stack([self.told(column) for column in order])  # (C, K)
         best = alone.max(0)
-        pick = (alone >= best - 1e-9).argmax(0)
+        worth = alone + GAIN * ((order == slot) & (slot < many - 2))[:, None]
+        pick = (worth >= worth.max(0) - 1e-9).argmax(0)
         chosen = np.stack([order[pick], np.full(self.many, always)], axis=1)
         wide = np.argsort(-alone[1:].sum(1), kind="stable")[:WIDE] + 1
         for i, one in enumerate(order[wide]):
             for other in order[wide[i + 1 :]]:
-                both = self.told(self.x[:, one] * self.size + self.x[:, other])
+                both = self.told(one, other)
                 better = both > best + GAIN
                 chosen[better], best = (one, other), np.where(better, both, best)
         return chosen
@@ -351,14 +361,14 @@ class _Counting:
         self, values: np.ndarray, effects: int, slot: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Keys, values and counts of the facts whose columns have the values (n, 2), and the agreement (K,)."""
-        group, value, count = self._groups(values[:, 0] * self.size + values[:, 1])
+        group, value, count = self._groups(slice(None), values)
         first = np.flatnonzero(np.diff(group, prepend=-1))
-        agreement = np.zeros(self.many)
+        agreement = np.full(self.many, np.nan)
         if len(first):
             total, most = np.add.reduceat(count, first), np.maximum.reduceat(count, first)
             of, again = group[first] // self.size**2, total > 1
             rows = np.bincount(of[again], total[again], minlength=self.many)
             told = np.bincount(of[again], most[again], minlength=self.many)
-            agreement = np.where(rows >= REPEATS, told / np.maximum(rows, 1), 0.0)
+            agreement = np.where(rows >= REPEATS, told / np.maximum(rows, 1), np.nan)
         action, rest = np.divmod(group, self.size**2)
         return (action * effects + slot) * self.size**2 + rest, value, count, agreement

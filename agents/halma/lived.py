@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations_with_replacement as bags
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gumption.data import InputError
-from gumption.envs.halma.memory import REACHED, Memory, lived
+from gumption.envs.halma.memory import FOLDER, REACHED, Memory, lived
 from gumption.envs.halma.rules import Rules
 from gumption.kg.effects import Effects, Lived
 from gumption.kg.value_iteration import Transitions
@@ -98,7 +99,7 @@ class Outlook:
         action = np.stack([life.action[:, 0], life.action[:, 1:].max(1)], axis=1)
         single = Lived(life.thing, life.before, life.after, action, life.episode, life.carried).only(one)
         effects = Effects.fit(single).closed()
-        slots = np.flatnonzero(effects.lawful.all(0))
+        slots = np.flatnonzero(effects.tells)
         if not len(slots) or effects.size ** len(slots) > MOST_PLACES:
             moved = int(single.carried.sum())
             raise InputError(
@@ -304,6 +305,17 @@ def _one_effect(one: np.ndarray, other: np.ndarray) -> bool:
     """Whether two options lead to the same places wherever both are known."""
     both = (one > 0) & (other > 0)
     return bool(both.any() and (one[both] == other[both]).all())
+
+
+def outlook_of_run(run: Path, upto: int | None = None) -> Outlook:
+    """What the memory of a run teaches, or its first `upto` records.
+
+    :raises InputError: a run without a memory, one with fewer records, or one that is too short.
+    """
+    memory = Memory.load(run / FOLDER)
+    if upto is not None and len(memory) < upto:
+        raise InputError(f"{run / FOLDER} has {len(memory):,} records, but the run's facts are of {upto:,}")
+    return Outlook.of(replace(memory, records=memory.records[:upto]))
 
 
 class GraphPlayer:

@@ -23,7 +23,7 @@ from .evaluation import images
 from .experience import LEADS_TO
 from .knowledge import HALMAKnowledge
 from .networks import NetworkActor
-from .runs import load_run
+from .runs import HALMARun, load_run
 from .scoring import GraphGuide, Guide
 
 OWN = "network alone"
@@ -43,6 +43,10 @@ def watch(
     :param space_model: The run's SPACE model, if it was moved.
     """
     loaded = load_run(run, device="cpu", space_model=space_model)
+    if not isinstance(loaded, HALMARun):
+        raise InputError(
+            f"{run} is of agent='graph', which has no network to watch; `gumption evaluate {run}` plays it"
+        )
     config, test, mazes = loaded.config, TRAINING, loaded.mazes
     if partition != "train":
         if not (run / "splits").is_dir():
