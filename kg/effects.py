@@ -10,7 +10,7 @@ two others in turn"), with the confidence of its proof.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -30,6 +30,7 @@ REPEATS = 10  # rows of conditions that occur again, from which on their agreeme
 GAIN = 0.02  # share of rows that another slot, or a second one, has to tell beyond the slot itself
 WIDE = 6  # slots, the most telling alone, of which pairs are tried
 LAWS = "laws"
+XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,67 +221,64 @@ class Effects:
         held = keeps[..., None] & (laws == 0) & (laws > 0).any(0)
         kept = np.stack([*held.nonzero(), held.nonzero()[2], np.ones(int(held.sum()))], axis=1)
         action, slot, value = np.where(keeps[..., None], 0, laws).nonzero()
-        graph = KnowledgeGraph()
-        triples = [
-            (f"{s} {v}", f"action {a}", f"{s} {w}")
-            for a, s, v, w in zip(action, slot, value, laws[action, slot, value], strict=True)
-        ]
-        if rules is None:
-            rules = self._mined(graph, triples)
-        elif triples:
-            graph.add(triples, graph=LAWS)
-        if not rules or not triples:
-            return self._with(kept, tuple(rules))
-        result = infer(graph, rules, source=LAWS)
-        doubt = dict(result.uncertain)
-        rows = [
-            (int(r[7:]), *map(int, s.split()), int(o.split()[1]), doubt.get((s, r, o), 1.0))
-            for s, r, o in graph.triples(graph=default_into(LAWS))
-        ] if result.entailed else []  # fmt: skip
-        return self._with(np.concatenate([kept, np.array(rows, dtype=np.float64).reshape(-1, 5)]), tuple(rules))
-
-    def _mined(self, graph: KnowledgeGraph, triples: list[tuple[str, str, str]]) -> tuple[Rule, ...]:
-        if not triples:
-            return ()
-        graph.add(triples, graph=LAWS)
-        mined = mine_rules(
-            graph, LAWS, min_support=SUPPORT, min_head_coverage=0.01, min_confidence=0, min_pca_confidence=self.purity
-        )
-        return tuple(one.rule for one in mined)
+        graph, inferred = KnowledgeGraph(), []
+        parts = zip(action, slot, value, laws[action, slot, value], strict=True)
+        graph.add([(f"{s} {v}", f"action {a}", f"{s} {w}") for a, s, v, w in parts], graph=LAWS)
+        if rules is None and len(action):
+            least = {"min_support": SUPPORT, "min_confidence": 0.0, "min_pca_confidence": self.purity}
+            rules = [mined.rule for mined in mine_rules(graph, LAWS, **least)]
+        if rules and len(action) and (result := infer(graph, rules, source=LAWS)).entailed:
+            doubt = dict(result.uncertain)
+            for fact in graph.triples(graph=default_into(LAWS)):
+                (s, v), a, w = map(int, fact[0].split()), int(fact[1].split()[1]), int(fact[2].split()[1])
+                inferred.append((a, s, v, w, doubt.get(fact, 1.0)))
+        found = np.array(sorted(inferred), dtype=np.float64).reshape(-1, 5)
+        return self._with(np.concatenate([kept, found]), tuple(rules or ()))
 
     def _with(self, rows: np.ndarray, rules: tuple[Rule, ...]) -> Effects:
         """With facts (action, slot, value, value', confidence) of lawful slots, where no sure one is."""
-        action, slot, value, after = rows[:, :4].astype(np.int64).T
-        order = np.lexsort((after, -rows[:, 4], value, slot, action))
-        action, slot, value, after, confidence = action[order], slot[order], value[order], after[order], rows[order, 4]
+        rows = rows[np.lexsort((-rows[:, 4], *rows.T[2::-1]))]
+        action, slot, value = rows.T[:3].astype(np.int64)
         key = self.key(action, slot, value, np.ones_like(value))
         new = (np.diff(key, prepend=-1) > 0) & self.lawful[action, slot] & ~np.isin(key, self.keys[self.sure])
-        action, slot, value, after, confidence, key = (
-            part[new] for part in (action, slot, value, after, confidence, key)
-        )
-        sides = self.columns[action, -1]  # what decides whether the action is carried out
-        decides = (sides[:, 0] == slot) & (sides[:, 1] == self.slots + 1)
-        can = self.key(action, self.slots, value, np.ones_like(value))[decides]
-        told = np.isin(can, self.keys[self.sure])
-        can, how = can[~told], confidence[decides][~told]
-        parts = (
-            (self.keys, key, can),
-            (self.value, after, np.full(len(can), 2)),
-            (self.count, np.zeros(len(key), dtype=np.int64), np.zeros(len(can), dtype=np.int64)),
-            (self.confidence, confidence, how),
-            (self.sure, np.ones(len(key), dtype=bool), np.ones(len(can), dtype=bool)),
-        )
-        keys, values, counts, confidences, sure = (np.concatenate(part) for part in parts)
-        order = np.lexsort((-counts, ~sure, keys))
-        return replace(
-            self,
-            keys=keys[order],
-            value=values[order],
-            count=counts[order],
-            confidence=confidences[order],
-            sure=sure[order],
-            rules=rules,
-        )
+        action, slot, value, key, rows = (part[new] for part in (action, slot, value, key, rows))
+        decides = (self.columns[action, -1] == np.stack([slot, np.full_like(slot, self.slots + 1)], axis=1)).all(1)
+        can = self.key(action, self.slots, value, np.ones_like(value))  # that it is carried out, where the slot decides
+        decides &= ~np.isin(can, self.keys[self.sure])
+        keys = np.concatenate([self.keys, key, can[decides]])
+        more = len(keys) - len(self.keys)
+        values = np.concatenate([self.value, rows[:, 3].astype(np.int64), np.full(int(decides.sum()), 2)])
+        count = np.concatenate([self.count, np.zeros(more, dtype=np.int64)])
+        confidence = np.concatenate([self.confidence, rows[:, 4], rows[decides, 4]])
+        sure = np.concatenate([self.sure, np.ones(more, dtype=bool)])
+        order = np.lexsort((-count, ~sure, keys))
+        keys, values, count, confidence, sure = (part[order] for part in (keys, values, count, confidence, sure))
+        return replace(self, keys=keys, value=values, count=count, confidence=confidence, sure=sure, rules=rules)
+
+    def to_graph(self, graph: KnowledgeGraph, run: str, label: Callable[[int, int], str] | None = None) -> str:
+        """Write the facts into the graph RUN/effects/evidence, a node each with its condition, action, effect, count
+        and confidence, in place of those there; returns its name.
+
+        :param label: (slot, value) -> what a symbol is called; without one it is its number.
+        """
+        name, told = f"{run}/effects/evidence", label or (lambda slot, value: f"slot {slot} is {value}")
+        action, effect, *values = self._parts(np.arange(len(self.keys)))
+        triples: list[tuple[str, str, str]] = []
+        for i, (k, slot) in enumerate(zip(action.tolist(), effect.tolist(), strict=True)):
+            node = f"effect {i + 1} of {run}"
+            columns = zip(self.columns[k, slot].tolist(), (int(part[i]) for part in values), strict=True)
+            triples += [(node, "hasCondition", told(c, v)) for c, v in columns if c < self.slots]
+            carried = "carried out" if self.value[i] == 2 else "not carried out"
+            triples += [
+                (node, "hasAction", " ".join(["action", *map(str, self.actions[k])])),
+                (node, "hasEffect", told(slot, int(self.value[i])) if slot < self.slots else carried),
+                (node, "hasVisits", f'"{self.count[i]}"^^<{XSD}integer>'),
+                (node, "hasConfidence", f'"{self.confidence[i]:.4f}"^^<{XSD}decimal>'),
+            ]
+        with graph.transaction():
+            graph.remove(list(graph.triples(graph=name)), graph=name)
+            graph.add(triples, graph=name)
+        return name
 
     # ---- predictions
 
