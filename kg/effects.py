@@ -148,10 +148,10 @@ class Effects:
         parts = []
         for slot in range(slots + 1):
             rows = np.flatnonzero((y[:, slot] > 0) & (carried | (slot == slots)))
-            one = _Counting(len(actions), size, action[rows], x[rows], y[rows, slot])
-            columns[:, slot] = chosen = one.columns(slot)
+            counting = _Counting(len(actions), size, action[rows], x[rows], y[rows, slot])
+            columns[:, slot] = chosen = counting.columns(slot)
             values = np.take_along_axis(x[rows], chosen[action[rows]], axis=1)
-            keys, value, count, agreement[:, slot] = one.facts(values, shape[1], slot)
+            keys, value, count, agreement[:, slot] = counting.facts(values, shape[1], slot)
             parts.append((keys, value, count))
         keys, value, count = (np.concatenate(part) for part in zip(*parts, strict=True))
         order = np.lexsort((value, -count, keys))
@@ -261,17 +261,17 @@ class Effects:
 
         :param label: (slot, value) -> what a symbol is called; without one it is its number.
         """
-        name, told = f"{run}/effects/evidence", label or (lambda slot, value: f"slot {slot} is {value}")
+        name, called = f"{run}/effects/evidence", label or (lambda slot, value: f"slot {slot} is {value}")
         action, effect, *values = self._parts(np.arange(len(self.keys)))
         triples: list[tuple[str, str, str]] = []
         for i, (k, slot) in enumerate(zip(action.tolist(), effect.tolist(), strict=True)):
             node = f"effect {i + 1} of {run}"
             columns = zip(self.columns[k, slot].tolist(), (int(part[i]) for part in values), strict=True)
-            triples += [(node, "hasCondition", told(c, v)) for c, v in columns if c < self.slots]
+            triples += [(node, "hasCondition", called(c, v)) for c, v in columns if c < self.slots]
             carried = "carried out" if self.value[i] == 2 else "not carried out"
             triples += [
                 (node, "hasAction", " ".join(["action", *map(str, self.actions[k])])),
-                (node, "hasEffect", told(slot, int(self.value[i])) if slot < self.slots else carried),
+                (node, "hasEffect", called(slot, int(self.value[i])) if slot < self.slots else carried),
                 (node, "hasVisits", f'"{self.count[i]}"^^<{XSD}integer>'),
                 (node, "hasConfidence", f'"{self.confidence[i]:.4f}"^^<{XSD}decimal>'),
             ]
@@ -322,7 +322,7 @@ class _Counting:
         self.many, self.size, self.action, self.x, self.y = many, size, action, x, y
         self.rows = np.maximum(np.bincount(action, minlength=many), 1)
 
-    def told(self, *columns: int) -> np.ndarray:
+    def explained(self, *columns: int) -> np.ndarray:
         """(K,) share of each action's rows whose effect is that of most other rows with the same values there, of one
         column or two."""
         seen = np.flatnonzero((self.x[:, columns] > 0).all(1))
@@ -342,7 +342,7 @@ class _Counting:
         many, always = self.x.shape[1], self.x.shape[1] - 1
         order = np.array(list(dict.fromkeys([always, slot, *range(many)])))
         order = order[order < many]
-        alone = np.stack([self.told(column) for column in order])  # (C, K)
+        alone = np.stack([self.explained(column) for column in order])  # (C, K)
         best = alone.max(0)
         worth = alone + GAIN * ((order == slot) & (slot < many - 2))[:, None]
         pick = (worth >= worth.max(0) - 1e-9).argmax(0)
@@ -350,7 +350,7 @@ class _Counting:
         wide = np.argsort(-alone[1:].sum(1), kind="stable")[:WIDE] + 1
         for i, one in enumerate(order[wide]):
             for other in order[wide[i + 1 :]]:
-                both = self.told(one, other)
+                both = self.explained(one, other)
                 better = both > best + GAIN
                 chosen[better], best = (one, other), np.where(better, both, best)
         return chosen
@@ -366,7 +366,7 @@ class _Counting:
             total, most = np.add.reduceat(count, first), np.maximum.reduceat(count, first)
             of, again = group[first] // self.size**2, total > 1
             rows = np.bincount(of[again], total[again], minlength=self.many)
-            told = np.bincount(of[again], most[again], minlength=self.many)
-            agreement = np.where(rows >= REPEATS, told / np.maximum(rows, 1), np.nan)
+            agreeing = np.bincount(of[again], most[again], minlength=self.many)
+            agreement = np.where(rows >= REPEATS, agreeing / np.maximum(rows, 1), np.nan)
         action, rest = np.divmod(group, self.size**2)
         return (action * effects + slot) * self.size**2 + rest, value, count, agreement

@@ -297,8 +297,8 @@ def signs_of(count: np.ndarray) -> np.ndarray:
     others = np.where((rows > 1) & (np.arange(rows.shape[1]) != rows.argmax(1)[:, None]), rows, 0)
     agreeing, total = (count.max(2) * (others > 0)).sum(1), others.sum(1)
     confidence = np.where((agreeing >= POINTS * total) & (total >= SIGNS), agreeing / (total + 1), 0)
-    found = (count == count.max(2, keepdims=True)) & (others > 0)[..., None]
-    return found * confidence[:, None, None]
+    pointing = (count == count.max(2, keepdims=True)) & (others > 0)[..., None]
+    return pointing * confidence[:, None, None]
 
 
 def _one_effect(one: np.ndarray, other: np.ndarray) -> bool:
@@ -426,13 +426,13 @@ class GraphPlayer:
             if len(mine):
                 opens[mine] = np.stack([one(last[mine]) for one in guess], axis=1)
         lawful = look.effects.lawful[look.effects.index(np.stack([look.options[option, 0], final], axis=1))]
-        told = walk(
+        decided = walk(
             look.effects, np.repeat(np.where(lawful, after[at], 0), count, axis=0), np.tile(look.options, (len(at), 1))
         )[0]
-        told = told.reshape(len(at), count)
+        decided = decided.reshape(len(at), count)
         guessed = np.minimum(opens[:, look.options[:, 0]] * look.far, SURE)
         env = envs[row]
-        self.p[env, place] = np.where(np.isnan(told), guessed, told) * ~self.failed[env, place]
+        self.p[env, place] = np.where(np.isnan(decided), guessed, decided) * ~self.failed[env, place]
         self.guessed[env, place] = True
 
     def _think(self, envs: np.ndarray) -> None:
