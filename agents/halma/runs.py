@@ -123,6 +123,7 @@ def train_halma(
         training, curve, final = run_learner(folder, make, title=f"training {config.agent}", progress=progress)
         path = None if folder is None else folder.path
         if not isinstance(training, Training):
+            training.memory.flush()
             return LivedRun(config, training.env.mazes, final, curve, path, outlook_of_run(where))
     network = training.learner.actor.eval()
     return HALMARun(config, training.env.mazes, final, curve, path, network, training.player)
@@ -138,13 +139,9 @@ def load_run(run_dir: str | Path, *, device: str | None = None, space_model: str
     """
     run_dir = Path(run_dir)
     config = read_config(run_dir, HALMAConfig, device=device, space_model=space_model)
-    final = read_final(run_dir) if (run_dir / FINAL).is_file() else {}
-    mazes, manifest = Mazes.load(run_dir / MAZES, config.rules), run_dir / MANIFEST
-    if manifest.is_file() and read_sealed(manifest).get("mazes", mazes.fingerprint) != mazes.fingerprint:
-        damaged(run_dir / MAZES, f"these are not the mazes of the run's {MANIFEST}")
     tensors, meta = load_checkpoint(run_dir / CHECKPOINT, KIND)
     if config.agent == GRAPH:
-        return LivedRun(config, mazes, final, read_metrics(run_dir), run_dir, outlook_of_run(run_dir, meta["memory"]))
+        return LivedRun(config, *_kept(run_dir, config), run_dir, outlook_of_run(run_dir, meta["memory"]))
     where = pick_device(config.device)
     network = ActorNetwork(config).to(where)
     put_weights(network, under(tensors, "actor"), run_dir)
@@ -155,7 +152,16 @@ def load_run(run_dir: str | Path, *, device: str | None = None, space_model: str
         vocabulary = HALMAFacts(config.max_opt_len, config.rules).vocabulary
         knowledge = Knowledge.load(run_dir / KNOWLEDGE, vocabulary, RELATIONS)
         player.consult(knowledge.advice(vocabulary, RELATIONS), config.guide_weight)
-    return HALMARun(config, mazes, final, read_metrics(run_dir), run_dir, network, player)
+    return HALMARun(config, *_kept(run_dir, config), run_dir, network, player)
+
+
+def _kept(run_dir: Path, config: HALMAConfig) -> tuple[Mazes, dict[str, Any], list[dict[str, float]]]:
+    """The mazes of a run, its final figures and its curve."""
+    final = read_final(run_dir) if (run_dir / FINAL).is_file() else {}
+    mazes, manifest = Mazes.load(run_dir / MAZES, config.rules), run_dir / MANIFEST
+    if manifest.is_file() and read_sealed(manifest).get("mazes", mazes.fingerprint) != mazes.fingerprint:
+        damaged(run_dir / MAZES, f"these are not the mazes of the run's {MANIFEST}")
+    return mazes, final, read_metrics(run_dir)
 
 
 @checked
