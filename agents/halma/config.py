@@ -18,6 +18,7 @@ from gumption.envs.priors import Laws, Names
 
 Symbolic = Literal["mlp", "lstm", "tran", "tran+lstm"]
 Visual = Literal["cnn+mlp", "cnn+tran", "space"]
+GRAPH = "graph"  # the agent without a network, which plans by facts of its own memory
 SYMBOLIC, VISUAL = get_args(Symbolic), get_args(Visual)
 WORLD = "halma"
 SPACE_WORLD = "halma-space"  # of a pretraining, which is no run of an agent
@@ -71,7 +72,7 @@ class HALMAConfig(MazeConfig, KnowledgeConfig):
     """One training run.
 
     :ivar agent: one of Table 1: "mlp", "lstm", "tran" and "tran+lstm" see symbols, "cnn+mlp", "cnn+tran" and "space"
-        see panels.
+        see panels; or "graph", without a network: it plans by facts of what its own moves changed.
     :ivar learner: "mpo", ours, or "td3", the paper's with Table S1.
     :ivar objective: returns end with the "trial", or run across the trials of an "episode" (equation 1).
     :ivar guided: mix scores from the agent's own knowledge graph into its logits (symbols only).
@@ -96,7 +97,7 @@ class HALMAConfig(MazeConfig, KnowledgeConfig):
     :ivar overrides: parameters of the learner that differ from its defaults.
     """
 
-    agent: Symbolic | Visual = "mlp"
+    agent: Symbolic | Visual | Literal["graph"] = "mlp"
     learner: Literal["mpo", "td3"] = "mpo"
     objective: Literal["trial", "episode"] = "trial"
     guided: bool = False
@@ -139,6 +140,10 @@ class HALMAConfig(MazeConfig, KnowledgeConfig):
             raise InputError(
                 f"names is {self.names!r}, and a guided agent's strategy counts with the digits that it sees: leave "
                 "guided out, or give a graph with kg"
+            )
+        if self.agent == GRAPH and (self.has_knowledge or self.learner != "mpo" or self.objective != "trial"):
+            raise InputError(
+                "agent='graph' plans by its own facts and trains no network: leave out guided, kg, learner, objective"
             )
         if self.painter != DIGITS and (self.agent not in VISUAL or self.agent == "space"):
             sees = "symbols" if self.agent not in VISUAL else "what its model was pretrained on, handwritten digits"
@@ -204,6 +209,8 @@ class HALMAConfig(MazeConfig, KnowledgeConfig):
 def learned_by(config: Mapping[str, Any]) -> str:
     """The learner of a run's config as tables name it, and its objective where that is not the trial. Configs from
     before there were two are MPO's."""
+    if config.get("agent") == GRAPH:
+        return "facts of its own moves"
     return config.get("learner", "mpo").upper() + " over episodes" * (config.get("objective") == "episode")
 
 

@@ -49,7 +49,7 @@ from gumption.envs.halma.rules import RULES, OptLen, Rules
 from gumption.envs.halma.splits import load_splits
 
 from .acting import Actor, MakeActor, OracleActor, Percept, RandomActor, explored, first_percept, panel_rows, play
-from .config import HALMAConfig, learned_by
+from .config import GRAPH, HALMAConfig, learned_by
 from .experience import LEADS_TO
 from .knowledge import HALMAKnowledge
 from .networks import NetworkActor
@@ -60,13 +60,14 @@ if TYPE_CHECKING:
 
     from gumption.envs.halma.splits import Splits
 
-    from .runs import HALMARun
+    from .runs import HALMARun, LivedRun
 
 SCHEMA = "gumption/halma-evaluation/1"
 EVALUATION = "evaluation.json"  # of a run
 MEASURES = ("rho_a", "rho_g", "rho_p")
 RETURN = "return"  # beside them: the discounted return of an episode, across its trials (equation 1)
 GUIDED, WITH_GRAPH = "written strategy + KG", " + given graph"
+LIVED = "graph of its own moves"
 ROWS = (*SPLITS, DYNAMIC)
 SEEDS = (0, 1, 2)
 MATCHED = "matched"  # of a test's summary: that of random mazes of the same shape
@@ -158,6 +159,8 @@ def label(config: HALMAConfig | GivenAgent) -> str:
     """An agent's name as in Table 1. That of a guided agent says that people wrote its strategy (see prior.py)."""
     if isinstance(config, GivenAgent):
         return config.name or name_of(config.policy)
+    if config.agent == GRAPH:
+        return LIVED
     return GUIDED if config.guided else config.agent.upper() + (config.kg != "none") * WITH_GRAPH
 
 
@@ -434,7 +437,7 @@ class Exploring:
         return explored(rng, self.actor.act(percept, rng), self.greedy, self.rules)
 
 
-def comparisons(run: HALMARun) -> Mapping[str, MakeActor]:
+def comparisons(run: HALMARun | LivedRun) -> Mapping[str, MakeActor]:
     """The actors that play the tests of a run, too, by name.
 
     For a run with knowledge these are COMPARISONS, with the knowledge at its end. An agent by TD3 takes the likeliest
@@ -442,8 +445,15 @@ def comparisons(run: HALMARun) -> Mapping[str, MakeActor]:
     """
     from .scoring import KnowledgeActor  # which takes an eighth of a second; saved tables go without
 
-    knowledge, config = run.player.knowledge, run.config
-    found: dict[str, MakeActor] = {}
+    config = run.config
+    others: dict[str, MakeActor] = {
+        RANDOM: lambda _: RandomActor(config.max_opt_len, config.rules),
+        ORACLE: OracleActor,
+    }
+    if config.agent == GRAPH:
+        return others
+    run = cast("HALMARun", run)
+    knowledge, found = run.player.knowledge, dict[str, MakeActor]()
     if config.learner == "td3":
         found[label(config) + DRAWN] = lambda _: run.actor(drawn=True)
     if knowledge is None:
@@ -454,8 +464,7 @@ def comparisons(run: HALMARun) -> Mapping[str, MakeActor]:
         ),
         UNTRAINED: lambda _: run.actor(trained=False),
         TAKEN_AWAY: lambda _: run.actor(guided=False),
-        RANDOM: lambda _: RandomActor(config.max_opt_len, config.rules),
-        ORACLE: OracleActor,
+        **others,
     }
 
 
@@ -569,9 +578,13 @@ def watch(
     :param trials: How often it has to find the goal; 10 in training.
     :param space_model: The run's SPACE model, if it was moved.
     """
-    from .runs import load_run
+    from .runs import HALMARun, load_run
 
     loaded = load_run(run, device="cpu", space_model=space_model)
+    if not isinstance(loaded, HALMARun):
+        raise InputError(
+            f"{run} is of agent='graph', which has no network to watch; `gumption evaluate {run}` plays it"
+        )
     config, test, mazes = loaded.config, TRAINING, loaded.mazes
     if partition != "train":
         if not (run / "splits").is_dir():

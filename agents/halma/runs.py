@@ -22,10 +22,11 @@ from gumption.envs.halma.facts import RELATIONS, HALMAFacts
 from gumption.envs.halma.maze import MAZES
 from gumption.kg.checkpoint import load_checkpoint, pick_device, put_weights, under
 
-from .config import HALMAConfig
+from .config import GRAPH, HALMAConfig
 from .knowledge import knowledge_of_run
+from .lived import GraphPlayer, Outlook, outlook_of_run
 from .networks import ActorNetwork, NetworkActor, make_perception, make_player
-from .training import KIND, Training
+from .training import KIND, Life, Living, Training
 
 
 @dataclass(frozen=True)
@@ -65,11 +66,34 @@ class HALMARun:
         return made
 
 
+@dataclass(frozen=True)
+class LivedRun:
+    """A run of the agent without a network; fields as of `HALMARun`.
+
+    :ivar outlook: what its memory teaches.
+    """
+
+    config: HALMAConfig
+    mazes: Mazes
+    final: dict[str, Any]
+    curve: list[dict[str, float]]
+    run_dir: Path | None
+    outlook: Outlook = field(repr=False)
+
+    def actor(self) -> GraphPlayer:
+        return GraphPlayer(self.outlook)
+
+    @property
+    def player(self) -> GraphPlayer:
+        return self.actor()
+
+
 @checked
 def train_halma(
     config: HALMAConfig, run_dir: str | Path | None = None, *, resume: bool = False, progress: bool = True
-) -> HALMARun:
-    """Train an agent of Table 1, or one that its own knowledge or a given graph guides, by TD3 or MPO.
+) -> HALMARun | LivedRun:
+    """Train an agent of Table 1, or one that its own knowledge or a given graph guides, by TD3 or MPO; or let the agent
+    "graph" live, which learns facts.
 
     The same config gives the same run, bit for bit on CPU, also when it was killed and resumed.
 
@@ -85,25 +109,28 @@ def train_halma(
     with ExitStack() as stack:
         where = Path(stack.enter_context(TemporaryDirectory())) if folder is None else folder.path
 
-        def make() -> Training:
+        def make() -> Life:
             names = (
                 "adjusted", "side", "panels_equal", "primitives", "observation", "panels", "images", "painter",
                 "names", "laws", "max_opt_len",
             )  # fmt: skip
             same = {name: getattr(config, name) for name in names}
             env = HALMAVectorEnv(config.parameters.num_envs, **config.mazes, **same)
-            training = Training(config, env, where)
+            training = (Living if config.agent == GRAPH else Training)(config, env, where)
             stack.callback(training.close)
             return training
 
         training, curve, final = run_learner(folder, make, title=f"training {config.agent}", progress=progress)
-    path = None if folder is None else folder.path
+        path = None if folder is None else folder.path
+        if not isinstance(training, Training):
+            training.memory.flush()
+            return LivedRun(config, training.env.mazes, final, curve, path, outlook_of_run(where))
     network = training.learner.actor.eval()
     return HALMARun(config, training.env.mazes, final, curve, path, network, training.player)
 
 
 @checked
-def load_run(run_dir: str | Path, *, device: str | None = None, space_model: str | None = None) -> HALMARun:
+def load_run(run_dir: str | Path, *, device: str | None = None, space_model: str | None = None) -> HALMARun | LivedRun:
     """The run in a folder, as of its last checkpoint, ready to play.
 
     :param device: other than the training's.
@@ -112,8 +139,10 @@ def load_run(run_dir: str | Path, *, device: str | None = None, space_model: str
     """
     run_dir = Path(run_dir)
     config = read_config(run_dir, HALMAConfig, device=device, space_model=space_model)
-    where = pick_device(config.device)
     tensors, meta = load_checkpoint(run_dir / CHECKPOINT, KIND)
+    if config.agent == GRAPH:
+        return LivedRun(config, *_kept(run_dir, config), run_dir, outlook_of_run(run_dir, meta["memory"]))
+    where = pick_device(config.device)
     network = ActorNetwork(config).to(where)
     put_weights(network, under(tensors, "actor"), run_dir)
     player = make_player(config, network.eval(), make_perception(config, where))
@@ -123,15 +152,20 @@ def load_run(run_dir: str | Path, *, device: str | None = None, space_model: str
         vocabulary = HALMAFacts(config.max_opt_len, config.rules).vocabulary
         knowledge = Knowledge.load(run_dir / KNOWLEDGE, vocabulary, RELATIONS)
         player.consult(knowledge.advice(vocabulary, RELATIONS), config.guide_weight)
+    return HALMARun(config, *_kept(run_dir, config), run_dir, network, player)
+
+
+def _kept(run_dir: Path, config: HALMAConfig) -> tuple[Mazes, dict[str, Any], list[dict[str, float]]]:
+    """The mazes of a run, its final figures and its curve."""
     final = read_final(run_dir) if (run_dir / FINAL).is_file() else {}
     mazes, manifest = Mazes.load(run_dir / MAZES, config.rules), run_dir / MANIFEST
     if manifest.is_file() and read_sealed(manifest).get("mazes", mazes.fingerprint) != mazes.fingerprint:
         damaged(run_dir / MAZES, f"these are not the mazes of the run's {MANIFEST}")
-    return HALMARun(config, mazes, final, read_metrics(run_dir), run_dir, network, player)
+    return mazes, final, read_metrics(run_dir)
 
 
 @checked
-def load_policy(run_dir: str | Path, **places: str | None) -> tuple[HALMAConfig, NetworkActor]:
+def load_policy(run_dir: str | Path, **places: str | None) -> tuple[HALMAConfig, NetworkActor | GraphPlayer]:
     """The config of a run, and its player; see `load_run`."""
     run = load_run(run_dir, **places)
     return run.config, run.player

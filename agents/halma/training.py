@@ -35,6 +35,7 @@ from gumption.agents.learners.replay import Replay, ReplayLearner
 from gumption.agents.learners.td3 import TD3
 from gumption.agents.run import Learner, Line, Tensors
 from gumption.agents.run_folder import KNOWLEDGE
+from gumption.data import InputError
 from gumption.data.progress import Bar
 from gumption.envs import worlds
 from gumption.envs.halma import HALMAVectorEnv
@@ -44,12 +45,14 @@ from gumption.envs.halma.maze import MAZES
 from gumption.envs.halma.memory import FOLDER, MemoryWriter, flags
 from gumption.kg.checkpoint import optimiser_tensors, pick_device, put_weights, restore_optimiser, under
 
-from .acting import first_percept, next_percept, other_options
+from .acting import first_percept, next_percept, other_options, random_options
 from .config import HALMAConfig
 from .knowledge import knowledge_of_run
+from .lived import GraphPlayer, outlook_of_run
 from .networks import ActorNetwork, CriticNetwork, make_perception, make_player, scale_pictures
 
 KIND = "gumption/halma-training/1"  # of checkpoints
+FIRST_FACTS = 5_000  # moves after which a life without a network makes its first facts
 
 # ---- Fixed panels: the replay buffer keeps places instead of pictures, which saves time and memory.
 #
@@ -128,52 +131,28 @@ class Log:
         self.episodes = state["episodes"]
 
 
-class Training(Learner):
-    """A step of learning is one move of every environment and one update."""
+class Life(Learner):
+    """The moves of a run: its environments, its memory, and its figures. A class derived from this chooses options.
+
+    :ivar percept: what the agents perceive; `rng` draws what they do not choose.
+    """
 
     kind = KIND
 
     def __init__(self, config: HALMAConfig, env: HALMAVectorEnv, folder: Path) -> None:
-        """
-        :param folder: of the run, where its memory is kept.
-        :raises InputError: a graph that is not there, or has no fact of the world's relations.
-        """
-        settings, device = config.parameters, pick_device(config.device)
-        self.config, self.folder, self.device = config, folder, str(device)
-        self.threads = None if config.observation == "visual" else 1
-        self.knowledge: Knowledge | None = None
-        if config.kg != "none":
-            vocabulary, world = HALMAFacts(config.max_opt_len, config.rules).vocabulary, worlds.find(config.world)
-            self.knowledge = Knowledge.of_run(folder / KNOWLEDGE, config, world, vocabulary, RELATIONS)
-        torch.manual_seed(config.seed)
+        """:param folder: of the run, where its memory is kept."""
+        self.config, self.folder, self.env = config, folder, env
         self.rng = np.random.default_rng(config.seed)
-        self.env = env
         env.reset(seed=config.seed)
-        self.album = Album(env, device) if config.keeps_places else None
-        self.learner = make_learner(config, device, self.album)
-        perception = make_perception(config, device)
-        self.player = make_player(config, self.learner.actor, perception)
-        self.replay = Replay(
-            settings.buffer_size // settings.num_envs,
-            settings.num_envs,
-            perception.shape if self.album is None else (),
-            perception.dtype if self.album is None else torch.int64,
-            1 + config.max_opt_len,
-            settings.hidden_size if config.recurrent else 0,
-            device,
-        )
-        self.log = Log(settings.num_envs, config.num_mazes)
-        self.episode = np.arange(settings.num_envs)  # the number of the episode that each environment is in
-        self.steps, self.begun, self.guided_until = 0, settings.num_envs, 0
-        self.percept = first_percept(self.env)
+        self.log = Log(env.num_envs, config.num_mazes)
+        self.episode = np.arange(env.num_envs)  # the number of the episode that each environment is in
+        self.steps, self.begun = 0, env.num_envs
+        self.percept = first_percept(env)
         self.total, self.measured_every, self.kept_every = (
             config.episodes, config.log_interval, config.checkpoint_interval,
         )  # fmt: skip
         self.measured = "finished_trials", min(config.log_interval, config.num_mazes)
         self.kept: int | None = None  # records of the memory at the checkpoint; None for a run that begins
-        if self.knowledge is not None:
-            vocabulary = HALMAFacts(config.max_opt_len, config.rules).vocabulary
-            self.player.consult(self.knowledge.advice(vocabulary, RELATIONS), config.guide_weight)
 
     @cached_property
     def memory(self) -> MemoryWriter:
@@ -194,6 +173,144 @@ class Training(Learner):
         over = self.config.steps is not None and self.steps >= self.config.steps
         return max(self.total, self.log.episodes) if over else self.log.episodes
 
+    def play(self, options: np.ndarray) -> tuple[Outcome, np.ndarray]:
+        """Make a move (B, 1 + T) and remember it; returns its outcome, and (B,) bool: it ended a trial."""
+        outcome = self.env.move(options)
+        over = outcome.trial_over | outcome.done
+        marks = flags(outcome.valid, outcome.reached, over)
+        self.memory.append(outcome.before, options, outcome.after, outcome.maze, outcome.trial, self.episode, marks)
+        ended = np.flatnonzero(outcome.done)
+        self.episode[ended] = self.begun + np.arange(len(ended))
+        self.begun += len(ended)
+        self.percept = next_percept(self.env, options, outcome)
+        self.log.add(outcome)
+        self.steps += self.env.num_envs
+        return outcome, over
+
+    def measure(self) -> Line:
+        return {"episode": self.log.episodes, **self.log.line()}
+
+    def words(self, line: Line) -> str:
+        return f"{line['finished_trials']:.1f} trials of {self.env.settings.trials} per episode"
+
+    def manifest(self) -> dict[str, Any]:
+        return {"mazes": self.env.mazes.fingerprint}
+
+    def keep(self, path: Path) -> None:
+        """A memory that was begun before the first checkpoint is begun anew."""
+        if self.kept is None:
+            shutil.rmtree(path / FOLDER, ignore_errors=True)
+            self.env.mazes.save(path / MAZES)
+
+    def final(self, curve: list[Line]) -> dict[str, Any]:
+        figures = {name: curve[-1][name] for name in ("finished_trials", "valid_moves")}
+        return {"learner": self.config.learner, "episodes": self.log.episodes, "steps": self.steps, **figures}
+
+    def state(self) -> tuple[Tensors, dict[str, Any]]:
+        self.memory.flush()
+        world = self.env.state_dict()
+        tensors = {f"env.{name}": torch.from_numpy(v) for name, v in world.items() if isinstance(v, np.ndarray)}
+        percept = self.percept._asdict()
+        tensors |= {f"percept.{name}": torch.from_numpy(np.ascontiguousarray(v)) for name, v in percept.items()}
+        tensors["episode"] = torch.from_numpy(self.episode)
+        return tensors, {
+            "steps": self.steps,
+            "begun": self.begun,
+            "log": self.log.state(),
+            "memory": self.memory.count,
+            "rng": self.rng.bit_generator.state,
+            "env": {name: value for name, value in world.items() if not isinstance(value, np.ndarray)},
+        }
+
+    def put_state(self, tensors: Tensors, meta: dict[str, Any], where: Path) -> None:
+        self.env.load_state_dict(meta["env"] | {k: t.numpy() for k, t in under(tensors, "env").items()})
+        percept = {name: tensor.numpy() for name, tensor in under(tensors, "percept").items()}
+        self.percept = self.percept._replace(**percept)
+        self.episode[:] = tensors["episode"].numpy()
+        self.rng.bit_generator.state = meta["rng"]
+        self.steps, self.begun = meta["steps"], meta["begun"]
+        self.log.restore(meta["log"])
+        self.kept = meta["memory"]
+
+
+class Living(Life):
+    """A life without a network: at random until its memory holds a fact of where one is, then by its facts, which are
+    made anew whenever the memory has doubled. A checkpoint ends what it knows of the mazes that it is in, so that a
+    run that goes on from it makes the same moves."""
+
+    def __init__(self, config: HALMAConfig, env: HALMAVectorEnv, folder: Path) -> None:
+        super().__init__(config, env, folder)
+        self.player: GraphPlayer | None = None
+        self.learned, self.due = 0, FIRST_FACTS  # records that the facts were made of, and will be
+
+    def learn(self, bar: Bar) -> None:
+        config, drawn = self.config, np.ones(self.env.num_envs, dtype=bool)
+        options = random_options(self.rng, self.env.num_envs, config.max_opt_len, config.rules)
+        if self.player is not None:
+            planned = self.player.act(self.percept, self.rng)
+            drawn = self.rng.random(self.env.num_envs) >= config.parameters.greedy_last
+            options = np.where(drawn[:, None], options, planned)
+            self.player.chosen[drawn] = 0
+        self.play(options)
+        if self.memory.count >= self.due:
+            self.memory.flush()
+            self.learned, self.due = self.memory.count, 2 * self.memory.count
+            self._outlook()
+
+    def _outlook(self) -> None:
+        try:
+            self.player = GraphPlayer(outlook_of_run(self.folder, self.learned))
+        except InputError:  # too short for a fact
+            self.player = None
+
+    def state(self) -> tuple[Tensors, dict[str, Any]]:
+        tensors, meta = super().state()
+        if self.player is not None:
+            self.player = GraphPlayer(self.player.outlook)
+        return tensors, meta | {"learned": self.learned, "due": self.due}
+
+    def put_state(self, tensors: Tensors, meta: dict[str, Any], where: Path) -> None:
+        super().put_state(tensors, meta, where)
+        self.learned, self.due = meta["learned"], meta["due"]
+        if self.learned:
+            self._outlook()
+
+
+class Training(Life):
+    """A step of learning is one move of every environment and one update."""
+
+    def __init__(self, config: HALMAConfig, env: HALMAVectorEnv, folder: Path) -> None:
+        """
+        :param folder: of the run, where its memory is kept.
+        :raises InputError: a graph that is not there, or has no fact of the world's relations.
+        """
+        super().__init__(config, env, folder)
+        settings, device = config.parameters, pick_device(config.device)
+        self.device = str(device)
+        self.threads = None if config.observation == "visual" else 1
+        self.knowledge: Knowledge | None = None
+        if config.kg != "none":
+            vocabulary, world = HALMAFacts(config.max_opt_len, config.rules).vocabulary, worlds.find(config.world)
+            self.knowledge = Knowledge.of_run(folder / KNOWLEDGE, config, world, vocabulary, RELATIONS)
+        torch.manual_seed(config.seed)
+        self.album = Album(env, device) if config.keeps_places else None
+        self.learner = make_learner(config, device, self.album)
+        perception = make_perception(config, device)
+        self.player = make_player(config, self.learner.actor, perception)
+        self.replay = Replay(
+            settings.buffer_size // settings.num_envs,
+            settings.num_envs,
+            perception.shape if self.album is None else (),
+            perception.dtype if self.album is None else torch.int64,
+            1 + config.max_opt_len,
+            settings.hidden_size if config.recurrent else 0,
+            device,
+        )
+        self.guided_until = 0
+        if self.knowledge is not None:
+            vocabulary = HALMAFacts(config.max_opt_len, config.rules).vocabulary
+            self.player.consult(self.knowledge.advice(vocabulary, RELATIONS), config.guide_weight)
+
     def learn(self, bar: Bar) -> None:
         before, every = self.log.episodes, self.config.guide_interval
         self._move()
@@ -209,13 +326,7 @@ class Training(Learner):
         memo = self.player.memo_of(percept)
         options = self.player.act(percept, self.rng)
         features = self.player.features if self.album is None else self.album.places()
-        outcome = self.env.move(options)
-        over = outcome.trial_over | outcome.done
-        marks = flags(outcome.valid, outcome.reached, over)
-        self.memory.append(outcome.before, options, outcome.after, outcome.maze, outcome.trial, self.episode, marks)
-        ended = np.flatnonzero(outcome.done)
-        self.episode[ended] = self.begun + np.arange(len(ended))
-        self.begun += len(ended)
+        outcome, over = self.play(options)
         value_ends, counts = outcome.done, np.ones_like(over)
         if self.config.objective == "trial":
             value_ends, counts = outcome.reached, outcome.reached | ~over
@@ -231,9 +342,6 @@ class Training(Learner):
             hidden=memo.hidden,
             cell=memo.cell,
         )
-        self.percept = next_percept(self.env, options, outcome)
-        self.log.add(outcome)
-        self.steps += settings.num_envs
         if self.replay.ready(self.learner.burn_in + self.learner.moves) and self.steps >= settings.batch_size:
             self.learner.update(self.replay, self.rng)
 
@@ -245,31 +353,21 @@ class Training(Learner):
     def measure(self) -> Line:
         learner = self.learner
         figures = {"critic_loss": float(learner.critic_loss), "value": float(learner.value)}
-        return {"episode": self.log.episodes, **self.log.line(), **figures, "greedy": self.player.greedy}
-
-    def words(self, line: Line) -> str:
-        return f"{line['finished_trials']:.1f} trials of {self.env.settings.trials} per episode"
+        return {**super().measure(), **figures, "greedy": self.player.greedy}
 
     def manifest(self) -> dict[str, Any]:
         about = {} if self.knowledge is None else {"knowledge": self.knowledge.about}
-        return {"mazes": self.env.mazes.fingerprint, **about}
+        return {**super().manifest(), **about}
 
     def keep(self, path: Path) -> None:
-        """A memory that was begun before the first checkpoint is begun anew."""
-        if self.kept is None:
-            shutil.rmtree(path / FOLDER, ignore_errors=True)
-            self.env.mazes.save(path / MAZES)
-            if self.knowledge is not None:
-                self.knowledge.save(path / KNOWLEDGE)
-
-    def final(self, curve: list[Line]) -> dict[str, Any]:
-        figures = {name: curve[-1][name] for name in ("finished_trials", "valid_moves")}
-        return {"learner": self.config.learner, "episodes": self.log.episodes, "steps": self.steps, **figures}
+        super().keep(path)
+        if self.kept is None and self.knowledge is not None:
+            self.knowledge.save(path / KNOWLEDGE)
 
     def state(self) -> tuple[Tensors, dict[str, Any]]:
-        self.memory.flush()
+        tensors, meta = super().state()
         learner = self.learner
-        tensors = {
+        tensors |= {
             f"{name}.{key}": value
             for name, network in learner.networks().items()
             for key, value in network.state_dict().items()
@@ -277,45 +375,25 @@ class Training(Learner):
         for k, optimiser in enumerate(learner.optimisers):
             tensors |= optimiser_tensors(optimiser, f"optimiser.{k}")
         tensors |= {f"replay.{name}": part for name, part in self.replay.state_dict().items()}
-        world = self.env.state_dict()
-        tensors |= {f"env.{name}": torch.from_numpy(v) for name, v in world.items() if isinstance(v, np.ndarray)}
-        percept = self.percept._asdict()
-        tensors |= {f"percept.{name}": torch.from_numpy(np.ascontiguousarray(v)) for name, v in percept.items()}
         memo = self.player.memo_of(self.percept)
         tensors |= {"memo.hidden": memo.hidden, "memo.cell": memo.cell, "rng.torch": torch.get_rng_state()}
-        tensors["episode"] = torch.from_numpy(self.episode)
         remembered = self.player.remembered()
         tensors |= {f"episodes.{name}": torch.from_numpy(array) for name, array in remembered.items()}
-        return tensors, {
-            "steps": self.steps,
-            "begun": self.begun,
-            "updates": learner.updates,
-            "log": self.log.state(),
-            "memory": self.memory.count,
-            "guided_until": self.guided_until,
-            "rng": self.rng.bit_generator.state,
-            "env": {name: value for name, value in world.items() if not isinstance(value, np.ndarray)},
-        }
+        return tensors, meta | {"updates": learner.updates, "guided_until": self.guided_until}
 
     def put_state(self, tensors: Tensors, meta: dict[str, Any], where: Path) -> None:
+        super().put_state(tensors, meta, where)
         learner = self.learner
         for name, network in learner.networks().items():
             put_weights(network, under(tensors, name), where)
         for k, optimiser in enumerate(learner.optimisers):
             restore_optimiser(optimiser, tensors, f"optimiser.{k}")
         self.replay.load_state_dict(under(tensors, "replay"))
-        self.env.load_state_dict(meta["env"] | {k: t.numpy() for k, t in under(tensors, "env").items()})
-        percept = {name: tensor.numpy() for name, tensor in under(tensors, "percept").items()}
-        self.percept = self.percept._replace(**percept)
         memo = self.player.memo_of(self.percept)
         memo.hidden.copy_(tensors["memo.hidden"])
         memo.cell.copy_(tensors["memo.cell"])
         torch.set_rng_state(tensors["rng.torch"])
-        self.episode[:] = tensors["episode"].numpy()
-        self.rng.bit_generator.state = meta["rng"]
-        self.steps, self.begun, learner.updates = meta["steps"], meta["begun"], meta["updates"]
-        self.log.restore(meta["log"])
-        self.kept, self.guided_until = meta["memory"], meta["guided_until"]
+        learner.updates, self.guided_until = meta["updates"], meta["guided_until"]
         if self.guided_until:
             self._consult_memory(self.guided_until)
             remembered = {name: tensor.numpy() for name, tensor in under(tensors, "episodes").items()}

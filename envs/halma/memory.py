@@ -11,10 +11,12 @@ import numpy as np
 from gumption.data.settings import Whole, checked, checked_methods
 from gumption.envs.memory import FOLDER, HEADER, RECORDS, Field, Layout, TransitionMemory, TransitionWriter
 from gumption.envs.priors import Laws, Names
+from gumption.kg.effects import Lived
 
 from .rules import RULES, OptLen, PanelsEqual, Rules, Side
+from .signs import signs
 
-__all__ = ["FOLDER", "HEADER", "REACHED", "RECORDS", "TRIAL_OVER", "VALID", "Memory", "MemoryWriter", "layout"]
+__all__ = ["FOLDER", "HEADER", "REACHED", "RECORDS", "TRIAL_OVER", "VALID", "Memory", "MemoryWriter", "layout", "lived"]
 
 SCHEMA = "gumption/halma-memory/1"
 VALID, REACHED, TRIAL_OVER = 1, 2, 4  # bits of `flags`
@@ -136,3 +138,19 @@ class MemoryWriter(TransitionWriter):
     ) -> None:
         """As `TransitionWriter`, for options of so many primitives in a world of these rules."""
         super().__init__(folder, layout(max_opt_len, **rules.changes), keep=keep)
+
+
+def lived(memory: Memory) -> Lived:
+    """What an agent saw of its moves, as symbols from 1 on: panels as they look, so that shuffled names are other
+    symbols. The goal's panel is not seen, and a last slot of `after` tells whether a move reached the goal (1 no, 2
+    yes)."""
+    rules = memory.rules
+    called = signs(rules)
+    before, after = (called.panels(part).astype(np.int64) + rules.side for part in (memory.before, memory.after))
+    after[~memory.seen_after] = 0
+    reached = 1 + ((memory.flags & REACHED) != 0)[:, None]
+    thing = np.ones((len(memory), 1), dtype=np.int64)
+    panels = np.concatenate([before, np.zeros_like(reached)], axis=1), np.concatenate([after, reached], axis=1)
+    before, after = (panel[:, None] for panel in panels)
+    action, episode = memory.option.astype(np.int64), memory.episode.astype(np.int64)
+    return Lived(thing, before, after, action, episode, memory.valid)

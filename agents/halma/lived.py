@@ -1,0 +1,462 @@
+"""A HALMA agent without a written strategy: it plans by facts of what its own moves changed.
+
+    player = GraphPlayer(Outlook.of(Memory.load("RUN/memory")))
+    options = player.act(percept, rng)
+
+Given are the action space (an option is a direction and primitives in turn) and what panels show, as opaque symbols.
+Everything else was lived: which slots tell where the agent is (every action changes them by a law), what stops a move,
+what lies aside of a place that was not seen yet, where the goal is, and what points the way to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations_with_replacement as bags
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gumption.data import InputError
+from gumption.envs.halma.memory import FOLDER, REACHED, Memory, lived
+from gumption.envs.halma.rules import Rules
+from gumption.kg.effects import Effects, Lived
+from gumption.kg.value_iteration import Transitions
+
+from .acting import Percept, panel_rows
+
+HORIZON = 40  # moves that a plan looks ahead
+LIKELY, UNLIKELY = 0.3, 0.02  # of being carried out: a place behind is looked at; a move is left out of plans
+SURE = 0.98  # a guess is never surer
+POINTS, SIGNS = 0.9, 8  # of the rows of a slot's signs, the share that went their way; so many rows
+INFORMATION = 0.5  # worth of a place that may be the goal, where nobody knows the goal
+GUESS = 0.5  # of a move of which nothing is known
+MOST_PLACES = 1 << 14  # of a maze
+
+
+class Guess:
+    """P(y) of rows of symbols (n, S): logistic regression on which symbol stands in which slot."""
+
+    def __init__(self, size: int, rows: np.ndarray, y: np.ndarray) -> None:
+        """:param y: (n,) bool."""
+        self._size, self._model, self._p = size, None, (y.sum() + 0.5) / (len(y) + 1)
+        if 0 < y.sum() < len(y):
+            from sklearn.linear_model import LogisticRegression
+
+            self._model = LogisticRegression(C=0.3, max_iter=200).fit(self._hot(rows), y)
+
+    def _hot(self, rows: np.ndarray) -> Any:
+        from scipy.sparse import csr_array
+
+        n, slots = rows.shape
+        at = rows + np.arange(slots) * self._size
+        return csr_array((np.ones(at.size), at.ravel(), np.arange(0, at.size + 1, slots)), (n, slots * self._size))
+
+    def __call__(self, rows: np.ndarray) -> np.ndarray:
+        return np.full(len(rows), self._p) if self._model is None else self._model.predict_proba(self._hot(rows))[:, 1]
+
+
+@dataclass(frozen=True, eq=False)
+class Outlook:
+    """What a life taught: facts of single primitives, and what follows for options and places.
+
+    :ivar effects: facts of (direction, primitive), closed.
+    :ivar slots: the slots that tell where one is; a place is the number of their values, P places, 0 for none.
+    :ivar options: (O, 1 + T) int64: of each direction the shortest option of each effect.
+    :ivar leads: (P, O) int64, the next place; 0 where no fact tells.
+    :ivar goal: the goal's place; 0 where no move reached it.
+    :ivar visited: (P,) bool: a place of this kind was seen.
+    :ivar usual: (P, O) float32, how likely each option is carried out at a place of which nothing else is known.
+    :ivar far: (O,) how likely it is where its direction is open.
+    :ivar points: (S, V, D) float64: by slot and symbol, the confidence that a direction is the way to the goal.
+    :ivar fine: (D, primitives, M): of each direction and primitive the most primitives in turn with its effect, zeros
+        behind them: they pass the places on its way.
+    :ivar aside: by direction and primitive: guesses which directions are open where it ends, from what was seen before.
+    """
+
+    effects: Effects
+    rules: Rules
+    slots: np.ndarray
+    options: np.ndarray
+    leads: np.ndarray
+    goal: int
+    visited: np.ndarray
+    usual: np.ndarray
+    far: np.ndarray
+    points: np.ndarray
+    fine: np.ndarray
+    aside: dict[tuple[int, int], list[Guess]] = field(repr=False)
+
+    @classmethod
+    def of(cls, memory: Memory, window: int | None = None) -> Outlook:
+        """
+        :param window: learn from the last so many moves alone.
+        :raises InputError: a memory too short for a fact of where one is.
+        """
+        life = lived(memory).only(slice(-window if window else 0, None))
+        one = (life.action[:, 1:] > 0).sum(1) == 1
+        action = np.stack([life.action[:, 0], life.action[:, 1:].max(1)], axis=1)
+        single = Lived(life.thing, life.before, life.after, action, life.episode, life.carried).only(one)
+        effects = Effects.fit(single).closed()
+        slots = np.flatnonzero(effects.tells)
+        if not len(slots) or effects.size ** len(slots) > MOST_PLACES:
+            moved = int(single.carried.sum())
+            raise InputError(
+                f"the memory is too short: of its {len(memory):,} moves {moved:,} were carried out with one primitive, "
+                "and no slot of the panel changes by a law under all of them; let the agent live longer, such as "
+                "--steps 20000"
+            )
+        made = _Making(effects, memory.rules, slots, memory.max_opt_len)
+        options, leads = made.options()
+        usual, far = made.usual(single, options)
+        aside = made.aside(life)
+        visited = np.zeros(len(leads), dtype=bool)
+        visited[made.places(life.before[:, 0])] = True
+        visited[0] = True
+        reached = (life.after[:, 0, -1] == 2) & life.carried
+        ends = made.ends(life.before[reached, 0], life.action[reached])
+        ends = ends[ends > 0]
+        goal = int(np.bincount(ends).argmax()) if len(ends) else 0
+        points = made.points(memory, life) if len(ends) else np.zeros((life.before.shape[2], effects.size, 4))
+        return cls(effects, memory.rules, slots, options, leads, goal, visited, usual, far, points, made.fine, aside)
+
+    def places(self, panels: np.ndarray) -> np.ndarray:
+        return places(panels, self.slots, self.effects.size)
+
+    def pointed(self, panels: np.ndarray) -> np.ndarray:
+        """(n, O): what is left of each option where signs on panels (n, S) point another way."""
+        confidence = self.points[np.arange(panels.shape[1]), panels].max(1)  # (n, D)
+        best = confidence.max(1, keepdims=True)
+        left = np.where(confidence < best, 1 - best, 1.0)
+        return left[:, self.options[:, 0]]
+
+
+def places(panels: np.ndarray, slots: np.ndarray, size: int) -> np.ndarray:
+    """(n,) int64 of panels (n, S); 0 where a slot is not seen."""
+    values = panels[:, slots]
+    number = np.zeros(len(panels), dtype=np.int64)
+    for value in values.T:
+        number = number * size + value
+    return np.where((values > 0).all(1), number, 0)
+
+
+def walk(effects: Effects, panels: np.ndarray, options: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What facts tell of options (n, 1 + T) at panels (n, S): how likely they are carried out (n,), NaN where no fact
+    tells, and the panel (n, S) at the end, 0 where none does."""
+    state, p = panels, np.ones(len(panels))
+    for part in options[:, 1:].T:
+        on = np.flatnonzero(part)
+        if len(on):
+            found = effects.predict(
+                np.ones((len(on), 1), dtype=np.int64), state[on, None],
+                np.stack([options[on, 0], part[on]], axis=1)[:, None],
+            )  # fmt: skip
+            state = state.copy()
+            state[on] = np.where(found.known, found.value[..., 0], 0)[:, 0, 0]
+            p[on] = np.where(p[on] < UNLIKELY, p[on], p[on] * found.possible[:, 0])  # what is stopped stays so
+    return p, state
+
+
+def last_step(
+    effects: Effects, fine: np.ndarray, panels: np.ndarray, options: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The panels (n, S) before the last primitive of options (n, 1 + T), in the finest steps, and that primitive."""
+    each, parts = np.arange(len(options)), options[:, 1:].copy()
+    last = parts.shape[1] - 1 - (parts[:, ::-1] > 0).argmax(1)
+    end = fine[options[:, 0], parts[each, last]]
+    parts[each, last] = 0
+    final = (end > 0).sum(1) - 1
+    part = end[each, np.maximum(final, 0)]
+    end = end.copy()
+    end[each, np.maximum(final, 0)] = 0
+    return walk(effects, panels, np.concatenate([options[:, :1], parts, end], axis=1))[1], part
+
+
+class _Making:
+    def __init__(self, effects: Effects, rules: Rules, slots: np.ndarray, most: int) -> None:
+        self.effects, self.rules, self.slots, self.most = effects, rules, slots, most
+        self.directions = int(effects.actions[:, 0].max()) + 1
+        self.laws = np.concatenate([effects.laws(), np.zeros((1, effects.slots, effects.size), dtype=np.int64)])
+        values = [effects.size] * len(slots)
+        self.grid = np.stack(np.unravel_index(np.arange(effects.size ** len(slots)), values), axis=1)
+        self.fine = self._fine()
+
+    def places(self, panels: np.ndarray) -> np.ndarray:
+        return places(panels, self.slots, self.effects.size)
+
+    def ends(self, panels: np.ndarray, options: np.ndarray) -> np.ndarray:
+        return self.places(walk(self.effects, panels, options)[1])
+
+    def _leads(self, direction: int, parts: Sequence[int]) -> np.ndarray:
+        """(P,) int64: the place to which primitives in turn lead from each; 0 where no fact tells."""
+        value, size = self.grid, self.effects.size
+        for k in self.effects.index(np.array([[direction, part] for part in parts])):
+            value = np.stack([self.laws[k, s][v] for s, v in zip(self.slots, value.T, strict=True)], axis=1)
+        return np.where((value > 0).all(1), value @ size ** np.arange(len(self.slots))[::-1], 0)
+
+    def options(self) -> tuple[np.ndarray, np.ndarray]:
+        """The shortest option of each effect on places, and where each leads: (O, 1 + T), (P, O)."""
+        options: list[list[int]] = []
+        leads: list[np.ndarray] = []
+        for direction in range(self.directions):
+            for length in range(1, self.most + 1):
+                for bag in bags(range(self.rules.count - 1, 0, -1), length):
+                    to = self._leads(direction, bag)
+                    if to.any() and not any(_one_effect(to, other) for other in leads):
+                        options.append([direction, *bag, *[0] * (self.most - length)])
+                        leads.append(to)
+        return np.array(options), np.stack(leads, axis=1)
+
+    def _fine(self) -> np.ndarray:
+        """See `Outlook.fine`."""
+        most = self.rules.count - 1
+        fine = np.zeros((self.directions, self.rules.count, most), dtype=np.int64)
+        for direction in range(self.directions):
+            for part in range(1, self.rules.count):
+                own = self._leads(direction, [part])
+                same = [
+                    bag
+                    for length in range(1, most + 1)
+                    for bag in bags(range(1, self.rules.count), length)
+                    if bag == (part,) or (own.any() and _one_effect(own, self._leads(direction, bag)))
+                ]
+                fine[direction, part, : len(same[-1])] = same[-1]
+        return fine
+
+    def open(self, panels: np.ndarray) -> np.ndarray:
+        """(m, D) bool: some action in the direction is carried out."""
+        actions = np.broadcast_to(self.effects.actions, (len(panels), *self.effects.actions.shape))
+        possible = self.effects.predict(np.ones((len(panels), 1), dtype=np.int64), panels[:, None], actions).possible
+        likely = np.nan_to_num(possible, nan=0.0) > GUESS
+        return np.stack([likely[:, self.effects.actions[:, 0] == d].any(1) for d in range(self.directions)], axis=1)
+
+    def usual(self, single: Lived, options: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How likely options are carried out at a place of which nothing is known (P, O), and in an open direction."""
+        panels = np.unique(single.before[:, 0], axis=0)
+        opens = self.open(panels)
+        few = np.random.default_rng(0).permutation(len(panels))[:500]
+        p = walk(self.effects, np.repeat(panels[few], len(options), axis=0), np.tile(options, (len(few), 1)))[0]
+        is_open = opens[few][:, options[:, 0]]
+        far = (np.nan_to_num(p).reshape(is_open.shape) * is_open).sum(0) / np.maximum(is_open.sum(0), 1)
+        about = [Guess(self.effects.size, panels[:, self.slots], one)(self.grid) for one in opens.T]
+        return (np.stack(about, axis=1)[:, options[:, 0]] * far).astype(np.float32), far
+
+    def aside(self, life: Lived) -> dict[tuple[int, int], list[Guess]]:
+        """See `Outlook.aside`; of all moves whose end was seen."""
+        life = life.only(np.flatnonzero(life.carried & (life.after[:, 0, 0] > 0)))
+        opens = self.open(life.after[:, 0])
+        last, final = last_step(self.effects, self.fine, life.before[:, 0], life.action)
+        aside = {}
+        for direction in range(self.directions):
+            for part in range(1, self.rules.count):
+                rows = (life.action[:, 0] == direction) & (final == part)
+                if rows.any():
+                    aside[direction, part] = [Guess(self.effects.size, last[rows], one) for one in opens[rows].T]
+        return aside
+
+    def points(self, memory: Memory, life: Lived) -> np.ndarray:
+        """(S, V, D): of the places of trials that reached the goal, the direction in which each was left last, or
+        passed."""
+        own = slice(len(memory) - len(life), None)
+        trial = memory.episode[own].astype(np.int64) * (1 << 16) + memory.trial[own]
+        life = replace(life, episode=trial).only(np.isin(trial, trial[(memory.flags[own] & REACHED) != 0]))
+        here = self.places(life.before[:, 0])
+        moved = np.flatnonzero(life.carried)
+        steps = self.fine[life.action[moved, :1], life.action[moved, 1:]].reshape(len(moved), -1)
+        at, direction = here[moved], life.action[moved, 0]
+        passed, table = [], np.stack([self._leads(d, [p]) if p else np.arange(len(self.grid))
+                                      for d in range(self.directions) for p in range(self.rules.count)])  # fmt: skip
+        for part in steps.T:
+            passed.append(np.where(part > 0, at, 0))
+            at = table[direction * self.rules.count + part, at]
+        left = np.stack(passed, axis=1)  # (m, steps)
+        order = np.arange(left.size)[::-1]
+        rows, place = moved[order // left.shape[1]], left.reshape(-1)[order]
+        kept = np.unique(np.stack([life.episode[rows], place], axis=1), axis=0, return_index=True)[1]
+        rows, place = rows[kept], place[kept]
+        looks, first = np.unique(np.stack([life.episode, here], axis=1), axis=0, return_index=True)
+        known = (looks[:, 0] << 20) + looks[:, 1]
+        asked = (life.episode[rows] << 20) + place
+        at = np.minimum(known.searchsorted(asked), len(known) - 1)
+        seen = (known[at] == asked) & (place > 0)
+        panels, way = life.before[first[at[seen]], 0], life.action[rows[seen], 0]
+        slots = panels.shape[1]
+        count = np.zeros((slots, self.effects.size, self.directions))
+        np.add.at(count, (np.arange(slots), panels, way[:, None]), 1)
+        return signs_of(count)
+
+
+def signs_of(count: np.ndarray) -> np.ndarray:
+    """The slots that point the way, from counts (S, V, D) of ways left at symbols: where the commonest symbol, which
+    mostly shows that nothing is there, is left out, the rows of each symbol agree on a direction.
+
+    :returns: (S, V, D) float64, the confidence that a symbol points that way.
+    """
+    rows = count.sum(2)  # (S, V)
+    others = np.where((rows > 1) & (np.arange(rows.shape[1]) != rows.argmax(1)[:, None]), rows, 0)
+    agreeing, total = (count.max(2) * (others > 0)).sum(1), others.sum(1)
+    confidence = np.where((agreeing >= POINTS * total) & (total >= SIGNS), agreeing / (total + 1), 0)
+    pointing = (count == count.max(2, keepdims=True)) & (others > 0)[..., None]
+    return pointing * confidence[:, None, None]
+
+
+def _one_effect(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two options lead to the same places wherever both are known."""
+    both = (one > 0) & (other > 0)
+    return bool(both.any() and (one[both] == other[both]).all())
+
+
+def outlook_of_run(run: Path, upto: int | None = None) -> Outlook:
+    """What the memory of a run teaches, or its first `upto` records.
+
+    :raises InputError: a run without a memory, one with fewer records, or one that is too short.
+    """
+    memory = Memory.load(run / FOLDER)
+    if upto is not None and len(memory) < upto:
+        raise InputError(f"{run / FOLDER} has {len(memory):,} records, but the run's facts are of {upto:,}")
+    return Outlook.of(replace(memory, records=memory.records[:upto]))
+
+
+class GraphPlayer:
+    """Plans in each maze over the places that it saw, which are certain, and those that its facts make likely.
+
+    A law that no move had shown before is learned where it is met, for the rest of the episode.
+    """
+
+    def __init__(self, outlook: Outlook) -> None:
+        self.outlook = outlook
+        self.rules, self.max_opt_len = outlook.rules, outlook.options.shape[1] - 1
+        self._begun = 0
+
+    def _begin(self, envs: np.ndarray, size: int) -> None:
+        look = self.outlook
+        if self._begun != size:
+            many, options = look.leads.shape
+            self.p = np.zeros((size, many, options), dtype=np.float32)
+            self.failed = np.zeros((size, many, options), dtype=bool)
+            self.leads = np.zeros((size, many, options), dtype=np.int64)
+            self.seen, self.guessed = np.zeros((2, size, many), dtype=bool)
+            self.plan = np.zeros((size, many), dtype=np.int64)  # 1 + the option
+            self.goal, self.here, self.chosen, self.last_place, self.last_option = np.zeros((5, size), dtype=np.int64)
+            self._begun, envs = size, np.arange(size)
+        self.p[envs], self.leads[envs], self.goal[envs] = look.usual, look.leads, look.goal
+        for part in (self.failed, self.seen, self.guessed, self.plan, self.here, self.chosen, self.last_place):
+            part[envs] = 0
+
+    def act(self, percept: Percept, rng: np.random.Generator) -> np.ndarray:
+        look, size = self.outlook, len(percept.first)
+        panels = panel_rows(percept.observation) + self.rules.side
+        panels = np.concatenate([panels, np.zeros((size, 1), dtype=np.int64)], axis=1)
+        panels = np.where(panels < look.effects.size, panels, 0)
+        self._begin(np.flatnonzero(percept.first), size)
+        each, now = np.arange(size), look.places(panels)
+        learned = self._learn(percept, now)
+        new = np.flatnonzero(~self.seen[each, now])
+        if len(new):
+            self._look(new, panels[new], now[new])
+        again = np.union1d(new, learned)
+        if len(again):
+            self._think(again)
+        self.here = now
+        choice = self.plan[each, now]
+        lost = np.flatnonzero(choice == 0)
+        if len(lost):
+            p = self.p[lost, now[lost]] + 1e-3
+            choice[lost] = 1 + (p / p.max(1, keepdims=True) * rng.random(p.shape)).argmax(1)
+        self.chosen = choice
+        return look.options[choice - 1]
+
+    def _learn(self, percept: Percept, now: np.ndarray) -> np.ndarray:
+        """Take in where the latest moves led; returns the environments in which that was not known."""
+        moved = np.flatnonzero((self.chosen > 0) & ~percept.first)
+        before, option = self.here[moved], self.chosen[moved] - 1
+        led = self.leads[moved, before, option]
+        reached, over = percept.reached[moved], percept.trial_over[moved]
+        stopped = (now[moved] == before) & ~over
+        self.failed[moved[stopped], before[stopped], option[stopped]] = True
+        self.p[moved[stopped], before[stopped], option[stopped]] = 0
+        met = reached & (self.goal[moved] == 0)
+        self.goal[moved[met]] = led[met]
+        self.last_place[moved[met]], self.last_option[moved[met]] = before[met], option[met]
+        unlike = ~stopped & ~over & (led != now[moved]) & (now[moved] > 0)
+        for env, place, one, to in zip(moved[unlike], before[unlike], option[unlike], now[moved[unlike]], strict=True):
+            self._law(env, one, place, to)
+        return moved[stopped | met | unlike]
+
+    def _law(self, env: int, option: int, place: int, to: int) -> None:
+        """An option led from a place to another: each slot changes likewise wherever it has this value."""
+        size, slots = self.outlook.effects.size, len(self.outlook.slots)
+        shape = [size] * slots
+        leads = self.leads[env, :, option].reshape(shape)
+        parts = np.unravel_index(place, shape), np.unravel_index(to, shape)
+        at = np.stack(np.unravel_index(leads, shape))  # (slots, V, ...)
+        known = np.zeros((slots, size), dtype=np.int64)
+        for s in range(slots):
+            known[s] = np.moveaxis(at[s], s, 0).reshape(size, -1).max(1)
+            known[s, parts[0][s]] = parts[1][s]
+        whole = np.ix_(*known) if slots > 1 else (known[0],)
+        there = np.logical_and.reduce(np.broadcast_arrays(*(part > 0 for part in whole)))
+        self.leads[env, :, option] = np.where(
+            there, np.ravel_multi_index(np.broadcast_arrays(*whole), shape), 0
+        ).ravel()
+
+    def _look(self, envs: np.ndarray, panels: np.ndarray, here: np.ndarray) -> None:
+        """Take in what was not seen before: what the signs afford, and what facts make likely behind."""
+        look = self.outlook
+        count = len(look.options)
+        options = np.tile(look.options, (len(envs), 1))
+        p, after = walk(look.effects, np.repeat(panels, count, axis=0), options)
+        p = np.where(np.isnan(p), look.usual[np.repeat(here, count), np.tile(np.arange(count), len(envs))], p)
+        p = p.reshape(len(envs), count) * ~self.failed[envs, here]
+        self.p[envs, here] = p * look.pointed(panels)
+        self.seen[envs, here] = True
+        to = self.leads[envs, here]  # (n, O)
+        row, option = np.nonzero((p > LIKELY) & (to > 0))
+        place = to[row, option]
+        fresh = ~self.seen[envs[row], place] & ~self.guessed[envs[row], place] & (place != self.goal[envs[row]])
+        row, option, place = row[fresh], option[fresh], place[fresh]
+        if not len(row):
+            return
+        at = row * count + option
+        opens = np.full((len(row), 4), GUESS)
+        last, final = last_step(look.effects, look.fine, panels[row], look.options[option])
+        for (direction, part), guess in look.aside.items():
+            mine = np.flatnonzero((look.options[option, 0] == direction) & (final == part))
+            if len(mine):
+                opens[mine] = np.stack([one(last[mine]) for one in guess], axis=1)
+        lawful = look.effects.lawful[look.effects.index(np.stack([look.options[option, 0], final], axis=1))]
+        decided = walk(
+            look.effects, np.repeat(np.where(lawful, after[at], 0), count, axis=0), np.tile(look.options, (len(at), 1))
+        )[0]
+        decided = decided.reshape(len(at), count)
+        guessed = np.minimum(opens[:, look.options[:, 0]] * look.far, SURE)
+        env = envs[row]
+        self.p[env, place] = np.where(np.isnan(decided), guessed, decided) * ~self.failed[env, place]
+        self.guessed[env, place] = True
+
+    def _think(self, envs: np.ndarray) -> None:
+        """Plan anew from every place that was seen: one value iteration over all of these mazes."""
+        look, (many, options) = self.outlook, self.outlook.leads.shape
+        lost = (self.goal[envs] == 0) & (self.last_place[envs] == 0)  # nobody knows the goal
+        to = self.leads[envs]
+        may_be = ~look.visited & ~self.seen[envs]  # (E, P)
+        unknown = (to == 0) | np.take_along_axis(may_be, to.reshape(len(envs), -1), 1).reshape(to.shape)
+        unknown &= lost[:, None, None]
+        ends = unknown | ((to > 0) & (to == self.goal[envs][:, None, None]))
+        met = np.flatnonzero(self.last_place[envs])
+        ends[met, self.last_place[envs[met]], self.last_option[envs[met]]] = True
+        p = np.where(ends | (to > 0), self.p[envs], 0) * np.where(unknown, INFORMATION, 1.0)
+        env, place, option = np.nonzero(p > UNLIKELY)
+        base = 2 + len(envs) * many
+        size = base + options
+        keys = (2 + env * many + place) * size + base + option
+        product = np.where(ends[env, place, option], 1, 2 + env * many + to[env, place, option])
+        known = Transitions(size, keys, np.arange(len(keys) + 1), product, p[env, place, option].astype(np.float64))
+        which, there = np.nonzero(self.seen[envs])
+        one, nothing = np.ones(len(which), dtype=np.int64), np.zeros((len(which), 0, 3), dtype=np.int64)
+        candidates = np.tile(base + np.arange(options), (len(which), 1))
+        subject = (2 + which * many + there)[:, None]
+        values = known.values(subject, one, candidates, nothing[..., 0], nothing, HORIZON * one)
+        values = np.where(p[which, there] > UNLIKELY, values, 0)
+        self.plan[envs[which], there] = np.where(values.max(1) > 0, 1 + values.argmax(1), 0)
