@@ -166,17 +166,6 @@ def show_link_prediction(console: Console, recipe_book: str) -> None:
     )
 
 
-def recipe_figures(settings: dict[str, Any]) -> dict[str, float]:
-    """How the recipe predictor of these TrainConfig fields ranks the products of the test recipes."""
-    from gumption.agents.wordcraft.config import TrainConfig
-    from gumption.agents.wordcraft.setup import WordCraftSetup
-
-    setup = WordCraftSetup(TrainConfig(**settings), num_envs=1)
-    assert setup.knowledge is not None
-    ranks = product_ranks(setup.knowledge.scores, setup.env.split.test_recipes)
-    return {"mrr": (1 / ranks).mean(), "first": (ranks == 1).mean(), "ten": (ranks <= 10).mean()}
-
-
 def product_ranks(scores: Any, recipes: Any) -> Any:
     """Rank of the product of each recipe (n, 3) among all entities by the policy's own recipe scores, (n,) int64.
 
@@ -229,6 +218,8 @@ def show_results(console: Console, experiment: Any, common: dict[str, Any], out:
     """Stage 6: the table with its intervals, what learning adds to each graph, its predictors, where the plot is."""
     from rich.table import Table
 
+    from gumption.agents.wordcraft.config import TrainConfig
+    from gumption.agents.wordcraft.setup import WordCraftSetup
     from gumption.envs.wordcraft.splits import what_is_tested
 
     from .results import gather, with_interval, write_report
@@ -256,11 +247,13 @@ def show_results(console: Console, experiment: Any, common: dict[str, Any], out:
     for label in GUIDED:
         console.print(f"What learning adds to the {label}: {what_learning_adds(rows[label], results['rows'])}")
     for label, recipes, seen in zip(GUIDED, ("training", "all"), ("has not", "has"), strict=True):
-        figures = recipe_figures({**experiment.base, **experiment.conditions[label].settings, **common})
+        settings = {**experiment.base, **experiment.conditions[label].settings, **common}
+        setup: Any = WordCraftSetup(TrainConfig(**settings), num_envs=1)
+        ranks = product_ranks(setup.knowledge.scores, setup.env.split.test_recipes)
         console.print(
             f"Recipe predictor on {recipes} recipes, reading word vectors: what the pairs of the test recipes make, "
-            f"which it {seen} seen: MRR {figures['mrr']:.3f}, right at once {figures['first']:.0%}, among the first "
-            f"ten {figures['ten']:.0%}."
+            f"which it {seen} seen: MRR {(1 / ranks).mean():.3f}, right at once {(ranks == 1).mean():.0%}, among the "
+            f"first ten {(ranks <= 10).mean():.0%}."
         )
     for path in written:
         if path.name == "curves.png":

@@ -116,16 +116,8 @@ def experiment(
     if save is not None:
         check_writable(save / "results.json")
     if report is None:
-        run_experiment(
-            console,
-            chosen,
-            kind.settings(options, device),
-            seeds or chosen.seeds,
-            workers,
-            folder,
-            setting or (),
-            options,
-        )
+        common = kind.settings(options, device)
+        run_experiment(console, chosen, common, seeds or chosen.seeds, workers, folder, setting or (), options)
     _report(console, chosen, options, folder, save)
 
 

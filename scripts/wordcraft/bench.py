@@ -90,15 +90,10 @@ def train_case(settings: Settings) -> Iterator[Measurement]:
         result = train_impala(config, run_dir=Path(folder) / "run", progress=False)
         seconds = perf_counter() - started
     frames = settings.total_steps / seconds
-    yield compared(
-        f"training with evaluation, {settings.total_steps:,} steps on {settings.device}",
-        "frames/s",
-        [frames],
-        POLE,
-        [before, pole(1.0)],
-        0.3 if settings.total_steps >= FULL_STEPS else None,
-        details={"seconds": seconds, "test_success": result.final["test_success"]},
-    )
+    what = f"training with evaluation, {settings.total_steps:,} steps on {settings.device}"
+    limit = 0.3 if settings.total_steps >= FULL_STEPS else None
+    details = {"seconds": seconds, "test_success": result.final["test_success"]}
+    yield compared(what, "frames/s", [frames], POLE, [before, pole(1.0)], limit, details=details)
 
 
 def kg_scores_case(settings: Settings) -> Iterator[Measurement]:
