@@ -206,7 +206,9 @@ class Setup:
             known = env.right_choices() is not None
         except InputError:
             known = False
-        policy.eval().scores.train()  # held-out scores, where there are such
+        policy.eval()
+        if policy.scores is not None:
+            policy.scores.train()  # held-out scores, where there are such
         parts: list[tuple[torch.Tensor, torch.Tensor]] = []
         right, chosen, episodes = list[np.ndarray](), list[np.ndarray](), [np.arange(FIRST_ENVS)]
         won, ended = np.zeros((2, FIRST_ENVS * (FIRST_STEPS + 1)), dtype=bool)
