@@ -183,7 +183,7 @@ class Effects:
     def tells(self) -> np.ndarray:
         """(S,) bool: every action that was lived often enough changes the slot by a law, and some action was."""
         judged = ~np.isnan(self.agreement[:, :-1])
-        return (self.lawful | ~judged).all(0) & self.lawful.any(0)
+        return np.asarray((self.lawful | ~judged).all(0) & self.lawful.any(0))
 
     def index(self, actions: np.ndarray) -> np.ndarray:
         """(...) int64: the index of each action (..., P), K for one that was never lived."""
