@@ -149,7 +149,7 @@ def _play_general(run: Any, partition: Split, levels: str | None, num_levels: in
             f"the run has its levels from a file of {drawn.levels.split} levels, so there are no {partition} levels; "
             "name others (--levels)"
         )
-    env = gym.make_vec(guided.ID, num_envs=len(drawn.levels), **{**settings, "levels": drawn.levels})
+    env: Any = gym.make_vec(guided.ID, num_envs=len(drawn.levels), **{**settings, "levels": drawn.levels})
 
     def figures(player: Player) -> dict[str, float]:
         return means(play_levels(player, env), "return", "success")
