@@ -327,6 +327,12 @@ class Examples:
             "agents.SelfAttentionActorCritic.forward": STATE | {"scores": lambda: torch.zeros(1, 2, 1)},
             "agents.SelfAttentionActorCritic.read": STATE,
             "agents.KGPolicy.forward": {"state": lambda: (*(make() for make in STATE.values()), torch.zeros(1, 2, 1))},
+            "agents.KGPolicy.begin": {
+                "attention": lambda: torch.zeros(1, 2),
+                "scores": lambda: torch.zeros(1, 2, 1),
+                "choices": lambda: None,
+            },
+            "agents.KGPolicy.prior": {"readout": lambda: agents.policy.Readout(*torch.zeros(3, 1, 2))},
             "envs.wordcraft.RecipeBook.__init__": {
                 "name": lambda: "small",
                 "entities": lambda: book().entities,
