@@ -129,7 +129,7 @@ def _make_model(config: SegarConfig, levels: Levels, advice: Advice | None) -> B
     space = env.observation_space
     if not isinstance(space, spaces.Box) and advice is None:
         raise InputError(f"the observation {config.observation} is a {type(space).__name__}; learners see a Box")
-    encoder = ImpalaEncoder if space.dtype == np.uint8 and len(space.shape) == 3 else StateEncoder
+    encoder = ImpalaEncoder if space.dtype == np.uint8 and len(space.shape or ()) == 3 else StateEncoder
     shared: dict[str, Any] = {
         "learning_rate": config.learning_rate,
         "gamma": config.gamma,

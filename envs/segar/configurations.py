@@ -287,7 +287,7 @@ WALLS = {"gates-2": ("swallows",), "gates-3": ("swallows", "destroys", "stops", 
 def _wall(name: str, split: Split, preset: Preset) -> Initialization:
     """Three gates with posts between them, in any order, the ball below and the goal above."""
     harmful = [gates(split, deed) for deed in WALLS[name]]
-    shares = {kind: 1 / len(harmful) / len(some) for some in harmful for kind in some}
+    shares: dict[type[Entity] | str, float] = {kind: 1 / len(harmful) / len(some) for some in harmful for kind in some}
     through, others = ThingFactory(gates(split, THROUGH)), ThingFactory(shares)
     return Initialization(
         numbers=[(through, 1), (others, 2), (GoalTile, 1), (GolfBall, 1)],

@@ -449,7 +449,7 @@ def _scenes(levels: Any, num_levels: int, level_seed: int, preset: Preset) -> Se
         ball = {"type": "GolfBall", "factors": {"Position": [-0.5, -0.5]}}
         goal = {"type": "GoalTile", "factors": {"Position": [0.5, 0.5]}}
         all_types = kinds()
-        if levels is not None:
+        if name is not None:
             both = {kind for split in ("train", "test") for kind in configuration(name, preset, split).kinds}
             all_types = [kind for kind in kinds(with_gates=True) if kind in both.difference((GolfBall, GoalTile))]
         return [Scene.read({"entities": [ball, goal, {"type": kind}]}) for kind in all_types]

@@ -81,7 +81,7 @@ class Gate(Tile):
     factors = {Shape: rectangle(2 / 3, 0.4)}  # noqa: RUF012
 
 
-def _gates() -> dict[type[Gate], tuple[str, str]]:
+def _gates() -> dict[type[Thing], tuple[str, str]]:
     """Each type of gate -> its part, and what it does; the numbers in the names are drawn, and tell nothing."""
     rng = np.random.Generator(np.random.PCG64(SEED))
     drawn = {part: rng.permutation([deed for deed, n in TYPES_OF.items() for _ in range(n)]).tolist() for part in PARTS}
@@ -95,7 +95,7 @@ def _gates() -> dict[type[Gate], tuple[str, str]]:
 GATES = _gates()
 
 
-def gates(part: str, deed: str) -> list[type[Gate]]:
+def gates(part: str, deed: str) -> list[type[Thing]]:
     """The types of gates of a part that do so."""
     return [kind for kind, about in GATES.items() if about == (part, deed)]
 
@@ -203,8 +203,8 @@ class Dials:
 
 def _group(kind: type[Entity]) -> str:
     """Types of one group may be called as each other."""
-    if kind in GATES:
-        return GATES[kind][0]
+    if about := GATES.get(kind):  # pyright: ignore[reportArgumentType]
+        return about[0]
     if kind.__module__ != built_in.__name__:
         return "own"
     return next((each.__name__ for each in (Tile, Object) if issubclass(kind, each)), kind.__name__)
