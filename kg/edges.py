@@ -217,7 +217,7 @@ def preferred(facts: np.ndarray, candidates: np.ndarray, relations: Sequence[str
     among = of_two & np.append(candidates, False)[np.minimum(facts[:, [0, 2]], len(candidates))].all(1)
     most, some = (np.bincount(facts[rows, 1], minlength=len(relations)) for rows in (among, of_two))
     best = np.lexsort((-some, -most))[:MOST_RELATIONS]
-    return tuple([relations[r] for r in np.sort(best).tolist()])
+    return tuple(relations[int(r)] for r in np.sort(best))
 
 
 def _two_steps(facts: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
