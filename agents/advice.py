@@ -153,7 +153,9 @@ class Advice:
         self._asked: ActionFacts | None = None
         self.said = torch.empty(0)
 
-    relations = property(lambda self: self.channels)
+    @property
+    def relations(self) -> tuple[str, ...]:
+        return self.channels
 
     def __call__(self, env: Any, chosen: Any = None) -> torch.Tensor:
         """The scores of each candidate of `env` as it is now.

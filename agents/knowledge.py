@@ -197,7 +197,8 @@ class Knowledge:
                 inferred = infer(graph, rules, None, "entailed")
                 entailed = inferred.entailed
                 if channels and inferred.uncertain:
-                    add_weighted(graph, *zip(*inferred.uncertain, strict=True), "entailed")
+                    facts, confidences = zip(*inferred.uncertain, strict=True)
+                    add_weighted(graph, facts, confidences, "entailed")
                 hash_ = hashlib.sha256(json.dumps(rules_to_json(rules)).encode()).hexdigest()
                 about["rules"] = {"file": Path(rules_file).name, "sha256": hash_, "entailed": entailed}
                 if has_facts:
@@ -446,7 +447,7 @@ class Knowledge:
 
     def _scores(
         self, vocabulary: Sequence[str], relations: Sequence[Relation], names: Sequence[str], device: str
-    ) -> RelationScores:
+    ) -> Any:
         """The scores of these names for an environment with this vocabulary."""
         if self.kinds:
             assert self.graph is not None

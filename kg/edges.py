@@ -198,7 +198,8 @@ class EdgeScores(nn.Module):
             one, other = (other, one) if channel % 2 else (one, other)
             place = self._vocabulary.relations.index(self.edges[channel // 2])
             return self._facts[(s == one) & (r == place) & (o == other)][:1]
-        shared = np.intersect1d(*(np.concatenate([o[s == end], s[o == end]]) for end in (one, other)))
+        mine, theirs = (np.concatenate([o[s == end], s[o == end]]) for end in (one, other))
+        shared = np.intersect1d(mine, theirs)
         shared = shared[(shared != one) & (shared != other)]
         links = [int(((s == middle) | (o == middle)).sum()) for middle in shared.tolist()]
         middle = shared[int(np.argmin(links))]
@@ -216,7 +217,7 @@ def preferred(facts: np.ndarray, candidates: np.ndarray, relations: Sequence[str
     among = of_two & np.append(candidates, False)[np.minimum(facts[:, [0, 2]], len(candidates))].all(1)
     most, some = (np.bincount(facts[rows, 1], minlength=len(relations)) for rows in (among, of_two))
     best = np.lexsort((-some, -most))[:MOST_RELATIONS]
-    return tuple(relations[r] for r in np.sort(best).tolist())
+    return tuple(relations[int(r)] for r in np.sort(best))
 
 
 def _two_steps(facts: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
