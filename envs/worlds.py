@@ -282,7 +282,7 @@ WORLDS: dict[str, World] = {
                 "splits": "gumption.scripts.halma.commands:splits",
                 "read_splits": "gumption.envs.halma.splits:load_splits",
                 "evaluate_policy": "gumption.agents.halma.evaluation:evaluate_policy",
-                "watch": "gumption.agents.halma.evaluation:watch",
+                "watch": "gumption.agents.halma.watch:watch",
                 "experiments": "gumption.scripts.halma.experiments:EXPERIMENTS",
                 "bench": "gumption.scripts.halma.bench:CASES",
                 "web": "gumption.scripts.halma.web:VIEW",

@@ -288,9 +288,10 @@ def from_config(
 
         @wraps(command)
         def run(**given: Any) -> Any:
-            settings = {name: back(given.pop(name)) for name, back in read.items()}
+            settings = {name: back(given.pop(name)) for name, back in read.items() if name in given}
             for name, (flag, hint) in checked.items():  # as the command line calls them
-                settings[name] = check_option(flag, settings[name], hint)
+                if name in settings:
+                    settings[name] = check_option(flag, settings[name], hint)
             config = None
             if resumes and given["resume"]:
                 from gumption.agents.run_folder import resumed_config

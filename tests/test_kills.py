@@ -116,6 +116,7 @@ APART = {
     "demo": "trains and saves by what `train`, `kg fit` and `experiment` are killed in",
     "bench": "gives times, which are never the same, and writes them in one piece at its end",
     "serve gradual": "each run has a record of its own, under a new name",
+    "live segar": "takes seconds; its folder with an unfinished memory is refused by name",
     "kg build halma": "reads a run; it is written as the facts of any world are",
     "study serve": "serves until it is killed, which tests/scripts/study/test_serving.py does",
     "study simulate": "writes what `study serve` writes",

@@ -18,6 +18,7 @@ from gumption.agents.advice import Advice
 from gumption.agents.evaluation import Player
 from gumption.agents.knowledge import Knowledge
 from gumption.agents.settings import WorldConfig
+from gumption.data import InputError
 from gumption.data.errors import extra
 from gumption.data.settings import Count, Seed, Size, checked
 from gumption.envs import worlds
@@ -250,6 +251,8 @@ def live(folder: Path, levels: str, partition: Split, steps: Count, seed: Seed) 
     :param partition: whose types of gates are met. :param steps: of 16 environments together.
     :param seed: of the levels and the pushes; evaluations have test levels with the seed 0.
     """
+    if (folder / "memory").exists():
+        raise InputError(f"{folder} holds a memory already, and facts would be counted twice: name another folder")
     where = {"task": "Gates", "levels": levels, "partition": partition, "num_levels": 200, "level_seed": seed}
     env = gym.make_vec("gumption/SEGAR-v0", num_envs=16, **where)
     memory, graph = play_at_random(env, folder / "memory", steps, seed), KnowledgeGraph()

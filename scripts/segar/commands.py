@@ -69,7 +69,8 @@ def train(
     """
     dials = {"names": names, "laws": laws}
     if guided.kg != "none" and "directions" not in read_task(config.task).usual:
-        foreign = [one.name for one in fields(SegarConfig) if one.name not in (*SHARED, "world")]
+        shared = {*SHARED, "world", *(one.name for one in fields(KnowledgeConfig))}
+        foreign = [one.name for one in fields(SegarConfig) if one.name not in shared]
         refuse_foreign(context, dict.fromkeys(foreign, "training without --kg"), "", "an agent that a graph guides")
         train_and_tell(_guided(context, config, guided, resume, dials), run, resume)
         return

@@ -86,7 +86,9 @@ def test_what_is_chosen_gets_the_least_score_unless_it_pairs_with_itself(choice:
     facts = choice.facts
     if not quick:  # the way by torch, which many choices take
         copies = -(-(FEW + 1) // facts.subject.size)
-        facts = ActionFacts(RELATIONS, *(np.concatenate([part] * copies) for part in facts[1:]))
+        facts = ActionFacts(
+            RELATIONS, *(part if part is None else np.concatenate([part] * copies) for part in facts[1:])
+        )
         assert facts.subject.size > FEW
     plain = scores.action_scores(facts._replace(chosen=None))
     found = scores.action_scores(facts)

@@ -69,7 +69,8 @@ def required(command: Any, but: Any) -> list[str]:
     given = []
     for one in command.params:
         if one.required and one is not but:
-            given += ["nowhere/x.nq"] if one.param_type_name == "argument" else [one.opts[0], "nowhere/x.nq"]
+            place = "nowhere/x.png" if one.name == "plot" else "nowhere/x.nq"
+            given += [place] if one.param_type_name == "argument" else [one.opts[0], place]
     return given
 
 

@@ -45,6 +45,10 @@ APART: Mapping[str, str | Mapping[str, str]] = {
         ),
         "graph agent": "a strategy that people wrote",
     },
+    "segar-gates": {
+        **dict.fromkeys(("random", "scripted", "oracle", "untrained"), "a row of `gumption evaluate`"),
+        "advised": "`gumption evaluate --kg`",
+    },
     "probsol-goals": {
         **dict.fromkeys(("random", "do nothing", "scripted"), "a row of `gumption evaluate`"),
         "naive": "the study's model of a person without a goal",

@@ -14,13 +14,13 @@ from gumption.agents.halma.evaluation import (
     KNOWLEDGE_ONLY,
     TAKEN_AWAY,
     UNTRAINED,
-    HALMAPlayer,
     comparisons,
     label,
     play_test,
 )
 from gumption.agents.halma.runs import load_run, train_halma
 from gumption.agents.halma.scoring import GraphGuide, make_guide
+from gumption.agents.halma.watch import HALMAPlayer
 from gumption.agents.knowledge import UnknownEntities
 from gumption.agents.watch import play_steps
 from gumption.data import InputError

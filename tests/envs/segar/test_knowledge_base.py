@@ -101,7 +101,7 @@ SLOW = {**ON_SAND, **SLOWED}
         ([FLOOR] * 3 + [{**SLOW, "speed": [0, 0], "force": [0.5, 0]}] * 3, False),  # it was pushed, not slowed
         ([FLOOR] * 3 + [{**ON_SAND, "velocity_after": [0.3, 0.4]}] * 3, False),  # it was turned
         ([FLOOR] * 3 + [{**ON_SAND, "velocity_after": [-0.5, 0]}] * 3, False),  # it bounced
-        ([FLOOR] * 3 + [{**ON_SAND, "velocity_after": [0, 0]}] * 3, False),  # it stopped at some time
+        ([FLOOR] * 3 + [{**ON_SAND, "velocity_after": [0, 0]}] * 3, True),  # it was stopped
         ([FLOOR] * 3 + [{**SLOW, "speed": [5, 0]}] * 3, False),  # faster than was ever seen: a limit may apply
         ([FLOOR] * 3 + [{**SLOW, "flags": OVER}] * 3, False),  # the step was cut short
     ],

@@ -220,7 +220,7 @@ def test_a_task_of_functions_is_the_same_as_a_subclass() -> None:
             np.testing.assert_array_equal(mine, its)
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", [name for name in TASKS if f"gumption/{name}-v0" in gym.registry])
 def test_shipped_tasks_are_played_by_the_sandbox_too(name: str) -> None:
     settings = {"observation": "state", "num_levels": 2}
     one = gym.make_vec("gumption/SEGAR-v0", num_envs=2, task=name, **settings)

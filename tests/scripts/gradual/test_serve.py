@@ -128,7 +128,7 @@ def test_a_record_is_kept_up_to_date_every_few_seconds(tmp_path: Path, monkeypat
         (["--tasks", "micro99"], "the curriculum has no 'micro99'"),
         (["--transport", "udp"], "--transport is 'udp'; it can be zeromq, tcp, pipe"),
         (["--timeout", "0"], "--timeout is 0.0; it is a number above 0"),
-        (["--out", "/"], "'/' is a folder"),
+        (["--out", "/"], "cannot write /: choose a name that ends in .json"),
     ],
 )
 def test_what_is_wrong_is_told_before_anything_begins(tmp_path: Path, options: list[str], told: str) -> None:

@@ -89,7 +89,7 @@ def test_figure_s16_is_drawn_where_its_experiment_was_run(tmp_path):
     ("arguments", "told"),
     [
         (("figure", "S5", "--plot", "a.png"), f"'S5' is drawn from no results; figures that are: {', '.join(FIGURES)}"),
-        (("figure", "S14", "--plot", "a.pdf"), "a.pdf: a plot is a .png or .svg file; both are written"),
+        (("figure", "S14", "--plot", "a.pdf"), "cannot write a.pdf: choose a name that ends in .png or .svg"),
         (("figure", "S14", "--plot", "a.png", "--results", "runs"), "there are no results of halma-volume"),
         (
             ("figure", "S14", "--plot", "a.png", "--results", str(SAVED / "halma-options")),
@@ -97,7 +97,7 @@ def test_figure_s16_is_drawn_where_its_experiment_was_run(tmp_path):
         ),
         (("hitmaps", "--plot", "a.png"), "give either --run, a run of gumption, or --memory"),
         (("hitmaps", "--memory", "none", "--plot", "a.png"), "none: no memory of transitions there"),
-        (("grammar", "--plot", "a.gif"), "a.gif: a plot is a .png or .svg file"),
+        (("grammar", "--plot", "a.gif"), "cannot write a.gif: choose a name that ends in .png or .svg"),
         (
             ("grammar", "--memory", "memories/mine", "--max-opt-len", "3", "--plot", "a.png"),
             "--max-opt-len, --side and --primitives are for the world's grammar; an agent's experience has its own",

@@ -202,6 +202,9 @@ def test_facts_of_gates_are_lived_by_commands_and_given_to_a_trained_agent(call)
     code, out, err = call("live", "segar", "--steps", "1600", "--run", "life")
     assert code == 0, err
     assert "show 8 facts: life/graph.nq" in out
+    code, out, err = call("live", "segar", "--steps", "1600", "--run", "life")
+    assert (code, out) == (2, "")
+    assert "holds a memory already" in err
     assert (
         call("kg", "build", "segar", "--partition", "train", "--setting", "levels=gates-2", "--out", "both.nq")[0] == 0
     )

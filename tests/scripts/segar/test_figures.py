@@ -102,4 +102,4 @@ def test_nothing_was_measured_at_the_size_of_the_paper() -> None:
         if (RESULTS / name / "results.json").exists():
             for row in rows_of(name, ("ppo", "sac")):
                 assert row["settings"].get("total_steps", 0) < PAPER["total_steps"], name
-                assert row["settings"].get("test_levels", 100) == 100, name
+                assert row["settings"].get("test_levels", 100) <= 200, name
