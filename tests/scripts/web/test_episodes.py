@@ -162,11 +162,13 @@ def test_an_episode_that_is_over_keeps_its_result(store: Store) -> None:
 # ---- The view of worlds that bring none.
 
 
-@pytest.mark.parametrize("name", worlds.WORLDS)
+@pytest.mark.parametrize(
+    "name", [name for name in worlds.WORLDS if name != "gradual"]
+)  # whose episodes have a face of their own
 def test_any_world_is_played_by_the_general_view(name: str) -> None:
     world = worlds.WORLDS[name]
     view = general_view(world)
-    typed = {"segar": "up 0.5", "probsol": "grab b", "gradual": "65", "halma": "2 1 0 0 0 0"}
+    typed = {"segar": "up 0.5", "probsol": "grab b", "halma": "2 1 0 0 0 0"}
     episode = Episode("0" * 32, ADA, name, view, view.begin, {}, 5)
     before = episode.shown()
     assert before["drawing"]["kind"] == "text"
