@@ -56,6 +56,7 @@ Frames = Annotated[int, Ge(1), Le(1000)]  # observations that a learner sees at 
 Seed = Whole
 Positive = Annotated[float, Gt(0)]
 NonNegative = Annotated[float, Ge(0)]
+Weight = Annotated[float, Ge(0), Le(1_000_000)]  # of a term of a loss, which is a float32
 Share = Annotated[float, Ge(0), Le(1)]
 InnerShare = Annotated[float, Gt(0), Lt(1)]
 Seconds = Annotated[float, Gt(0), Le(10_000_000)]  # no system waits longer at a time

@@ -57,6 +57,7 @@ REFUSED = {
     "envs.halma.HALMAVectorEnv.recall",
     "envs.wordcraft.LittleAlchemyEnv.planning_problem",
     "envs.wordcraft.LittleAlchemyVectorEnv.planning_problem",
+    "envs.wordcraft.LittleAlchemyVectorEnv.right_choices",
 }
 # What looks up ids at each step reads no array to check it first, nor is one read that may lie on a GPU.
 GATHERS = {"choose", "makes", "mix", "pictures"}

@@ -489,10 +489,10 @@ def test_the_other_wrong_lines(base: Path) -> None:
         ),
         ("kg tune facts.tsv --valid facts.tsv --trials 1 --out new --device gpu", "device 'gpu' cannot be used"),
         ("train wordcraft --kg '' --run new", "kg is empty; name a graph, a model or a file of rules"),
-        ("probsol probe --out facts.tsv/x --tasks 1", "cannot write facts.tsv/x: Not a directory"),
+        ("probsol probe --out facts.tsv/x --tasks 1", "cannot write facts.tsv/x/header.json: Not a directory"),
         (
             "segar level --steps 2 --gif folder --json scene.json",
-            "cannot write folder: it is a folder; name a",
+            "cannot write folder: choose a name that ends in .gif",
         ),
         (
             "gradual run --agent echo --tasks micro4 --out facts.tsv",

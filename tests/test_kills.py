@@ -21,7 +21,6 @@ sand stone air      glass sand fire     wall brick brick   house wall wall    ge
 plasma energy fire  rain sky water      plant rain earth   wood plant time    smoke wood fire    desert sand sand
 """
 ASSERTION = {"dataset": "/d/x", "license": "cc:by/4.0", "sources": [], "weight": 1.0}
-MOVES = "".join(f"{way} 1\n" for _ in range(60) for way in ("right", "down", "left", "up"))
 RULES = {"rules": [{"transitive": "componentOf"}]}
 
 # Commands in the order of a chain: each works in the folder that the ones before it have left. [--resume] is what is
@@ -50,7 +49,6 @@ play wordcraft --recipe-book small.tsv --distractors 1 --train-tasks 1 --test-ta
 PICTURES = """
 (kg load kg facts.tsv --graph a)
 kg infer kg#a --rules rules.json
-play halma --mazes 1 --trials 1 --out you.json < moves
 kg draw facts.tsv --around fire --out fire.svg
 kg stats facts.tsv --plot degrees.svg
 halma generate --count 2 --out mazes.jsonl
@@ -116,6 +114,7 @@ APART = {
     "demo": "trains and saves by what `train`, `kg fit` and `experiment` are killed in",
     "bench": "gives times, which are never the same, and writes them in one piece at its end",
     "serve gradual": "each run has a record of its own, under a new name",
+    "play halma": "goes on at the move that was stopped, and the test would type all moves again; test_play stops it",
     "live segar": "takes seconds; its folder with an unfinished memory is refused by name",
     "kg build halma": "reads a run; it is written as the facts of any world are",
     "study serve": "serves until it is killed, which tests/scripts/study/test_serving.py does",
@@ -156,7 +155,6 @@ def killed(tmp_path: Path, chain: str, kills: int = 1) -> None:
         "assertions.csv": ["\t".join(fire)],
         "rules.json": [json.dumps(RULES)],
         "ones": ["1"] * 60,
-        "moves": [MOVES],
     }.items():
         (base / name).write_text("\n".join(lines) + "\n")
     case = {"work": str(tmp_path), "kills": kills, "chain": [step(line) for line in chain.strip().splitlines()]}

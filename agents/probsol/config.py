@@ -2,7 +2,7 @@
 
 from gumption.agents.settings import KnowledgeConfig
 from gumption.data import InputError
-from gumption.data.settings import Count, Frames, NonNegative, Positive, Seed, Share, Size, settings, shown
+from gumption.data.settings import Count, Frames, NonNegative, Positive, Seed, Share, Size, Weight, settings, shown
 from gumption.envs.probsol.settings import Fold, Partition, ProbSolSettings
 from gumption.envs.probsol.tasks import Laws, Task
 
@@ -66,8 +66,8 @@ class ProbSolConfig(KnowledgeConfig):
     epochs: Count = 2
     clip_range: Positive = 0.2
     gae_lambda: Share = 0.95
-    entropy_coefficient: NonNegative = 0.003
-    value_coefficient: NonNegative = 0.5
+    entropy_coefficient: Weight = 0.003
+    value_coefficient: Weight = 0.5
     max_grad_norm: Positive = 0.5
     eval_interval: Count = 50_000
     eval_tasks: Size = 100

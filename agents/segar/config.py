@@ -10,7 +10,7 @@ from gumption.agents.settings import KnowledgeConfig
 from gumption.data import InputError
 from gumption.data.modules import name_of
 from gumption.data.reading import read_json
-from gumption.data.settings import Count, Frames, NonNegative, Positive, Seed, Share, Size, check, settings, shown
+from gumption.data.settings import Count, Frames, Positive, Seed, Share, Size, Weight, check, settings, shown
 from gumption.envs.physics.factors import WIDTHS
 from gumption.envs.physics.initialization import IDS, Initialization, entity_id
 from gumption.envs.segar.configurations import Levels, Split, configuration, draw_levels
@@ -82,7 +82,7 @@ class SegarConfig(KnowledgeConfig):
     hidden: tuple[str, ...] = ()
     algorithm: Literal["ppo", "sac"] = "ppo"
     auxiliary: Literal["none", "curl", "spr"] = "none"
-    auxiliary_weight: NonNegative = 1.0
+    auxiliary_weight: Weight = 1.0
     total_steps: Count = 1_000_000
     num_envs: Size | None = None
     normalise_rewards: bool = False
@@ -93,8 +93,8 @@ class SegarConfig(KnowledgeConfig):
     epochs: Count = 1
     clip_range: Positive = 0.2
     gae_lambda: Share = 0.95
-    entropy_coefficient: NonNegative = 3e-4
-    value_coefficient: NonNegative = 0.1
+    entropy_coefficient: Weight = 3e-4
+    value_coefficient: Weight = 0.1
     max_grad_norm: Positive = 10.0
     buffer_size: Size = 100_000
     batch_size: Size = 256

@@ -142,8 +142,8 @@ def test_what_is_wrong_is_told_before_anything_begins(tmp_path: Path, options: l
 @pytest.mark.slow
 def test_its_speed_is_measured() -> None:
     zeromq, *others = remote_measurements(BenchSettings(repeats=1), steps=500)
-    assert (zeromq.unit, zeromq.target) == ("steps/s", "15,000 steps/s")
-    assert zeromq.met == (zeromq.median >= 15_000)
+    assert (zeromq.unit, zeromq.target) == ("steps/s", "at least 2")
+    assert zeromq.met == (zeromq.ratio >= 2)
     assert [one.what.rpartition(" ")[2] for one in others] == ["tcp", "pipe"]
     for one in (zeromq, *others):
         assert one.ratio == pytest.approx(one.median / one.yardstick_median)
