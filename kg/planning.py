@@ -18,7 +18,7 @@ import math
 import sys
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -472,7 +472,10 @@ def _kernel(used: Products, parts: list[np.ndarray], find: bool) -> np.ndarray:
         told = Timer(SOON, partial(print, COMPILING, file=sys.stderr, flush=True))
         told.start()
         where = getattr(getattr(choice_values, "stats", None), "cache_path", None)
-        with nullcontext() if where is None else sole_writer(Path(where) / "planner"):
+        with ExitStack() as lock:
+            if where is not None:
+                with suppress(InputError):  # no lock can be made there: each process compiles for itself
+                    lock.enter_context(sole_writer(Path(where) / "planner"))
             fill(0, 0)  # one process compiles, others that wait read numba's cache
         told.cancel()
     # numba frees the interpreter's lock, so that threads share the batch as torch's would.

@@ -285,7 +285,7 @@ def show_learned(console: Console, out: Path, common: dict[str, Any]) -> None:
     who = "The agent with the graph of the training facts, which do not have this recipe,"
     choices = show_episode(console, who, config, policy)
     weights = ", ".join(f"{name} {value:.2f}" for name, value in choices[-1].weights.items())
-    console.print(f"The mixed logit is their sum with weights (lambda) that begin at 1 and are learned: {weights}.")
+    console.print(f"The mixed logit is their sum with learned weights (lambda): {weights}.")
 
 
 def show_episode(console: Console, who: str, config: Any, policy: Any) -> list[Any]:

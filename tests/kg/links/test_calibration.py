@@ -13,7 +13,8 @@ import torch
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed, sealed, write_sealed
 from gumption.kg import Calibration, ComplEx, Vocabulary
-from gumption.kg.links.calibration import HIGHEST, LOWEST, SIDES, Reliability, _reliability
+from gumption.kg.links.calibration import HIGHEST, LOWEST, SIDES, Reliability
+from gumption.kg.links.calibration import reliability as reliability_at
 from gumption.kg.links.predictor import LinkPredictor
 from gumption.kg.links.ranking import asked_and_true
 
@@ -43,7 +44,7 @@ def reliability(
     """The distance of a predictor's probabilities from frequencies, with a calibration or without."""
     ones = np.ones(len(predictor.vocabulary.relations))
     temperatures = {side: ones if calibration is None else getattr(calibration, side) for side in SIDES}
-    return _reliability(predictor, *asked_and_true(predictor.vocabulary, held_out, known), temperatures, memory)
+    return reliability_at(predictor, *asked_and_true(predictor.vocabulary, held_out, known), temperatures, memory)
 
 
 def drawn(world: World, relation: int, seed: int) -> np.ndarray:
