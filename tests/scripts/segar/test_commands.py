@@ -67,7 +67,10 @@ def test_an_agent_that_knowledge_guides_is_trained_and_evaluated(tmp_path, call)
     guided = ("train", "segar", "--levels", "tilesx2-medium", "--kg", "full", *small)
     for option, message in (
         (("--observation", "state"), "--observation is for training without --kg; an agent that a graph guides has no"),
-        (("--kg", "none", "--set", "batch_size=2"), "--set is for an agent of V-trace that --kg guides; PPO or SAC"),
+        (
+            ("--kg", "none", "--set", "batch_size=2"),
+            "--set is for an agent of V-trace that --kg guides; PPO or SAC has no use",
+        ),
     ):
         code, out, err = call(*guided, *option, "--run", "run")
         assert code == 2
