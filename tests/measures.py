@@ -29,8 +29,8 @@ MOST = {
     "functions called by `train wordcraft --kg G`": (691, 400),
     "files called by `kg load` of six facts": (22, 25),
     "functions called by `kg load` of six facts": (174, 100),
-    "lines of the product": (91_002, 58_000),
-    "files of the product": (336, 300),
+    "lines of the product": (91_021, 58_000),
+    "files of the product": (337, 300),
     "lines of the longest file": (771, 800),
 }
 # Runs a command and writes which functions of the product it calls, by file and first line.
