@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from gumption.agents.halma.config import HALMAConfig
-from gumption.agents.halma.evaluation import HALMAPlayer, known_of_direction, known_of_length
 from gumption.agents.halma.knowledge import HALMAKnowledge
 from gumption.agents.halma.networks import ActorNetwork, NetworkActor, make_perception
+from gumption.agents.halma.watch import HALMAPlayer, known_of_direction, known_of_length
 from gumption.agents.watch import play_steps
 from gumption.data import InputError
 from gumption.envs.halma import HALMAVectorEnv
