@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from gumption.data import InputError
 from gumption.data.reading import parse_json
 from gumption.data.sealed import SHA256, content_hash, damaged
-from gumption.data.writing import file_sha256, is_part, present_folder, whole_folder
+from gumption.data.writing import file_sha256, is_part, present_folder, sole_writer, whole_folder
 
 TENSORS = "tensors.safetensors"
 META = "checkpoint.json"
@@ -33,15 +33,27 @@ def save_checkpoint(
         there stays as it is.
     """
     directory = Path(directory)
-    ours = (directory / META).is_file() or (directory.is_dir() and all(map(is_part, directory.iterdir())))
-    if directory.exists() and not ours:
-        raise InputError(f"{directory} exists and is not a checkpoint; choose another name")
+    if _is_other(directory):
+        with sole_writer(directory):  # look again: another writer may have been replacing the checkpoint
+            if _is_other(directory):
+                raise InputError(f"{directory} exists and is not a checkpoint; choose another name")
     refuse_infinite(directory, tensors, "it was not written; train with a smaller learning rate")
     with whole_folder(directory) as beside:
         save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, beside / TENSORS)
         meta = {key: value for key, value in meta.items() if key != SHA256}
         meta[SHA256] = {TENSORS: file_sha256(beside / TENSORS), META: content_hash(meta)}
         (beside / META).write_text(json.dumps(meta, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _is_other(directory: Path) -> bool:
+    """Whether the path is a file, or a folder with content but no checkpoint."""
+    try:
+        names = os.listdir(directory)
+    except FileNotFoundError:
+        return False
+    except NotADirectoryError:
+        return True
+    return META not in names and not all(is_part(directory / name) for name in names)
 
 
 def has_checkpoint(directory: str | os.PathLike[str]) -> bool:
