@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional
 
 from gumption.data import InputError
-from gumption.data.modules import of_module
+from gumption.data.modules import name_of, of_module
 from gumption.data.settings import Size, checked_methods
 
 from .advice import Advice
@@ -248,7 +248,12 @@ class Policy(nn.Module):
         self.scores = None if advice is None else advice.scores
 
     def forward(self, state: PolicyInput) -> Readout:
-        return self.network(*state.seen, state.scores)
+        """:raises InputError: a network of one's own that returns something else."""
+        readout = self.network(*state.seen, state.scores)
+        if not isinstance(readout, Readout):
+            name = name_of(type(self.network))
+            raise InputError(f"{name} returns {type(readout).__name__}; return a gumption.agents.policy.Readout")
+        return readout
 
     def prior(self, readout: Readout) -> torch.Tensor:
         """See `KGPolicy.prior`; 0 for another network."""

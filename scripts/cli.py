@@ -130,7 +130,7 @@ def main() -> None:
         tell_more_notes = print_notes()
         try:
             typer.main.get_command(app).main(prog_name="gumption")
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if (message := _message(error)) is None:
                 raise
             print(f"error: {message}", file=sys.stderr)
@@ -139,8 +139,9 @@ def main() -> None:
             tell_more_notes()
 
 
-def _message(error: Exception) -> str | None:
-    """The message to a person about an error, None for one of gumption's own, which has to be mended."""
+def _message(error: BaseException) -> str | None:
+    """The message to a person about an error, None for one of gumption's own, which has to be mended, and for an exit
+    that a person's module did not ask for."""
     if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
         return f"there is not enough memory for this; choose smaller sizes ({error})"
     if not isinstance(error, InputError) and line_of(error) is not None:

@@ -187,6 +187,7 @@ def test_completion_imports_nothing_heavy(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 STRANGERS = """
+from gumption.agents import KGPolicy
 from gumption.envs.segar import Task
 
 
@@ -213,8 +214,13 @@ def no_player(env, first):
 class Unpaid(Task):
     def reward(self, *_):
         fails()
+
+
+class Mute(KGPolicy):
+    def forward(self, *_):
+        return None
 """
-AT = "strangers.py, line 6)"  # of what raises the KeyError
+AT = "strangers.py, line 7)"  # of what raises the KeyError
 ALONE = ("--tasks", "micro4", "--max-steps", "50")
 CHAIN = ("--chain", "micro4>micro2", "--seeds", "1", "--max-steps", "50")
 
@@ -234,10 +240,15 @@ CHAIN = ("--chain", "micro4>micro2", "--seeds", "1", "--max-steps", "50")
             ("gradual", "validate", "--agent", "strangers:ending", *CHAIN),
             [
                 "the agent strangers:ending failed, called with (0, 34): SystemExit: 0 (",
-                "line 10) (at step 1 of ",
+                "line 11) (at step 1 of ",
             ],
         ),
         (("gradual", "run", "--tasks", "strangers:fails"), ["code of your own failed: KeyError: 'boom' (", AT]),
+        (("gradual", "run", "--tasks", "strangers:ends"), ["code of your own failed: SystemExit: 0 (", "line 11)"]),
+        (
+            ("train", "wordcraft", "--kg", "full", "--kg-lookup", "--steps", "4096", "--mixing", "strangers:Mute"),
+            ["strangers:Mute returns NoneType; return a gumption.agents.policy.Readout"],
+        ),
         (
             ("evaluate", "--policy", "strangers:fails", "--world", "gradual", "--episodes", "1"),
             ["the policy strangers:fails failed at step 1 of an episode: KeyError: 'boom' (", AT],
