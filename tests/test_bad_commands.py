@@ -107,7 +107,6 @@ gradual watch ran --steps 1-10
 segar level --steps 2 --gif level.gif --json scene.json
 segar renderers --epochs 1 --out looks
 segar axes --levels 1 --out axes.json
-segar stress --steps 100 --out stress.json
 probsol certify --family findthediff --seeds 0:1 --out found.jsonl
 probsol check fishing/0
 probsol strip fishing/0 --out strip.png

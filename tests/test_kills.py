@@ -131,7 +131,6 @@ APART = {
     "halma pretrain": "takes minutes for the fewest steps that it allows, fifty",
     "halma probe": "needs a pretrained model, and writes its plot in one piece at its end",
     "segar axes": "measures for ten seconds, and writes its file in one piece at its end",
-    "segar stress": "plays for minutes, and writes its files in one piece at its end",
     "play probsol": "appends its record when an episode has ended, which the records' own tests cut short",
     "probsol replay": "writes its GIF in one piece at its end",
     "probsol probe": "keeps transitions as RecordMemory does, whose own tests kill it",

@@ -221,6 +221,5 @@ def test_every_headline_is_shown_once() -> None:
             ("link prediction", "wn18rr"),
             ("scale", "kg-scale"),
             ("table", "kitchen"),
-            ("table", "segar-stress"),
         ]
     )

@@ -1,4 +1,4 @@
-"""SEGAR's commands: `gumption train segar`, and those of `gumption segar`: levels, axes, textures, stress test."""
+"""SEGAR's commands: `gumption train segar`, and those of `gumption segar`: levels, axes, textures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gumption.agents.settings import KnowledgeConfig, WorldConfig
 from gumption.data.settings import Count, Seed, Size
 from gumption.envs.priors import Laws, Names
 from gumption.envs.segar.tasks import read_task
-from gumption.scripts.apps import App, NewFolder, NewGif, NewJson, NewMarkdown, from_config, refuse_foreign, was_typed
+from gumption.scripts.apps import App, NewFolder, NewGif, NewJson, from_config, refuse_foreign, was_typed
 from gumption.scripts.output import Json, print_json, print_table
 from gumption.scripts.worlds import Resume, Run, train_and_tell
 
@@ -35,7 +35,6 @@ OTHERS = tuple(one.name for one in fields(WorldConfig) if one.name not in (*SHAR
 
 MILLISECONDS = 50  # of a frame: a step of the environment, as long as in the world
 SIDES = range(6, 21, 2)  # of the maps of codes that models of textures are trained on
-CELL_SECONDS, SLOWEST = 60.0, 100  # a cell of the stress test may take so long, and a second for each so many steps
 
 
 @from_config(SegarConfig, skip=("world", *(one.name for one in fields(KnowledgeConfig))))
@@ -233,53 +232,6 @@ def probe(
     print_table(["encoder", "accuracy", "bound in nats", "pairs"], cells)
     where = drawn.name or "a distribution of its own"
     print(f"{observations:,} observations of {len(drawn)} {partition} levels of {where}")
-
-
-@app.command(epilog="Example: gumption segar stress --steps 100000 --out stress.json --markdown stress.md")
-def stress(
-    *, steps: Count = 10_000_000, seed: Seed = 0, out: NewJson | None = None, markdown: NewMarkdown | None = None
-) -> None:
-    """Push at random on levels of all kinds, with tiny and with huge forces, and in scenes that are made to be hard.
-
-    Checked: all numbers are finite, discs are inside the walls and out of one another, no speed is above MaxVelocity,
-    and it ends in time. Exits with 1 where something of this fails.
-
-    :param steps: Random steps, of five simulation steps each, in all cells.
-    :param seed: Draws levels, scenes and pushes.
-    :param out: Write what was found, cell by cell, as JSON.
-    :param markdown: Write the table as Markdown.
-    """
-    import sys
-    from dataclasses import asdict
-
-    from gumption.data.progress import Bar
-    from gumption.data.provenance import command_line, hardware, versions
-    from gumption.data.writing import write_json, write_text
-
-    from . import stress as test
-
-    chosen, found = test.cells(), dict[test.Cell, test.Found]()
-    share = -(-steps // len(chosen))
-    with Bar(len(chosen), "cells") as bar, test.Worker() as worker:
-        for done, cell in enumerate(chosen):
-            bar.show(done, cell.name)
-            found[cell] = worker.play(cell, share, seed, CELL_SECONDS + share / SLOWEST)
-    rows = test.summary(found)
-    failures = [f"{cell.name}: {failure}" for cell, each in found.items() for failure in each.failures]
-    made = {"command": command_line(sys.argv[1:]), "versions": versions(), "hardware": hardware()}
-    print("\n".join(rows))
-    if out is not None:
-        figures = [{**asdict(cell), **asdict(each)} for cell, each in found.items()]
-        write_json(out, {**made, "seed": seed, "cells": figures})
-    if markdown is not None:
-        origin = ", ".join(f"{key} {value}" for part in ("hardware", "versions") for key, value in made[part].items())
-        write_text(
-            markdown, "\n".join([*rows, "", f"Command: `{made['command']}`", "", f"Measured on: {origin}"]) + "\n"
-        )
-    for failure in failures:
-        print(f"failed: {failure}", file=sys.stderr)
-    if failures:
-        raise typer.Exit(1)
 
 
 @app.command(epilog="Example: gumption segar level objectsx3-hard/test/0/7 --gif level.gif")

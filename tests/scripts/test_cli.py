@@ -281,7 +281,6 @@ def test_code_of_a_person_that_fails_is_named_with_step_error_and_line(
     [
         ("segar level --gif", ".gif"),
         ("segar level --json", ".json"),
-        ("segar stress --markdown", ".md"),
         ("probsol replay facts.tsv --gif", ".gif"),
         ("probsol certify --family fishing --seeds 0:1 --out", ".jsonl or .gz"),
         ("halma maze --png", ".png"),

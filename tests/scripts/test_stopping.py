@@ -74,12 +74,6 @@ def test_sigterm_ends_the_workers_too(tmp_path: Path) -> None:
 
 # Programs whose workers are busy or wait, each as its command begins them.
 OF_WORKERS = {
-    "segar stress": """
-from gumption.scripts.segar.stress import Worker
-with Worker():
-    print("ready", flush=True)
-    input()
-""",
     "bench gradual": """
 from gumption.scripts.gradual import bench
 from gumption.scripts.measurement import Measurement

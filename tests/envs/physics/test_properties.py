@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gumption.envs.physics.factors import Alive, Done, Factor, Mass, Mobile, Position, Size, Velocity
 from gumption.envs.physics.simulator import Simulator
-from gumption.scripts.segar.stress import crowd
+from tests.physics_hard_scenes import crowd
 from tests.physics_scenes import FREE, disc, scene, tile
 
 SEEDS = st.integers(0, 10_000)

@@ -9,8 +9,7 @@ import pytest
 from gumption.envs.physics.factors import Position, Velocity
 from gumption.envs.physics.simulator import Simulator
 from gumption.envs.physics.state import State
-from gumption.scripts.segar import stress
-from gumption.scripts.segar.stress import SCENES, Cell, Found, cells, check, play
+from tests.physics_hard_scenes import SCENES, SUB_STEPS, Cell, Found, cells, check, play
 from tests.physics_scenes import FREE, disc, scene, tile
 
 
@@ -28,7 +27,7 @@ def test_millions_of_random_pushes() -> None:
     """5,000 steps of five simulation steps in each of 142 cells."""
     found = {cell.name: play(cell, 5_000, seed=1) for cell in cells()}
     assert {name: each.failures for name, each in found.items() if each.failures} == {}
-    assert sum(each.steps for each in found.values()) * stress.SUB_STEPS > 3_500_000
+    assert sum(each.steps for each in found.values()) * SUB_STEPS > 3_500_000
 
 
 def test_every_cell_has_a_name_of_its_own() -> None:

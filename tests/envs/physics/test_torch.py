@@ -16,7 +16,7 @@ from gumption.envs.physics.scene import ALL_RULES
 from gumption.envs.physics.simulator import Simulator
 from gumption.envs.physics.state import State
 from gumption.envs.segar.configurations import WALLS, configuration_names, draw_levels
-from gumption.scripts.segar.stress import crowd
+from tests.physics_hard_scenes import crowd
 from tests.physics_scenes import FREE, disc, scene, tile
 
 

@@ -1,16 +1,10 @@
-"""The stress test of SEGAR's physics: each cell plays random pushes in a batch, and checks what must always hold."""
+"""Random pushes of SEGAR's physics on levels of all kinds and in hard scenes, and checks of what must always hold."""
 
 from __future__ import annotations
 
-import os
-import signal
-from collections.abc import Callable, Mapping
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import product
-from multiprocessing import get_context
-from time import perf_counter
 from typing import Any
 from zlib import crc32
 
@@ -23,8 +17,6 @@ from gumption.envs.physics.simulator import Simulator
 from gumption.envs.physics.state import State
 from gumption.envs.segar import env as environments
 from gumption.envs.segar.configurations import DIFFICULTIES
-from gumption.scripts.freshness import end_with_parent
-from gumption.scripts.results import table
 
 BATCH = 512  # scenes at once
 SUB_STEPS = 5  # simulation steps of a step, as in the environments
@@ -64,7 +56,6 @@ class Found:
     """The figures of a cell.
 
     :ivar steps: random steps, each of SUB_STEPS simulation steps.
-    :ivar seconds: on the clock.
     :ivar checks: of single scenes; `overlapping` those with an overlap.
     :ivar overlap: the largest, as a share of the smaller diameter.
     :ivar speed: the highest, as a share of MaxVelocity.
@@ -73,7 +64,6 @@ class Found:
     """
 
     steps: int = 0
-    seconds: float = 0.0
     checks: int = 0
     overlapping: int = 0
     overlap: float = 0.0
@@ -96,58 +86,13 @@ def cells() -> list[Cell]:
 
 def play(cell: Cell, steps: int, seed: int, batch: int = BATCH) -> Found:
     """Play at least so many random steps; an exception counts as a failure."""
-    found, started = Found(), perf_counter()
+    found = Found()
     rng = np.random.default_rng([seed, crc32(cell.name.encode())])
     try:
         (_play_task if cell.task else _play_scenes)(cell, -(-steps // batch), batch, seed, rng, found)
     except Exception as error:
         found.failures.append(f"{type(error).__name__}: {error}")
-    found.seconds = perf_counter() - started
     return found
-
-
-class Worker:
-    """A process that plays cells, and is ended and replaced where a cell does not end."""
-
-    def __enter__(self) -> Worker:
-        self._start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._pool.shutdown(cancel_futures=True)
-
-    def play(self, cell: Cell, steps: int, seed: int, seconds: float) -> Found:
-        """Play a cell; see `play`. That it does not end in time, or that its process dies, is a failure."""
-        try:
-            return self._pool.submit(play, cell, steps, seed).result(timeout=seconds)
-        except TimeoutError:
-            # Compiled code does not listen to Python; the signal's default ends the process.
-            os.kill(self._process, signal.SIGTERM)
-            why = f"it did not end within {seconds:g} s"
-        except BrokenProcessPool:
-            why = "its process died"
-        self._pool.shutdown(cancel_futures=True)
-        self._start()
-        return Found(failures=[why])
-
-    def _start(self) -> None:
-        self._pool = ProcessPoolExecutor(1, get_context("spawn"), end_with_parent)
-        self._process = self._pool.submit(os.getpid).result()
-
-
-def summary(found: Mapping[Cell, Found]) -> list[str]:
-    """Lines of a Markdown table with a row for each part, and one for all."""
-    heads = ["what", "cells", "steps", "scenes checked", "with an overlap", "largest overlap", "highest speed"]
-    rows = []
-    for part in [*dict.fromkeys(cell.part for cell in found), "all"]:
-        mine = [each for cell, each in found.items() if part in (cell.part, "all")]
-        steps, checks, overlapping, failures = (
-            sum(each) for each in zip(*((f.steps, f.checks, f.overlapping, len(f.failures)) for f in mine), strict=True)
-        )
-        overlap, speed = max(each.overlap for each in mine), max(each.speed for each in mine)
-        counts = [str(len(mine)), f"{steps:,}", f"{checks:,}", f"{overlapping / max(checks, 1):.2%}"]
-        rows.append([part, *counts, f"{overlap:.2%}", f"{speed:.3f}", str(failures)])
-    return table([*heads, "failures"], rows)
 
 
 def _play_task(cell: Cell, rounds: int, batch: int, seed: int, rng: np.random.Generator, found: Found) -> None:
