@@ -224,8 +224,8 @@ class NaryPredictor(PairPredictor):
     @torch.no_grad()
     def log_probabilities(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
         members = self.networks.members
-        scores = self.networks(first.expand(members, -1), second.expand(members, -1))
-        return scores.log_softmax(2).logsumexp(0) - np.log(members)
+        log_p = self.networks(first.expand(members, -1), second.expand(members, -1)).log_softmax(2)
+        return log_p[0] if members == 1 else log_p.logsumexp(0) - np.log(members)
 
     @torch.no_grad()
     def normalisers(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
