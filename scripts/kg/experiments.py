@@ -343,6 +343,7 @@ class WorkRuns(Kind):
     begins so; of lived facts all, in the order of the experiment."""
 
     title = "the experiment on all worlds"
+    code = ("scripts/kg/experiments.py",)
     named = "row"
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:

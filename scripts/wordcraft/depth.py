@@ -13,8 +13,6 @@ from gumption.scripts.results import (
     Condition,
     Experiment,
     Kind,
-    by_panel,
-    with_interval,
 )
 
 from .experiments import BASE, WordCraftRuns
@@ -40,15 +38,6 @@ BY_RULES: dict[str, dict[str, Any]] = {
 KNOWN = {"training facts": "train", "all facts": "full"}
 LAST, AHEAD = "the last step", "looking ahead"
 AGENTS = {"trained": "train", "untrained": "untrained", "trained, KG taken away": "without_kg"}
-#: The rows of the README: label -> words.
-BRIEF = {
-    "random policy": "random choices",
-    "no KG, trained": "trained, no graph",
-    f"training facts, {LAST}, KG only": "graph of the training recipes, the last step",
-    f"training facts, {AHEAD}, KG only": "graph of the training recipes, looking ahead",
-    f"training facts, {AHEAD}, trained": "trained, looking ahead",
-    "oracle": "oracle",
-}
 
 
 class DepthRuns(SplitRuns):
@@ -57,17 +46,6 @@ class DepthRuns(SplitRuns):
     last = "depth.json"
     code = (*WordCraftRuns.code, "agents/knowledge.py", "agents/advice.py", "kg/planning.py", "kg/planning_kernels.py")
     most = TASKS
-
-    def brief(self, results: Mapping[str, Any]) -> str:
-        """The rows of the README that are saved at every depth; other ways are not allowed."""
-        saved = {row["condition"]: with_interval(row["success"]) for row in results["rows"]}
-        depths = [panel for panel, chosen in PANELS.items() if chosen.keys() == {"depth"}]
-        cells = {
-            words: {panel: saved[f"{label}, {panel}"] for panel in depths}
-            for label, words in BRIEF.items()
-            if all(f"{label}, {panel}" in saved for panel in depths)
-        }
-        return by_panel("agent", cells, depths)
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
         """A table for each panel."""
