@@ -354,10 +354,11 @@ class WorkRuns(Kind):
 
     def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
         """The saved figures of each column, and which experiment makes them."""
-        from gumption.scripts.experiment import known_experiments
+        from gumption.envs.worlds import known
 
         label, cells = condition.settings["row"], dict[str, Any]()
-        for name, experiment in known_experiments().items():
+        offered = (world.get("experiments") or {} for world in known().values())
+        for name, experiment in (pair for experiments in offered for pair in experiments.items()):
             path = SAVED / name / "results.json"
             rows = read_json(path)["rows"] if experiment.at_work and path.is_file() else []
             for heading, figure in experiment.at_work.items():
@@ -400,7 +401,7 @@ def _texts(results: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """The text of each cell, by row and column."""
     return {
         row["condition"]: {
-            heading: " / ".join(with_interval(one, ".3g") for one in cell["figures"]) or "-"
+            heading: " / ".join(with_interval(one) for one in cell["figures"]) or "-"
             for heading, cell in row["cells"].items()
         }
         for row in results["rows"]
