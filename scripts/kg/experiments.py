@@ -385,14 +385,14 @@ class WorkRuns(Kind):
         return [self.headline(results)]
 
     def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
-        """One figure: each measure of a world, with the interval over its seeds."""
+        """One figure: the rows of `BRIEF` for each measure of a world, with the interval over its seeds."""
         from gumption.agents.plots import FinalPanel, Scale, plot_final_success
 
         drawn: dict[str, dict[str, Estimate]] = {}
-        for row in results["rows"]:
+        for row in (row for row in results["rows"] if row["condition"] in BRIEF):
             for heading, cell in row["cells"].items():
                 if cell["figures"]:
-                    drawn.setdefault(heading, {})[row["condition"]] = estimate(cell["figures"][-1])
+                    drawn.setdefault(heading, {})[row["condition"]] = estimate(cell["figures"][0])
         finals = [FinalPanel(heading, rows) for heading, rows in drawn.items()]
         return list(plot_final_success(finals, directory / "at-work", results["title"], scale=Scale("share")))
 
