@@ -24,7 +24,7 @@ from gumption.data.settings import checked_methods, shown
 from gumption.envs.action_facts import ActionFacts, Fact, PlanningProblem, check_size
 from gumption.kg import KnowledgeGraph, NaryRelation, Vocabulary
 from gumption.kg.checkpoint import pick_device
-from gumption.kg.edges import AGAIN, EdgeScores, preferred
+from gumption.kg.edges import CHOSEN, GOAL, EdgeScores, preferred
 from gumption.kg.facts import (
     distinct,
     fact_graphs,
@@ -234,11 +234,7 @@ class Advice:
             )
         asked, found = self._asked, []
         if isinstance(self.scores, EdgeScores):
-            assert asked.things is not None
-            assert asked.about is not None
-            ends = [asked.about[b], *([] if asked.chosen is None else [asked.chosen[b]])]
-            again = self.repeat == "rule" and self.said[b, a, self.channels.index(AGAIN)]
-            found = [] if again else self.scores.why(asked.things[b, a], np.concatenate(ends))
+            found = [(fact, score) for score, facts in self.edges(b, a).values() for fact in facts]
             return sorted(found, key=lambda pair: -pair[1])
         for k, relation in enumerate(self.relations):
             if relation == PLAN and self.planner is not None and self._problem is not None:
@@ -255,6 +251,20 @@ class Advice:
                 third = (self.vocabulary[g],) if relation in self._of_three else ()
                 found.append(((self.vocabulary[s], relation, self.vocabulary[o], *third), float(self.said[b, a, k])))
         return sorted(found, key=lambda pair: -pair[1])
+
+    def edges(self, b: int, a: int) -> dict[str, tuple[float, list[Fact]]]:
+        """The channels of edges that are not 0 for candidate a in environment b: name -> its latest score and the facts
+        behind it, where there are such; none for other scores than edges."""
+        if not isinstance(self.scores, EdgeScores) or self._asked is None or self._asked.things is None:
+            return {}
+        scores = zip(self.channels, self.said[b, a].tolist(), strict=True)
+        found: dict[str, tuple[float, list[Fact]]] = {name: (score, []) for name, score in scores if score}
+        for end, others in ((GOAL, self._asked.about), (CHOSEN, self._asked.chosen)):
+            facts = () if others is None else self.scores.why(self._asked.things[b, a], others[b])
+            for channel, fact in facts:
+                if (name := f"{end}.{channel}") in found:
+                    found[name][1].append(fact)
+        return found
 
     def links(self, fact: Fact) -> list[Fact]:
         """The facts beside that link a party of a fact to its object, as "parrot foundAt jungle" does for jungle and

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from .advice import Advice
 
 MOST = 8  # candidates of a choice that the terminal shows
+MOST_COLUMNS = 6  # scores that have columns of their own in the terminal, where a choice has no more of them
 LINKS = 3  # facts of a graph beside that are told of a fact
 #: Settings of the environment of a `Player`.
 SHOWN: dict[str, Any] = {"render_mode": "ansi", "autoreset_mode": "Disabled"}
@@ -290,6 +291,8 @@ class ActionPlayer(Player):
 
 def scores_of(advice: Advice, candidate: int) -> tuple[Score, ...]:
     """The latest scores of a candidate of the first environment, in the order of the relations."""
+    if edges := advice.edges(0, candidate):
+        return tuple(Score(name, score, tuple(map(in_words, facts))) for name, (score, facts) in edges.items())
     found: dict[str, tuple[float, list[str]]] = {}
     if PLAN in advice.relations:  # said also where no derivation is known
         found[PLAN] = float(advice.said[0, candidate, advice.relations.index(PLAN)]), []
@@ -330,12 +333,13 @@ def choice_table(choice: Choice, most: int = MOST) -> Table:
     """A table of the likeliest candidates, at most so many, with their scores; without columns that have no figure."""
     likely = choice.likeliest(most)
     columns = {choice.own: [_figure(one.own) for one, _ in likely]}
-    for name in choice.relations:
+    many = len(choice.relations) > MOST_COLUMNS
+    for name in () if many else choice.relations:
         scores = ({score.relation: score.value for score in one.scores}.get(name) for one, _ in likely)
         columns[f"KG: {name}"] = [*map(_figure, scores)]
     columns["mixed"] = [_figure(one.logit) for one, _ in likely]
     columns["probability"] = [f"{one.probability:.1%}" for one, _ in likely]
-    columns["facts"] = ["; ".join(fact for score in one.scores for fact in score.facts) for one, _ in likely]
+    columns["facts"] = ["; ".join(told for score in one.scores for told in _told(score, many)) for one, _ in likely]
     columns = {name: cells for name, cells in columns.items() if any(cells)}
     table = Table(title=f"{escape(choice.question)}?", title_justify="left", title_style="")
     table.add_column("candidate")
@@ -351,6 +355,11 @@ def choice_table(choice: Choice, most: int = MOST) -> Table:
     under = [f"and {left} less likely"] * (left > 0) + [escape(choice.note)] * bool(choice.note)
     table.caption = "\n".join(under) or None
     return table
+
+
+def _told(score: Score, named: bool) -> list[str]:
+    """The facts of a score; with its name and value before them, where it has no column of its own."""
+    return [f"{score.relation} {score.value:.2f}: {', '.join(score.facts)}".rstrip(": ")] if named else [*score.facts]
 
 
 def _figure(value: float | None) -> str:

@@ -178,18 +178,18 @@ class EdgeScores(nn.Module):
         mine, theirs = self._vectors[things].sum(2), self._vectors[others].sum(1)
         return (mine @ theirs[:, :, None]) / (things > 0).sum(2).clamp_min(1)[..., None]
 
-    def why(self, things: np.ndarray, others: np.ndarray) -> list[tuple[tuple[str, str, str], float]]:
-        """The facts that link the things of one choice with others, by env ids, each with the score of its channel; of
-        two steps those by way of the neighbour with the fewest links."""
-        found, names = [], self._vocabulary
+    def why(self, things: np.ndarray, others: np.ndarray) -> list[tuple[str, tuple[str, str, str]]]:
+        """The facts that link the things of one choice with others, by env ids, each with its channel without its end
+        (goal or chosen); of two steps those by way of the neighbour with the fewest links."""
+        facts, names = [], self._vocabulary
         for one in things[things > 0].tolist():
             for other in others[others > 0].tolist():
                 scores = self._links(torch.tensor([[[one]]]).to(self.device), torch.tensor([[other]]).to(self.device))
                 for channel in scores[0, 0].nonzero()[:, 0].tolist():
                     for s, r, o in self._behind(one - 1, other - 1, channel).tolist():
                         fact = names.entities[s], names.relations[r], names.entities[o]
-                        found.append((fact, float(scores[0, 0, channel])))
-        return found
+                        facts.append((self.relations[channel].removeprefix(f"{GOAL}."), fact))
+        return facts
 
     def _behind(self, one: int, other: int, channel: int) -> np.ndarray:
         """(n, 3) the facts of a channel of the links of two entities from 0."""

@@ -327,6 +327,8 @@ class Experiment:
     :ivar varied: the setting over which agents are drawn, and what it is called on the axis.
     :ivar finish: called with the runs of the first seed by condition, and the folder, when all is complete; the lines
         that it gives are printed.
+    :ivar at_work: its columns in `graph-at-work`: heading -> function of a row that gives a `summary`, or None where it
+        is of another column.
     """
 
     name: str
@@ -340,6 +342,7 @@ class Experiment:
     base: Mapping[str, Any] = field(default_factory=dict)
     varied: tuple[str, str] | None = None
     finish: Callable[[Mapping[str, Path], Path], Sequence[str]] | None = None
+    at_work: Mapping[str, Callable[[Row], Mapping[str, Any] | None]] = field(default_factory=dict)
 
 
 # ---- From runs to results
@@ -543,6 +546,11 @@ def number(value: float | None, form: str) -> str:
 def figure(name: str, form: str) -> Cell:
     """The cell of a figure of a row that may be missing."""
     return lambda row, rows: number(row.get(name), form)
+
+
+def of_panel(panel: str, name: str) -> Callable[[Row], Mapping[str, Any] | None]:
+    """The `summary` of this name of the rows of a panel, for `Experiment.at_work`."""
+    return lambda row: row[name] if panel in row["panels"] else None
 
 
 def spread(name: str, form: str) -> Cell:

@@ -77,7 +77,7 @@ def test_the_page_shows_the_items(world: str) -> None:
 
 
 def test_a_name_that_is_gone_and_a_missing_reason_are_told() -> None:
-    good = docs.Item("Figure 1", "an episode", "gumption.envs.wordcraft.WordCraftEnv, wordcraft-outside", "works", "")
+    good = docs.Item("Figure 1", "an episode", "gumption.envs.wordcraft.WordCraftEnv, wordcraft-edges", "works", "")
     assert faults(good) == []
     assert faults(good._replace(where="gumption.envs.wordcraft.Nothing")) == [
         "gumption.envs.wordcraft.Nothing is not there"
@@ -95,13 +95,13 @@ def test_a_name_that_is_gone_and_a_missing_reason_are_told() -> None:
 
 
 def test_the_table_is_markdown() -> None:
-    items = [docs.Item("Figure 1", "an episode", "gumption play wordcraft, wordcraft-outside", "differs", "masked")]
+    items = [docs.Item("Figure 1", "an episode", "gumption play wordcraft, wordcraft-edges", "differs", "masked")]
     assert docs.items_table(items).splitlines() == [
         "1 items: 0 works, 1 differs, 0 not.",
         "",
         "| in the document | what | here | | why |",
         "| --- | --- | --- | --- | --- |",
-        "| Figure 1 | an episode | `gumption play wordcraft`, `wordcraft-outside` | differs | masked |",
+        "| Figure 1 | an episode | `gumption play wordcraft`, `wordcraft-edges` | differs | masked |",
     ]
 
 

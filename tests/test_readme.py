@@ -200,13 +200,12 @@ def test_every_headline_is_shown_once() -> None:
                 "wordcraft-depth",
                 "wordcraft-priors",
                 "wordcraft-sources",
-                "wordcraft-learning",
                 "wordcraft-living",
                 "wordcraft-living-2020",
-                "wordcraft-outside",
-                "wordcraft-outside-2020",
+                "wordcraft-edges",
                 "wordcraft-sources-2020",
             ),
+            "graph-at-work",
             *(*HALMA_TABLES, *GRADUAL_TABLES, *SEGAR_TABLES, *PROBSOL_TABLES),
         )
     ]
@@ -214,7 +213,7 @@ def test_every_headline_is_shown_once() -> None:
         [
             *benches,
             *(("age", name) for name in ("halma-options", "halma-volume")),
-            ("brief", "wordcraft-depth"),
+            ("brief", "graph-at-work"),
             ("times", "halma-table1"),
             *headlines,
             ("link prediction", "link-prediction"),

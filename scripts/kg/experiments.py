@@ -16,12 +16,27 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from gumption.data import InputError
+from gumption.data.reading import read_json
 from gumption.data.settings import settings
+from gumption.scripts.freshness import RESULTS as SAVED
 from gumption.scripts.kg.parts import check_parts, rank_part, read_parts
-from gumption.scripts.results import Condition, Experiment, Job, Kind, made_lines, number, table
+from gumption.scripts.results import (
+    Condition,
+    Experiment,
+    Job,
+    Kind,
+    by_panel,
+    estimate,
+    made_lines,
+    number,
+    table,
+    with_interval,
+)
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from gumption.agents.statistics import Estimate
 
 # ---- Link prediction: a run trains ComplEx on train.txt, keeps the best epoch by valid.txt, and ranks test.txt,
 # filtered by all three.
@@ -311,7 +326,99 @@ SCALE = Experiment(
     {"this machine": Condition({"scale": 1})},
     seeds=1,
 )
-EXPERIMENTS = {one.name: one for one in (WN18RR, SCALE)}
+
+
+# ---- The graph at work: the same rows in all worlds, from the saved rows of each world's own experiment.
+
+LIVED = "lived"
+ROWS = (
+    "random", "no graph", "words alone", "graph alone", "graph and learning", "one constant fact", "false facts",
+    "knowledge taken away", LIVED, "oracle",
+)  # fmt: skip
+BRIEF = ("no graph", "graph alone", "graph and learning", "false facts", "oracle")
+
+
+class WorkRuns(Kind):
+    """A row of all worlds, read from saved results when the table is made: of each column the first row whose label
+    begins so; of lived facts all, in the order of the experiment."""
+
+    title = "the experiment on all worlds"
+    code = ("scripts/kg/experiments.py",)
+    named = "row"
+
+    def measure(self, job: Job, progress: bool) -> dict[str, Any]:
+        return {}
+
+    def words(self, found: Mapping[str, Any]) -> str:
+        return "saved rows are read"
+
+    def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
+        """The saved figures of each column, and which experiment makes them."""
+        from gumption.envs.worlds import known
+
+        label, cells = condition.settings["row"], dict[str, Any]()
+        offered = (world.get("experiments") or {} for world in known().values())
+        for name, experiment in (pair for experiments in offered for pair in experiments.items()):
+            path = SAVED / name / "results.json"
+            rows = read_json(path)["rows"] if experiment.at_work and path.is_file() else []
+            for heading, figure in experiment.at_work.items():
+                figures = [figure(row) for row in rows if row["condition"].startswith(label)]
+                there = [one for one in figures if one is not None]
+                cells[heading] = {"made_by": name, "figures": there if label == LIVED else there[:1]}
+        return {"cells": cells}
+
+    def headline(self, results: Mapping[str, Any]) -> str:
+        """A line for each row, a column for each measure of a world, and how columns without any row are made."""
+        rows = _texts(results)
+        makers = {heading: cell["made_by"] for heading, cell in results["rows"][0]["cells"].items()}
+        empty = dict.fromkeys(name for head, name in makers.items() if all(row[head] == "-" for row in rows.values()))
+        lines = [f"`gumption experiment {name} --save scripts/results/{name}` makes missing rows.\n" for name in empty]
+        return "\n".join([by_panel(self.named, rows, list(makers)), *lines])
+
+    def brief(self, results: Mapping[str, Any]) -> str:
+        """A line for each measure of a world, a column for each row of `BRIEF`."""
+        rows = _texts(results)
+        cells = {heading: {label: row[heading] for label, row in rows.items()} for heading in rows[BRIEF[0]]}
+        return by_panel("world: measure", cells, BRIEF)
+
+    def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
+        return [self.headline(results)]
+
+    def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
+        """One figure: the rows of `BRIEF` for each measure of a world, with the interval over its seeds."""
+        from gumption.agents.plots import FinalPanel, Scale, plot_final_success
+
+        drawn: dict[str, dict[str, Estimate]] = {}
+        for row in (row for row in results["rows"] if row["condition"] in BRIEF):
+            for heading, cell in row["cells"].items():
+                if cell["figures"]:
+                    drawn.setdefault(heading, {})[row["condition"]] = estimate(cell["figures"][0])
+        finals = [FinalPanel(heading, rows) for heading, rows in drawn.items()]
+        return list(plot_final_success(finals, directory / "at-work", results["title"], scale=Scale("share")))
+
+
+def _texts(results: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """The text of each cell, by row and column."""
+    return {
+        row["condition"]: {
+            heading: " / ".join(with_interval(one) for one in cell["figures"]) or "-"
+            for heading, cell in row["cells"].items()
+        }
+        for row in results["rows"]
+    }
+
+
+WORK = Experiment(
+    "graph-at-work",
+    "-",
+    "What the graph adds in each world",
+    WorkRuns(),
+    {label: Condition({"row": label}) for label in ROWS},
+    notes="Each figure is that of the world's own experiment, with its 95 % interval over seeds or splits; the world's "
+    "page states what a row is. Lived: facts from n, 4n and 16n of its own steps. A world without such a row shows -.",
+    seeds=1,
+)
+EXPERIMENTS = {one.name: one for one in (WN18RR, SCALE, WORK)}
 
 
 def _train(entities: int, rank: int, facts: int) -> dict[str, float]:

@@ -30,6 +30,7 @@ from gumption.scripts.results import (
     Row,
     by_panel,
     figure,
+    of_panel,
     panels,
     seeds,
     short,
@@ -687,6 +688,9 @@ EXPERIMENTS: dict[str, Experiment] = {
             notes=_GATES_NOTES.strip(),
             seeds=2,
             base=_GATES,
+            at_work={
+                f"SEGAR: {levels}, success": of_panel(levels, "test_success") for levels in ("gates-2", "gates-3")
+            },
         ),
         Experiment(
             "segar-gap",

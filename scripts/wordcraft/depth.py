@@ -6,27 +6,18 @@ looking ahead scores it by the best derivation of the goal that it leaves possib
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
 
-from gumption.data.sealed import read_sealed
 from gumption.scripts.results import (
     Condition,
     Experiment,
-    Job,
     Kind,
-    Row,
-    by_panel,
-    spread,
-    with_interval,
 )
-from gumption.scripts.results import figure as figure_of
-from gumption.scripts.results import seeds as seeds_of
 
 from .experiments import BASE, WordCraftRuns
 from .outside import EXPERIMENTS as BEFORE
-from .outside import OutsideRuns
+from .outside import SplitRuns
 
 NAME, TASKS = "wordcraft-depth", 1_500
 PANELS: dict[str, dict[str, Any]] = {
@@ -47,66 +38,14 @@ BY_RULES: dict[str, dict[str, Any]] = {
 KNOWN = {"training facts": "train", "all facts": "full"}
 LAST, AHEAD = "the last step", "looking ahead"
 AGENTS = {"trained": "train", "untrained": "untrained", "trained, KG taken away": "without_kg"}
-#: The rows of the README: label -> words.
-BRIEF = {
-    "random policy": "random choices",
-    "no KG, trained": "trained, no graph",
-    f"training facts, {LAST}, KG only": "graph of the training recipes, the last step",
-    f"training facts, {AHEAD}, KG only": "graph of the training recipes, looking ahead",
-    f"training facts, {AHEAD}, trained": "trained, looking ahead",
-    "oracle": "oracle",
-}
 
 
-class DepthRuns(OutsideRuns):
+class DepthRuns(SplitRuns):
     """Success on the test tasks of each depth."""
 
     last = "depth.json"
-    fixed = ("recipe_book_hash",)
-    columns: ClassVar = {
-        "splits": seeds_of,
-        "success (95 % interval)": spread("success", ".3f"),
-        "test tasks": figure_of("tasks", ",.0f"),
-        "wall s": figure_of("wall_s", ".0f"),
-    }
-    shown = ("splits", "success (95 % interval)")
-    intervals = ("success",)
-    means = ("tasks", "wall_s")
     code = (*WordCraftRuns.code, "agents/knowledge.py", "agents/advice.py", "kg/planning.py", "kg/planning_kernels.py")
-    headline = WordCraftRuns.headline
-
-    def header(self, experiment: Experiment, common: Mapping[str, Any]) -> dict[str, Any]:
-        """Which book."""
-        told = super().header(experiment, common)
-        return {name: value for name, value in told.items() if name != "graph_hash"}
-
-    def played(self, player: Any, config: Any, seed: int) -> dict[str, Any]:
-        """The success on at most `TASKS` test tasks, one table each."""
-        from gumption.agents.wordcraft.evaluation import evaluation_env, play_tasks, some_tasks
-        from gumption.envs.wordcraft import WordCraftVectorEnv
-
-        given = config.env_settings("test")
-        tasks = some_tasks(WordCraftVectorEnv(1, **given).split.tasks("test"), TASKS)
-        env = evaluation_env(given, len(tasks), alternatives=config.alternatives)
-        rows = play_tasks(player, env, tasks, 1, seed)
-        return {"success": float(rows["success"].mean()), "tasks": len(tasks)}
-
-    def told(self, job: Job) -> str:
-        return f"{read_sealed(job.directory / self.last)['success']:.3f}"
-
-    def more(self, rows: Sequence[Row], directory: Path | None, saved: Mapping[str, Any]) -> dict[str, Any]:
-        return {}
-
-    def brief(self, results: Mapping[str, Any]) -> str:
-        """The rows of the README that are saved at every depth; other ways are not allowed."""
-        saved = {row["condition"]: with_interval(row["success"]) for row in results["rows"]}
-        depths = [panel for panel, chosen in PANELS.items() if chosen.keys() == {"depth"}]
-        cells = {
-            words: {panel: saved[f"{label}, {panel}"] for panel in depths}
-            for label, words in BRIEF.items()
-            if all(f"{label}, {panel}" in saved for panel in depths)
-        }
-        return by_panel("agent", cells, depths)
+    most = TASKS
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
         """A table for each panel."""
@@ -118,7 +57,8 @@ class DepthRuns(OutsideRuns):
             "allowed: tables may offer another way to the goal, by a recipe that no task names. Random names: the "
             "graph's words have each other's names.",
             "",
-            *self.told_examples(results),
+            f"Recipe book {results['recipe_book']} (sha256 {results['recipe_book_hash'][:12]}).",
+            "",
         ]
 
 

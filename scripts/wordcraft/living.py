@@ -26,7 +26,7 @@ from gumption.scripts.results import (
 )
 
 from .experiments import BookRuns
-from .learning import EXPERIMENTS as BEFORE
+from .sources import EXPERIMENTS as BEFORE
 
 NAME, PANEL = "wordcraft-living", "things made"
 AT = (100, 500, 2_000)  # mixes

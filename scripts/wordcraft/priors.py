@@ -107,7 +107,8 @@ class PriorsRuns(DepthRuns):
             "validation in Brändle et al. (2023), of another book and with questions drawn in another way, so that "
             "they are no bar.",
             "",
-            *self.told_examples(results),
+            f"Recipe book {results['recipe_book']} (sha256 {results['recipe_book_hash'][:12]}).",
+            "",
         ]
 
     def headline(self, results: Mapping[str, Any]) -> str:

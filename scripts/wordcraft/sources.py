@@ -7,17 +7,19 @@ training facts. A goal has a *sibling* where another recipe of training makes it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
+
+import numpy as np
 
 from gumption.agents.settings import LINKS, OUTSIDE, RULES, SOURCES, WORDS
 from gumption.data.sealed import read_sealed
 from gumption.scripts.results import (
     Condition,
     Experiment,
-    Job,
     Kind,
+    Row,
     by_panel,
     panels,
     short,
@@ -29,8 +31,8 @@ from gumption.scripts.results import figure as figure_of
 from gumption.scripts.results import seeds as seeds_of
 
 from .experiments import BASE, CONCEPTNET
-from .outside import ALONE, GRAPH, RANDOM_NAMES, SPLITS, STRANGERS, OutsideRuns, misled
-from .outside import SOURCES as GRAPHS
+from .outside import ALONE, GRAPH, RANDOM_NAMES, SPLITS, SplitRuns
+from .outside import RULES as LINKED
 from .priors import EXPERIMENTS as BEFORE
 
 NAME = "wordcraft-sources"
@@ -38,13 +40,16 @@ WITHIN = {WORDS: "words", OUTSIDE: "outside features", LINKS: "outside links", R
 TOGETHER, TODAY = "all sources", f"{WITHIN[WORDS]} alone (training facts)"
 BEST = f"{TOGETHER} but {WITHIN[LINKS]}"  # as chosen on validation recipes: what a graph beside feeds by itself
 MISLED_IN = "recipe unseen"
+EXAMPLES = 10
 STRATA = {"sibling": "a sibling in training", "no_sibling": "no sibling"}
 
 
-class SourcesRuns(OutsideRuns):
-    """Success on the test tasks, and on those of them whose goal has a sibling recipe in training."""
+class SourcesRuns(SplitRuns):
+    """Success on the test tasks, and on those of them whose goal has a sibling recipe in training, or whose recipe the
+    outside graph entails."""
 
     last = "sources.json"
+    fixed = ("recipe_book_hash", "graph_hash")
     columns: ClassVar = {
         "splits": seeds_of,
         "success (95 % interval)": spread("success", ".3f"),
@@ -58,16 +63,18 @@ class SourcesRuns(OutsideRuns):
     shown = ("splits", "success (95 % interval)", *STRATA.values())
     intervals = ("success", *STRATA, "entailed", "others")
     means = ("share_sibling", "tasks", "wall_s")
-    code = (*OutsideRuns.code, "agents/fits.py", "agents/outside.py", "kg/sources/outside.py", "kg/planning.py")
-    misled_in = MISLED_IN
+    code = (*SplitRuns.code, "agents/fits.py", "agents/outside.py", "kg/sources/outside.py", "kg/planning.py")
+    draws = 10
 
-    def told(self, job: Job) -> str:
-        return f"{read_sealed(job.directory / self.last)['success']:.3f}"
+    def played(self, player: Any, config: Any, seed: int) -> dict[str, Any]:
+        """The figures of a player."""
+        return played(player, config, seed, self.draws)
 
-    def examples(self, directory: Path) -> list[str]:
-        """See `misled`; of words alone and all sources but links."""
-        words, sources = (directory / slug(f"{label}{ALONE}, {MISLED_IN}") / "seed-0" for label in (TODAY, BEST))
-        return misled(words, sources, last=self.last)
+    def more(self, rows: Sequence[Row], directory: Path | None, saved: Mapping[str, Any]) -> dict[str, Any]:
+        """The tasks of the first split in which the outside graph misleads; where their runs are not in the folder, the
+        saved ones."""
+        kept = (directory and misled(*_compared(directory))) or saved.get("misled")
+        return {"misled": kept} if kept else {}
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
         """A table for each panel, and the examples."""
@@ -80,7 +87,12 @@ class SourcesRuns(OutsideRuns):
             "that graph. Rules: mined from that graph and the training facts. Random names: the words of the outside "
             "graph have each other's names.",
             "",
-            *self.told_examples(results),
+            f"## Where outside knowledge misleads ({MISLED_IN}, first split)",
+            "",
+            *(f"- {line}" for line in results.get("misled", ())),
+            "",
+            f"Recipe book {results['recipe_book']} (sha256 {results['recipe_book_hash'][:12]}).",
+            "",
         ]
 
     def headline(self, results: Mapping[str, Any]) -> str:
@@ -95,6 +107,88 @@ class SourcesRuns(OutsideRuns):
                     if row[name] is not None:
                         of_part[panel] = with_interval(row[name])
         return by_panel("sources", cells, list(panels(results)))
+
+
+class _Noted:
+    """A player whose choices are kept: (B,) env ids of what each call chose."""
+
+    def __init__(self, player: Any) -> None:
+        self.player = player
+        self.chosen: list[np.ndarray] = []
+
+    def __call__(self, env: Any, first: np.ndarray) -> np.ndarray:
+        slots = self.player(env, first)
+        self.chosen.append(env.table[np.arange(len(slots)), slots].copy())
+        return slots
+
+
+def played(player: Any, config: Any, seed: int, draws: int) -> dict[str, Any]:
+    """The success of a player on the test tasks, on those whose recipes the outside graph entails, and on the others;
+    on those whose goal another recipe makes in training, a sibling, and on those without one (None where there are no
+    such tasks); and of the first table of each task the goal, its ingredients, what was chosen, and whether the goal
+    was made."""
+    from gumption.agents.wordcraft.evaluation import evaluation_env, play_tasks
+    from gumption.envs.wordcraft import WordCraftVectorEnv
+    from gumption.envs.wordcraft.facts import both_linked, linked
+    from gumption.kg import KnowledgeGraph
+
+    settings = config.env_settings("test")
+    tasks = WordCraftVectorEnv(1, **settings).split.tasks("test")
+    env, noted = evaluation_env(settings, len(tasks) * draws), _Noted(player)
+    rows = play_tasks(noted, env, tasks, draws, seed)
+    recipes = env.tasks.recipes[tasks][:, 0]
+    entails = both_linked(env.book, linked(KnowledgeGraph.load(GRAPH), env.book.entities))[recipes]
+    siblings = np.isin(env.book.recipes[recipes, 2], env.split.of("recipes", "train")[:, 2])
+    success = rows["success"].reshape(len(tasks), draws)
+    sizes = [min(env.num_envs, len(tasks) * draws - start) for start in range(0, len(tasks) * draws, env.num_envs)]
+    picks = [
+        np.concatenate([noted.chosen[2 * k + pick][:size] for k, size in enumerate(sizes)])[::draws] for pick in (0, 1)
+    ]
+    told = [[env.book.entities[i] for i in env.book.recipes[recipe][[2, 0, 1]]] for recipe in recipes]
+    chosen = zip(told, *picks, success[:, 0], strict=True)
+    first = [[*words, *env.book.labels([one, other]), bool(won)] for words, one, other, won in chosen]
+    parts = {"entailed": entails, "others": ~entails, "sibling": siblings, "no_sibling": ~siblings}
+    return {
+        "success": float(success.mean()),
+        **{name: float(success[part].mean()) if part.any() else None for name, part in parts.items()},
+        "share_entailed": float(entails.mean()),
+        "share_sibling": float(siblings.mean()),
+        "tasks": len(tasks),
+        "same_slot_twice": float(rows["same_slot_twice"].mean()),
+        "first": first,
+    }
+
+
+def _compared(out: Path) -> tuple[Path, Path]:
+    """The runs of the first split by words alone and by all sources but links."""
+    words, sources = (out / slug(f"{label}{ALONE}, {MISLED_IN}") / "seed-0" for label in (TODAY, BEST))
+    return words, sources
+
+
+def misled(without: Path, beside: Path) -> list[str]:
+    """At most ten tasks that are solved without the outside graph and not with it, evenly spread over the goals, with
+    the facts that misled; none where a run is missing."""
+    from gumption.kg import KnowledgeGraph
+
+    files = [run / SourcesRuns.last for run in (without, beside)]
+    if not all(file.is_file() for file in files):
+        return []
+    graph, found = KnowledgeGraph.load(GRAPH), dict[str, str]()
+    for right, wrong in zip(*(read_sealed(file)["first"] for file in files), strict=True):
+        goal, *needed = right[:3]
+        led = [thing for thing in dict.fromkeys(wrong[3:5]) if thing not in needed]
+        facts = [
+            " ".join(fact)
+            for thing in led
+            for fact in (*graph.triples(subject=thing, object=goal), *graph.triples(subject=goal, object=thing))
+        ]
+        if right[5] and not wrong[5] and facts:
+            pair, other = " + ".join(needed), " + ".join(wrong[3:5])
+            found.setdefault(goal, f"{goal}: {pair} makes it; chosen was {other}, since {'; '.join(facts)}")
+    goals = sorted(found)
+    if len(goals) > EXAMPLES:
+        goals = [goals[place] for place in np.linspace(0, len(goals) - 1, EXAMPLES).astype(int)]
+    return [found[goal] for goal in goals]
 
 
 def _sources() -> dict[str, dict[str, Any]]:
@@ -114,9 +208,9 @@ def _sources() -> dict[str, dict[str, Any]]:
         f"{WITHIN[WORDS]} and rules, nothing from outside": {"kg": "train", "kg_sources": (WORDS, RULES)},
         f"{BEST}{RANDOM_NAMES}": {**without[BEST], "kg_shuffled": 0},
         f"{BEST}, ConceptNet": {**without[BEST], "kg_beside": CONCEPTNET},
-        "outside alone (no training facts)": GRAPHS["outside"],
-        "ConceptNet alone (no training facts)": STRANGERS["ConceptNet"],
-        "all facts": GRAPHS["all facts"],
+        "outside alone (no training facts)": {"kg": GRAPH, "kg_rules": LINKED},
+        "ConceptNet alone (no training facts)": {"kg": CONCEPTNET, "kg_rules": LINKED},
+        "all facts": {"kg": "full"},
     }
 
 
@@ -134,7 +228,7 @@ def _conditions() -> dict[str, Condition]:
 
 def _finish(first: Mapping[str, Path], folder: Path) -> list[str]:
     """The examples, for the terminal."""
-    lines = SourcesRuns().examples(folder)
+    lines = misled(*_compared(folder))
     return [f"where outside knowledge misleads ({MISLED_IN}):", *lines] if lines else []
 
 

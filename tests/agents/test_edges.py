@@ -1,7 +1,10 @@
 """Edges of any graph as channels of a policy: from the file to the run, and what a policy starts from."""
 
 import json
+import re
 from collections.abc import Callable
+from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +12,12 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from rich.console import Console
 
 from gumption.agents import Advice, KGPolicy, evaluate, train_impala
 from gumption.agents.knowledge import UnknownEntities
 from gumption.agents.policy import FlatActorCritic
+from gumption.agents.watch import Candidate, Choice, Score, choice_table, scores_of
 from gumption.agents.wordcraft.evaluation import baseline
 from gumption.data import InputError
 from gumption.envs.action_facts import action_facts
@@ -20,6 +25,7 @@ from gumption.envs.kg_wrapper import KGScores
 from gumption.envs.wordcraft import RecipeBook, facts, recipe_facts
 from gumption.kg import KnowledgeGraph
 from gumption.kg.sources.weights import add_weighted
+from gumption.kg.vocabulary import LINKS
 
 EDGES: dict[str, Any] = {"kg_scores": ("edges",), "total_steps": 512, "eval_interval": 256}
 
@@ -121,6 +127,78 @@ def test_knowledge_is_asked_by_edges_in_an_observation_and_says_why(strangers: P
     seen, _ = KGScores(env, advice).reset(options={"goal": "mud", "table": ["fire", "water", "earth"]})
     assert seen["kg_scores"].shape == said.shape[1:]
     assert seen["kg_scores"][:3, column].tolist() == [0.0, 1.0, 1.0]
+
+
+def renamed(source: Path, out: Path, relation_names: list[str]) -> Path:
+    """The facts of a graph under other names for all things and relations, linked to the words of the world."""
+    given, graph = KnowledgeGraph.load(source), KnowledgeGraph()
+    triples = {name: list(given.triples(graph=name)) for name in ("said", "noise")}
+    things = sorted({thing for rows in triples.values() for s, _, o in rows for thing in (s, o)})
+    codes = {thing: f"Q{i:03}" for i, thing in enumerate(things)}
+    relations = dict(zip(sorted({r for rows in triples.values() for _, r, _ in rows}), relation_names, strict=True))
+    for name, rows in triples.items():
+        graph.add([(codes[s], relations[r], codes[o]) for s, r, o in rows], graph=name)
+    graph.add([(thing, LINKS["exact"], code) for thing, code in codes.items()], graph="links")
+    graph.save(out)
+    return out
+
+
+@pytest.mark.filterwarnings("ignore::gumption.agents.knowledge.UnknownEntities")
+def test_other_names_for_all_things_and_relations_of_the_graph_change_nothing(
+    configure: Callable[..., Any], strangers: Path, tmp_path: Path
+) -> None:
+    """To the bit where the order of the relations stays. In another order the channels are other weights of the network
+    and other sums of floats: the first lambdas are the same to six digits, and so is what is played by them."""
+    relations = ["isA", "madeFrom", "near", "usedFor"]
+    codes = ["P1", "P2", "P3", "P4"]
+    how = {**EDGES, "supervised": True}
+    graphs = [
+        renamed(strangers, tmp_path / f"{i}.nq", names) for i, names in enumerate([relations, codes, codes[::-1]])
+    ]
+    results = [train_impala(configure(**how, kg=str(graph)), progress=False) for graph in graphs]
+    one, other, turned = (result.policy for result in results)
+    assert one is not None
+    assert other is not None
+    assert turned is not None
+    assert one.advice.channels != other.advice.channels
+    weights = (policy.network.state_dict() for policy in (one, other))
+    for mine, theirs in zip(*(states.values() for states in weights), strict=True):
+        assert torch.equal(mine, theirs)
+    ignored = {"wall_s", "steps_per_s"}
+    figures = [{name: value for name, value in result.final.items() if name not in ignored} for result in results]
+    assert figures[0] == figures[1]
+    back = dict(zip(codes[::-1], codes, strict=True))
+    first = dict(zip(turned.advice.channels, turned.network.first[1:].tolist(), strict=True))
+    for channel, worth in zip(other.advice.channels, other.network.first[1:].tolist(), strict=True):
+        name = re.sub(r"P\d", lambda code: back[code[0]], channel)
+        assert first[name] == pytest.approx(worth, rel=1e-6), channel
+    played = [baseline("kg_only", configure(**EDGES, kg=str(graph)))["test_success"] for graph in graphs[1:]]
+    assert played[0] == pytest.approx(played[1], abs=0.02)  # ties of sums may fall otherwise
+
+
+def test_a_watched_choice_shows_each_channel_with_its_facts() -> None:
+    env: Any = gym.make("gumption/WordCraft-v0", num_distractors=2, render_mode="ansi").unwrapped
+    graph = KnowledgeGraph()
+    graph.add([("mud", "needs", "water"), ("mud", "isA", "wet thing"), ("water", "isA", "wet thing")], graph="mine")
+    advice = Advice(graph, env.vocabulary, ("edges",))
+    env.reset(options={"goal": "mud", "table": ["fire", "water", "earth"]})
+    advice(env)
+    shared = "water is a wet thing", "mud is a wet thing"
+    scores = {score.relation: score for score in scores_of(advice, 1)}
+    assert set(scores) == {"goal.^needs", "goal.two-step", "known"}
+    assert (scores["goal.^needs"].value, len(scores["goal.^needs"].facts)) == (1.0, 1)
+    assert set(scores["goal.two-step"].facts) == set(shared)
+    assert scores_of(advice, 0) == ()  # the graph states nothing of fire
+    candidates = tuple(Candidate(env.vocabulary[a], 0.5, 0.0, scores_of(advice, a), 0.0) for a in (0, 1))
+    many = [Score(f"goal.r{i}", 1.0, (f"fact {i}",)) for i in range(7)]
+    for extra in ((), many):  # more than six scores stand before their facts, not in columns
+        choice = Choice("what", (candidates[0], replace(candidates[1], scores=(*candidates[1].scores, *extra))), 1)
+        console = Console(width=300, record=True, file=StringIO())
+        console.print(choice_table(choice))
+        shown = console.export_text()
+        assert all(fact in shown for fact in shared)
+        assert ("KG: goal.^needs" in shown) != bool(extra)
+        assert ("goal.^needs 1.00: " in shown) == bool(extra)
 
 
 @pytest.mark.parametrize(

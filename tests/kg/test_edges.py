@@ -81,12 +81,13 @@ def test_the_facts_behind_a_score_are_the_graphs() -> None:
     for thing, other in itertools.permutations(range(1, ENTITIES + 1), 2):
         said = scores.action_scores(Asked(np.array([[[thing]]]), np.array([[other]]), None))[0, 0]
         facts = scores.why(np.array([thing]), np.array([other]))
-        assert {fact for fact, _ in facts} <= stated
-        direct = [fact for fact, _ in facts if {fact[0], fact[2]} == {f"e{thing - 1}", f"e{other - 1}"}]
+        assert {fact for _, fact in facts} <= stated
+        direct = [fact for _, fact in facts if {fact[0], fact[2]} == {f"e{thing - 1}", f"e{other - 1}"}]
         names = [name.removeprefix("goal.") for name in scores.relations if name.startswith("goal.")]
         values = dict(zip(names, said.tolist(), strict=False))
         assert len(direct) == sum(value > 0 for name, value in values.items() if name != "two-step")
         assert len(facts) - len(direct) == 2 * (values["two-step"] > 0)
+        assert {name for name, _ in facts} == {name for name, value in values.items() if value > 0}
 
 
 def test_of_many_relations_those_stay_that_link_candidates() -> None:

@@ -212,7 +212,7 @@ def test_every_experiment_names_its_code_and_small_runs_that_are_kept() -> None:
 
 def test_the_saved_results_are_listed() -> None:
     names = {path.parent.name for path in saved_files()}
-    assert {"bench-halma", "halma-volume", "wordcraft-outside"} <= names
+    assert {"bench-halma", "halma-volume", "wordcraft-sources"} <= names
 
 
 @pytest.mark.slow

@@ -28,7 +28,7 @@ def test_the_rows_of_each_depth() -> None:
                 one = here[f"training facts, {words}, {agent}"]
                 assert (one.method, one.of) == (method, f"training facts, {words}, trained, {panel}")
     assert len({slug(label) for label in experiment.conditions}) == len(experiment.conditions)
-    assert "wordcraft-outside" in EXPERIMENTS
+    assert "wordcraft-edges" in EXPERIMENTS
 
 
 @pytest.mark.slow
