@@ -399,7 +399,7 @@ def with_saved(
 ) -> dict[str, Any]:
     """`results` together with what `directory` has of conditions without a run in them, so that a long experiment may
     be run in parts, each where there is time for it. What rows were made with, if not as `results` say, is their
-    "made".
+    "made". Rows that name a "commit" stay, too: its code plays them, and today's has no such condition.
 
     :param plan: of the runs of `results`.
     :raises InputError: results of another experiment there, of other data, or of other settings.
@@ -418,7 +418,7 @@ def with_saved(
     rows = {row["condition"]: row for row in results["rows"]}
     for row in saved["rows"]:
         label = row["condition"]
-        if label in rows or label not in experiment.conditions:
+        if label in rows or (label not in experiment.conditions and "commit" not in row):
             continue
         # Where a run was made is told by its hardware; runs from before there was looking ahead do not look ahead.
         both = row["settings"], plan["settings"].get(label, row["settings"])
