@@ -194,7 +194,9 @@ class Effects:
         """The sure facts of an action (P,) at what is seen of the first thing (S,): effect, condition (the value of
         each slot that it depends on), value, count and confidence."""
         seen, k = [*state.tolist(), 1, 1], int(self.index(action))
-        for effect, columns in enumerate(self.columns[k].tolist() if k < len(self.actions) else ()):
+        if k == len(self.actions):
+            return
+        for effect, columns in enumerate(self.columns[k].tolist()):
             first, second = (seen[column] for column in columns)
             key = self.key(np.array(k), effect, np.array(first), np.array(second))
             at = int(self.keys.searchsorted(key))

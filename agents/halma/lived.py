@@ -121,6 +121,15 @@ class Outlook:
         points = made.points(memory, life) if len(ends) else np.zeros((life.before.shape[2], effects.size, 4))
         return cls(effects, memory.rules, slots, options, leads, goal, visited, usual, far, points, made.fine, aside)
 
+    def forgotten(self) -> Outlook:
+        """Without any fact: all that is left is which slots tell where one is."""
+        usual, points = np.full_like(self.usual, GUESS), np.zeros_like(self.points)
+        visited, leads = np.zeros_like(self.visited), np.zeros_like(self.leads)
+        effects = replace(self.effects, sure=np.zeros_like(self.effects.sure))
+        return replace(
+            self, effects=effects, leads=leads, goal=0, visited=visited, usual=usual, points=points, aside={}
+        )
+
     def places(self, panels: np.ndarray) -> np.ndarray:
         return places(panels, self.slots, self.effects.size)
 

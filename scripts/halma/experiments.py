@@ -39,6 +39,7 @@ from gumption.data.writing import write_json
 from gumption.envs.halma.env import DISCOUNT
 from gumption.scripts.results import FINAL, Condition, Experiment, Job, Kind, Row, slug, table
 
+from .graph_runs import PLAYERS, GraphRuns
 from .paper import TABLE_1, TABLE_S4
 
 if TYPE_CHECKING:
@@ -394,17 +395,8 @@ class HALMARuns(Kind):
         return [*lines, *_probe_table(results["probe"]), ""] if results["probe"] else lines
 
     def aged(self, row: Row, made: Mapping[str, Any]) -> list[str]:
-        """Rows without those that play beside them were made before a mend of the tests. A row that names its commit
-        stays as it is."""
-        if "commit" in row:
-            return []
+        """Rows without those that play beside them were made before a mend of the tests."""
         return super().aged(row, made) if "beside" in row else [_BEFORE_EXCLUSION]
-
-    def age_lines(self, results: Mapping[str, Any]) -> list[str]:
-        return [*super().age_lines(results), *(part for line in kept_rows(results) for part in (line, ""))]
-
-    def age(self, results: Mapping[str, Any], folder: str) -> list[str]:
-        return [*super().age(results, folder), *kept_rows(results)]
 
     def times(self, results: Mapping[str, Any]) -> list[str]:
         """Lines of a table: how long the trainings took."""
@@ -442,19 +434,6 @@ class HALMARuns(Kind):
             plot_probe(results["probe"], directory / "probe.png")
             written.append(directory / "probe.png")
         return written
-
-
-def kept_rows(results: Mapping[str, Any]) -> list[str]:
-    """A sentence on the rows of agents that are gone, by the last commit that plays them."""
-    commits: dict[str, list[str]] = {}
-    for row in results["rows"]:
-        if "commit" in row:
-            commits.setdefault(row["commit"], []).append(row["condition"])
-    return [
-        f"Kept rows of a strategy that people wrote, which the package no longer has (the last commit that plays it is "
-        f"{commit}): {'; '.join(rows)}."
-        for commit, rows in commits.items()
-    ]
 
 
 KIND = HALMARuns()
@@ -638,6 +617,7 @@ _LIVED_NOTE = (
     "Random options and the oracle play its tests, too."
 )
 
+
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
     for experiment in (
@@ -728,6 +708,19 @@ EXPERIMENTS: dict[str, Experiment] = {
             "With fixed panels, one picture for each cell of a maze. SPACE is pretrained once for all seeds.",
             base=BASE,
             varied=("max_opt_len", "max_opt_len"),
+        ),
+        Experiment(
+            "halma-graph",
+            "-",
+            "An agent that plans by facts of its own moves, in new mazes",
+            GraphRuns(),
+            PLAYERS,
+            notes="The agent lives in 100 training mazes, first 5,000 moves at random, then by its facts. It has no "
+            "network: what it learns are facts, so that graph alone, and graph and learning, are one row. False "
+            "facts: the effects of each action are exchanged. Knowledge taken away: no fact and no goal, only which "
+            "slots tell the place. All rows of the graph learn a law anew in each maze whose moves contradict it. The "
+            "first trial is the oracle's moves / the agent's.",
+            base={"agent": "graph", "steps": 200_000, "episodes": 100_000},
         ),
     )
 }

@@ -120,7 +120,7 @@ def test_rows_that_were_saved_earlier_say_so(run, no_pictures, tmp_path):
         "Made with tests whose AfT and AnT could ask for pairs that panels had shown at invalid moves"
     )
     assert mlp.endswith(": MLP.")
-    gone = "(the last commit that plays it is dab31ddd): an agent that is gone."
+    gone = "Kept rows, which commit dab31ddd plays and later versions cannot: an agent that is gone."
     assert gone in told
     assert KIND.page(results, "kept").rstrip().endswith(gone)
 
