@@ -244,7 +244,7 @@ class Kind:
         lines = []
         for told, rows in self.older(results).items():
             lines += [f"Made with {told}, made again by {again}: {'; '.join(row['condition'] for row in rows)}.", ""]
-        return lines + [part for line in kept_rows(results) for part in (line, "")]
+        return lines + [part for line in rows_of_commits(results) for part in (line, "")]
 
     def page(self, results: Mapping[str, Any], folder: str) -> str:
         """The headline as pages show it, and below it its `age`."""
@@ -263,7 +263,7 @@ class Kind:
         ]
         if lines:
             lines[-1] += f" `gumption experiment {results['experiment']} --setting ROW` makes one again."
-        return lines + kept_rows(results)
+        return lines + rows_of_commits(results)
 
     def older(self, results: Mapping[str, Any]) -> dict[str, list[Row]]:
         """What rows were made with that means something else today, in words -> these rows; none of those that name a
@@ -438,7 +438,7 @@ def write_report(results: Mapping[str, Any], experiment: Experiment, directory: 
     return [directory / RESULTS, directory / TABLE, *experiment.kind.plots(experiment, results, directory)]
 
 
-def kept_rows(results: Mapping[str, Any]) -> list[str]:
+def rows_of_commits(results: Mapping[str, Any]) -> list[str]:
     """Sentences on the rows that name a "commit": today's code does not play them any more."""
     commits: dict[str, list[str]] = {}
     for row in results["rows"]:

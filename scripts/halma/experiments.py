@@ -720,7 +720,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "facts: the effects of each action are exchanged. Knowledge taken away: no fact and no goal, only which "
             "slots tell the place. All rows of the graph learn a law anew in each maze whose moves contradict it. The "
             "first trial is the oracle's moves / the agent's.",
-            base={"agent": "graph", "steps": 200_000, "episodes": 100_000},
+            base={"agent": "graph", "steps": 50_000, "episodes": 100_000},
         ),
     )
 }

@@ -120,11 +120,12 @@ def _by(moves: int | None, method: str = "train", of: str | None = None, **setti
 _LIFE = "graph, own life"
 PLAYERS = {
     RANDOM: _by(None, RANDOM),
-    _LIFE: _by(200_000),
-    **{f"{_LIFE}, the first {moves:,} moves": _by(moves, "prefix", _LIFE) for moves in (50_000, 20_000)},
+    f"{_LIFE}, longer": replace(_by(200_000, steps=200_000), on_demand=True),
+    _LIFE: _by(50_000),
+    f"{_LIFE}, its first part": _by(20_000, "part", _LIFE),
     f"{_LIFE}, names shuffled": _by(20_000, names="shuffled", steps=20_000),
     f"{_LIFE}, laws counterfactual": _by(20_000, laws="counterfactual", steps=20_000),
-    "graph, false facts": _by(200_000, "false", _LIFE),
-    "graph, knowledge taken away": _by(200_000, "taken away", _LIFE),
+    "graph, false facts": _by(50_000, "false", _LIFE),
+    "graph, knowledge taken away": _by(50_000, "taken away", _LIFE),
     ORACLE: _by(None, ORACLE),
 }
