@@ -297,15 +297,17 @@ class Training(Life):
     def __init__(self, config: HALMAConfig, env: HALMAVectorEnv, folder: Path) -> None:
         """
         :param folder: of the run, where its memory is kept.
-        :raises InputError: a graph that is not there, or has no fact of the world's relations.
+        :raises InputError: a graph that is not there, or has no fact of the world's relations; too many options to
+            have facts each.
         """
         super().__init__(config, env, folder)
         settings, device = config.parameters, pick_device(config.device)
         self.device = str(device)
         self.threads = None if config.observation == "visual" else 1
         self.knowledge: Knowledge | None = None
+        vocabulary = HALMAFacts(config.max_opt_len, config.rules).vocabulary if config.has_knowledge else ()
         if config.kg != "none":
-            vocabulary, world = HALMAFacts(config.max_opt_len, config.rules).vocabulary, worlds.find(config.world)
+            world = worlds.find(config.world)
             self.knowledge = Knowledge.of_run(folder / KNOWLEDGE, config, world, vocabulary, RELATIONS)
         torch.manual_seed(config.seed)
         self.album = Album(env, device) if config.keeps_places else None
@@ -323,7 +325,6 @@ class Training(Life):
         )
         self.guided_until = 0
         if self.knowledge is not None:
-            vocabulary = HALMAFacts(config.max_opt_len, config.rules).vocabulary
             self.player.consult(self.knowledge.advice(vocabulary, RELATIONS), config.guide_weight)
 
     def learn(self, bar: Bar) -> None:

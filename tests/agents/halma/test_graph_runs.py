@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -160,6 +161,12 @@ def test_what_the_graph_says_is_shown(told: Path) -> None:
     said = {score.relation: fact for one in direction.candidates for score in one.scores for fact in score.facts}
     assert "indicates" in said
     assert said["indicates"].endswith(tuple(candidate.label for candidate in direction.candidates))
+
+
+@pytest.mark.parametrize("knowledge", [{"guided": True}, {"kg": "full"}])
+def test_options_too_many_to_have_facts_are_refused_before_training(knowledge: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="options of 20 out of 4 primitives, up to 15 cells long, are too many"):
+        train_halma(small(side=16, max_opt_len=20, **knowledge), tmp_path / "run", progress=False)
 
 
 @pytest.mark.parametrize(
