@@ -10,7 +10,7 @@ two others in turn"), with the confidence of its proof.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -189,6 +189,20 @@ class Effects:
         """(...) int64: the index of each action (..., P), K for one that was never lived."""
         same = (actions[..., None, :] == self.actions).all(-1)
         return np.where(same.any(-1), same.argmax(-1), len(self.actions))
+
+    def why(self, state: np.ndarray, action: np.ndarray) -> Iterator[tuple[int, dict[int, int], int, int, float]]:
+        """The sure facts of an action (P,) at what is seen of the first thing (S,): effect, condition (the value of
+        each slot that it depends on), value, count and confidence."""
+        seen, k = [*state.tolist(), 1, 1], int(self.index(action))
+        if k == len(self.actions):
+            return
+        for effect, columns in enumerate(self.columns[k].tolist()):
+            first, second = (seen[column] for column in columns)
+            key = self.key(np.array(k), effect, np.array(first), np.array(second))
+            at = int(self.keys.searchsorted(key))
+            if min(first, second) and at < len(self.keys) and self.keys[at] == key and self.sure[at]:
+                condition = {column: seen[column] for column in columns if column < self.slots}
+                yield effect, condition, int(self.value[at]), int(self.count[at]), float(self.confidence[at])
 
     def laws(self) -> np.ndarray:
         """(K, S, V) int64: the value that a lawful slot has after an action, 0 where no fact tells."""

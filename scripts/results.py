@@ -244,7 +244,7 @@ class Kind:
         lines = []
         for told, rows in self.older(results).items():
             lines += [f"Made with {told}, made again by {again}: {'; '.join(row['condition'] for row in rows)}.", ""]
-        return lines
+        return lines + [part for line in rows_of_commits(results) for part in (line, "")]
 
     def page(self, results: Mapping[str, Any], folder: str) -> str:
         """The headline as pages show it, and below it its `age`."""
@@ -263,13 +263,14 @@ class Kind:
         ]
         if lines:
             lines[-1] += f" `gumption experiment {results['experiment']} --setting ROW` makes one again."
-        return lines
+        return lines + rows_of_commits(results)
 
     def older(self, results: Mapping[str, Any]) -> dict[str, list[Row]]:
-        """What rows were made with that means something else today, in words -> these rows."""
+        """What rows were made with that means something else today, in words -> these rows; none of those that name a
+        "commit", whose code plays them."""
         found: dict[str, list[Row]] = {}
         for row in results["rows"]:
-            if told := self.aged(row, row.get("made", results).get("formats") or {}):
+            if "commit" not in row and (told := self.aged(row, row.get("made", results).get("formats") or {})):
                 found.setdefault(" and ".join(told), []).append(row)
         return found
 
@@ -402,7 +403,7 @@ def with_saved(
 ) -> dict[str, Any]:
     """`results` together with what `directory` has of conditions without a run in them, so that a long experiment may
     be run in parts, each where there is time for it. What rows were made with, if not as `results` say, is their
-    "made".
+    "made". Rows that name a "commit" stay, too: its code plays them, and today's has no such condition.
 
     :param plan: of the runs of `results`.
     :raises InputError: results of another experiment there, of other data, or of other settings.
@@ -421,7 +422,7 @@ def with_saved(
     rows = {row["condition"]: row for row in results["rows"]}
     for row in saved["rows"]:
         label = row["condition"]
-        if label in rows or label not in experiment.conditions:
+        if label in rows or (label not in experiment.conditions and "commit" not in row):
             continue
         # Where a run was made is told by its hardware; runs from before there was looking ahead do not look ahead.
         both = row["settings"], plan["settings"].get(label, row["settings"])
@@ -438,6 +439,18 @@ def write_report(results: Mapping[str, Any], experiment: Experiment, directory: 
     write_json(directory / RESULTS, results)
     write_text(directory / TABLE, experiment.kind.markdown(experiment, results))
     return [directory / RESULTS, directory / TABLE, *experiment.kind.plots(experiment, results, directory)]
+
+
+def rows_of_commits(results: Mapping[str, Any]) -> list[str]:
+    """Sentences on the rows that name a "commit": today's code does not play them any more."""
+    commits: dict[str, list[str]] = {}
+    for row in results["rows"]:
+        if "commit" in row:
+            commits.setdefault(row["commit"], []).append(row["condition"])
+    return [
+        f"Kept rows, which commit {commit} plays and later versions cannot: {'; '.join(rows)}."
+        for commit, rows in commits.items()
+    ]
 
 
 def made_lines(results: Mapping[str, Any]) -> list[str]:

@@ -1,7 +1,7 @@
-"""What an agent perceives, how it plays, and the two agents that learn nothing."""
+"""What an agent perceives, how it plays, the guide that reads facts in a graph, and the agents that learn nothing."""
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -9,8 +9,13 @@ from gumption.agents.evaluation import steps
 from gumption.data import InputError
 from gumption.data.settings import Seed, checked
 from gumption.envs.halma.env import HALMAVectorEnv, Measures, Outcome, Tally
+from gumption.envs.halma.facts import HALMAFacts
 from gumption.envs.halma.maze import oracle_options
 from gumption.envs.halma.rules import RULES, Rules
+from gumption.envs.halma.signs import signs
+
+if TYPE_CHECKING:
+    from gumption.agents.advice import Advice
 
 
 class Percept(NamedTuple):
@@ -180,3 +185,49 @@ class OracleActor:
     def act(self, percept: Percept, rng: np.random.Generator) -> np.ndarray:
         env = self.env
         return self.options[env.maze_index, np.minimum(env.trial, 1), env.trial_steps]
+
+
+# ---- Agents guided by a graph
+
+
+class GraphGuide:
+    """Scores a choice by the sum of the advice's scores, one for each relation of `HALMAFacts`.
+
+    guide.observe(percept)                           # once a step
+    logits = logits + weight * guide.bias(chosen)    # of each choice in turn, given the choices before it
+    """
+
+    def __init__(self, knowledge: "Advice", max_opt_len: int, rules: Rules = RULES) -> None:
+        self.knowledge = knowledge
+        self._facts, self._signs = HALMAFacts(max_opt_len, rules), None if rules.plain_signs else signs(rules)
+        self._rows = np.zeros((0, 11), dtype=np.int64)
+
+    def observe(self, percept: Percept) -> None:
+        """Read the panels of the agents; InputError for visual ones."""
+        panels = panel_rows(percept.observation)
+        self._rows = panels if self._signs is None else self._signs.truth(panels)
+
+    def bias(self, chosen: np.ndarray) -> np.ndarray:
+        """(B, 4) float32: of each direction, or of each primitive after the chosen ones. A graph that is looked up
+        gives the number of facts that it states for the choice.
+
+        :param chosen: (B, t) int64, the option so far: empty, or a direction and t - 1 primitives.
+        """
+        rows = np.broadcast_to(self._rows, (len(chosen), self._rows.shape[1]))  # one panel may have many options
+        return self.knowledge.score(self._facts.facts(rows, chosen)).sum(2).numpy(force=True)
+
+
+class KnowledgeActor:
+    """Acts by the scores alone: at each step of decoding it draws one of the best choices uniformly."""
+
+    def __init__(self, knowledge: "Advice", max_opt_len: int, rules: Rules = RULES) -> None:
+        self.max_opt_len, self.guide = max_opt_len, GraphGuide(knowledge, max_opt_len, rules)
+
+    def act(self, percept: Percept, rng: np.random.Generator) -> np.ndarray:
+        self.guide.observe(percept)
+        chosen = np.zeros((len(percept.first), 0), dtype=np.int64)
+        for _ in range(1 + self.max_opt_len):
+            bias = self.guide.bias(chosen)
+            best = bias == bias.max(1, keepdims=True)
+            chosen = np.concatenate([chosen, (rng.random(bias.shape) * best).argmax(1)[:, None]], axis=1)
+        return chosen

@@ -75,10 +75,10 @@ class HALMAConfig(MazeConfig, KnowledgeConfig):
         see panels; or "graph", without a network: it plans by facts of what its own moves changed.
     :ivar learner: "mpo", ours, or "td3", the paper's with Table S1.
     :ivar objective: returns end with the "trial", or run across the trials of an "episode" (equation 1).
-    :ivar guided: mix scores from the agent's own knowledge graph into its logits (symbols only).
-    :ivar guide_weight: of the scores: those of `guided` lie between -1 and 1, and differences of 0.05 decide; in a
-        graph that is looked up each fact that speaks for a choice counts 1. Logits are some units apart.
-    :ivar guide_interval: episodes after which the knowledge is made anew from the memory.
+    :ivar guided: look up the facts of the agent's own knowledge bases, and mix them into its logits (symbols only).
+    :ivar guide_weight: of each fact that speaks for a choice, of `guided` or of a graph that is given; logits are some
+        units apart.
+    :ivar guide_interval: episodes after which the knowledge bases are made anew from the memory.
     :ivar max_opt_len: T, primitives of an option.
     :ivar adjusted: turn mazes so that colours are uniform, and leave out those with panels of more than 8 digits.
     :ivar side: mazes fit into a box of so many cells both ways.
@@ -131,16 +131,6 @@ class HALMAConfig(MazeConfig, KnowledgeConfig):
         if self.world != WORLD:
             raise InputError(f"a run of the world {self.world!r:.60}, not of {WORLD}")
         self.check_knowledge()
-        if self.guided and (self.side > 10 or self.primitives != RULES.primitives):
-            raise InputError(
-                f"a guided agent's strategy is written for digits up to 9 and the primitives {RULES.primitives}: leave "
-                "guided out, or give a graph with kg"
-            )
-        if self.guided and self.names != "real":
-            raise InputError(
-                f"names is {self.names!r}, and a guided agent's strategy counts with the digits that it sees: leave "
-                "guided out, or give a graph with kg"
-            )
         if self.agent == GRAPH and (self.has_knowledge or self.learner != "mpo" or self.objective != "trial"):
             raise InputError(
                 "agent='graph' plans by its own facts and trains no network: leave out guided, kg, learner, objective"
@@ -156,7 +146,7 @@ class HALMAConfig(MazeConfig, KnowledgeConfig):
         if self.has_knowledge and self.agent in VISUAL:
             raise InputError(f"{self.agent} sees pictures; knowledge is about digits: guided and kg need symbols")
         if self.guided and self.kg != "none":
-            raise InputError(f"an agent is guided by its own knowledge or by a graph, kg={self.kg!r}: choose one")
+            raise InputError(f"an agent is guided by its own knowledge bases or by a graph, kg={self.kg!r}: choose one")
         if not self.has_knowledge and self.guide_weight != 100:
             raise InputError("guide_weight needs guided or kg")
         if not self.guided and self.guide_interval != 100:

@@ -41,7 +41,17 @@ from gumption.envs.halma.maze import (
 from gumption.envs.halma.rules import RULES, OptLen, Rules
 from gumption.envs.halma.splits import load_splits
 
-from .acting import Actor, MakeActor, OracleActor, Percept, RandomActor, explored, panel_rows, play
+from .acting import (
+    Actor,
+    KnowledgeActor,
+    MakeActor,
+    OracleActor,
+    Percept,
+    RandomActor,
+    explored,
+    panel_rows,
+    play,
+)
 from .config import GRAPH, HALMAConfig
 
 if TYPE_CHECKING:
@@ -55,7 +65,7 @@ SCHEMA = "gumption/halma-evaluation/1"
 EVALUATION = "evaluation.json"  # of a run
 MEASURES = ("rho_a", "rho_g", "rho_p")
 RETURN = "return"  # beside them: the discounted return of an episode, across its trials (equation 1)
-GUIDED, WITH_GRAPH = "written strategy + KG", " + given graph"
+WITH_OWN, WITH_GRAPH = " + own graph", " + given graph"
 LIVED = "graph of its own moves"
 ROWS = (*SPLITS, DYNAMIC)
 SEEDS = (0, 1, 2)
@@ -143,12 +153,12 @@ class _GivenActor:
 
 
 def label(config: HALMAConfig | GivenAgent) -> str:
-    """An agent's name as in Table 1. That of a guided agent says that people wrote its strategy (see prior.py)."""
+    """An agent's name as in Table 1, and whose graph guides it."""
     if isinstance(config, GivenAgent):
         return config.name or name_of(config.policy)
     if config.agent == GRAPH:
         return LIVED
-    return GUIDED if config.guided else config.agent.upper() + (config.kg != "none") * WITH_GRAPH
+    return config.agent.upper() + config.guided * WITH_OWN + (config.kg != "none") * WITH_GRAPH
 
 
 def images(config: HALMAConfig | GivenAgent, test: str) -> str:
@@ -429,8 +439,6 @@ def comparisons(run: HALMARun | LivedRun) -> Mapping[str, MakeActor]:
     For a run with knowledge these are COMPARISONS, with the knowledge at its end. An agent by TD3 takes the likeliest
     option, while the target of its critic draws: the second way of acting is measured, too.
     """
-    from .scoring import KnowledgeActor  # which takes an eighth of a second; saved tables go without
-
     config = run.config
     others: dict[str, MakeActor] = {
         RANDOM: lambda _: RandomActor(config.max_opt_len, config.rules),
@@ -439,15 +447,14 @@ def comparisons(run: HALMARun | LivedRun) -> Mapping[str, MakeActor]:
     if config.agent == GRAPH:
         return others
     run = cast("HALMARun", run)
-    knowledge, found = run.player.knowledge, dict[str, MakeActor]()
+    guide, found = run.player.guide, dict[str, MakeActor]()
     if config.learner == "td3":
         found[label(config) + DRAWN] = lambda _: run.actor(drawn=True)
-    if knowledge is None:
+    if guide is None:
         return found
+    greedy, rules = config.parameters.greedy_last, config.rules
     return found | {
-        KNOWLEDGE_ONLY: lambda _: Exploring(
-            KnowledgeActor(knowledge, config.max_opt_len, config.rules), config.parameters.greedy_last, config.rules
-        ),
+        KNOWLEDGE_ONLY: lambda _: Exploring(KnowledgeActor(guide.knowledge, config.max_opt_len, rules), greedy, rules),
         UNTRAINED: lambda _: run.actor(trained=False),
         TAKEN_AWAY: lambda _: run.actor(guided=False),
         **others,

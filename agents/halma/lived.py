@@ -1,4 +1,4 @@
-"""A HALMA agent without a written strategy: it plans by facts of what its own moves changed.
+"""A HALMA agent without a network: it plans by facts of what its own moves changed.
 
     player = GraphPlayer(Outlook.of(Memory.load("RUN/memory")))
     options = player.act(percept, rng)
@@ -120,6 +120,15 @@ class Outlook:
         goal = int(np.bincount(ends).argmax()) if len(ends) else 0
         points = made.points(memory, life) if len(ends) else np.zeros((life.before.shape[2], effects.size, 4))
         return cls(effects, memory.rules, slots, options, leads, goal, visited, usual, far, points, made.fine, aside)
+
+    def forgotten(self) -> Outlook:
+        """Without any fact: all that is left is which slots tell where one is."""
+        usual, points = np.full_like(self.usual, GUESS), np.zeros_like(self.points)
+        visited, leads = np.zeros_like(self.visited), np.zeros_like(self.leads)
+        effects = replace(self.effects, sure=np.zeros_like(self.effects.sure))
+        return replace(
+            self, effects=effects, leads=leads, goal=0, visited=visited, usual=usual, points=points, aside={}
+        )
 
     def places(self, panels: np.ndarray) -> np.ndarray:
         return places(panels, self.slots, self.effects.size)
@@ -307,21 +316,25 @@ def _one_effect(one: np.ndarray, other: np.ndarray) -> bool:
     return bool(both.any() and (one[both] == other[both]).all())
 
 
-def outlook_of_run(run: Path, upto: int | None = None) -> Outlook:
-    """What the memory of a run teaches, or its first `upto` records.
+def memory_of_run(run: Path, upto: int | None = None) -> Memory:
+    """The memory of a run, or its first `upto` records.
 
-    :raises InputError: a run without a memory, one with fewer records, or one that is too short.
+    :raises InputError: a run without a memory, or one with fewer records.
     """
     memory = Memory.load(run / FOLDER)
     if upto is not None and len(memory) < upto:
         raise InputError(f"{run / FOLDER} has {len(memory):,} records, but the run's facts are of {upto:,}")
-    return Outlook.of(replace(memory, records=memory.records[:upto]))
+    return replace(memory, records=memory.records[:upto])
 
 
 class GraphPlayer:
     """Plans in each maze over the places that it saw, which are certain, and those that its facts make likely.
 
     A law that no move had shown before is learned where it is met, for the rest of the episode.
+
+    :ivar values: (B, P, O) of each option at each place; `p` how likely it is carried out, `leads` where to.
+    :ivar seen: (B, P) bool; `goal`, `here` (B,) int64 places, 0 for none; `chosen` (B,) int64, 1 + the option.
+    :ivar panels: (B, S) int64, what is seen now.
     """
 
     def __init__(self, outlook: Outlook) -> None:
@@ -337,18 +350,18 @@ class GraphPlayer:
             self.failed = np.zeros((size, many, options), dtype=bool)
             self.leads = np.zeros((size, many, options), dtype=np.int64)
             self.seen, self.guessed = np.zeros((2, size, many), dtype=bool)
-            self.plan = np.zeros((size, many), dtype=np.int64)  # 1 + the option
+            self.values = np.zeros((size, many, options))  # of the plan
             self.goal, self.here, self.chosen, self.last_place, self.last_option = np.zeros((5, size), dtype=np.int64)
             self._begun, envs = size, np.arange(size)
         self.p[envs], self.leads[envs], self.goal[envs] = look.usual, look.leads, look.goal
-        for part in (self.failed, self.seen, self.guessed, self.plan, self.here, self.chosen, self.last_place):
+        for part in (self.failed, self.seen, self.guessed, self.values, self.here, self.chosen, self.last_place):
             part[envs] = 0
 
     def act(self, percept: Percept, rng: np.random.Generator) -> np.ndarray:
         look, size = self.outlook, len(percept.first)
         panels = panel_rows(percept.observation) + self.rules.side
         panels = np.concatenate([panels, np.zeros((size, 1), dtype=np.int64)], axis=1)
-        panels = np.where(panels < look.effects.size, panels, 0)
+        self.panels = panels = np.where(panels < look.effects.size, panels, 0)
         self._begin(np.flatnonzero(percept.first), size)
         each, now = np.arange(size), look.places(panels)
         learned = self._learn(percept, now)
@@ -359,7 +372,8 @@ class GraphPlayer:
         if len(again):
             self._think(again)
         self.here = now
-        choice = self.plan[each, now]
+        values = self.values[each, now]
+        choice = np.where(values.max(1) > 0, 1 + values.argmax(1), 0)
         lost = np.flatnonzero(choice == 0)
         if len(lost):
             p = self.p[lost, now[lost]] + 1e-3
@@ -458,5 +472,4 @@ class GraphPlayer:
         candidates = np.tile(base + np.arange(options), (len(which), 1))
         subject = (2 + which * many + there)[:, None]
         values = known.values(subject, one, candidates, nothing[..., 0], nothing, HORIZON * one)
-        values = np.where(p[which, there] > UNLIKELY, values, 0)
-        self.plan[envs[which], there] = np.where(values.max(1) > 0, 1 + values.argmax(1), 0)
+        self.values[envs[which], there] = np.where(p[which, there] > UNLIKELY, values, 0)

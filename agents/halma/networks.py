@@ -17,10 +17,8 @@ from torch.nn import functional
 from gumption.agents.advice import Advice
 from gumption.agents.learners.replay import Memo
 
-from .acting import Explore, Percept, any_options, explored, other_options
+from .acting import Explore, GraphGuide, Percept, any_options, explored, other_options
 from .config import HALMAConfig
-from .knowledge import HALMAKnowledge
-from .scoring import Guide, StrategyGuide, make_guide
 from .space import PRESENT, SpaceEncoder
 
 ROWS = 11
@@ -427,8 +425,7 @@ class NetworkActor:
         self.deterministic, self.explore = deterministic, explore
         self.features = torch.empty(0)
         self.memo: Memo | None = None
-        self.knowledge: HALMAKnowledge | Advice | None = None
-        self.guide: Guide | None = None
+        self.guide: GraphGuide | None = None
         self.guide_weight = 0.0
 
     def memo_of(self, percept: Percept) -> Memo:
@@ -448,9 +445,7 @@ class NetworkActor:
         )
         made, self.memo = self.network.body(self.features[:, None], action, reward, first, self.memo_of(percept))
         bias = None
-        if self.knowledge is not None:
-            if self.guide is None or self.guide.num_envs != len(percept.first):
-                self.guide = make_guide(self.knowledge, len(percept.first), self.network.steps - 1, self.network.rules)
+        if self.guide is not None:
             self.guide.observe(percept)
             bias = self.bias
         drawn, rules = not self.deterministic, self.network.rules
@@ -462,23 +457,10 @@ class NetworkActor:
         assert self.guide is not None
         return self.guide_weight * torch.from_numpy(self.guide.bias(chosen.cpu().numpy())).to(chosen.device)
 
-    def consult(self, knowledge: HALMAKnowledge | Advice, weight: float) -> None:
-        """Mix the scores of some knowledge into the logits from now on. A guide keeps its memory of the episodes that
-        are being played."""
-        self.knowledge, self.guide_weight = knowledge, weight
-        if self.guide is not None:
-            self.guide.knowledge = knowledge  # pyright: ignore[reportAttributeAccessIssue]
-
-    def remembered(self) -> dict[str, np.ndarray]:
-        """The guide's memory of the episodes that are being played; empty for a guide without one."""
-        return self.guide.episodes.state_dict() if isinstance(self.guide, StrategyGuide) else {}
-
-    def remember(self, state: dict[str, np.ndarray], num_envs: int) -> None:
-        """Put back what `remembered` gave for so many environments."""
-        if state and self.knowledge is not None:
-            guide = self.guide = make_guide(self.knowledge, num_envs, self.network.steps - 1, self.network.rules)
-            assert isinstance(guide, StrategyGuide)
-            guide.episodes.load_state_dict(state)
+    def consult(self, knowledge: Advice, weight: float) -> None:
+        """Mix the scores of a graph's facts into the logits from now on."""
+        self.guide = GraphGuide(knowledge, self.network.steps - 1, self.network.rules)
+        self.guide_weight = weight
 
 
 def make_player(

@@ -23,10 +23,9 @@ from gumption.envs.halma.maze import MAZES
 from gumption.kg.checkpoint import load_checkpoint, pick_device, put_weights, under
 
 from .config import GRAPH, HALMAConfig
-from .knowledge import knowledge_of_run
-from .lived import GraphPlayer, Outlook, outlook_of_run
+from .lived import GraphPlayer, Outlook, memory_of_run
 from .networks import ActorNetwork, NetworkActor, make_perception, make_player
-from .training import KIND, Life, Living, Training
+from .training import KIND, Life, Living, Training, advice_of_memory
 
 
 @dataclass(frozen=True)
@@ -61,8 +60,8 @@ class HALMARun:
                 torch.manual_seed(self.config.seed)
                 network = ActorNetwork(self.config).to(device).eval()
         made = make_player(self.config, network, self.player.perception, torch.Generator(device), drawn=drawn)
-        if guided and self.player.knowledge is not None:
-            made.consult(self.player.knowledge, self.config.guide_weight)
+        if guided and self.player.guide is not None:
+            made.consult(self.player.guide.knowledge, self.config.guide_weight)
         return made
 
 
@@ -124,7 +123,7 @@ def train_halma(
         path = None if folder is None else folder.path
         if not isinstance(training, Training):
             training.memory.flush()
-            return LivedRun(config, training.env.mazes, final, curve, path, outlook_of_run(where))
+            return LivedRun(config, training.env.mazes, final, curve, path, Outlook.of(memory_of_run(where)))
     network = training.learner.actor.eval()
     return HALMARun(config, training.env.mazes, final, curve, path, network, training.player)
 
@@ -141,13 +140,15 @@ def load_run(run_dir: str | Path, *, device: str | None = None, space_model: str
     config = read_config(run_dir, HALMAConfig, device=device, space_model=space_model)
     tensors, meta = load_checkpoint(run_dir / CHECKPOINT, KIND)
     if config.agent == GRAPH:
-        return LivedRun(config, *_kept(run_dir, config), run_dir, outlook_of_run(run_dir, meta["memory"]))
+        return LivedRun(config, *_kept(run_dir, config), run_dir, Outlook.of(memory_of_run(run_dir, meta["memory"])))
     where = pick_device(config.device)
     network = ActorNetwork(config).to(where)
     put_weights(network, under(tensors, "actor"), run_dir)
     player = make_player(config, network.eval(), make_perception(config, where))
     if config.guided and meta["guided_until"]:
-        player.consult(knowledge_of_run(run_dir, meta["guided_until"]), config.guide_weight)
+        advice = advice_of_memory(memory_of_run(run_dir, meta["guided_until"]))
+        if advice is not None:
+            player.consult(advice, config.guide_weight)
     if config.kg != "none":
         vocabulary = HALMAFacts(config.max_opt_len, config.rules).vocabulary
         knowledge = Knowledge.load(run_dir / KNOWLEDGE, vocabulary, RELATIONS)

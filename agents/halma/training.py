@@ -28,6 +28,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from gumption.agents.advice import Advice
 from gumption.agents.knowledge import Knowledge
 from gumption.agents.learners.mpo import MPO
 from gumption.agents.learners.parameters import MPOParameters, TD3Parameters
@@ -41,14 +42,15 @@ from gumption.envs import worlds
 from gumption.envs.halma import HALMAVectorEnv
 from gumption.envs.halma.env import Outcome
 from gumption.envs.halma.facts import RELATIONS, HALMAFacts
+from gumption.envs.halma.knowledge_base import KnowledgeBases
 from gumption.envs.halma.maze import MAZES
-from gumption.envs.halma.memory import FOLDER, MemoryWriter, flags
+from gumption.envs.halma.memory import FOLDER, Memory, MemoryWriter, flags
+from gumption.kg import KnowledgeGraph
 from gumption.kg.checkpoint import optimiser_tensors, pick_device, put_weights, restore_optimiser, under
 
 from .acting import first_percept, next_percept, other_options, random_options
 from .config import HALMAConfig
-from .knowledge import knowledge_of_run
-from .lived import GraphPlayer, outlook_of_run
+from .lived import GraphPlayer, Outlook, memory_of_run
 from .networks import ActorNetwork, CriticNetwork, make_perception, make_player, scale_pictures
 
 KIND = "gumption/halma-training/1"  # of checkpoints
@@ -259,7 +261,7 @@ class Living(Life):
 
     def _outlook(self) -> None:
         try:
-            self.player = GraphPlayer(outlook_of_run(self.folder, self.learned))
+            self.player = GraphPlayer(Outlook.of(memory_of_run(self.folder, self.learned)))
         except InputError:  # too short for a fact
             self.player = None
 
@@ -276,21 +278,36 @@ class Living(Life):
             self._outlook()
 
 
+def advice_of_memory(memory: Memory) -> Advice | None:
+    """The facts of an agent's own knowledge bases as advice; None while they state nothing about a choice.
+
+    The panel at the end of a trial does not count: no agent sees it.
+    """
+    known = KnowledgeBases.of(memory, last_panel="dropped").facts()
+    if not any(relation in RELATIONS for _, relation, _ in known):
+        return None
+    graph = KnowledgeGraph()
+    graph.add(known)
+    return Advice(graph, HALMAFacts(memory.max_opt_len, memory.rules).vocabulary, RELATIONS)
+
+
 class Training(Life):
     """A step of learning is one move of every environment and one update."""
 
     def __init__(self, config: HALMAConfig, env: HALMAVectorEnv, folder: Path) -> None:
         """
         :param folder: of the run, where its memory is kept.
-        :raises InputError: a graph that is not there, or has no fact of the world's relations.
+        :raises InputError: a graph that is not there, or has no fact of the world's relations; too many options to
+            have facts each.
         """
         super().__init__(config, env, folder)
         settings, device = config.parameters, pick_device(config.device)
         self.device = str(device)
         self.threads = None if config.observation == "visual" else 1
         self.knowledge: Knowledge | None = None
+        vocabulary = HALMAFacts(config.max_opt_len, config.rules).vocabulary if config.has_knowledge else ()
         if config.kg != "none":
-            vocabulary, world = HALMAFacts(config.max_opt_len, config.rules).vocabulary, worlds.find(config.world)
+            world = worlds.find(config.world)
             self.knowledge = Knowledge.of_run(folder / KNOWLEDGE, config, world, vocabulary, RELATIONS)
         torch.manual_seed(config.seed)
         self.album = Album(env, device) if config.keeps_places else None
@@ -308,7 +325,6 @@ class Training(Life):
         )
         self.guided_until = 0
         if self.knowledge is not None:
-            vocabulary = HALMAFacts(config.max_opt_len, config.rules).vocabulary
             self.player.consult(self.knowledge.advice(vocabulary, RELATIONS), config.guide_weight)
 
     def learn(self, bar: Bar) -> None:
@@ -348,7 +364,9 @@ class Training(Life):
     def _consult_memory(self, records: int) -> None:
         """Make the knowledge that guides the agent anew from its first records."""
         self.guided_until = records
-        self.player.consult(knowledge_of_run(self.folder, records), self.config.guide_weight)
+        advice = advice_of_memory(memory_of_run(self.folder, records))
+        if advice is not None:
+            self.player.consult(advice, self.config.guide_weight)
 
     def measure(self) -> Line:
         learner = self.learner
@@ -377,8 +395,6 @@ class Training(Life):
         tensors |= {f"replay.{name}": part for name, part in self.replay.state_dict().items()}
         memo = self.player.memo_of(self.percept)
         tensors |= {"memo.hidden": memo.hidden, "memo.cell": memo.cell, "rng.torch": torch.get_rng_state()}
-        remembered = self.player.remembered()
-        tensors |= {f"episodes.{name}": torch.from_numpy(array) for name, array in remembered.items()}
         return tensors, meta | {"updates": learner.updates, "guided_until": self.guided_until}
 
     def put_state(self, tensors: Tensors, meta: dict[str, Any], where: Path) -> None:
@@ -396,5 +412,3 @@ class Training(Life):
         learner.updates, self.guided_until = meta["updates"], meta["guided_until"]
         if self.guided_until:
             self._consult_memory(self.guided_until)
-            remembered = {name: tensor.numpy() for name, tensor in under(tensors, "episodes").items()}
-            self.player.remember(remembered, len(self.episode))

@@ -9,25 +9,28 @@ from typing import Any
 import numpy as np
 import torch
 
+from gumption.agents.advice import PLAN
 from gumption.agents.watch import SHOWN, Candidate, Choice, Player, Score, in_words
 from gumption.data import InputError
 from gumption.data.settings import Count, Whole
 from gumption.envs.halma import HALMAVectorEnv
 from gumption.envs.halma.diagnostics import TRAINING
-from gumption.envs.halma.maze import ALL_COLOURS, COLOURS, DIRECTIONS, SHAPES, row_digits
+from gumption.envs.halma.maze import DIRECTIONS
 from gumption.envs.halma.splits import load_splits
 
 from .acting import Percept, first_percept
 from .config import learned_by
 from .evaluation import images
-from .experience import LEADS_TO
-from .knowledge import HALMAKnowledge
+from .lived import GraphPlayer, walk
 from .networks import NetworkActor
-from .runs import HALMARun, load_run
-from .scoring import GraphGuide
+from .runs import LivedRun, load_run
 
 FARTHEST = 9  # cells: a longer option leads out of every maze
-MEMORY = "own memory"  # of a guided agent, as the name of its scores
+CARRIED_OUT = "carried out"
+SLOTS = (
+    *(f"{kind} {direction}" for kind in ("crossing", "wall") for direction in DIRECTIONS), "goal across", "goal up",
+    "hint",
+)  # fmt: skip
 
 
 def watch(
@@ -41,10 +44,6 @@ def watch(
     :param space_model: The run's SPACE model, if it was moved.
     """
     loaded = load_run(run, device="cpu", space_model=space_model)
-    if not isinstance(loaded, HALMARun):
-        raise InputError(
-            f"{run} is of agent='graph', which has no network to watch; `gumption evaluate {run}` plays it"
-        )
     config, test, mazes = loaded.config, TRAINING, loaded.mazes
     if partition != "train":
         if not (run / "splits").is_dir():
@@ -58,7 +57,8 @@ def watch(
         seen = {"images": images(config, test), "painter": config.painter}
     seen |= {"observation": config.observation, "max_opt_len": config.max_opt_len, "trials": trials}
     env = HALMAVectorEnv(1, mazes=mazes, **SHOWN, **seen)
-    return HALMAPlayer(loaded.actor(), env, maze, learned_by(config.to_json()))
+    kind = LivedPlayer if isinstance(loaded, LivedRun) else HALMAPlayer
+    return kind(loaded.actor(), env, maze, learned_by(config.to_json()))
 
 
 class HALMAPlayer(Player):
@@ -67,7 +67,9 @@ class HALMAPlayer(Player):
     An option is shown as its direction and its length, each with the summed probability of all such options.
     """
 
-    def __init__(self, actor: NetworkActor, env: HALMAVectorEnv, maze: int, learner: str = "MPO") -> None:
+    actor: Any
+
+    def __init__(self, actor: NetworkActor | GraphPlayer, env: HALMAVectorEnv, maze: int, learner: str = "MPO") -> None:
         """
         :param learner: the name of the learner that trained the network.
         :raises InputError: no such maze.
@@ -76,7 +78,8 @@ class HALMAPlayer(Player):
             raise InputError(f"maze is {maze}; these are {len(env.mazes)}, from 0 to {len(env.mazes) - 1}")
         super().__init__(env, options={"maze": maze})
         self.actor, self.own = actor, f"network alone, {learner}"
-        actor.greedy = 1.0
+        if isinstance(actor, NetworkActor):
+            actor.greedy = 1.0
 
     def begin(self, seed: int) -> None:
         super().begin(seed)
@@ -123,10 +126,7 @@ class HALMAPlayer(Player):
             for way, name in enumerate(DIRECTIONS)
         ]
         reachable = sorted({length, *range(1, min(FARTHEST, int(lengths[there].max())) + 1)})
-        parts = [
-            candidate(f"{n} cell{'s' * (n != 1)}", there, lengths == n, self._about_length(direction, n))
-            for n in reachable
-        ]
+        parts = [candidate(f"{n} cell{'s' * (n != 1)}", there, lengths == n, ()) for n in reachable]
         return (
             Choice("direction", tuple(ways), direction, self.own),
             Choice(f"how far {DIRECTIONS[direction]}", tuple(parts), reachable.index(length), self.own),
@@ -136,46 +136,61 @@ class HALMAPlayer(Player):
         guide = self.actor.guide
         if guide is None:
             return ()
-        # No choice of an option is made yet; of the scores for that, `why` gives the facts.
-        bias = float(guide.bias(np.zeros((1, 0), dtype=np.int64))[0, way])
-        if isinstance(guide, GraphGuide):
-            return tuple(Score(fact[1], score, (in_words(fact),)) for fact, score in guide.knowledge.why(0, way))
-        return (Score(MEMORY, bias, tuple(known_of_direction(guide.knowledge, self.env.seen[0], way))),)
-
-    def _about_length(self, direction: int, length: int) -> tuple[Score, ...]:
-        guide = self.actor.guide
-        if (
-            guide is None
-            or isinstance(guide, GraphGuide)
-            or not 1 <= length <= FARTHEST
-            or not guide.attainable[length]
-        ):
-            return ()
-        facts = tuple(known_of_length(guide.knowledge, self.env.seen[0], direction, length))
-        return (Score(MEMORY, float(guide.scores[0, direction, length]), facts),)
+        guide.bias(np.zeros((1, 0), dtype=np.int64))  # `why` gives the facts of the latest query
+        return tuple(Score(fact[1], score, (in_words(fact),)) for fact, score in guide.knowledge.why(0, way))
 
 
-def known_of_direction(knowledge: HALMAKnowledge, row: np.ndarray, way: int) -> Iterator[str]:
-    """The knowledge about a direction that applies to a panel (11,) as it looks, in words."""
-    shown = {digit.colour for digit in row_digits(row)}
-    direction = DIRECTIONS[way]
-    if row[10] and knowledge.leads_to[row[10] - 1, way]:
-        yield in_words((SHAPES[row[10] - 1], LEADS_TO, direction))
-    for c, colour in enumerate(ALL_COLOURS):
-        if colour in shown and knowledge.lowers[way, c] and knowledge.reaches_goal[c]:
-            yield f"{direction} lowers {colour}, which is used up at the goal"
-        if colour in COLOURS and colour not in shown and knowledge.stopped_without[way, c]:
-            yield f"{direction} is stopped where no {colour} is shown"
+class LivedPlayer(HALMAPlayer):
+    """Plays one maze by the plan of an agent without a network. Candidates stand in the order of the plan."""
+
+    actor: GraphPlayer
+
+    def decide(self) -> tuple[np.ndarray, tuple[Choice, ...]]:
+        player, options = self.actor, self.actor.outlook.options
+        self._options = player.act(self._percept, self._rng)
+        here, chosen = player.here[0], player.chosen[0] - 1
+        order = np.lexsort((-player.p[0, here], -player.values[0, here]))
+        best = [next(int(o) for o in order if options[o, 0] == way) for way in range(len(DIRECTIONS))]
+        best[options[chosen, 0]] = chosen
+        far = [int(o) for o in order if options[o, 0] == options[chosen, 0]]
+        names = player.rules.primitive_names
+        lengths = ["+".join(names[part] for part in options[o, 1:] if part) for o in far]
+        return self._options, (
+            self._choice("direction", best, chosen, list(DIRECTIONS), 1),
+            self._choice(f"how far {DIRECTIONS[options[chosen, 0]]}", far, chosen, lengths, None),
+        )
+
+    def _choice(self, question: str, options: list[int], chosen: int, labels: list[str], facts: int | None) -> Choice:
+        """:param facts: of each candidate; None for all."""
+        player, here = self.actor, self.actor.here[0]
+        values, carried = player.values[0, here], player.p[0, here]
+        candidates = []
+        for o, label in zip(options, labels, strict=True):
+            plan = Score(PLAN, float(values[o]), tuple(facts_of(player, o))[:facts])
+            candidates.append(
+                Candidate(label, float(o == chosen), scores=(plan, Score(CARRIED_OUT, float(carried[o]))))
+            )
+        lost = "" if values.max() > 0 else "no way to the goal is known: a likely move is drawn"
+        return Choice(question, tuple(candidates), options.index(chosen), note=lost)
 
 
-def known_of_length(knowledge: HALMAKnowledge, row: np.ndarray, direction: int, length: int) -> Iterator[str]:
-    """The knowledge about a length and the digits that a panel row (11,) shows in its direction, in words."""
-    colour = COLOURS[direction]
-    values = sorted({digit.value for digit in row_digits(row) if digit.colour == colour})
-    if len(values) == 2 and values[0] == length and knowledge.lesser_shows_hint:
-        yield "the lesser digit shows a hint"
-    for value in values:
-        if knowledge.greater[direction, length, value]:
-            yield f"{colour} {length} is greater than {colour} {value}"
-        elif knowledge.greater[direction, value, length]:
-            yield f"{colour} {value} is greater than {colour} {length}"
+def facts_of(player: GraphPlayer, option: int) -> Iterator[str]:
+    """The facts that an agent knows of an option where it is, in words: where it leads, then of its primitives in turn
+    whether they are carried out, and how they change the slots that tell the place."""
+    look, side, to = player.outlook, player.rules.side, int(player.leads[0, player.here[0], option])
+    kind = "that was seen" if player.seen[0, to] else "that was not seen"
+    yield f"leads to {'an unknown place' if to == 0 else 'the goal' if to == player.goal[0] else f'a place {kind}'}"
+    direction, state = int(look.options[option, 0]), player.panels[:1]
+    for part in look.options[option, 1:]:
+        if not part:
+            return
+        step, name = np.array([[direction, part]]), f"{DIRECTIONS[direction]} {player.rules.primitive_names[part]}"
+        for effect, condition, value, count, confidence in look.effects.why(state[0], step[0]):
+            if effect not in (*look.slots, look.effects.slots) or condition.get(effect) == value:
+                continue
+            where = " and ".join(f"{SLOTS[slot]} is {seen - side}" for slot, seen in condition.items())
+            became = f"{SLOTS[effect]} becomes {value - side}" if effect < len(SLOTS) else CARRIED_OUT
+            became = f"not {became}" if effect == look.effects.slots and value == 1 else became
+            lived = f"lived {count:,} times" if count else f"inferred, {confidence:.2f}"
+            yield f"{name}{f' where {where}' if where else ''}: {became} ({lived})"
+        state = walk(look.effects, state, step)[1]

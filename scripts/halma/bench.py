@@ -105,10 +105,9 @@ def _mazes(settings: Settings, pole: Play) -> Measurement:
 
 
 def _tests(settings: Settings, pole: Play) -> Measurement:
-    """Half of the memory is of random options, half of an actor with the knowledge of that half."""
+    """Half of the memory is of random options, half of an agent that plans by the facts of that half."""
     from gumption.agents.halma.acting import RandomActor
-    from gumption.agents.halma.knowledge import HALMAKnowledge
-    from gumption.agents.halma.scoring import KnowledgeActor
+    from gumption.agents.halma.lived import GraphPlayer, Outlook
     from gumption.envs.halma import Memory
     from gumption.envs.halma.maze import MAZES
     from gumption.envs.halma.memory import FOLDER, MemoryWriter
@@ -122,7 +121,7 @@ def _tests(settings: Settings, pole: Play) -> Measurement:
             mazes = remember(RandomActor(5), episodes // 2, writer, first=0)
         mazes.save(run / MAZES)
         seen = Memory.load(run / FOLDER)
-        knowing = KnowledgeActor(HALMAKnowledge.of_memory(seen), 5)
+        knowing = GraphPlayer(Outlook.of(seen))
         with closing(MemoryWriter(run / FOLDER, 5, keep=len(seen))) as writer:
             remember(knowing, episodes - episodes // 2, writer, first=episodes // 2)
         taken, transitions, made = [], 0, {}

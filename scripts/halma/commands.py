@@ -209,7 +209,6 @@ def build(
     out: Annotated[str | None, typer.Option(help=PLACE, show_default="RUN/kg.nq")] = None,
     update: Update = None,
     wait: Wait = 5,
-    beliefs: bool = False,
     as_json: Json = False,
 ) -> None:
     """Write the knowledge bases of a run's memory into the graph halma/RUN, and their evidence into halma/RUN/evidence.
@@ -240,7 +239,6 @@ def build(
     ?use gum:ofRun ?run ; gum:hasDigit ?digit ; gum:hasOption ?option ; gum:hasVisits ?visits } ORDER BY DESC(?visits)'
 
     :param run: Folder of a run with its memory.
-    :param beliefs: Also what a guided agent concludes of it: halma/RUN/knowledge, .../inferred.
     """
     from gumption.envs.halma import KnowledgeBases, Memory
     from gumption.envs.halma.memory import FOLDER
@@ -253,12 +251,6 @@ def build(
     _warn(memory.warning)
     with changed_graph(place, update, wait) as graph, working(f"writing {place}"):
         graphs = bases.add_to(graph, run.resolve().name)
-        if beliefs:
-            from gumption.agents.halma.knowledge import HALMAKnowledge, add_knowledge
-
-            name = add_knowledge(graph, run.resolve().name, memory, threshold=understanding.threshold)
-            HALMAKnowledge.of(graph, name)
-            graphs |= {known: count for known, count in graph.graphs().items() if known.startswith(name)}
     counts, panels = bases.counts(), len(bases.panels)
     if as_json:
         sizes = {"records": len(memory), "lost": memory.lost, "panels": panels}

@@ -47,6 +47,12 @@ APART: Mapping[str, str | Mapping[str, str]] = {
         ),
         "graph agent": "a strategy that people wrote",
     },
+    "halma-graph": {
+        **dict.fromkeys(("random", "oracle"), "a row of `gumption evaluate`"),
+        "part": "the first moves of a life",
+        "false": "a life whose effects are exchanged",
+        "taken away": "a planner without facts",
+    },
     "segar-gates": {
         **dict.fromkeys(("random", "scripted", "oracle", "untrained"), "a row of `gumption evaluate`"),
         "advised": "`gumption evaluate --kg`",

@@ -20,7 +20,7 @@ from gumption.data import InputError
         ({"guide_weight": 3.0}, "guide_weight needs guided or kg"),
         ({"guide_interval": 3}, "guide_interval needs guided=True"),
         ({"guide_interval": 3, "kg": "full"}, "guide_interval needs guided=True"),
-        ({"guided": True, "kg": "full"}, "by its own knowledge or by a graph, kg='full': choose one"),
+        ({"guided": True, "kg": "full"}, "by its own knowledge bases or by a graph, kg='full': choose one"),
         ({"agent": "cnn+mlp", "kg": "full"}, "cnn+mlp sees pictures; knowledge is about digits"),
         ({"images": "train-full"}, "images are for agents that see panels; mlp sees symbols"),
         ({"panels": "fixed"}, "panels='fixed' is for agents that see panels; mlp sees symbols"),

@@ -288,7 +288,7 @@ def test_agents_are_told_apart_by_what_they_differ_in():
         "LSTM",
         "MLP, num_mazes 300",
         "MLP, num_mazes 100",
-        "written strategy + KG",
+        "MLP + own graph",
         "TRAN+LSTM",
     ]
     assert columns(runs)["MLP, num_mazes 100"]["runs"] == 2
@@ -300,14 +300,14 @@ def test_who_played_beside_a_guided_agent_comes_after_it():
         return {**found, "beside": {"random": evaluation(0.0)["tests"], "oracle": evaluation(1.0)["tests"]}}
 
     found = columns([guided(0.8), guided(0.9, seed=1), evaluation(0.3)])
-    assert list(found) == ["written strategy + KG", "random", "oracle", "MLP"]
-    assert found["oracle"]["beside"] == "written strategy + KG"
+    assert list(found) == ["MLP + own graph", "random", "oracle", "MLP"]
+    assert found["oracle"]["beside"] == "MLP + own graph"
     assert (found["oracle"]["agent"], found["oracle"]["runs"]) == ("oracle", 2)
     assert found["oracle"]["tests"]["T"]["rho_g"]["per_run"] == [1.0, 1.0]
-    assert list(agents_of(found)) == ["written strategy + KG", "MLP"]
+    assert list(agents_of(found)) == ["MLP + own graph", "MLP"]
     apart = columns([guided(0.8), guided(0.9, num_mazes=300)])
-    assert list(apart)[3:] == [f"{name}, num_mazes 300" for name in ("written strategy + KG", "random", "oracle")]
-    assert list(columns([guided(0.8), evaluation(0.9, guided=True, seed=1)])) == ["written strategy + KG"]
+    assert list(apart)[3:] == [f"{name}, num_mazes 300" for name in ("MLP + own graph", "random", "oracle")]
+    assert list(columns([guided(0.8), evaluation(0.9, guided=True, seed=1)])) == ["MLP + own graph"]
 
 
 @pytest.mark.slow

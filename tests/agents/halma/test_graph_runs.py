@@ -2,13 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from gumption.agents.advice import Advice
-from gumption.agents.halma.acting import first_percept
+from gumption.agents.halma.acting import GraphGuide, first_percept, panel_rows, play
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import (
     KNOWLEDGE_ONLY,
@@ -18,14 +19,18 @@ from gumption.agents.halma.evaluation import (
     label,
     play_test,
 )
-from gumption.agents.halma.runs import load_run, train_halma
-from gumption.agents.halma.scoring import GraphGuide, make_guide
+from gumption.agents.halma.runs import HALMARun, load_run, train_halma
+from gumption.agents.halma.training import advice_of_memory
 from gumption.agents.halma.watch import HALMAPlayer
 from gumption.agents.knowledge import UnknownEntities
 from gumption.agents.watch import play_steps
 from gumption.data import InputError
-from gumption.envs.halma import HALMAVectorEnv, Mazes, facts, sample_mazes
+from gumption.envs.halma import HALMAVectorEnv, Mazes, Memory, facts, one_hot, sample_mazes
 from gumption.envs.halma.facts import RELATIONS
+from gumption.envs.halma.memory import TRIAL_OVER, VALID
+from gumption.envs.halma.rules import Rules
+from gumption.envs.halma.signs import signs
+from gumption.envs.priors import Names
 from gumption.kg import ComplEx, KnowledgeGraph
 
 SMALL = (("num_envs", 4), ("batch_size", 32), ("hidden_size", 16), ("policy_delay", 20), ("candidates", 2),
@@ -98,14 +103,55 @@ def test_the_guide_says_what_the_advice_of_the_world_says() -> None:
     env = HALMAVectorEnv(6, max_opt_len=3)
     env.reset(seed=2)
     advice = Advice(graph, env.vocabulary, env.relations)
-    guide = make_guide(advice, 6, 3)
-    assert isinstance(guide, GraphGuide)
+    guide = GraphGuide(advice, 3)
     guide.observe(first_percept(env))
     chosen = np.array([[d % 4] for d in range(6)])
     for upto in (chosen[:, :0], chosen, np.concatenate([chosen, chosen], 1)):
         said = advice(env, upto if upto.shape[1] else None).sum(2).numpy()
         assert np.array_equal(guide.bias(upto), said)
         assert said.any()
+    visual = HALMAVectorEnv(1, observation="visual")
+    visual.reset(seed=0)
+    with pytest.raises(InputError, match='play with observation="symbolic"'):
+        guide.observe(first_percept(visual))
+    rows = Mazes(sample_mazes(5, 0)).rows.reshape(-1, 11)
+    assert np.array_equal(panel_rows(one_hot(rows)), rows)
+
+
+@pytest.mark.parametrize("names", ["real", "shuffled"])
+def test_a_guided_agent_looks_up_the_facts_of_its_own_memory(names: Names, tmp_path: Path) -> None:
+    """What it lived speaks for a choice, under whatever names; what no agent sees does not."""
+    rules = Rules(names=names)
+    here, there = np.zeros((2, 11), dtype=np.int8)
+    here[5], there[7] = 2, 2  # a wall 2 above; then one below
+    moves = {"before": [here] * 3, "option": [[1, 2, 0]] * 3, "after": [there] * 3, "rules": rules}
+    advice = advice_of_memory(Memory.of(2, **moves))
+    assert advice is not None
+    guide = GraphGuide(advice, 2, rules)
+    env = HALMAVectorEnv(1, mazes=Mazes(sample_mazes(1, 0), rules), max_opt_len=2)
+    env.reset(seed=0)
+    shown = one_hot(signs(rules).panels(here[None]))
+    guide.observe(first_percept(env)._replace(observation=shown))
+    assert guide.bias(np.zeros((1, 0), dtype=np.int64)).tolist() == [[0, 1, 0, 0]]
+    assert guide.bias(np.array([[1]])).tolist() == [[1, 0, 1, 0]]  # 0+2 is 2
+    assert advice_of_memory(Memory.of(2, flags=VALID + TRIAL_OVER, **moves)) is None, (
+        "it does not see where a trial ends"
+    )
+
+
+@pytest.mark.slow
+def test_a_guided_run_is_led_by_what_it_lived_and_loads_as_it_was(tmp_path: Path) -> None:
+    run = train_halma(
+        small(guided=True, guide_interval=2, episodes=6, names="shuffled"), tmp_path / "run", progress=False
+    )
+    loaded = load_run(tmp_path / "run")
+    for one in (run, loaded):
+        assert isinstance(one, HALMARun)
+        assert label(one.config) == "MLP + own graph"
+        assert KNOWLEDGE_ONLY in comparisons(one)
+    env = HALMAVectorEnv(2, mazes=run.mazes)
+    played = [play(one.actor(), env, np.arange(2)) for one in (run, loaded)]
+    assert all(np.array_equal(mine, other) for mine, other in zip(*played, strict=True))
 
 
 def test_what_the_graph_says_is_shown(told: Path) -> None:
@@ -115,6 +161,12 @@ def test_what_the_graph_says_is_shown(told: Path) -> None:
     said = {score.relation: fact for one in direction.candidates for score in one.scores for fact in score.facts}
     assert "indicates" in said
     assert said["indicates"].endswith(tuple(candidate.label for candidate in direction.candidates))
+
+
+@pytest.mark.parametrize("knowledge", [{"guided": True}, {"kg": "full"}])
+def test_options_too_many_to_have_facts_are_refused_before_training(knowledge: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="options of 20 out of 4 primitives, up to 15 cells long, are too many"):
+        train_halma(small(side=16, max_opt_len=20, **knowledge), tmp_path / "run", progress=False)
 
 
 @pytest.mark.parametrize(

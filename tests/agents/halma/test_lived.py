@@ -1,6 +1,7 @@
-"""The HALMA agent without a written strategy: it plans by facts of what its own moves changed."""
+"""The HALMA agent without a network: it plans by facts of what its own moves changed."""
 
 import json
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,7 @@ from gumption.agents.halma.lived import GraphPlayer, Outlook
 from gumption.agents.halma.runs import LivedRun, load_run, train_halma
 from gumption.agents.halma.training import Living
 from gumption.agents.halma.watch import watch
+from gumption.agents.watch import play_steps
 from gumption.data import InputError
 from gumption.data.progress import Bar
 from gumption.envs.halma import HALMAVectorEnv, Mazes, Memory, sample_mazes
@@ -116,8 +118,19 @@ def test_a_run_goes_on_from_its_checkpoint_with_the_same_moves(tmp_path: Path, m
     assert (label(loaded.config), sorted(comparisons(loaded))) == ("graph of its own moves", ["oracle", "random"])
     env = HALMAVectorEnv(3, mazes=loaded.mazes, autoreset_mode="SameStep")
     assert play(loaded.actor(), env, np.arange(3)).rho_g.mean() > 0.8
-    with pytest.raises(InputError, match="no network to watch"):
-        watch(tmp_path / "whole")
+    steps = list(play_steps(watch(tmp_path / "whole", trials=3), pictures=False))
+    assert steps[-1].success
+    for direction, length in (step.choices for step in steps[:-1]):
+        for choice in (direction, length):
+            plan = [one.scores[0].value for one in choice.candidates]
+            assert plan[choice.chosen] == max(plan), "it follows its plan"
+            assert choice.candidates[choice.chosen].probability == 1
+        assert length.question == f"how far {direction.candidates[direction.chosen].label}"
+    facts = " ".join(steps[0].choices[1].candidates[steps[0].choices[1].chosen].scores[0].facts)
+    assert re.match(
+        r"leads to .* where goal (across|up) is -?\d: goal (across|up) becomes -?\d \(lived .* times\)", facts
+    )
+    assert "carried out (lived" in facts
 
 
 @pytest.mark.parametrize("other", [{"guided": True}, {"learner": "td3"}, {"objective": "episode"}])

@@ -13,7 +13,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from gumption.agents.halma.acting import first_percept, play
+from gumption.agents.halma.acting import play
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.runs import load_run, train_halma
 from gumption.agents.halma.training import Training, make_learner
@@ -211,16 +211,11 @@ def test_a_training_of_so_many_steps_ends_with_them():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("guided", [False, True])
-def test_an_agent_learns_its_mazes(guided):
-    settings = {"guided": True, "guide_interval": 32} if guided else {}
+def test_an_agent_learns_its_mazes():
     overrides = (("batch_size", 64), ("num_envs", 32), ("greedy_steps", 20_000))
-    episodes = 96 if guided else 192
-    run = train_halma(
-        HALMAConfig(num_mazes=3, episodes=episodes, max_opt_len=3, overrides=overrides, seed=1, **settings)
-    )
+    run = train_halma(HALMAConfig(num_mazes=3, episodes=192, max_opt_len=3, overrides=overrides, seed=1))
     assert run.run_dir is None
-    assert run.final["episodes"] >= episodes
+    assert run.final["episodes"] >= 192
     assert run.curve[-1]["greedy"] == pytest.approx(0.95)
     env = HALMAVectorEnv(len(run.mazes), mazes=run.mazes, max_opt_len=3)
     measures = play(run.actor(), env, np.arange(len(run.mazes)))
@@ -289,23 +284,6 @@ def test_few_episodes_are_not_a_whole_batch():
     run = train_halma(HALMAConfig(episodes=2, num_mazes=2, device="cpu", overrides=overrides))
     assert run.final["episodes"] == 2
     assert run.final["steps"] <= 1000
-
-
-@pytest.mark.slow
-def test_without_knowledge_a_guided_agent_is_its_network():
-    """An empty memory: the options are those of the bare network."""
-    from gumption.agents.halma.knowledge import HALMAKnowledge
-
-    run = train_halma(tiny(episodes=1))
-    env = HALMAVectorEnv(2, mazes=run.mazes, max_opt_len=1)
-    env.reset(seed=0)
-    nothing = Memory.of(1, np.zeros((0, 11)), np.zeros((0, 2)), np.zeros((0, 11)))
-    bare, guided = run.actor(), run.actor()
-    guided.consult(HALMAKnowledge.of_memory(nothing), 1e6)
-    percept = first_percept(env)
-    for seed in range(20):
-        one, two = (actor.act(percept, np.random.default_rng(seed)) for actor in (bare, guided))
-        assert np.array_equal(one, two)
 
 
 @pytest.mark.slow

@@ -1,19 +1,15 @@
 """A HALMA agent to look at."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 import torch
 
 from gumption.agents.halma.config import HALMAConfig
-from gumption.agents.halma.knowledge import HALMAKnowledge
 from gumption.agents.halma.networks import ActorNetwork, NetworkActor, make_perception
-from gumption.agents.halma.watch import HALMAPlayer, known_of_direction, known_of_length
+from gumption.agents.halma.watch import HALMAPlayer
 from gumption.agents.watch import play_steps
 from gumption.data import InputError
 from gumption.envs.halma import HALMAVectorEnv
-from gumption.envs.halma.memory import Memory
 
 
 def network(max_opt_len: int = 3) -> ActorNetwork:
@@ -48,19 +44,17 @@ def test_the_distribution_with_advice_is_what_is_drawn() -> None:
     torch.testing.assert_close(share, probability, rtol=0, atol=0.015)
 
 
-def player(knowledge: HALMAKnowledge | None, maze: int = 0, trials: int = 1) -> HALMAPlayer:
+def player(maze: int = 0, trials: int = 1) -> HALMAPlayer:
     config = HALMAConfig(max_opt_len=3, device="cpu")
     env = HALMAVectorEnv(
         1, num_mazes=2, max_opt_len=3, trials=trials, max_steps=12, render_mode="ansi", autoreset_mode="Disabled"
     )
     actor = NetworkActor(network(), make_perception(config, torch.device("cpu")), 0.0, torch.Generator())
-    if knowledge is not None:
-        actor.consult(knowledge, 100.0)
     return HALMAPlayer(actor, env, maze)
 
 
 def test_steps_of_an_agent_without_knowledge() -> None:
-    steps = list(play_steps(player(None), seed=0))
+    steps = list(play_steps(player(), seed=0))
     assert len(steps) == 13
     direction, length = steps[0].choices
     assert [one.label for one in direction.candidates] == ["left", "up", "right", "down"]
@@ -70,43 +64,10 @@ def test_steps_of_an_agent_without_knowledge() -> None:
     assert steps[0].told.endswith(("moved", "not carried out: a wall is in the way, or the sum is zero"))
     assert steps[0].picture is not None
     assert steps[0].picture.shape == (780, 1230, 3)
-    again = list(play_steps(player(None), seed=0, pictures=False))
+    again = list(play_steps(player(), seed=0, pictures=False))
     assert [step.told for step in again] == [step.told for step in steps], "the seed decides"
-
-
-def test_knowledge_is_shown_and_followed(experienced: Callable[[int], Memory]) -> None:
-    knowledge = HALMAKnowledge.of_memory(experienced(3))
-    steps = list(play_steps(player(knowledge, maze=1), seed=0, pictures=False))
-    for step in steps[:-1]:
-        direction, length = step.choices
-        for choice in (direction, length):
-            scores = [one.scores[0].value if one.scores else -2.0 for one in choice.candidates]
-            assert scores[choice.chosen] == max(scores), "at this weight an agent does as it knows"
-            assert choice.candidates[choice.chosen].probability > 0.2
-    facts = {
-        fact
-        for step in steps
-        for choice in step.choices
-        for one in choice.candidates
-        for s in one.scores
-        for fact in s.facts
-    }
-    assert any("which is used up at the goal" in fact for fact in facts)
-    assert any("is stopped where no" in fact for fact in facts)
-    assert any("is greater than" in fact for fact in facts)
-
-
-def test_what_is_known_in_words(experienced: Callable[[int], Memory], panel: Callable[..., list[int]]) -> None:
-    knowledge = HALMAKnowledge.of_memory(experienced(3))
-    row = np.array(panel({"right": 4}, {"right": 2}, goal=(3, 0)), dtype=np.int8)
-    assert list(known_of_direction(knowledge, row, 2)) == ["right lowers purple, which is used up at the goal"]
-    assert list(known_of_direction(knowledge, row, 1)) == ["up is stopped where no orange is shown"]
-    assert "yellow 4 is greater than yellow 3" in list(known_of_length(knowledge, row, 2, 3))
-    nothing = HALMAKnowledge.of_memory(Memory.of(3, *(np.zeros((0, n), dtype=np.int8) for n in (11, 4, 11))))
-    assert not list(known_of_direction(nothing, row, 2))
-    assert not list(known_of_length(nothing, row, 2, 3))
 
 
 def test_a_maze_that_is_not_there() -> None:
     with pytest.raises(InputError, match="maze is 7; these are 2, from 0 to 1"):
-        player(None, maze=7)
+        player(maze=7)

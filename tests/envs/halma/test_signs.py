@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 
 import gumption.envs
-from gumption.agents.halma.acting import panel_rows, random_options
-from gumption.agents.halma.config import HALMAConfig
-from gumption.agents.halma.experience import OptionBags, experience_facts
+from gumption.agents.halma.acting import panel_rows
 from gumption.data import InputError
 from gumption.envs.halma import HALMAVectorEnv, KnowledgeBases, Memory, Rules, sample_mazes
 from gumption.envs.halma.facts import facts
@@ -122,28 +120,10 @@ def test_knowledge_bases_of_a_memory_come_back_from_their_graph(dials, tmp_path)
     assert KnowledgeBases.from_graph(graph, "halma/me").fingerprint == bases.fingerprint
 
 
-@pytest.mark.slow
-def test_an_agent_learns_from_its_moves_what_colours_indicate_under_other_laws(tmp_path) -> None:
-    env = HALMAVectorEnv(64, num_mazes=100, laws="counterfactual")
-    kept = RecordMemory(env, tmp_path)
-    kept.reset(seed=0)
-    rng = np.random.default_rng(0)
-    for _ in range(2000):
-        kept.step(random_options(rng, 64, 5))
-    kept.close()
-    found = set(experience_facts(Memory.load(tmp_path), OptionBags(5)))
-    for d, direction in enumerate(DIRECTIONS):
-        assert (direction, "lowers", env.signs.colour(d)) in found
-        assert (direction, "lowers", ALL_COLOURS[d]) not in found
-
-
 def test_bad_dials_are_refused(tmp_path) -> None:
     for wrong in ({"names": "other"}, {"laws": "none"}, {"laws": "shuffled"}):
         with pytest.raises(InputError, match=f"{next(iter(wrong))} is"):
             HALMAVectorEnv(1, **wrong)
-    with pytest.raises(InputError, match="counts with the digits that it sees"):
-        HALMAConfig(guided=True, names="shuffled")
-    assert HALMAConfig(guided=True, laws="counterfactual").rules.laws == "counterfactual"
     env = RecordMemory(HALMAVectorEnv(2, num_mazes=2, names="shuffled"), tmp_path / "memory")
     env.reset(seed=0)
     env.step(env.action_space.sample())

@@ -19,7 +19,7 @@ LEVELS = {"mlp": 0.4, "lstm": 0.5, "tran": 0.6, "tran+lstm": 0.7, "cnn+mlp": 0.2
 def stand_in(job: Job, progress: bool) -> None:
     """A run that does as well in everything as its agent and seed say, and has no AnT."""
     config = HALMAConfig(**job.settings)
-    value = 0.95 if config.guided else LEVELS[config.agent] + 0.01 * job.seed
+    value = 0.95 if config.agent == "graph" else LEVELS[config.agent] + 0.01 * job.seed
     job.directory.mkdir(parents=True)
     lines = [
         {"episode": episode + job.seed, "finished_trials": value * episode / 20, "valid_moves": value * episode / 200}
@@ -31,7 +31,7 @@ def stand_in(job: Job, progress: bool) -> None:
     tests = {test: {"mazes": 4, "reason": None, **dict.fromkeys(MEASURES, told)} for test in ROWS}
     tests["AnT"] = {"mazes": 0, "reason": "nothing follows"}
     kept = {"schema": "gumption/halma-evaluation/1", "agent": label(config), "config": config.to_json()}
-    beside = {"knowledge only": tests, "oracle": tests} if config.guided else {}
+    beside = {"random": tests, "oracle": tests} if config.agent == "graph" else {}
     if config.learner == "td3":
         beside[label(config) + DRAWN] = tests
     evaluation = {**kept, "seeds": [0], "knowledge": "k", "tests": tests, "beside": beside}

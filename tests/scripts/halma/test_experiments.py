@@ -16,6 +16,7 @@ from gumption.data import InputError
 from gumption.kg import KnowledgeGraph
 from gumption.scripts.experiment import chosen_conditions, find_experiment, make_jobs
 from gumption.scripts.halma import experiments as of_halma
+from gumption.scripts.halma import graph_runs
 from gumption.scripts.halma.experiments import EXPERIMENTS, KIND, build_graph, inferred_pairs
 from gumption.scripts.halma.paper import TABLE_1
 from gumption.scripts.results import Job, gather, slug
@@ -23,13 +24,15 @@ from gumption.scripts.wordcraft.experiments import EXPERIMENTS as OF_WORDCRAFT
 
 from .conftest import stand_in
 
-SYMBOLIC = ["MLP", "LSTM", "TRAN", "TRAN+LSTM", "written strategy + KG"]
+SYMBOLIC = ["MLP", "LSTM", "TRAN", "TRAN+LSTM", "graph of its own moves"]
 
 
 # ---- the data
 
 
-@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=list(EXPERIMENTS))
+@pytest.mark.parametrize(
+    "experiment", [one for one in EXPERIMENTS.values() if one.kind is KIND], ids=lambda one: one.name
+)
 def test_experiments_are_well_formed(experiment):
     assert len({slug(name) for name in experiment.conditions}) == len(experiment.conditions)
     for name, condition in experiment.conditions.items():
@@ -46,7 +49,7 @@ def test_experiments_are_well_formed(experiment):
 
 def test_the_paper_s_experiments_are_there():
     names = ("quick", "table1", "visual", "volume", "options", "visual-options", "learners")
-    assert set(EXPERIMENTS) == {f"halma-{name}" for name in names}
+    assert {name for name, one in EXPERIMENTS.items() if one.kind is KIND} == {f"halma-{name}" for name in names}
     learners = EXPERIMENTS["halma-learners"]
     assert learners.base["steps"] == 200_000, "the same for both learners"
     unscaled, of_batch = "MLP, TD3, rewards unscaled", "MLP, TD3, 32 environments, rewards unscaled"
@@ -130,9 +133,9 @@ def test_agents_on_space_share_its_model(monkeypatch, tmp_path):
 def test_command_runs_reports_and_resumes(run, tmp_path):
     output = run("halma-table1", "--seeds", "2", "--episodes", "200", "--out", "there", "--save", "kept")
     assert "10 runs, 0 complete" in output
-    assert re.search(r"10/10 +written strategy \+ KG, seed 1: goals reached in T 95%, RT 95%", output)
+    assert re.search(r"10/10 +graph of its own moves, seed 1: goals reached in T 95%, RT 95%", output)
     assert "paper 94.8 ± 4.1" in output
-    assert "AnT: nothing follows (MLP; LSTM; TRAN; TRAN+LSTM; written strategy + KG)" in output
+    assert "AnT: nothing follows (MLP; LSTM; TRAN; TRAN+LSTM; graph of its own moves)" in output
     results = json.loads((tmp_path / "there" / "results.json").read_text())
     rows = {row["condition"]: row for row in results["rows"]}
     assert list(rows) == SYMBOLIC
@@ -152,7 +155,7 @@ def test_command_runs_reports_and_resumes(run, tmp_path):
         assert content == (tmp_path / "there" / name).read_bytes()
     told = kept["table.md"].decode()
     assert "| T | rho_a | 8 | 40.5 ± 0.5 (40.0 to 41.0); paper 94.8 ± 4.1 |" in told
-    best = told.split("best in rho_g of RT (seeds: MLP 1, LSTM 1, TRAN 1, TRAN+LSTM 1, written strategy + KG 0):")[1]
+    best = told.split("best in rho_g of RT (seeds: MLP 1, LSTM 1, TRAN 1, TRAN+LSTM 1, graph of its own moves 0):")[1]
     assert "| T | 41.0 / 41.0<br>paper 99.2 / 71.7 | 51.0 / 51.0<br>paper 57.2 / 50.9 |" in best
 
     more = run("halma-table1", "--seeds", "3", "--episodes", "200", "--out", "there")
@@ -169,13 +172,13 @@ def test_some_agents_first_and_others_later(run, no_pictures, tmp_path):
     some = ("halma-table1", "--seeds", "1", "--episodes", "200", "--out", "there")
     assert "1 runs, 0 complete" in run(*some, "--setting", "LSTM")
     assert [row["condition"] for row in gather(tmp_path / "there", EXPERIMENTS["halma-table1"])["rows"]] == ["LSTM"]
-    assert "2 runs, 1 complete" in run(*some, "--setting", "written strategy + KG", "--setting", "LSTM")
+    assert "2 runs, 1 complete" in run(*some, "--setting", "graph of its own moves", "--setting", "LSTM")
     assert [row["condition"] for row in gather(tmp_path / "there", EXPERIMENTS["halma-table1"])["rows"]] == [
         "LSTM",
-        "written strategy + KG",
+        "graph of its own moves",
     ]
     with pytest.raises(
-        InputError, match=r"halma-table1 has no 'GRU'; it has MLP, LSTM, TRAN, TRAN\+LSTM, written strategy \+ KG"
+        InputError, match=r"halma-table1 has no 'GRU'; it has MLP, LSTM, TRAN, TRAN\+LSTM, graph of its own moves"
     ):
         run(*some, "--setting", "GRU")
 
@@ -324,6 +327,23 @@ def test_runs_without_metrics_are_reported_without_curves(run, no_pictures, tmp_
     run("--report", "there")
 
 
+def test_players_stand_beside_the_strategy_that_is_gone(experiment, no_pictures, monkeypatch, tmp_path):
+    """In the same new mazes; rows of the strategy are read from its file, with the commit that played them."""
+    monkeypatch.setattr(graph_runs, "MAZES", 3)
+    settings = ("--setting", "random", "--setting", "oracle")
+    told = experiment("halma-graph", "--seeds", "1", *settings, "--out", "there", "--save", "kept")
+    assert "2/2  oracle, seed 0: rho_a 100.0, rho_g 100.0, rho_p 100.0, first_trial 100.0" in told
+    results = json.loads((tmp_path / "kept" / "results.json").read_text())
+    rows = {row["condition"]: row for row in results["rows"]}
+    assert list(rows) == ["random", "oracle", "written strategy", "written strategy, names shuffled"]
+    assert rows["random"]["rho_g"]["iqm"] < 20
+    assert rows["written strategy"]["rho_g"]["per_seed"] == [98.0, 99.8, 100.0, 98.0, 97.8]
+    assert rows["written strategy, names shuffled"]["rho_g"]["iqm"] == 0
+    page = find_experiment("halma-graph").kind.page(results, "kept")
+    assert "| oracle | - | 1 | 100.0 | 100.0 | 100.0 | 100.0 |" in page
+    assert "Kept rows, which commit dab31ddd plays and later versions cannot: written strategy; written" in page
+
+
 def test_find_experiment():
     assert find_experiment("halma-table1") is EXPERIMENTS["halma-table1"]
     assert list(chosen_conditions(EXPERIMENTS["halma-table1"], ["TRAN"]).conditions) == ["TRAN"]
@@ -340,10 +360,10 @@ def test_the_quick_experiment_asks_the_graph(run, no_pictures, monkeypatch, tmp_
 
     monkeypatch.setattr(of_halma, "build_graph", graph_of)
     output = run("halma-quick", "--out", "there")
-    folders = {"MLP": Path("there/mlp/seed-0"), "written strategy + KG": Path("there/written-strategy-kg/seed-0")}
+    folders = {"MLP": Path("there/mlp/seed-0"), "graph of its own moves": Path("there/graph-of-its-own-moves/seed-0")}
     assert asked == [folders]
     assert "What the agents have understood is in there/kg.nq, 1 facts." in output
-    assert "Pairs that written strategy + KG knows through affordance only: 0" in output
+    assert "Pairs that graph of its own moves knows through affordance only: 0" in output
     assert len(KnowledgeGraph.load(tmp_path / "there" / "kg.nq")) == 1
 
 
@@ -356,12 +376,12 @@ def test_a_run_for_real(tmp_path, monkeypatch):
     small = {"num_envs": 4, "batch_size": 32, "hidden_size": 16, "policy_delay": 20, "candidates": 2}
     settings = {"guided": True, "guide_interval": 4, "episodes": 4, "num_mazes": 3, "device": "cpu"}
     settings |= {"overrides": tuple((small | {"random_candidates": 1}).items())}
-    job = Job("written strategy + KG", 0, "train", settings, tmp_path / "seed-0", last=EVALUATION)
+    job = Job("MLP + own graph", 0, "train", settings, tmp_path / "seed-0", last=EVALUATION)
     KIND.run(job, False)
     assert job.complete
     first, trained = (job.directory / EVALUATION).read_bytes(), (job.directory / "final.json").read_bytes()
     found = json.loads(first)
-    assert (found["agent"], found["seeds"]) == ("written strategy + KG", [0])
+    assert (found["agent"], found["seeds"]) == ("MLP + own graph", [0])
     assert (found["tests"]["T"]["mazes"], found["tests"]["RT"]["mazes"]) == (3, 2)
     assert found["beside"]["oracle"]["RT"]["rho_p"]["mean"] == 1
     (job.directory / EVALUATION).unlink()
@@ -369,8 +389,8 @@ def test_a_run_for_real(tmp_path, monkeypatch):
     assert (job.directory / EVALUATION).read_bytes() == first
     assert (job.directory / "final.json").read_bytes() == trained, "what is trained is not trained again"
 
-    graph = build_graph({"written strategy + KG": job.directory})
-    assert "halma/written-strategy-kg" in graph.graphs()
-    pairs = inferred_pairs(graph, "written strategy + KG")
+    graph = build_graph({"MLP + own graph": job.directory})
+    assert "halma/mlp-own-graph" in graph.graphs()
+    pairs = inferred_pairs(graph, "MLP + own graph")
     assert all(9 >= greater > lesser >= 1 for greater, lesser in pairs)
     assert pairs == sorted(set(pairs))

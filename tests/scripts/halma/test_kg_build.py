@@ -128,13 +128,3 @@ def test_bad_input_is_one_line_and_exit_code_2(gumption, run, tmp_path, argument
     assert err.startswith("error: ")
     assert message in err
     assert sorted(path for path in tmp_path.rglob("*") if not is_part(path)) == before
-
-
-def test_what_a_guided_agent_makes_of_it_goes_into_graphs_of_its_own(gumption, run):
-    told = json.loads(gumption.ok("build", "halma", "--run", "runs/halma", "--beliefs", "--json"))
-    assert told["graphs"]["halma/halma/knowledge"] > 0
-    stored = KnowledgeGraph.load(run / "kg.nq")
-    # Red 5 fell to red 3 by left 2: in every colour 5 is greater, though no other colour was met.
-    believed = stored.triples("blue 5", "greaterThan", "blue 3", graph="halma/halma/knowledge/inferred")
-    assert list(believed) == [("blue 5", "greaterThan", "blue 3")]
-    assert KnowledgeBases.from_graph(stored, "halma/halma").s.sum() == 1

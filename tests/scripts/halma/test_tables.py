@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from gumption.agents.halma import prior
 from gumption.agents.halma.evaluation import MEASURES, ROWS
 from gumption.scripts.halma.experiments import EXPERIMENTS, KIND, OTHER_MEASURE, falls_short, rows
 from gumption.scripts.results import gather
 
-SYMBOLIC = ["MLP", "LSTM", "TRAN", "TRAN+LSTM", "written strategy + KG"]
+SYMBOLIC = ["MLP", "LSTM", "TRAN", "TRAN+LSTM", "graph of its own moves"]
 
 
 def test_a_narrow_terminal_shows_every_figure_whole(run, no_pictures, monkeypatch, tmp_path):
@@ -25,8 +24,8 @@ def test_a_narrow_terminal_shows_every_figure_whole(run, no_pictures, monkeypatc
     assert max(map(len, told.splitlines())) <= 80
     agents = Counter(name.split(",")[0] for name in EXPERIMENTS["halma-options"].conditions)
     assert {agent: len(re.findall(rf"(?<![\w+]){re.escape(agent)},", told)) for agent in agents} == agents
-    columns, figures = agents["written strategy + KG"], (len(ROWS) - 1) * len(MEASURES)  # AnT has none
-    assert told.count("95.0 ± 0.0") == columns * figures * 3, "two play beside each guided agent"
+    columns, figures = agents["graph of its own moves"], (len(ROWS) - 1) * len(MEASURES)  # AnT has none
+    assert told.count("95.0 ± 0.0") == columns * figures * 3, "two play beside each such agent"
 
 
 @pytest.mark.slow
@@ -43,18 +42,15 @@ def test_an_ablation_is_drawn_over_what_it_varies(run, tmp_path):
 def test_the_short_table(run, no_pictures, tmp_path):
     run("halma-table1", "--seeds", "1", "--episodes", "200", "--out", "there")
     lines = KIND.headline(gather(tmp_path / "there", EXPERIMENTS["halma-table1"])).splitlines()
-    assert (
-        lines[0]
-        == "| rho_g / rho_p, % | MLP | LSTM | TRAN | TRAN+LSTM | written strategy + KG | knowledge only | oracle |"
-    )
-    assert lines[2] == f"| learner |{' MPO<br>paper TD3 |' * 4} MPO | - | - |"
+    assert lines[0] == "| rho_g / rho_p, % | MLP | LSTM | TRAN | TRAN+LSTM | graph of its own moves | random | oracle |"
+    assert lines[2] == f"| learner |{' MPO<br>paper TD3 |' * 4} facts of its own moves | - | - |"
     assert lines[3].startswith("| T | 40.0 / 40.0<br>paper 99.2 / 71.7 | 50.0 / 50.0<br>paper 57.2 / 50.9 |")
     assert "| AfT-3 | " in lines[9]
     assert "70.0 / 70.0<br>paper - |" in lines[9]
     assert lines[11].startswith("| AnT | -<br>paper 35.0 / 12.2 | -<br>paper 48.3 / 21.8 |")
     assert lines[11].endswith("| -<br>paper 41.7 / 22.0 | - | - | - |")
     told = KIND.markdown(EXPERIMENTS["halma-table1"], gather(tmp_path / "there", EXPERIMENTS["halma-table1"]))
-    assert "- AnT: nothing follows (MLP; LSTM; TRAN; TRAN+LSTM; written strategy + KG)" in told
+    assert "- AnT: nothing follows (MLP; LSTM; TRAN; TRAN+LSTM; graph of its own moves)" in told
     assert re.search(r"^\| MLP \| 0 \| .* at a time \| 10 s \|$", told, re.MULTILINE)
     assert "The best run" not in told, "there is but one"
     assert "NaN" not in json.dumps(gather(tmp_path / "there", EXPERIMENTS["halma-table1"]))
@@ -92,17 +88,14 @@ def test_a_return_is_told_where_runs_have_one():
     assert all(row[1] != "return" for row in rows({"MLP": before}, None))
 
 
-def test_a_guided_agent_is_told_with_what_stands_beside_it(run, no_pictures, tmp_path):
-    run("halma-table1", "--seeds", "1", "--episodes", "200", "--out", "there", "--setting", "written strategy + KG")
+def test_who_plays_beside_an_agent_has_a_column_after_it(run, no_pictures, tmp_path):
+    run("halma-table1", "--seeds", "1", "--episodes", "200", "--out", "there", "--setting", "graph of its own moves")
     output = run("halma-table1", "--seeds", "1", "--episodes", "200", "--out", "there", "--setting", "MLP")
     results = gather(tmp_path / "there", EXPERIMENTS["halma-table1"])
-    assert [column["agent"] for column in results["rows"][1]["beside"]] == ["knowledge only", "oracle"]
-    assert KIND.headline(results).startswith(
-        "| rho_g / rho_p, % | MLP | written strategy + KG | knowledge only | oracle |"
-    )
-    assert "knowledge only" in output
+    assert [column["agent"] for column in results["rows"][1]["beside"]] == ["random", "oracle"]
+    assert KIND.headline(results).startswith("| rho_g / rho_p, % | MLP | graph of its own moves | random | oracle |")
+    assert "random" in output
     told = KIND.markdown(EXPERIMENTS["halma-table1"], results)
-    assert "\n".join(prior.told()) in told
     assert "its MLP has 54.9 of it on RT, where rho_g is 51.0" in told
     short = told.split("What falls short of the paper's rho_g:\n\n")[1].split("\n\n")[0].splitlines()
     assert short[0] == "- MLP, T: rho_g 40.0 against 99.2 (rho_p 40.0 against 71.7)"
@@ -110,28 +103,32 @@ def test_a_guided_agent_is_told_with_what_stands_beside_it(run, no_pictures, tmp
 
 
 def test_rows_that_were_saved_earlier_say_so(run, no_pictures, tmp_path):
-    """Tests of earlier rows may ask what was seen, and earlier guided agents saw what they did not observe."""
+    """Tests of earlier rows may ask for what was seen; a row of an agent that is gone stays and names its commit."""
     common = ("halma-table1", "--seeds", "1", "--episodes", "200", "--save", "kept")
-    run(*common, "--out", "there", "--setting", "MLP", "--setting", "written strategy + KG")
+    run(*common, "--out", "there", "--setting", "MLP", "--setting", "graph of its own moves")
     assert "Made with" not in (tmp_path / "kept" / "table.md").read_text()
     saved = json.loads((tmp_path / "kept" / "results.json").read_text())
-    for row in saved["rows"]:
-        del row["beside"]
+    del saved["rows"][0]["beside"]
+    saved["rows"][1] |= {"condition": "an agent that is gone", "commit": "dab31ddd"}
     (tmp_path / "kept" / "results.json").write_text(json.dumps(saved))
     run(*common, "--out", "other", "--setting", "LSTM")
+    results = json.loads((tmp_path / "kept" / "results.json").read_text())
+    assert [row["condition"] for row in results["rows"]] == ["MLP", "LSTM", "an agent that is gone"]
     told = (tmp_path / "kept" / "table.md").read_text()
-    earlier = "Made with tests whose AfT and AnT could ask for pairs that panels had shown at invalid moves"
-    [mlp, guided] = [line for line in told.splitlines() if line.startswith("Made with")]
-    assert mlp.startswith(f"{earlier}, made again by")
+    [mlp] = [line for line in told.splitlines() if line.startswith("Made with")]
+    assert mlp.startswith(
+        "Made with tests whose AfT and AnT could ask for pairs that panels had shown at invalid moves"
+    )
     assert mlp.endswith(": MLP.")
-    assert guided.startswith(f"{earlier} and a guided agent whose evidence was not limited to what it observed, made")
-    assert guided.endswith(": written strategy + KG.")
+    gone = "Kept rows, which commit dab31ddd plays and later versions cannot: an agent that is gone."
+    assert gone in told
+    assert KIND.page(results, "kept").rstrip().endswith(gone)
 
 
 def test_ablations_tell_those_beside_an_agent_apart(run, no_pictures, tmp_path):
     run("halma-options", "--seeds", "1", "--episodes", "200", "--out", "there")
     told = (tmp_path / "there" / "table.md").read_text()
-    assert "| written strategy + KG, max_opt_len 3 | knowledge only, max_opt_len 3 | oracle, max_opt_len 3 |" in told
+    assert "| graph of its own moves, max_opt_len 3 | random, max_opt_len 3 | oracle, max_opt_len 3 |" in told
 
 
 def test_the_page_tells_what_the_saved_results_tell():
