@@ -1,4 +1,4 @@
-"""Agents that choose among pushes: what comes of levels, what scores are worth, and what is taken away."""
+"""Agents that choose among pushes: how levels end, which scores they get, and what is taken away."""
 
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,13 @@ from gumption.agents.learners.impala import train_impala
 from gumption.agents.segar import guided
 from gumption.agents.segar.evaluation import play_levels, scripted
 from gumption.agents.settings import WorldConfig
-from gumption.agents.setup import load_policy, untrained
+from gumption.agents.setup import load_policy, setup_of, untrained
 from gumption.envs.physics.scene import Scene
-from gumption.envs.segar import facts
 from gumption.envs.segar.configurations import Levels, draw_levels
 from gumption.kg import KnowledgeGraph
 from tests.segar_scenes import thing
 
-EAST, NORTH, WEST = 1, 5, 9
+EAST = 1
 
 
 def table(*scenes: list[dict[str, Any]]) -> Any:
@@ -37,10 +36,10 @@ def goal(x: float, y: float) -> dict[str, Any]:
     return thing("GoalTile", x, y, "goal")
 
 
-def advice(env: Any, *triples: tuple[str, str, str]) -> Advice:
-    graph = KnowledgeGraph()
-    graph.add(triples or facts(partition="all"))
-    return Advice(graph, env.unwrapped.vocabulary, env.unwrapped.relations)
+def advice_of(chosen: WorldConfig) -> Advice:
+    told = setup_of(chosen)(chosen, num_envs=1).advice
+    assert told is not None
+    return told
 
 
 def config(**changes: Any) -> WorldConfig:
@@ -67,75 +66,23 @@ def test_the_scripted_player_reaches_goals_in_any_direction() -> None:
     assert play_levels(scripted, env)["success"].all()
 
 
-def test_scores_that_are_added_up_do_not_tell_good_from_bad_and_weights_do() -> None:
-    env = table([goal(0.8, 0), thing("MagmaTile", -0.5, 0, Size=0.2)])
-    env.reset(options={"level": 0})
-    batch, told = env.unwrapped, advice(env)
-    summed = guided.follows_scores(told)
-    weighed = guided.follows_scores(told, guided.by_hand(told.relations))
-    # Magma burns and slows: two facts, where one speaks for the goal.
-    assert {int(summed(batch, None)[0]) for _ in range(20)} <= {WEST - 1, WEST, WEST + 1}
-    assert {int(weighed(batch, None)[0]) for _ in range(20)} <= {EAST, EAST + 1, EAST + 15}  # it meets the goal
-
-
-def test_what_comes_later_on_the_way_weighs_half_as_much() -> None:
-    weights = guided.by_hand(["affordsReaching@1", "affordsReaching@2", "affordsBurning@3", "affordsTurning@1"])
-    assert list(weights.values()) == [2.0, 1.0, -0.25, 0.0]
-
-
-def test_the_oracle_knows_the_pushes_that_lead_over_the_middle_of_the_goal_and_no_graph() -> None:
-    hole = thing("Hole", 0.4, 0, Size=0.5, Shape={"kind": "circle", "size": 0.5})
-    env = table([goal(0.8, 0), hole], [goal(0.0, 0.7)], [goal(0.5, 0.1)])
-    env.reset(seed=0)
-    for i in range(3):
-        env.unwrapped.set_up(np.array([i]), {"level": i}, env.unwrapped.np_random)
-    oracle = guided.PushOracle()
-    assert [np.flatnonzero(row).tolist() for row in oracle(env)[:, :, 0].numpy()] == [[EAST], [NORTH], []]
-    # It weighs nothing but the goal: the ball falls into the hole on its way.
-    assert play_levels(guided.follows_scores(oracle), env)["consumed"].tolist()[:2] == [True, False]
-
-
 @pytest.mark.filterwarnings("ignore::gumption.agents.knowledge.LeakedFacts")
 @pytest.mark.filterwarnings("ignore::gumption.agents.knowledge.UnknownEntities")
 def test_a_name_without_a_place_takes_the_scores_of_each_place(tmp_path: Path) -> None:
-    told = guided.advice_of(config(kg="full", kg_scores=("affordsReaching",)))
+    told = advice_of(config(kg="full", kg_scores=("affordsReaching",)))
     assert told.relations == ("affordsReaching@1", "affordsReaching@2", "affordsReaching@3")
     graph = KnowledgeGraph()
     graph.add([("Hole", "swallows", "ball"), ("GoalTile", "isWon", "ball")])
     graph.save(tmp_path / "mine.nq")
     mine = config(kg=str(tmp_path / "mine.nq"), kg_relations=(("affordsFallingIn", "swallows"),))
-    assert guided.advice_of(mine).relations == tuple(f"affordsFallingIn@{place}" for place in (1, 2, 3))
-
-
-def test_graphs_that_agents_are_compared_by() -> None:
-    where = ("tilesx3-medium", 5, 0)
-    made = {name: set(graph(*where)) for name, graph in guided.GRAPHS.items()}
-    goal = ("GoalTile", "affordsReaching", "ball")
-    assert made["one-fact"] == {goal}
-    true = set(facts(partition="all", levels=where[0], num_levels=5))
-    assert made["no-goal"] == true - {goal}
-    assert goal in made["memory"] < true  # random play sees the truth, as far as it gets
-    tiles = {one.type.__name__ for scene in draw_levels(where[0], n=5).scenes for one in scene.entities}
-    swallowing = {kind for kind, effect, _ in made["other-rules"] if effect == "affordsFallingIn"}
-    assert swallowing == tiles - {"GolfBall", "GoalTile"}  # what is hot swallows, and only holes burn
-    assert {kind for kind, effect, _ in made["other-rules"] if effect == "affordsBurning"} == tiles & {"Hole"}
-    # Each type has one effect, and no effect two types: what is met is told, what it affords is not.
-    subjects, effects, _ = zip(*made["types"], strict=True)
-    assert len(set(subjects)) == len(set(effects)) == len(made["types"])
-
-
-def test_one_of_the_best_pushes_is_taken_at_random() -> None:
-    env = table([goal(0.8, 0)])
-    env.reset(options={"level": 0})
-    follows = guided.follows_scores(advice(env, ("SandTile", "affordsSlowing", "ball")))
-    assert len({int(follows(env.unwrapped, None)[0]) for _ in range(100)}) > 10
+    assert advice_of(mine).relations == tuple(f"affordsFallingIn@{place}" for place in (1, 2, 3))
 
 
 def test_knowledge_that_is_taken_away_says_nothing() -> None:
     env = table([goal(0.8, 0)])
     env.reset(options={"level": 0})
     settings = config(kg="full")
-    player = untrained(settings, guided.advice_of(settings))
+    player = untrained(settings, advice_of(settings))
     policy = player.policy
     with torch.no_grad():
         policy.network.mlp[-1].bias[:] = 50.0  # the scores decide
@@ -150,24 +97,13 @@ def test_knowledge_that_is_taken_away_says_nothing() -> None:
 def test_the_untrained_policy_is_the_one_with_which_training_begins() -> None:
     settings = config(kg="full", seed=3, overrides=(("learning_rate", 0.0),))
     begun = train_impala(settings, progress=False).policy.network.state_dict()
-    fresh = untrained(settings, guided.advice_of(settings)).policy.network.state_dict()
+    fresh = untrained(settings, advice_of(settings)).policy.network.state_dict()
     assert all(torch.equal(fresh[name], value) for name, value in begun.items())
 
 
 def test_a_run_that_was_kept_plays_on_as_it_was_trained(tmp_path: Path) -> None:
     settings = config(kg="full")
     policy = train_impala(settings, tmp_path / "run", progress=False).policy
-    env = guided.level_env({"levels": "tilesx2-medium", "level_seed": 0, "num_levels": 5}, "test")
+    env = gym.make_vec(guided.ID, num_envs=5, **guided.env_settings("tilesx2-medium", 0, 5, "test"))
     mine, kept = (play_levels(Greedy(one), env) for one in (policy, load_policy(tmp_path / "run")[1]))
     assert mine["return"].tolist() == kept["return"].tolist()
-
-
-def test_ppo_reads_the_scores_where_there_is_knowledge() -> None:
-    pytest.importorskip("stable_baselines3")
-    where = {"levels": "tilesx2-medium", "level_seed": 0, "num_levels": 5}
-    told = guided.advice_of(config(kg="full"))
-    model = guided.train_ppo(guided.env_settings(**where), told, 128, 0, n_steps=2, batch_size=64, n_epochs=1)
-    env = guided.level_env(where, "test")
-    assert set(model.observation_space.spaces) == {"ball", "goal", "tiles", "kg_scores"}
-    outcome = play_levels(guided.ppo_player(model, told), env)
-    assert len(outcome["return"]) == 5

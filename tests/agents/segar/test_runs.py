@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import gymnasium as gym
 import pytest
 
 from gumption.agents import evaluate
@@ -35,7 +36,7 @@ def test_a_guided_run_is_played_beside_others(run: RunResult) -> None:
     assert (told["levels"], told["partition"], told["num_levels"]) == ("tilesx2-medium", "test", 5)
     names = ["trained", "untrained", "knowledge taken away", "random", "no action", "scripted"]
     assert list(told["players"]) == names
-    env = guided.level_env({"levels": "tilesx2-medium", "level_seed": 0, "num_levels": 5}, "test")
+    env = gym.make_vec(guided.ID, num_envs=5, **guided.env_settings("tilesx2-medium", 0, 5, "test"))
     for name, player in (("trained", Greedy(run.policy)), ("scripted", scripted)):
         expected = means(play_levels(player, env), "return", "success")
         assert told["players"][name] == pytest.approx(expected)
