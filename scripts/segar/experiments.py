@@ -363,7 +363,11 @@ class GateRuns(Kind):
         "s a run": figure("wall_s", ".0f"),
     }
     rests_on: ClassVar = {"scores": "gumption.kg.scores:VERSION"}
-    code = ("envs/segar", "envs/physics", "agents/segar", "agents/advice.py", "kg/scores.py")
+    code = (
+        "envs/segar", "envs/physics", "agents/segar", "agents/advice.py", "agents/learners/sb3.py", "agents/policy.py",
+        "kg/edges.py",
+    )  # fmt: skip
+    kept = ("PPO on SEGAR, with knowledge",)
     shown = ("success", "return", "destroyed", "in a hole")
     drawn = ("test_success", "success", "share of test levels whose goal is reached")
 
@@ -380,8 +384,8 @@ class GateRuns(Kind):
         return {**super().formats(), "scores": f"{VERSION}.{ASKED}"}
 
     def prepare(self, jobs: Sequence[Job], out: Path) -> list[Job]:
-        """The jobs, with the graphs of `guided.GRAPHS` in files where they name them."""
-        from gumption.agents.segar.guided import GRAPHS
+        """The jobs, with the graphs of `lives.GRAPHS` in files where they name them."""
+        from gumption.agents.segar.lives import GRAPHS
         from gumption.kg import KnowledgeGraph
 
         made: list[Job] = []
@@ -409,7 +413,7 @@ class GateRuns(Kind):
             player = study.before_training(run) if job.method == "untrained" else run.advised(chosen.kg).player
         found: dict[str, Any] = {}
         for part in ("test", "train"):
-            env = evaluation.make_env(chosen.task, chosen.draw(part), chosen.seen())
+            env = evaluation.env_of(chosen, chosen.draw(part))
             figures = means(evaluation.play_levels(player, env, seed=job.seed), *MEASURED)
             found |= {f"{part}_{name}": value for name, value in figures.items()}
         return {**found, "wall_s": round(perf_counter() - started, 2)}
@@ -432,9 +436,10 @@ class GateRuns(Kind):
 
 
 def _gate_rows(levels: str) -> dict[str, Condition]:
-    def row(method: str = "train", kg: str = "none") -> Condition:
+    def row(method: str = "train", kg: str = "none", **more: Any) -> Condition:
         of = f"graph and learning, {levels}" if method in ("untrained", "advised") else None
-        return Condition({"levels": levels, "kg": kg}, method, (levels,), of=of)
+        edges = {} if kg == "none" else {"kg_scores": ("edges",)}
+        return Condition({"levels": levels, "kg": kg, **edges, **more}, method, (levels,), of=of)
 
     rows = {
         "random": row("random"),
@@ -442,6 +447,7 @@ def _gate_rows(levels: str) -> dict[str, Condition]:
         "no graph, learned": row(),
         "graph and learning": row(kg="full"),
         "one constant fact": row(kg="one-fact"),
+        "graph alone": row(kg="full", kg_only=True),
         "graph, untrained": row("untrained", "full"),
         "false facts: names exchanged": row("advised", "exchanged"),
         "false facts: other laws": row("advised", "other-laws"),

@@ -1,4 +1,4 @@
-"""Agents that choose among pushes: how levels end, which scores they get, and what is taken away."""
+"""Agents that choose among pushes: how levels end, which scores they get, and that they follow their graph at first."""
 
 from pathlib import Path
 from typing import Any
@@ -6,21 +6,20 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-import torch
 
 from gumption.agents import Advice
-from gumption.agents.evaluation import Greedy, means
-from gumption.agents.learners.impala import train_impala
-from gumption.agents.segar import guided
+from gumption.agents.evaluation import means
+from gumption.agents.segar.config import SegarConfig
 from gumption.agents.segar.evaluation import play_levels, scripted
-from gumption.agents.settings import WorldConfig
-from gumption.agents.setup import load_policy, setup_of, untrained
+from gumption.agents.segar.training import SegarRun, knowledge_of, train_segar, untrained_model
+from gumption.data import InputError
 from gumption.envs.physics.scene import Scene
 from gumption.envs.segar.configurations import Levels, draw_levels
 from gumption.kg import KnowledgeGraph
 from tests.segar_scenes import thing
 
 EAST = 1
+SIZES: dict[str, Any] = {"num_levels": 20, "test_levels": 200, "device": "cpu"}
 
 
 def table(*scenes: list[dict[str, Any]]) -> Any:
@@ -28,25 +27,12 @@ def table(*scenes: list[dict[str, Any]]) -> Any:
     drawn = draw_levels("empty-easy")
     read = [Scene.read({"entities": [thing("GolfBall", 0, 0, "golfball"), *scene]}) for scene in scenes]
     levels = Levels(None, drawn.initialization, "train", 0, 0, tuple(read))
-    settings = {**guided.env_settings("empty-easy", 0), "levels": levels, "friction": 0.0}
-    return gym.make_vec(guided.ID, num_envs=len(scenes), **settings)
+    settings = {"levels": levels, "directions": 16, "observation": "state", "friction": 0.0}
+    return gym.make_vec("gumption/PuttPutt-v0", num_envs=len(scenes), **settings)
 
 
 def goal(x: float, y: float) -> dict[str, Any]:
     return thing("GoalTile", x, y, "goal")
-
-
-def advice_of(chosen: WorldConfig) -> Advice:
-    told = setup_of(chosen)(chosen, num_envs=1).advice
-    assert told is not None
-    return told
-
-
-def config(**changes: Any) -> WorldConfig:
-    env = guided.env_settings("tilesx2-medium", 0, 5)
-    given = {"total_steps": 64, "eval_interval": 64, "eval_episodes": 5, "device": "cpu", **changes}
-    given["overrides"] = (("batch_size", 8), ("hidden_size", 16), *given.get("overrides", ()))
-    return WorldConfig("segar", env=tuple(env.items()), **given)
 
 
 def test_each_level_is_played_once_and_how_it_ends_is_told() -> None:
@@ -69,41 +55,62 @@ def test_the_scripted_player_reaches_goals_in_any_direction() -> None:
 @pytest.mark.filterwarnings("ignore::gumption.agents.knowledge.LeakedFacts")
 @pytest.mark.filterwarnings("ignore::gumption.agents.knowledge.UnknownEntities")
 def test_a_name_without_a_place_takes_the_scores_of_each_place(tmp_path: Path) -> None:
-    told = advice_of(config(kg="full", kg_scores=("affordsReaching",)))
-    assert told.relations == ("affordsReaching@1", "affordsReaching@2", "affordsReaching@3")
+    config = SegarConfig(levels="tilesx2-medium", kg="full", kg_scores=("affordsReaching",), **SIZES)
+    assert (config.task, config.observation) == ("PuttPutt", "tiles")
+    assert knowledge_of(config)[1].relations == ("affordsReaching@1", "affordsReaching@2", "affordsReaching@3")
     graph = KnowledgeGraph()
     graph.add([("Hole", "swallows", "ball"), ("GoalTile", "isWon", "ball")])
     graph.save(tmp_path / "mine.nq")
-    mine = config(kg=str(tmp_path / "mine.nq"), kg_relations=(("affordsFallingIn", "swallows"),))
-    assert advice_of(mine).relations == tuple(f"affordsFallingIn@{place}" for place in (1, 2, 3))
+    names = (("affordsFallingIn", "swallows"),)
+    mine = SegarConfig(levels="tilesx2-medium", kg=str(tmp_path / "mine.nq"), kg_relations=names, **SIZES)
+    assert knowledge_of(mine)[1].relations == tuple(f"affordsFallingIn@{place}" for place in (1, 2, 3))
 
 
-def test_knowledge_that_is_taken_away_says_nothing() -> None:
-    env = table([goal(0.8, 0)])
-    env.reset(options={"level": 0})
-    settings = config(kg="full")
-    player = untrained(settings, advice_of(settings))
-    policy = player.policy
-    with torch.no_grad():
-        policy.network.mlp[-1].bias[:] = 50.0  # the scores decide
-    begins = np.ones(1, dtype=bool)
-    assert player(env.unwrapped, begins)[0] in (EAST, EAST + 1, EAST + 15)
-    blind = Greedy(policy, without_knowledge=True)
-    with torch.no_grad():
-        attention = policy(policy.read(env.unwrapped)).attention
-    assert blind(env.unwrapped, begins)[0] == int(attention.argmax())
+def test_edges_speak_for_the_pushes_that_meet_a_thing() -> None:
+    made = {"task": "Gates", "levels": "gates-2", "partition": "test", "num_levels": 8}
+    env = gym.make_vec("gumption/SEGAR-v0", num_envs=8, **made).unwrapped
+    env.reset(seed=0)
+    things = env.action_facts().things
+    number = next(i for i in np.unique(things).tolist() if env.vocabulary[i].startswith("GateB"))
+    fact = (env.vocabulary[number], "affordsFallingIn", "ball")
+    met = (things == number).any(axis=2)
+    assert 0 < met.sum() < met.size
+    graph = KnowledgeGraph()
+    graph.add([fact])
+    advice = Advice(graph, env.vocabulary, ("edges",))
+    scores = advice(env).numpy()
+    assert np.array_equal(scores[:, :, advice.channels.index("goal.affordsFallingIn")], met)
+    b, a = np.argwhere(met)[0].tolist()
+    assert advice.why(b, a) == [(fact, 1.0)]
 
 
-def test_the_untrained_policy_is_the_one_with_which_training_begins() -> None:
-    settings = config(kg="full", seed=3, overrides=(("learning_rate", 0.0),))
-    begun = train_impala(settings, progress=False).policy.network.state_dict()
-    fresh = untrained(settings, advice_of(settings)).policy.network.state_dict()
-    assert all(torch.equal(fresh[name], value) for name, value in begun.items())
+@pytest.mark.filterwarnings("ignore::gumption.agents.knowledge.UnknownEntities")
+@pytest.mark.parametrize("levels", ["gates-2", "gates-3"])
+def test_an_untrained_agent_does_what_its_graph_alone_does_and_has_learned_nothing(levels: str) -> None:
+    shares, first = [], []
+    for kg_only in (False, True):
+        config = SegarConfig(levels=levels, kg="full", kg_scores=("edges",), kg_only=kg_only, **SIZES)
+        _, advice = knowledge_of(config)
+        model: Any = untrained_model(config, advice)
+        run = SegarRun(config, {}, [], None, model, advice, advice)
+        shares.append(run.play(config.draw("test"))["success"].mean())
+        network = model.policy.features_extractor.network
+        first.append(dict(zip(("network", *network.channels), network.first.tolist(), strict=True)))
+    assert abs(shares[0] - shares[1]) <= 0.02
+    assert first[0]["goal.affordsReaching"] == first[1]["goal.affordsReaching"] > 0 > first[0]["goal.affordsFallingIn"]
+    assert first[1]["network"] < first[0]["network"] / 100
+    final = train_segar(config, progress=False).final
+    assert final["test_success"] == pytest.approx(shares[1])
 
 
-def test_a_run_that_was_kept_plays_on_as_it_was_trained(tmp_path: Path) -> None:
-    settings = config(kg="full")
-    policy = train_impala(settings, tmp_path / "run", progress=False).policy
-    env = gym.make_vec(guided.ID, num_envs=5, **guided.env_settings("tilesx2-medium", 0, 5, "test"))
-    mine, kept = (play_levels(Greedy(one), env) for one in (policy, load_policy(tmp_path / "run")[1]))
-    assert mine["return"].tolist() == kept["return"].tolist()
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"kg_only": True}, "kg_only: that is for knowledge"),
+        ({"kg": "full", "observation": "rgb"}, "kg is 'full': that is for ppo, a task of forces and an observation of"),
+        ({"kg": "full", "task": "Gates", "algorithm": "sac"}, "kg is 'full': that is for ppo"),
+    ],
+)
+def test_knowledge_that_no_agent_could_use_is_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        SegarConfig(**given)

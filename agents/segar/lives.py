@@ -1,4 +1,4 @@
-"""The environments of agents that knowledge guides, what random pushes show, and the graphs that compare them."""
+"""Lives between gates, what they show, and the graphs that agents are compared by."""
 
 from __future__ import annotations
 
@@ -12,52 +12,15 @@ import gymnasium as gym
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.settings import Count, Seed, Size, checked
-from gumption.envs.priors import Laws, Names, other_than_real
+from gumption.data.settings import Count, Seed, checked
 from gumption.envs.record_memory import RecordMemory
 from gumption.envs.segar.configurations import Split
 from gumption.envs.segar.facts import BALL, REACHING, facts
 from gumption.envs.segar.memory import Memory, add_memory, memory_facts
 from gumption.kg import KnowledgeGraph
 
-ID = "gumption/PuttPutt-v0"
-DIRECTIONS = 16
-#: The ball, the goal and the tiles as numbers. It does not show which tile is a hole.
-OBSERVATION = {
-    "kind": "multimodal",
-    "parts": {
-        "ball": {"kind": "entity", "id": "golfball", "factors": ["Position", "Velocity", "Mass"]},
-        "goal": {"kind": "entity", "id": "goal", "factors": ["Position"]},
-        "tiles": {"kind": "tiles", "n_things": 4, "factors": ["Position", "Heat", "Friction"], "unique_ids": ["goal"]},
-    },
-}
-#: The bound of scores in an observation. Look-up in a graph gives 0 or 1, and 0 for pushes that meet nothing.
-BOUND = 1.0
-
-
 #: The share of explored pushes that are drawn at random.
 RANDOM = 0.2
-
-
-@checked
-def env_settings(
-    levels: str,
-    level_seed: Seed,
-    num_levels: Size = 100,
-    partition: Split = "train",
-    names: Names = "real",
-    laws: Laws = "real",
-) -> dict[str, Any]:
-    """Settings of an environment in which these agents play."""
-    return {
-        "levels": levels,
-        "level_seed": level_seed,
-        "num_levels": num_levels,
-        "partition": partition,
-        "directions": DIRECTIONS,
-        "observation": OBSERVATION,
-        **other_than_real(names=names, laws=laws),
-    }
 
 
 Facts = list[tuple[str, str, str]]
