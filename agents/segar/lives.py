@@ -48,7 +48,7 @@ def explore(env: Any, folder: Path, steps: int, seed: int) -> Memory:
 
 @checked
 def live(folder: Path, levels: str, partition: Split, steps: Count, seed: Seed) -> Facts:
-    """Push at random between gates, and keep the memory (in memory/) and what it shows (graph.nq), which is returned.
+    """Push at gates, see `explore`, and keep the memory (in memory/) and what it shows (graph.nq), which is returned.
 
     :param partition: whose types of gates are met. :param steps: of 16 environments together.
     :param seed: of the levels and the pushes; evaluations have test levels with the seed 0.
@@ -64,8 +64,7 @@ def live(folder: Path, levels: str, partition: Split, steps: Count, seed: Seed) 
 
 
 def lived_facts(steps: int, levels: str, num_levels: int, level_seed: int) -> Facts:
-    """The facts of training, and what so many steps of random pushes in levels of another seed show of types of the
-    test."""
+    """The facts of training, and what so many pushes in levels of another seed show of types of the test."""
     with TemporaryDirectory() as folder:
         lived = live(Path(folder), levels, "test", steps, level_seed + 1)
     return [*facts(partition="train", levels=levels), *lived]

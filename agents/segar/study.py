@@ -90,7 +90,7 @@ def contenders(given: Any, run: Any) -> dict[str, Contender]:
 
     :param given: one, or a list: "scripted" or another player that learns nothing; "module:name" of a function, or the
         function: a player (env, first) -> actions, which may look at env.state, or a policy (observation, info) ->
-        action of the run's observation; or a run of the same task: the result of a training, or `runs.read_run` of its
+        action of the run's observation; or a run of the same task: the result of a training, or `load_run` of its
         folder. None is the scripted player.
     :raises InputError: no such player, the random one, or a run of another task.
     """

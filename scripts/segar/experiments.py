@@ -1,4 +1,4 @@
-"""The experiments of the SEGAR paper (Hjelm et al., 2022) and ours on knowledge, as data: cells, learners, settings.
+"""The experiments of the SEGAR paper (Hjelm et al., 2022) and ours on gates, as data: cells, learners, settings.
 
 The default size fits two CPU cores: a run takes about 14 seconds of one core where factors are seen, two minutes with
 pixels or SAC. `--paper` is the paper's. Settings of the default size were chosen by the return on training levels
@@ -515,9 +515,11 @@ _GATES: dict[str, Any] = {
 }  # fmt: skip
 _GATES_NOTES = """\
 Types of gates of the test are met in no training level. PPO sees ball, goal and the names of the gates; with a graph,
-of all types, also what it states of the first three things on the way of each push. Rows of false and lived facts are
-the same agent with another graph: names exchanged within a part; what lets the ball through is said to swallow it; what
-random pushes in other levels show of types of the test, beside the facts of training. People wrote scripted and oracle.
+each of its relations is a channel of the first three things on the way of each push, and is mixed into the logits. The
+graph alone acts by the first weights, counted on training levels; an untrained network decides where it says the same.
+Rows of false and lived facts are the same agent with another graph: names exchanged within a part; what lets the ball
+through is said to swallow it; what pushes in other levels show of types of the test, beside the facts of training.
+People wrote scripted and oracle.
 """
 
 EXPERIMENTS: dict[str, Experiment] = {
