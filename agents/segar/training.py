@@ -181,10 +181,9 @@ def _make_model(config: SegarConfig, levels: Levels, advice: Advice | None) -> B
             **shared,
         )
     if advice is not None:
-        network = model.policy.features_extractor.network
-        counted = env_of(config, levels, COUNTED[0])
-        states = first_states(watched(model, advice), counted, config.seed, counted=True, steps=COUNTED[1])
-        network.begin(*states)
+        told, counted = watched(model, advice), env_of(config, levels, COUNTED[0])
+        network: Any = told.network
+        network.begin(*first_states(told, counted, config.seed, counted=True, steps=COUNTED[1]))
         if config.kg_only:
             network.first[0] *= TIES
             network.mlp[-1].bias.data.copy_(network.first)
