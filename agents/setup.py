@@ -184,7 +184,8 @@ class Setup:
             put_network(network, self.saved, self.trained)
         policy = Policy(network, self.look, advice, self.device)
         if not self.saved and advice is not None and isinstance(network, KGPolicy) and network.mixing != "softmax":
-            network.begin(*self.first_states(policy))
+            env = self.make_env(FIRST_ENVS)
+            network.begin(*first_states(policy, env, config.seed, counted=self.of_edges))
         return policy
 
     @property
@@ -192,53 +193,57 @@ class Setup:
         """Whether the advice is of channels whose worth is to be counted; see `KGPolicy.begin`."""
         return self.advice is not None and isinstance(self.advice.scores, EdgeScores)
 
-    def first_states(
-        self, policy: Policy
-    ) -> tuple[torch.Tensor, torch.Tensor, tuple[torch.Tensor, torch.Tensor] | None]:
-        """What `KGPolicy.begin` reads: attention and scores of choices in training tasks, and which are right.
-
-        Where the world does not state that, the choices are drawn at random; those of an episode that succeeds count as
-        right, those of others as wrong.
-        """
-        env = self.make_env(FIRST_ENVS)
-        env.reset(seed=self.config.seed)
-        try:
-            known = env.right_choices() is not None
-        except InputError:
-            known = False
-        policy.eval()
-        if policy.scores is not None:
-            policy.scores.train()  # held-out scores, where there are such
-        parts: list[tuple[torch.Tensor, torch.Tensor]] = []
-        right, chosen, episodes = list[np.ndarray](), list[np.ndarray](), [np.arange(FIRST_ENVS)]
-        won, ended = np.zeros((2, FIRST_ENVS * (FIRST_STEPS + 1)), dtype=bool)
-        for step in range(FIRST_STEPS):
-            state = policy.read(env)
-            with torch.no_grad():
-                attention = cast(Reader, policy.network.attention).read(*state.seen)[0].attention
-            parts.append((attention, state.scores))
-            mask = (attention > MASKED / 2).cpu().numpy()
-            right.append(env.right_choices() if known else mask)
-            action = np.where(right[-1] & mask, env.np_random.random(mask.shape), -1.0).argmax(1)
-            chosen.append(np.arange(mask.shape[1]) == action[:, None])
-            _, over, success = env.step_arrays(action)
-            won[episodes[-1]], ended[episodes[-1]] = success, over
-            episodes.append(np.where(over, FIRST_ENVS * (step + 1) + np.arange(FIRST_ENVS), episodes[-1]))
-        attention, scores = (torch.cat(part) for part in zip(*parts, strict=True))
-        if not self.of_edges:
-            return attention, scores, None
-        played = np.concatenate(episodes[:-1])
-        good, picked = np.concatenate(right), np.concatenate(chosen)
-        if not known:
-            good, picked = picked & won[played, None], picked & ended[played, None]
-        open_ = (attention > MASKED / 2) & (torch.from_numpy(picked | known).to(attention.device))
-        good = torch.from_numpy(good).to(attention.device)
-        return attention, scores, (open_ & good, open_ & ~good)
-
     def keep(self, path: Path) -> None:
         """Write the inputs of the run into its folder."""
         if self.knowledge is not None:
             self.knowledge.save(path / KNOWLEDGE)
+
+
+def first_states(
+    policy: Policy, env: Any, seed: int, *, counted: bool, steps: int = FIRST_STEPS
+) -> tuple[torch.Tensor, torch.Tensor, tuple[torch.Tensor, torch.Tensor] | None]:
+    """What `KGPolicy.begin` reads: attention and scores of choices in training tasks, and which are right.
+
+    Where the world does not state that, the choices are drawn at random; those of an episode that succeeds count as
+    right, those of others as wrong.
+
+    :param env: a batch of B native environments. :param counted: whether right choices are wanted, else None.
+    :param steps: of each environment.
+    """
+    env.reset(seed=seed)
+    try:
+        known = env.right_choices() is not None
+    except InputError:
+        known = False
+    policy.eval()
+    if policy.scores is not None:
+        policy.scores.train()  # held-out scores, where there are such
+    count = env.num_envs
+    parts: list[tuple[torch.Tensor, torch.Tensor]] = []
+    right, chosen, episodes = list[np.ndarray](), list[np.ndarray](), [np.arange(count)]
+    won, ended = np.zeros((2, count * (steps + 1)), dtype=bool)
+    for step in range(steps):
+        state = policy.read(env)
+        with torch.no_grad():
+            attention = cast(Reader, policy.network.attention).read(*state.seen)[0].attention
+        parts.append((attention, state.scores))
+        mask = (attention > MASKED / 2).cpu().numpy()
+        right.append(env.right_choices() if known else mask)
+        action = np.where(right[-1] & mask, env.np_random.random(mask.shape), -1.0).argmax(1)
+        chosen.append(np.arange(mask.shape[1]) == action[:, None])
+        _, over, success = env.step_arrays(action)
+        won[episodes[-1]], ended[episodes[-1]] = success, over
+        episodes.append(np.where(over, count * (step + 1) + np.arange(count), episodes[-1]))
+    attention, scores = (torch.cat(part) for part in zip(*parts, strict=True))
+    if not counted:
+        return attention, scores, None
+    played = np.concatenate(episodes[:-1])
+    good, picked = np.concatenate(right), np.concatenate(chosen)
+    if not known:
+        good, picked = picked & won[played, None], picked & ended[played, None]
+    open_ = (attention > MASKED / 2) & (torch.from_numpy(picked | known).to(attention.device))
+    good = torch.from_numpy(good).to(attention.device)
+    return attention, scores, (open_ & good, open_ & ~good)
 
 
 def setup_of(config: Any) -> type[Setup]:

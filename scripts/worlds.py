@@ -106,24 +106,17 @@ def general_train(world: Any) -> typer.Typer:
     @app.command(help=f"Train an agent: {world.about}")
     @from_config(WorldConfig, skip=("world",), make=partial(WorldConfig, world.name))
     def train(config: Any, run: Run = Path("runs") / world.name, resume: Resume = False) -> None:
-        train_and_tell(config, run, resume)
+        from gumption.agents.learners.impala import train_impala
+
+        final = train_impala(config, run_dir=run, resume=resume).final
+        where = "on what was held out" if world.environments[0].held_out else "on other episodes like them"
+        print(
+            f"success {final['test_success']:.1%} {where}, {final['train_success']:.1%} in training, "
+            f"{final['random_success']:.1%} at random; {final['wall_s']:.0f} s, {final['steps_per_s']:,.0f} steps/s; "
+            f"the run is in {run}"
+        )
 
     return app
-
-
-def train_and_tell(config: Any, run: Path, resume: bool) -> None:
-    """Train by a `WorldConfig`, and print the final figures."""
-    from gumption.agents.learners.impala import train_impala
-    from gumption.envs import worlds
-
-    final = train_impala(config, run_dir=run, resume=resume).final
-    held_out = worlds.find(config.world).environments[0].held_out
-    where = "on what was held out" if held_out else "on other episodes like them"
-    print(
-        f"success {final['test_success']:.1%} {where}, {final['train_success']:.1%} in training, "
-        f"{final['random_success']:.1%} at random; {final['wall_s']:.0f} s, {final['steps_per_s']:,.0f} steps/s; "
-        f"the run is in {run}"
-    )
 
 
 train = world_group(

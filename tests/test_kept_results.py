@@ -49,10 +49,6 @@ RUNS = {
         "train gradual --env max_steps=20 --steps 512 --eval-interval 256 --eval-episodes 2 --kg full",
         "evaluate run",
     ),
-    "V-trace on SEGAR, with knowledge": (
-        "train segar --levels tilesx2-medium --kg full --num-levels 2 --steps 512 --eval-interval 256 --test-levels 2",
-        "evaluate run",
-    ),
     "V-trace, recurrent": (
         "gradual pretrain --tasks micro4 --steps 256 --eval-interval 128 --batch-size 4 --unroll-length 8"
         " --hidden-size 8",
@@ -65,6 +61,11 @@ RUNS = {
     ),
     "PPO on SEGAR": (
         f"train segar {SMALL_SEGAR} --num-envs 2 --n-steps 8 --minibatches 2",
+        "evaluate run",
+    ),
+    "PPO on SEGAR, with knowledge": (
+        "train segar --levels gates-3 --kg full --scores edges --num-levels 2 --test-levels 2 --num-envs 2 --n-steps 8"
+        " --minibatches 2 --steps 64 --eval-interval 32",
         "evaluate run",
     ),
     "SAC on SEGAR": (

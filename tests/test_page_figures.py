@@ -3,9 +3,9 @@
 Convention: a comment after a paragraph says where its figures are from, in their order, one a line or parted by ";":
 
     <!-- figures
-    67 % = saved("segar-knowledge", "trained with knowledge, tilesx3, medium", "test_success")
+    98 % = saved("segar-gates", "graph and learning, gates-2", "test_success")
     0.73 = "paper: Figure 3"
-    five seeds = seeds("segar-knowledge") == {5}
+    two seeds = seeds("segar-gates") == {2}
     -->
 
 The right side is Python. `saved(NAME, ROW, PATH)` is a figure of a row of scripts/results/NAME, `rows(NAME, WORDS)` the

@@ -106,6 +106,10 @@ class SB3Learner(Learner):
     def manifest(self) -> dict[str, Any]:
         return self._manifest
 
+    def final(self, curve: list[Line]) -> dict[str, Any]:
+        """The last line of metrics, or, of a run of no steps, the figures of the untrained model."""
+        return dict(curve[-1]) if curve else dict(self._measure(self.model))
+
     def state(self) -> tuple[Tensors, dict[str, Any]]:
         return _state(self.model)
 

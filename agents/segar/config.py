@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from gymnasium import spaces
 
@@ -13,7 +13,8 @@ from gumption.data.reading import read_json
 from gumption.data.settings import Count, Frames, Positive, Seed, Share, Size, Weight, check, settings, shown
 from gumption.envs.physics.factors import WIDTHS
 from gumption.envs.physics.initialization import IDS, Initialization, entity_id
-from gumption.envs.segar.configurations import Levels, Split, configuration, draw_levels
+from gumption.envs.priors import Laws, Names, other_than_real
+from gumption.envs.segar.configurations import WALLS, Levels, Split, configuration, draw_levels
 from gumption.envs.segar.observations import ALL_FACTORS, ObservationSettings, is_built_in
 from gumption.envs.segar.render import RendererSettings
 from gumption.envs.segar.tasks import read_task
@@ -25,24 +26,41 @@ THINGS = 6
 FIRST = tuple(IDS.values())
 #: Environments at a time, where a config says none (appendix E.1).
 NUM_ENVS = {"ppo": 64, "sac": 1}
+DIRECTIONS = 16  # of the pushes of an agent with knowledge
+#: The ball, the goal and the tiles as numbers. It does not show which tile is a hole.
+TILES: dict[str, Any] = {
+    "kind": "multimodal",
+    "parts": {
+        "ball": {"kind": "entity", "id": "golfball", "factors": ["Position", "Velocity", "Mass"]},
+        "goal": {"kind": "entity", "id": "goal", "factors": ["Position"]},
+        "tiles": {"kind": "tiles", "n_things": 4, "factors": ["Position", "Heat", "Friction"], "unique_ids": ["goal"]},
+    },
+}
 
 
 @settings
 class SegarConfig(KnowledgeConfig):
     """A learner on n training levels; the defaults of PPO are those of the paper's Table 1.
 
-    With knowledge (`kg` and the other fields of `KnowledgeConfig`) PPO sees the scores of each push beside the rest.
+    With knowledge (`kg` and the other fields of `KnowledgeConfig`) PPO chooses among 16 pushes, and the scores of each
+    are mixed into its logits.
 
     :ivar world: segar.
-    :ivar task: PuttPutt, PuttPuttNegDist, Gates, Invisiball, Billiards, or module:name of your own.
+    :ivar task: PuttPutt, PuttPuttNegDist, Gates, Invisiball, Billiards, or module:name of your own; without it, Gates
+        where the levels have gates, else PuttPutt.
     :ivar levels: the distribution of training levels: the name of a configuration such as objectsx2-hard, a .json file
         with a distribution of your own, or its module:name; without it, the usual one of the task.
     :ivar test: that of test levels; without it, the same.
     :ivar num_levels: how many training levels there are; each episode plays one of them.
     :ivar level_seed: of the training levels; without it, the seed.
     :ivar test_levels: how many levels of the test part an evaluation plays.
-    :ivar observation: rgb (pixels), state (factors, your own too), names (of gates), or module:name of an Observation
-        of your own.
+    :ivar kg_only: act by the graph alone, by the weights that are counted on training levels; nothing is learned, and
+        an untrained network decides between pushes of which the graph says the same.
+    :ivar names: what kinds of things are called: real, anonymous or shuffled.
+    :ivar laws: counterfactual: tiles do what other tiles do, and objects what other objects do.
+    :ivar observation: rgb (pixels), state (factors, your own too), names (of gates), tiles (ball, goal and tiles, but
+        not which tile is a hole), or module:name of an Observation of your own; without it, names of gates, tiles with
+        knowledge, else rgb.
     :ivar resolution: pixels of a side.
     :ivar frame_stack: how many frames the learner sees.
     :ivar hidden: names of factors that the observation leaves out.
@@ -70,13 +88,16 @@ class SegarConfig(KnowledgeConfig):
     """
 
     world: str = WORLD
-    task: str = "PuttPutt"
+    task: str = ""
     levels: str = ""
     test: str | None = None
     num_levels: Size = 100
     level_seed: Seed | None = None
     test_levels: Size = 100
-    observation: str = "rgb"
+    kg_only: bool = False
+    names: Names = "real"
+    laws: Laws = "real"
+    observation: str = ""
     resolution: Size = 64
     frame_stack: Frames = 1
     hidden: tuple[str, ...] = ()
@@ -108,10 +129,15 @@ class SegarConfig(KnowledgeConfig):
     def __post_init__(self) -> None:
         """:raises InputError: settings that do not go together, or an unknown configuration or factor."""
         object.__setattr__(self, "hidden", tuple(self.hidden))
+        object.__setattr__(self, "task", self.task or ("Gates" if self.levels in WALLS else "PuttPutt"))
         task = read_task(self.task)
         self.check_knowledge()
-        if self.kg != "none" and (self.algorithm != "ppo" or "directions" not in task.usual):
-            raise InputError(f"kg is {shown(self.kg)}: that is for ppo and a task of pushes, such as task='Gates'")
+        if not self.observation:
+            usual = task.usual.get("observation") or ("rgb" if self.kg == "none" else "tiles")
+            object.__setattr__(self, "observation", usual)
+        of_numbers = self.algorithm == "ppo" and task.action_space is None and self.observation != "rgb"
+        if self.kg != "none" and not of_numbers:
+            raise InputError(f"kg is {shown(self.kg)}: that is for ppo, a task of forces and an observation of numbers")
         if not self.levels and isinstance(task.levels, str):
             object.__setattr__(self, "levels", task.levels)
         if self.world != WORLD:
@@ -125,13 +151,19 @@ class SegarConfig(KnowledgeConfig):
         if self.algorithm == "ppo" and self.parallel * self.n_steps == self.minibatches:
             raise InputError("a minibatch has one step; give fewer minibatches, or more n_steps or num_envs")
         if ":" not in self.observation:
-            check("observation", self.observation, Literal["rgb", "state", "names"])
+            check("observation", self.observation, Literal["rgb", "state", "names", "tiles"])
         elif self.hidden:
             raise InputError(f"hidden is for rgb and state; the observation {self.observation} says what it shows")
         if self.algorithm == "sac" and isinstance(task.action_space, spaces.Discrete | spaces.MultiDiscrete):
             raise InputError(f"sac acts by numbers of a box; the task {self.task} has choices: take ppo")
         for name in filter(None, ("train", self.test)):
             draw_levels(self._distribution(None if name == "train" else name), n=1)
+
+    @property
+    def played(self) -> dict[str, Any]:
+        """Settings of the environments beside task, levels and observation."""
+        pushes = {} if self.kg == "none" else {"directions": DIRECTIONS}
+        return {**pushes, **other_than_real(names=self.names, laws=self.laws)}
 
     @property
     def parallel(self) -> int:
@@ -152,6 +184,8 @@ class SegarConfig(KnowledgeConfig):
         if self.observation == "rgb":
             renderer = RendererSettings(resolution=self.resolution, hidden=self.hidden)
             return ObservationSettings(renderer=renderer, stack=self.frame_stack)
+        if self.observation == "tiles":
+            return ObservationSettings(**TILES, stack=self.frame_stack)
         if self.observation != "state":  # names, or one's own
             return ObservationSettings(kind=self.observation, stack=self.frame_stack)
         return replace(self.truth(), hidden=self.hidden, stack=self.frame_stack)

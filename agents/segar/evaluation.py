@@ -22,6 +22,8 @@ from gumption.envs.segar.configurations import Levels
 from gumption.envs.segar.env import SegarVectorEnv
 from gumption.envs.segar.kinds import GATES, THROUGH
 
+from .config import SegarConfig
+
 #: The environment of own tasks.
 OWN = "gumption/SEGAR-v0"
 #: The scripted player wants a velocity of this rate (1/s) times the way to the goal, by forces and by pushes.
@@ -133,6 +135,11 @@ def make_env(task: str, levels: Levels | None, observation: Any, num_envs: int |
     if ":" in task or not hasattr(environments, f"{task}VectorEnv"):
         return gym.make_vec(OWN, count, task=task, **given).unwrapped
     return getattr(environments, f"{task}VectorEnv")(count, **given)
+
+
+def env_of(config: SegarConfig, levels: Levels, num_envs: int | None = None, **settings: Any) -> Any:
+    """`make_env` by the config of a run."""
+    return make_env(config.task, levels, config.seen(), num_envs, **{**config.played, **settings})
 
 
 def begin_levels(env: SegarVectorEnv, seed: int) -> None:

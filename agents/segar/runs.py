@@ -1,35 +1,21 @@
-"""The evaluation of trained runs of SEGAR, of any learner, in a folder or in memory.
-
-A run of PPO or SAC has a `SegarConfig`; one of the general learner, which chooses among pushes, a `WorldConfig`.
-"""
-
-from __future__ import annotations
+"""The evaluation of trained runs of SEGAR, in a folder or in memory."""
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import gymnasium as gym
-
-from gumption.agents.evaluation import Greedy, Player, means
-from gumption.agents.run_folder import NO_RUN
-from gumption.agents.settings import CONFIG, WorldConfig
-from gumption.agents.setup import load_policy, untrained
+from gumption.agents.evaluation import Player
+from gumption.agents.settings import CONFIG
 from gumption.agents.transcript import failures, transcript
 from gumption.agents.watch import SHOWN, ActionPlayer, PolicyPlayer
 from gumption.data import InputError
-from gumption.data.sealed import read_sealed
 from gumption.data.settings import Size, checked
 from gumption.envs.segar.configurations import Levels, Split
 from gumption.envs.segar.text import FACE
 
-from . import guided
-from .evaluation import BASELINES, baselines, play_levels
-
-if TYPE_CHECKING:
-    from gumption.agents.run import RunResult
-
-    from .training import SegarRun
+from .evaluation import baselines, env_of
+from .study import before_training, played, told_gap
+from .training import SegarRun, load_run, watched
 
 
 @checked
@@ -65,29 +51,19 @@ def evaluate(
     """
     if yardstick is not None and partition == "train":
         raise InputError("a gap is that of other levels than those of the training: leave out yardstick, or partition")
-    found: RunResult | SegarRun = run
+    found: SegarRun = run
     if not hasattr(run, "config"):
-        found = read_run(run, device)
+        found = load_run(run, device=device)
     elif device is not None:
         raise InputError("device is for a run in a folder: this one is in memory")
-    if isinstance(found.config, WorldConfig):
-        if kg is not None:
-            raise InputError("kg is for runs of PPO; the knowledge of this run is part of its policy")
-        if found.policy is None and found.run_dir is not None:  # pyright: ignore[reportAttributeAccessIssue]
-            found = read_run(found.run_dir, None)
-        told, drawn, figures, failed = _play_general(found, partition, levels, num_levels)
-    else:
-        given: Any = found if kg is None else found.advised(kg)  # pyright: ignore[reportAttributeAccessIssue]
-        told, drawn, figures, failed = _play_forces(given, partition, levels, num_levels)
+    told, drawn, figures, failed = _play(found if kg is None else found.advised(kg), partition, levels, num_levels)
     about = f"{len(drawn)} {partition} levels of {told}"
     result = {"levels": told, "partition": partition, "num_levels": len(drawn), "players": figures, "about": about}
     result["failures"] = failed
     if yardstick is None:
         return result
-    from .study import told_gap
-
     several = (yardstick,) if isinstance(yardstick, str) else yardstick
-    given = [read_run(Path(one), device) if (Path(one) / CONFIG).is_file() else one for one in several]
+    given = [load_run(Path(one), device=device) if (Path(one) / CONFIG).is_file() else one for one in several]
     measured = told_gap(found, drawn, figures, given)
     words = measured.pop("words")
     return result | measured | {"about": f"{about}; {words}"}
@@ -97,9 +73,7 @@ def evaluate(
 Played = tuple[str, Levels, dict[str, dict[str, float]], list[str]]
 
 
-def _play_forces(run: SegarRun, partition: Split, levels: str | None, num_levels: int | None) -> Played:
-    from .study import before_training, played
-
+def _play(run: SegarRun, partition: Split, levels: str | None, num_levels: int | None) -> Played:
     config = run.config
     count = num_levels or (config.num_levels if partition == "train" else config.test_levels)
     drawn = replace(config, num_levels=count, test_levels=count).draw(partition, levels)
@@ -115,52 +89,9 @@ def _play_forces(run: SegarRun, partition: Split, levels: str | None, num_levels
 
 @checked
 def load(run_dir: Path, *, device: str | None = None) -> tuple[Any, Any]:
-    """The config of a run, and its policy or model."""
-    run = read_run(run_dir, device)
-    return run.config, run.policy if isinstance(run.config, WorldConfig) else run.model
-
-
-@checked
-def read_run(run_dir: Path, device: str | None) -> Any:
-    if "env" not in read_sealed(run_dir / CONFIG, missing=NO_RUN):  # no run of the general learner
-        from .training import load_run
-
-        return load_run(run_dir, device=device)
-    from gumption.agents.run import RunResult
-
-    config, policy = load_policy(run_dir, device=device)
-    return RunResult(config, {}, [], run_dir, policy)
-
-
-def general_settings(
-    config: WorldConfig, partition: Split, levels: str | None, num_levels: int | None
-) -> dict[str, Any]:
-    """The environment's settings for a run of the general learner; `levels` and `num_levels` replace the config's."""
-    given: dict[str, Any] = {"levels": levels, "num_levels": num_levels}
-    changes = {name: value for name, value in given.items() if value is not None}
-    return {**dict(config.env), "partition": partition, **changes}
-
-
-def _play_general(run: Any, partition: Split, levels: str | None, num_levels: int | None) -> Played:
-    settings = general_settings(run.config, partition, levels, num_levels)
-    drawn: Any = gym.make_vec(guided.ID, num_envs=1, **settings).unwrapped
-    if drawn.levels.split != partition:
-        raise InputError(
-            f"the run has its levels from a file of {drawn.levels.split} levels, so there are no {partition} levels; "
-            "name others (--levels)"
-        )
-    env: Any = gym.make_vec(guided.ID, num_envs=len(drawn.levels), **{**settings, "levels": drawn.levels})
-
-    def figures(player: Player) -> dict[str, float]:
-        return means(play_levels(player, env), "return", "success")
-
-    with transcript() as kept:
-        found = {"trained": figures(Greedy(run.policy))}
-    players: dict[str, Player] = {"untrained": untrained(run.config, run.policy.advice)}
-    if run.policy.advice is not None:
-        players["knowledge taken away"] = Greedy(run.policy, without_knowledge=True)
-    found |= {name: figures(player) for name, player in {**players, **BASELINES}.items()}
-    return drawn.levels.name or "a distribution of its own", drawn.levels, found, failures(kept)
+    """The config of a run, and its model."""
+    run = load_run(run_dir, device=device)
+    return run.config, run.model
 
 
 # ---- An agent to watch.
@@ -173,16 +104,13 @@ def watch(run: Path, *, partition: Split = "test", level: str | None = None) -> 
     :param partition: Which levels: train, those of its training, or test.
     :param level: A level by its name, as tilesx3-hard/test/0/7.  [default: drawn by the seed]
     """
-    loaded = read_run(run, "cpu")
+    loaded = load_run(run, device="cpu")
     shown: dict[str, Any] = {"options": {} if level is None else {"level": level}}
     shown["outcome"] = lambda env: FACE.told(env.describe(0), bool(env.results()[1][0]))
-    if isinstance(loaded.config, WorldConfig):
-        settings = general_settings(loaded.config, partition, None, None)
-        env: Any = gym.make_vec(guided.ID, 1, **SHOWN, **settings).unwrapped
+    env = env_of(loaded.config, loaded.config.draw(partition), 1, **SHOWN)
+    if loaded.advice is not None:
         turns = (f"{360 * turn / env.settings.directions:g} degrees" for turn in range(env.settings.directions))
-        return PolicyPlayer(loaded.policy, env, labels=["none", *turns], question="push", **shown)
-    levels, seen = loaded.config.draw(partition), loaded.config.seen()
-    env = gym.make_vec("gumption/SEGAR-v0", 1, **SHOWN, task=loaded.config.task, levels=levels, observation=seen)
-    env = env.unwrapped
+        policy = watched(loaded.model, loaded.advice).eval()
+        return PolicyPlayer(policy, env, labels=["none", *turns], question="push", **shown)
     question = "action" if env.task.action_space is not None else "force"
     return ActionPlayer(loaded.player, env, question=question, **shown)

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from gumption.agents.evaluation import Greedy, Player, means, name_of
-from gumption.agents.settings import WorldConfig
+from gumption.agents.evaluation import Player, means, name_of
 from gumption.data import InputError
 from gumption.data.modules import failure, of_module
 from gumption.data.settings import Count, Seed, checked, shown, unknown
@@ -17,9 +16,7 @@ from gumption.envs.segar.configurations import DIFFICULTIES, Levels
 from gumption.envs.segar.measures import READINGS, w2
 from gumption.envs.segar.observations import MISSING, make_observation
 
-from . import guided
-from .config import SegarConfig
-from .evaluation import baselines, begin_levels, make_env, own_player, play_levels, random_player
+from .evaluation import baselines, begin_levels, env_of, own_player, play_levels, random_player
 from .probe import Information, ProbeSettings, information
 from .training import SegarRun, untrained_model
 
@@ -83,16 +80,9 @@ class Contender(NamedTuple):
 
 
 def home(run: Any) -> Contender:
-    """The player of a run, of PPO, SAC or of the general learner, in the environments of its config."""
+    """The player of a run, in the environments of its config."""
     config = run.config
-    if isinstance(config, WorldConfig):
-        settings = dict(config.env)
-
-        def make(levels: Levels) -> Any:
-            return gym.make_vec(guided.ID, num_envs=len(levels), **{**settings, "levels": levels})
-
-        return Contender(Greedy(run.policy), make, "PuttPutt")
-    return Contender(run.player, lambda levels: make_env(config.task, levels, config.seen()), config.task)
+    return Contender(run.player, lambda levels: env_of(config, levels), config.task)
 
 
 def contenders(given: Any, run: Any) -> dict[str, Contender]:
@@ -100,7 +90,7 @@ def contenders(given: Any, run: Any) -> dict[str, Contender]:
 
     :param given: one, or a list: "scripted" or another player that learns nothing; "module:name" of a function, or the
         function: a player (env, first) -> actions, which may look at env.state, or a policy (observation, info) ->
-        action of the run's observation; or a run of the same task: the result of a training, or `runs.read_run` of its
+        action of the run's observation; or a run of the same task: the result of a training, or `load_run` of its
         folder. None is the scripted player.
     :raises InputError: no such player, the random one, or a run of another task.
     """
@@ -148,7 +138,7 @@ def _contender(given: Any, run: Any, known: Mapping[str, Player]) -> tuple[str, 
 
 def _actions(run: Any) -> gym.Space[Any]:
     """The space of one action of a run."""
-    return home(run).make(training_levels(run.config)).unwrapped.single_action_space
+    return home(run).make(run.config.draw("train")).unwrapped.single_action_space
 
 
 def figures_of(one: Contender, levels: Levels) -> dict[str, float]:
@@ -170,27 +160,19 @@ def gap(training: float, there: Mapping[str, Mapping[str, float]], yardsticks: S
 
 
 def told_gap(run: Any, levels: Levels, there: Mapping[str, Any], yardstick: Any) -> dict[str, Any]:
-    """The gap of a run of any learner between its own training levels and others, for an evaluation.
+    """The gap of a run between its own training levels and others, for an evaluation.
 
     :param there: figures of the players on the levels. :param yardstick: see `contenders`.
     :returns: "players", with those of the yardsticks; "gap" and "yardstick" as in `gap`; "words" for people.
     """
     mine, given = home(run), contenders(yardstick, run)
     players = {**there, **{name: figures_of(one, levels) for name, one in given.items() if name not in there}}
-    found = gap(figures_of(mine, training_levels(run.config))["return"], players, list(given))
+    found = gap(figures_of(mine, run.config.draw("train"))["return"], players, list(given))
     best = found["yardstick"] + (f" (the best of {', '.join(given)})" if len(given) > 1 else "")
     words = f"no gap is told: {best} is no better than random actions there"
     if found["gap"] is not None:
         words = f"gap to the training levels {found['gap']:.3f}, where 1 is from random actions to {best}"
     return {"players": players, **found, "words": words}
-
-
-def training_levels(config: Any) -> Levels:
-    """The levels that a run was trained on."""
-    if isinstance(config, WorldConfig):
-        env: Any = gym.make_vec(guided.ID, num_envs=1, **{**dict(config.env), "partition": "train"})
-        return env.unwrapped.levels
-    return config.draw("train")
 
 
 @checked
@@ -202,7 +184,7 @@ def seen_and_true(
     :returns: (n, ...), (n, k); an episode starts on each level, and later ones on levels drawn at random.
     """
     config = run.config
-    env = make_env(config.task, levels, config.seen())
+    env = env_of(config, levels)
     truth = make_observation(config.truth())
     begin_levels(env, seed)
     pictures, factors = [], []
@@ -283,8 +265,7 @@ def before_training(run: SegarRun) -> Player:
 
 def played(run: SegarRun, levels: Levels, players: Mapping[str, Player]) -> dict[str, dict[str, float]]:
     """Mean return and success of players on levels, with the run's observation."""
-    config: SegarConfig = run.config
     return {
-        name: means(play_levels(player, make_env(config.task, levels, config.seen())), "return", "success")
+        name: means(play_levels(player, env_of(run.config, levels)), "return", "success")
         for name, player in players.items()
     }

@@ -20,23 +20,25 @@ from gumption.agents.advice import Advice
 from gumption.agents.evaluation import Rows
 from gumption.agents.knowledge import Knowledge
 from gumption.agents.learners.sb3 import SB3Learner, put_policy
+from gumption.agents.policy import Policy
 from gumption.agents.run import opened, own_random_numbers, run_learner
 from gumption.agents.run_folder import KNOWLEDGE, RunFolder, read_config, read_final, read_metrics
+from gumption.agents.setup import first_states, flat
 from gumption.data import InputError
 from gumption.data.errors import extra
 from gumption.data.sealed import content_hash
 from gumption.data.settings import checked
 from gumption.envs import worlds
 from gumption.envs.kg_wrapper import KG_SCORES, KGScores
+from gumption.envs.priors import other_than_real
 from gumption.envs.sb3_adapter import SB3VecEnv
 from gumption.envs.segar.configurations import Levels
 from gumption.envs.segar.env import SegarVectorEnv
 from gumption.kg.checkpoint import pick_device
 
 from .config import SegarConfig
-from .evaluation import make_env, play_levels
-from .guided import BOUND
-from .networks import ImpalaEncoder, StateEncoder
+from .evaluation import env_of, play_levels
+from .networks import GuidedPolicy, ImpalaEncoder, StateEncoder
 
 with extra("sb3", "learning SEGAR"):
     from stable_baselines3 import PPO, SAC
@@ -44,6 +46,11 @@ with extra("sb3", "learning SEGAR"):
     from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 KIND = "gumption/segar/1"
+BOUND = 20.0  # of scores in an observation; those of facts are 0 or 1
+#: Environments, and steps of each, by which the first lambdas of a policy are counted; and the share of its first
+#: lambda that the network keeps which acts by the graph alone, so that it decides where the graph says the same.
+COUNTED = (256, 48)
+TIES = 1e-3
 
 
 @dataclass(frozen=True)
@@ -74,18 +81,19 @@ class SegarRun:
                 for k, relation in enumerate(self.advice.relations):
                     if relation in known:
                         scores[:, :, known.index(relation)] = said[:, :, k]
-            seen = {"observation": seen, KG_SCORES: scores}
+            seen = {**(seen if isinstance(seen, dict) else {"observation": seen}), KG_SCORES: scores}
         return self.model.predict(seen, deterministic=True)[0]
 
     def advised(self, kg: str) -> "SegarRun":
         """The same agent, advised by another source; "none" takes the knowledge away."""
         if self.learned_with is None:
             raise InputError("the run has no knowledge that another could take the place of: train it with kg")
-        return replace(self, advice=knowledge_of(replace(self.config, kg=kg))[1])
+        advice = None if kg == "none" else knowledge_of(replace(self.config, kg=kg))[1]
+        return replace(self, advice=advice)
 
     def play(self, levels: Levels) -> Rows:
         """Play each level once; see `play_levels`."""
-        return play_levels(self.player, make_env(self.config.task, levels, self.config.seen()))
+        return play_levels(self.player, env_of(self.config, levels))
 
     @torch.no_grad()
     def features(self, observation: np.ndarray) -> np.ndarray:
@@ -105,10 +113,11 @@ def knowledge_of(config: SegarConfig, kept: Path | None = None, begun: bool = Tr
     if config.kg == "none":
         return None, None
     levels = config.draw("train")
-    asked = make_env(config.task, levels, config.seen(), 1)
+    asked = env_of(config, levels, 1)
     world, where = worlds.find(config.world), (asked.vocabulary, asked.relations)
     if begun or kept is None:
-        knowledge = Knowledge.of_run(kept, config, world, *where, {"levels": levels, "task": config.task})
+        played = {"levels": levels, "task": config.task, **other_than_real(names=config.names, laws=config.laws)}
+        knowledge = Knowledge.of_run(kept, config, world, *where, played)
     else:
         knowledge = Knowledge.load(kept, *where)
     return knowledge, knowledge.advice(*where)
@@ -122,7 +131,7 @@ def untrained_model(config: SegarConfig, advice: Advice | None = None) -> BaseAl
 
 def _make_model(config: SegarConfig, levels: Levels, advice: Advice | None) -> BaseAlgorithm:
     """Its weights depend on the seed alone."""
-    batch = make_env(config.task, levels, config.seen(), config.parallel)
+    batch = env_of(config, levels, config.parallel)
     env: VecEnv = SB3VecEnv(batch if advice is None else KGScores(batch, advice, bound=BOUND))
     if config.normalise_rewards:
         env = VecNormalize(env, norm_obs=False, gamma=config.gamma)
@@ -137,7 +146,9 @@ def _make_model(config: SegarConfig, levels: Levels, advice: Advice | None) -> B
         "device": pick_device(config.device),
     }
     policy: dict[str, Any] = {"features_extractor_class": encoder, "net_arch": []}
-    if config.observation == "names":  # two layers each for policy and value, which share none
+    if advice is not None:
+        policy = {"channels": advice.relations}
+    elif config.observation == "names":  # two layers each for policy and value, which share none
         policy = {}
     if config.algorithm == "sac":
         model: BaseAlgorithm = SAC(
@@ -155,7 +166,7 @@ def _make_model(config: SegarConfig, levels: Levels, advice: Advice | None) -> B
             kind = AuxiliaryPPO
             extra = {"auxiliary": config.auxiliary, "auxiliary_weight": config.auxiliary_weight}
         model = kind(
-            "MlpPolicy" if advice is None else "MultiInputPolicy",
+            "MlpPolicy" if advice is None else GuidedPolicy,
             env,
             policy_kwargs=policy,
             n_steps=config.n_steps,
@@ -169,7 +180,24 @@ def _make_model(config: SegarConfig, levels: Levels, advice: Advice | None) -> B
             **extra,
             **shared,
         )
+    if advice is not None:
+        told, counted = watched(model, advice), env_of(config, levels, COUNTED[0])
+        network: Any = told.network
+        network.begin(*first_states(told, counted, config.seed, counted=True, steps=COUNTED[1]))
+        if config.kg_only:
+            network.first[0] *= TIES
+            network.mlp[-1].bias.data.copy_(network.first)
     return model
+
+
+def watched(model: Any, advice: Advice) -> Policy:
+    """The policy of a model that learned with advice, as `gumption watch` shows it."""
+
+    def look(env: SegarVectorEnv) -> tuple[np.ndarray, ...]:
+        numbers = flat(env.single_observation_space, env.observe())
+        return numbers, np.ones(env.pushed().shape[:2], dtype=bool)
+
+    return Policy(model.policy.features_extractor.network, look, advice, str(model.device))
 
 
 @checked
@@ -197,7 +225,7 @@ def train_segar(
         }
 
     def make() -> SB3Learner:
-        return SB3Learner(
+        made = SB3Learner(
             config,
             KIND,
             _make_model(config, train, advice),
@@ -211,6 +239,9 @@ def train_segar(
             },
             keep=(lambda folder: None) if knowledge is None else lambda folder: knowledge.save(folder / KNOWLEDGE),
         )
+        if config.kg_only:
+            made.total = 0
+        return made
 
     learner, curve, final = run_learner(folder, make, progress=progress)
     return SegarRun(config, final, curve, path, learner.model, advice, advice)

@@ -86,9 +86,12 @@ class Affordances:
         slots = things_met(state, actors, velocities)
         there = slots < state.slots
         kinds_met = state.types[np.where(there, slots, 0), np.arange(state.num_envs)[:, None, None]]
-        subject = np.repeat(np.where(there, by_type[kinds_met], 0), len(self.relations) // PLACES, axis=2)
+        things = np.where(there, by_type[kinds_met], 0)
+        subject = np.repeat(things, len(self.relations) // PLACES, axis=2)
         none = np.zeros((len(subject), 0), dtype=np.int64)  # a push is a whole action: nothing is chosen before it
-        return ActionFacts(self.relations, subject, np.full_like(subject, ball), np.zeros_like(subject), chosen=none)
+        about = np.full((len(subject), 1), ball)
+        parties = subject, np.full_like(subject, ball), np.zeros_like(subject)
+        return ActionFacts(self.relations, *parties, chosen=none, things=things, about=about)
 
     def numbers(self, state: State) -> np.ndarray:
         """Of each type of a state the number of its label in the vocabulary, 0 where it has none."""
@@ -212,12 +215,6 @@ def effects(rules: Iterable[Rule]) -> tuple[str, ...]:
                 changes = (LESS, MORE, TURNED) if factor.base == "vector" else (LESS, MORE)
                 found += [_effect(change, factor.root) for change in changes]
     return tuple(dict.fromkeys(found))
-
-
-def askable(rules: Iterable[Rule] = ()) -> list[Triple]:
-    """Every fact that can be asked about a push, true or not. :param rules: see `effects`."""
-    asked = effects(rules)
-    return [(kind.__name__, effect, BALL) for kind in kinds() for effect in asked]
 
 
 @dataclass(frozen=True)

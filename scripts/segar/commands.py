@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from gumption.agents.segar.config import SegarConfig
-from gumption.agents.settings import KnowledgeConfig, WorldConfig
 from gumption.data.settings import Count, Seed, Size
-from gumption.envs.priors import Laws, Names
-from gumption.envs.segar.tasks import read_task
-from gumption.scripts.apps import App, NewFolder, NewGif, NewJson, from_config, refuse_foreign, was_typed
+from gumption.scripts.apps import App, NewFolder, NewGif, NewJson, from_config
 from gumption.scripts.output import Json, print_json, print_table
-from gumption.scripts.worlds import Resume, Run, train_and_tell
+from gumption.scripts.worlds import Resume, Run
 
 if TYPE_CHECKING:
     import torch
@@ -28,55 +23,21 @@ app = App(
     help="Levels of SEGAR, their distributions, models of textures, and an agent that knowledge guides.",
 )
 
-#: Fields of a `SegarConfig` that an agent with knowledge has, too.
-SHARED = ("levels", "num_levels", "level_seed", "test_levels", "total_steps", "eval_interval", "seed", "device")
-#: Fields of a `WorldConfig` that have an option of `gumption train segar`.
-OTHERS = tuple(one.name for one in fields(WorldConfig) if one.name not in (*SHARED, "world", "env", "eval_episodes"))
-
 MILLISECONDS = 50  # of a frame: a step of the environment, as long as in the world
 SIDES = range(6, 21, 2)  # of the maps of codes that models of textures are trained on
 
 
-@from_config(SegarConfig, skip=("world", *(one.name for one in fields(KnowledgeConfig))))
-@from_config(
-    WorldConfig,
-    skip=tuple(one.name for one in fields(WorldConfig) if one.name not in OTHERS),
-    make=partial(WorldConfig, "segar"),
-    into="guided",
-)
-def train(
-    context: typer.Context,
-    config: SegarConfig,
-    guided: WorldConfig,
-    run: Run = Path("runs/segar"),
-    resume: Resume = False,
-    names: Names = "real",
-    laws: Laws = "real",
-) -> None:
+@from_config(SegarConfig, skip=("world",))
+def train(config: SegarConfig, run: Run = Path("runs/segar"), resume: Resume = False) -> None:
     """Train an agent, and tell its return and success on the training levels and on test levels.
 
-    With --kg it is one that chooses among 16 pushes of PuttPutt, by V-trace, and is guided by facts about what they
-    meet. It sees where the ball, the goal and the tiles are, their heat and friction, but not which tile is a hole.
-    In the task Gates PPO learns with --kg and without, and sees the names of the gates.
+    With --kg PPO chooses among 16 pushes, and mixes into its logits what a graph states of the things that each push
+    meets. It sees the names of gates; of tiles it sees place, heat and friction, but not which tile is a hole.
 
     Example: gumption train segar --levels empty-hard --observation state --run runs/segar
 
-    With knowledge: gumption train segar --levels tilesx2-medium --kg full --steps 200000 --run runs/guided
-
-    :param names: With --kg, of kinds of things: real, anonymous or shuffled.
-    :param laws: With --kg, counterfactual: tiles do what other tiles do, and objects what other objects do.
+    With knowledge: gumption train segar --levels gates-3 --kg full --scores edges --run runs/guided
     """
-    dials = {"names": names, "laws": laws}
-    if guided.kg != "none" and "directions" not in read_task(config.task).usual:
-        shared = {*SHARED, "world", *(one.name for one in fields(KnowledgeConfig))}
-        foreign = [one.name for one in fields(SegarConfig) if one.name not in shared]
-        refuse_foreign(context, dict.fromkeys(foreign, "training without --kg"), "", "an agent that a graph guides")
-        train_and_tell(_guided(context, config, guided, resume, dials), run, resume)
-        return
-    mixed = ("overrides", "kg_only", "mixing", "look_ahead", "repeat", *dials)
-    refuse_foreign(context, dict.fromkeys(mixed, "an agent of V-trace that --kg guides"), "", "PPO or SAC")
-    named = [one.name for one in fields(KnowledgeConfig) if not resume or was_typed(context, one.name)]
-    config = replace(config, **{name: getattr(guided, name) for name in named})
     from gumption.agents.segar.training import train_segar
 
     final = train_segar(config, run, resume=resume).final
@@ -94,7 +55,7 @@ def live(
     steps: Count = 6_400,
     seed: Seed = 1,
 ) -> None:
-    """Push at random between gates, remember it, and make a graph of what the memory shows: RUN/graph.nq.
+    """Push at gates, at the rarest first, remember it, and make a graph of what the memory shows: RUN/graph.nq.
 
     Example: gumption live segar --steps 6400 --run runs/life
 
@@ -103,28 +64,10 @@ def live(
     :param steps: Of 16 environments together.
     :param seed: Of levels and pushes; the levels of an evaluation have the seed 0.
     """
-    from gumption.agents.segar.guided import live as lived
+    from gumption.agents.segar.lives import live as lived
 
     facts = lived(run, levels, partition, steps, seed)
     print(f"{steps:,} steps show {len(facts)} facts: {run / 'graph.nq'}")
-
-
-def _guided(
-    context: typer.Context, config: SegarConfig, guided: WorldConfig, resume: bool, dials: dict[str, Any]
-) -> WorldConfig:
-    """The config with the options that it shares; a run that goes on has its own, but for those that were typed."""
-    from gumption.agents.segar.guided import env_settings
-
-    given = [name for name in (*SHARED, *dials) if not resume or was_typed(context, name)]
-    changes = {name: getattr(config, name) for name in ("total_steps", "eval_interval", "seed", "device")}
-    changes = {name: value for name, value in changes.items() if name in given}
-    if "test_levels" in given:
-        changes["eval_episodes"] = config.test_levels
-    if {"levels", "num_levels", "level_seed", *dials}.intersection(given) or (not resume and "seed" in given):
-        seed = config.seed if config.level_seed is None else config.level_seed
-        where = env_settings(config.levels, level_seed=seed, num_levels=config.num_levels, **dials)
-        changes["env"] = tuple(where.items())
-    return replace(guided, **changes)
 
 
 @app.command(epilog="Example: gumption segar axes --out axes.json")
@@ -213,13 +156,13 @@ def probe(
     :param seed: Of the critic, and of the player's episodes.
     """
     from gumption.agents.segar.probe import ProbeSettings
-    from gumption.agents.segar.runs import read_run
     from gumption.agents.segar.study import informed
+    from gumption.agents.segar.training import load_run
     from gumption.data import InputError
 
-    loaded = read_run(run, "cpu")
-    if isinstance(loaded.config, WorldConfig):
-        raise InputError(f"{run} is a run of the learner that knowledge guides; the probe takes those of PPO and SAC")
+    loaded = load_run(run, device="cpu")
+    if loaded.advice is not None:
+        raise InputError(f"{run} is a run with knowledge; the probe takes those without (--kg none)")
     drawn, chosen = loaded.config.draw(partition, levels), ProbeSettings(epochs=epochs, seed=seed)
     found = {
         name: informed(loaded, drawn, chosen, observations=observations, encoder=name)

@@ -1,4 +1,4 @@
-"""The experiments of the SEGAR paper (Hjelm et al., 2022) and ours on knowledge, as data: cells, learners, settings.
+"""The experiments of the SEGAR paper (Hjelm et al., 2022) and ours on gates, as data: cells, learners, settings.
 
 The default size fits two CPU cores: a run takes about 14 seconds of one core where factors are seen, two minutes with
 pixels or SAC. `--paper` is the paper's. Settings of the default size were chosen by the return on training levels
@@ -9,7 +9,7 @@ With pixels a rate of 1e-3 came to a training return of -2.4 on ten levels of em
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
@@ -338,8 +338,9 @@ class CurveRuns(GapRuns):
         return list(plot_curves(curves, directory / "curves", results["title"]))
 
 
-# ---- Agents with knowledge about their pushes, and agents without
+# ---- Agents between gates, with knowledge and without
 
+MEASURED = ("success", "return", "destroyed", "consumed")
 #: Name in the files -> heading and format of the column.
 FIGURES = {
     "test_success": ("success", ".0%"),
@@ -351,10 +352,10 @@ FIGURES = {
 }
 
 
-class KnowledgeRuns(Kind):
-    """Agents on the tiles levels, with knowledge and without."""
+class GateRuns(Kind):
+    """Agents between gates whose types they never met, with knowledge and without."""
 
-    title = "SEGAR's experiment on knowledge"
+    title = "SEGAR's experiment on gates"
     last = "played.json"
     named = "agent"
     columns: ClassVar = {
@@ -364,10 +365,10 @@ class KnowledgeRuns(Kind):
     }
     rests_on: ClassVar = {"scores": "gumption.kg.scores:VERSION"}
     code = (
-        "envs/segar", "envs/physics", "agents/segar", "agents/advice.py", "agents/policy.py",
-        "agents/learners/impala.py", "kg/scores.py",
+        "envs/segar", "envs/physics", "agents/segar", "agents/advice.py", "agents/learners/sb3.py", "agents/policy.py",
+        "kg/edges.py",
     )  # fmt: skip
-    kept = ("V-trace on SEGAR, with knowledge", "PPO on SEGAR")
+    kept = ("PPO on SEGAR, with knowledge",)
     shown = ("success", "return", "destroyed", "in a hole")
     drawn = ("test_success", "success", "share of test levels whose goal is reached")
 
@@ -384,8 +385,8 @@ class KnowledgeRuns(Kind):
         return {**super().formats(), "scores": f"{VERSION}.{ASKED}"}
 
     def prepare(self, jobs: Sequence[Job], out: Path) -> list[Job]:
-        """The jobs, with the graphs of `guided.GRAPHS` in files where they name them."""
-        from gumption.agents.segar.guided import GRAPHS
+        """The jobs, with the graphs of `lives.GRAPHS` in files where they name them."""
+        from gumption.agents.segar.lives import GRAPHS
         from gumption.kg import KnowledgeGraph
 
         made: list[Job] = []
@@ -402,13 +403,21 @@ class KnowledgeRuns(Kind):
         return made
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
-        from gumption.agents.segar import guided
+        from gumption.agents.evaluation import means
+        from gumption.agents.segar import config, evaluation, study, training
 
-        started = perf_counter()
-        chosen = dict(job.settings)
-        where = {name: chosen.pop(name) for name in ("levels", "num_levels")} | {"level_seed": job.seed}
-        player = _player(job, where, chosen, progress)
-        return _played(player, lambda part: guided.level_env(where, part), job.seed, started)
+        started, chosen = perf_counter(), config.SegarConfig(**job.settings)
+        if job.method == "train":
+            player = training.train_segar(chosen, job.directory, resume=True, progress=progress).player
+        elif (player := evaluation.baselines(chosen.task).get(job.method)) is None:
+            run = training.load_run(job.source_run())
+            player = study.before_training(run) if job.method == "untrained" else run.advised(chosen.kg).player
+        found: dict[str, Any] = {}
+        for part in ("test", "train"):
+            env = evaluation.env_of(chosen, chosen.draw(part))
+            figures = means(evaluation.play_levels(player, env, seed=job.seed), *MEASURED)
+            found |= {f"{part}_{name}": value for name, value in figures.items()}
+        return {**found, "wall_s": round(perf_counter() - started, 2)}
 
     def words(self, found: Mapping[str, Any]) -> str:
         return f"{found['test_success']:.0%} reach the goal, return {found['test_return']:.2f}"
@@ -427,73 +436,11 @@ class KnowledgeRuns(Kind):
         return by_panel("agent", cells, [f"{panel}: {name}" for panel in panels(results) for name in names])
 
 
-def _played(player: Any, make_env: Callable[[Any], Any], seed: int, started: float) -> dict[str, Any]:
-    """Figures of a player on test and training levels, and the seconds since it was `started`."""
-    from gumption.agents.evaluation import means
-    from gumption.agents.segar.evaluation import play_levels
-
-    found: dict[str, Any] = {}
-    for part in ("test", "train"):
-        figures = means(play_levels(player, make_env(part), seed=seed), "return", "success", "destroyed", "consumed")
-        found |= {f"{part}_{name}": value for name, value in figures.items()}
-    return {**found, "wall_s": round(perf_counter() - started, 2)}
-
-
-def _player(job: Job, where: Mapping[str, Any], chosen: dict[str, Any], progress: bool) -> Any:
-    """The player of a job; `chosen` are fields of `WorldConfig`, and "ppo", parameters of PPO."""
-    from gumption.agents.evaluation import Greedy
-    from gumption.agents.learners.impala import train_impala
-    from gumption.agents.segar import guided
-    from gumption.agents.segar.evaluation import BASELINES
-    from gumption.agents.settings import WorldConfig
-    from gumption.agents.setup import load_policy, setup_of, untrained
-
-    method, parameters = job.method, chosen.pop("ppo", {})
-    if method in BASELINES:
-        return BASELINES[method]
-    config = WorldConfig("segar", env=tuple(guided.env_settings(**where).items()), **chosen)
-    if method == "without_kg":
-        return Greedy(load_policy(job.source_run())[1], without_knowledge=True)
-    advice = guided.PushOracle() if method.startswith("oracle") else None
-    if method in ("train", "oracle_train"):
-        train_impala(config, run_dir=job.directory, progress=progress, resume=True, advice=advice)
-        return Greedy(setup_of(config)(config, advice=advice, trained=job.directory, num_envs=1).policy().eval())
-    if advice is None and config.kg != "none":
-        advice = guided.advice_of(config)
-    if method == "untrained":
-        return untrained(config, advice)
-    if method in ("ppo", "oracle_ppo"):
-        model = guided.train_ppo(dict(config.env), advice, config.total_steps, config.seed, **parameters)
-        return guided.ppo_player(model, advice)
-    assert advice is not None
-    return guided.follows_scores(advice, guided.by_hand(advice.relations) if method == "by_hand" else None)
-
-
-class GateRuns(KnowledgeRuns):
-    """Agents between gates whose types they never met, with knowledge and without."""
-
-    kept = ()
-    code = ("envs/segar", "envs/physics", "agents/segar", "agents/advice.py", "kg/scores.py")
-
-    def measure(self, job: Job, progress: bool) -> dict[str, Any]:
-        from gumption.agents.segar import config, evaluation, study, training
-
-        started, chosen = perf_counter(), config.SegarConfig(**job.settings)
-        if job.method == "train":
-            player = training.train_segar(chosen, job.directory, resume=True, progress=progress).player
-        elif (player := evaluation.baselines(chosen.task).get(job.method)) is None:
-            run = training.load_run(job.source_run())
-            player = study.before_training(run) if job.method == "untrained" else run.advised(chosen.kg).player
-        seen = chosen.seen()
-        return _played(
-            player, lambda part: evaluation.make_env(chosen.task, chosen.draw(part), seen), job.seed, started
-        )
-
-
 def _gate_rows(levels: str) -> dict[str, Condition]:
-    def row(method: str = "train", kg: str = "none") -> Condition:
+    def row(method: str = "train", kg: str = "none", **more: Any) -> Condition:
         of = f"graph and learning, {levels}" if method in ("untrained", "advised") else None
-        return Condition({"levels": levels, "kg": kg}, method, (levels,), of=of)
+        edges = {} if kg == "none" else {"kg_scores": ("edges",)}
+        return Condition({"levels": levels, "kg": kg, **edges, **more}, method, (levels,), of=of)
 
     rows = {
         "random": row("random"),
@@ -501,6 +448,7 @@ def _gate_rows(levels: str) -> dict[str, Condition]:
         "no graph, learned": row(),
         "graph and learning": row(kg="full"),
         "one constant fact": row(kg="one-fact"),
+        "graph alone": row(kg="full", kg_only=True),
         "graph, untrained": row("untrained", "full"),
         "false facts: names exchanged": row("advised", "exchanged"),
         "false facts: other laws": row("advised", "other-laws"),
@@ -561,99 +509,6 @@ _GAP_NOTE = (
 _CURVES = tuple(f"{kind}-{difficulty}" for kind in ("empty", "objectsx2", "tilesx2") for difficulty in DIFFICULTIES)
 _PROBED = ("empty-hard", "objectsx2-hard", "tilesx2-hard")
 
-_PANELS = {"tilesx3-medium": "tilesx3, medium", "tilesx3-hard": "tilesx3, hard"}
-_BASE: dict[str, Any] = {
-    "num_levels": 100,
-    "total_steps": 150_000,
-    "eval_interval": 50_000,
-    "eval_episodes": 100,
-    "overrides": (("entropy_cost", 0.1),),
-}
-_PPO: dict[str, Any] = {"n_steps": 16, "batch_size": 256, "n_epochs": 4, "learning_rate": 1e-3, "ent_coef": 0.01}
-
-
-def _told_or_not(levels: str, panel: str) -> dict[str, Condition]:
-    def told(kg: str, method: str = "train", of: str | None = None, **more: Any) -> Condition:
-        return Condition({"levels": levels, "kg": kg, **more}, method, of=of)
-
-    def untold(method: str, **more: Any) -> Condition:
-        return Condition({"levels": levels, **more}, method)
-
-    rows = {
-        "no knowledge": untold("train"),
-        "trained with knowledge": told("full"),
-        "trained with the training facts": told("train"),
-        "trained, memory only": told("memory"),
-        "trained, facts of other rules": told("other-rules"),
-        "trained, types without what they afford": told("types"),
-        "trained, one constant fact": told("one-fact"),
-        "trained, all facts but that of the goal": told("no-goal"),
-        "trained, every fact is said to hold": told("everything"),
-        "trained, an oracle of pushes and no graph": untold("oracle_train"),
-        "knowledge only: scores added up": told("full", "kg_only"),
-        "knowledge only: weights that people wrote": told("full", "by_hand"),
-        "memory only: the same weights": told("memory", "by_hand"),
-        "facts of other rules: the same weights": told("other-rules", "by_hand"),
-        "one constant fact: followed": told("one-fact", "kg_only"),
-        "untrained network with knowledge": told("full", "untrained"),
-        "trained, knowledge taken away": told("full", "without_kg", f"trained with knowledge, {panel}"),
-        "PPO": untold("ppo", ppo=_PPO),
-        "PPO, scores in its observation": told("full", "ppo", ppo=_PPO),
-        "PPO, an oracle of pushes in its observation": untold("oracle_ppo", ppo=_PPO),
-        "an oracle of pushes: followed": untold("oracle"),
-        "random": untold("random"),
-        "scripted": untold("scripted"),
-    }
-    return {f"{name}, {panel}": replace(one, panels=(panel,)) for name, one in rows.items()}
-
-
-_KNOWLEDGE_EXPECTED = (
-    "Nobody has published such figures. What is compared: the same learner with and without knowledge, and PPO of "
-    "Stable-Baselines3 with the same 17 pushes, observations and number of steps."
-)
-_KNOWLEDGE_NOTES = """\
-Figures are interquartile means over seeds with 95 % bootstrap intervals. Each seed has 100 training levels and 100 test
-levels of its own; each level is played once, and a trained agent takes its most probable push. Falling into a hole ends
-an episode without a penalty, so a return says little about success.
-
-What an agent is told. The observation: place, velocity and mass of the ball, the place of the goal, and place, heat and
-friction of the tiles; it does not say which tile is a hole. Knowledge: for each push, what the first three things on
-the straight way afford, the goal being one of them. Prior knowledge in these questions: the type and shape of each
-thing, what a push does to the velocity, and that a ball rolls straight on. What things afford follows from the rules
-and the factors of the training levels: on these, every tile but the goal burns and slows, and holes swallow.
-
-Rows whose graph is another one:
-
-- Memory only: what 9,600 steps of random forces on the training levels show. Where that is all that the rules say, the
-  row repeats the one of the world's facts.
-- Facts of other rules: those of the same levels if what is hot swallowed, and holes burned.
-- Types without what they afford: each score tells one type of thing, by an arbitrary effect.
-- One constant fact: (GoalTile affordsReaching ball) and nothing else; all facts but that of the goal: the rest.
-- Every fact is said to hold: the answer is always yes, so that only the number of things ahead is told.
-- The training facts: the graph lacks one affordance in five.
-
-Rows without a graph: an oracle of pushes says which pushes lead over the goal's middle, by geometry alone. It is
-followed (one of these pushes at random, else any), or stands in the place of the scores.
-
-Other rows:
-
-- Knowledge only, scores added up: the push with the most facts, one of the best at random. Nothing is learned, and to
-  burn counts as much as to reach the goal.
-- The weights that people wrote: reaching 2, burning -1, falling in -3, others 0, and half as much at each further
-  place. This strategy is people's.
-- Untrained network with knowledge: the network with which training begins; every score weighs 1.
-- Trained, knowledge taken away: the trained network reads 0 for every score.
-- PPO: that of Stable-Baselines3; rewards are scaled by their running deviation.
-- Scripted: people wrote it. It takes the push after which the velocity is nearest to 15/s times the way to the goal,
-  whatever lies there.
-
-Nothing was chosen on test levels. The parameters were chosen for earlier questions, which named the goal where the way
-led over its middle, on training levels of seed 200, hard ones, after 100,000 steps, one seed: entropy cost 0.1 of 0.01,
-0.1 and 0.5 and learning rate 0.003 of 0.001, 0.003 and 0.01 of our learner; the parameters of PPO, its scaled rewards
-and the bound of its scores among eight settings. The constant 15 of the scripted agent is the best of eight on those of
-seed 100. Nothing was chosen for the present questions.
-"""
-
 _GATES: dict[str, Any] = {
     "task": "Gates", "observation": "names", "num_levels": 1_000, "test_levels": 200, "total_steps": 122_880,
     "eval_interval": 122_880, "n_steps": 32, "epochs": 5, "learning_rate": 1e-3, "gamma": 0.97,
@@ -661,24 +516,16 @@ _GATES: dict[str, Any] = {
 }  # fmt: skip
 _GATES_NOTES = """\
 Types of gates of the test are met in no training level. PPO sees ball, goal and the names of the gates; with a graph,
-of all types, also what it states of the first three things on the way of each push. Rows of false and lived facts are
-the same agent with another graph: names exchanged within a part; what lets the ball through is said to swallow it; what
-random pushes in other levels show of types of the test, beside the facts of training. People wrote scripted and oracle.
+each of its relations is a channel of the first three things on the way of each push, and is mixed into the logits. The
+graph alone acts by the first weights, counted on training levels; an untrained network decides where it says the same.
+Rows of false and lived facts are the same agent with another graph: names exchanged within a part; what lets the ball
+through is said to swallow it; what pushes in other levels show of types of the test, beside the facts of training.
+People wrote scripted and oracle.
 """
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
     for experiment in (
-        Experiment(
-            "segar-knowledge",
-            "-",
-            "Pushes that knowledge speaks for, on levels with tiles",
-            KnowledgeRuns(),
-            {label: one for levels, panel in _PANELS.items() for label, one in _told_or_not(levels, panel).items()},
-            _KNOWLEDGE_EXPECTED,
-            _KNOWLEDGE_NOTES.strip(),
-            base=_BASE,
-        ),
         Experiment(
             "segar-gates",
             "-",

@@ -34,7 +34,6 @@ APART: Mapping[str, str | Mapping[str, str]] = {
     "gradual-curriculum": "agents of `gumption gradual run --agent`",
     "gradual-validation": "agents of `gumption gradual validate`",
     "gradual-variations": "agents of `gumption gradual vary`",
-    "segar-knowledge": "shares its figures with an oracle by geometry and with weights that people wrote",
     "probsol-discovery": "a strategy that people wrote",
     "probsol-laws": "a strategy that people wrote",
     "graph-at-work": "the rows of other experiments",

@@ -1,4 +1,4 @@
-"""Agents that choose among pushes: what comes of levels, what scores are worth, and what is taken away."""
+"""Agents that choose among pushes: how levels end, which scores they get, and that they follow their graph at first."""
 
 from pathlib import Path
 from typing import Any
@@ -6,22 +6,20 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-import torch
 
 from gumption.agents import Advice
-from gumption.agents.evaluation import Greedy, means
-from gumption.agents.learners.impala import train_impala
-from gumption.agents.segar import guided
+from gumption.agents.evaluation import means
+from gumption.agents.segar.config import SegarConfig
 from gumption.agents.segar.evaluation import play_levels, scripted
-from gumption.agents.settings import WorldConfig
-from gumption.agents.setup import load_policy, untrained
+from gumption.agents.segar.training import SegarRun, knowledge_of, train_segar, untrained_model
+from gumption.data import InputError
 from gumption.envs.physics.scene import Scene
-from gumption.envs.segar import facts
 from gumption.envs.segar.configurations import Levels, draw_levels
 from gumption.kg import KnowledgeGraph
 from tests.segar_scenes import thing
 
-EAST, NORTH, WEST = 1, 5, 9
+EAST = 1
+SIZES: dict[str, Any] = {"num_levels": 20, "test_levels": 200, "device": "cpu"}
 
 
 def table(*scenes: list[dict[str, Any]]) -> Any:
@@ -29,25 +27,12 @@ def table(*scenes: list[dict[str, Any]]) -> Any:
     drawn = draw_levels("empty-easy")
     read = [Scene.read({"entities": [thing("GolfBall", 0, 0, "golfball"), *scene]}) for scene in scenes]
     levels = Levels(None, drawn.initialization, "train", 0, 0, tuple(read))
-    settings = {**guided.env_settings("empty-easy", 0), "levels": levels, "friction": 0.0}
-    return gym.make_vec(guided.ID, num_envs=len(scenes), **settings)
+    settings = {"levels": levels, "directions": 16, "observation": "state", "friction": 0.0}
+    return gym.make_vec("gumption/PuttPutt-v0", num_envs=len(scenes), **settings)
 
 
 def goal(x: float, y: float) -> dict[str, Any]:
     return thing("GoalTile", x, y, "goal")
-
-
-def advice(env: Any, *triples: tuple[str, str, str]) -> Advice:
-    graph = KnowledgeGraph()
-    graph.add(triples or facts(partition="all"))
-    return Advice(graph, env.unwrapped.vocabulary, env.unwrapped.relations)
-
-
-def config(**changes: Any) -> WorldConfig:
-    env = guided.env_settings("tilesx2-medium", 0, 5)
-    given = {"total_steps": 64, "eval_interval": 64, "eval_episodes": 5, "device": "cpu", **changes}
-    given["overrides"] = (("batch_size", 8), ("hidden_size", 16), *given.get("overrides", ()))
-    return WorldConfig("segar", env=tuple(env.items()), **given)
 
 
 def test_each_level_is_played_once_and_how_it_ends_is_told() -> None:
@@ -67,107 +52,65 @@ def test_the_scripted_player_reaches_goals_in_any_direction() -> None:
     assert play_levels(scripted, env)["success"].all()
 
 
-def test_scores_that_are_added_up_do_not_tell_good_from_bad_and_weights_do() -> None:
-    env = table([goal(0.8, 0), thing("MagmaTile", -0.5, 0, Size=0.2)])
-    env.reset(options={"level": 0})
-    batch, told = env.unwrapped, advice(env)
-    summed = guided.follows_scores(told)
-    weighed = guided.follows_scores(told, guided.by_hand(told.relations))
-    # Magma burns and slows: two facts, where one speaks for the goal.
-    assert {int(summed(batch, None)[0]) for _ in range(20)} <= {WEST - 1, WEST, WEST + 1}
-    assert {int(weighed(batch, None)[0]) for _ in range(20)} <= {EAST, EAST + 1, EAST + 15}  # it meets the goal
-
-
-def test_what_comes_later_on_the_way_weighs_half_as_much() -> None:
-    weights = guided.by_hand(["affordsReaching@1", "affordsReaching@2", "affordsBurning@3", "affordsTurning@1"])
-    assert list(weights.values()) == [2.0, 1.0, -0.25, 0.0]
-
-
-def test_the_oracle_knows_the_pushes_that_lead_over_the_middle_of_the_goal_and_no_graph() -> None:
-    hole = thing("Hole", 0.4, 0, Size=0.5, Shape={"kind": "circle", "size": 0.5})
-    env = table([goal(0.8, 0), hole], [goal(0.0, 0.7)], [goal(0.5, 0.1)])
-    env.reset(seed=0)
-    for i in range(3):
-        env.unwrapped.set_up(np.array([i]), {"level": i}, env.unwrapped.np_random)
-    oracle = guided.PushOracle()
-    assert [np.flatnonzero(row).tolist() for row in oracle(env)[:, :, 0].numpy()] == [[EAST], [NORTH], []]
-    # It weighs nothing but the goal: the ball falls into the hole on its way.
-    assert play_levels(guided.follows_scores(oracle), env)["consumed"].tolist()[:2] == [True, False]
-
-
 @pytest.mark.filterwarnings("ignore::gumption.agents.knowledge.LeakedFacts")
 @pytest.mark.filterwarnings("ignore::gumption.agents.knowledge.UnknownEntities")
 def test_a_name_without_a_place_takes_the_scores_of_each_place(tmp_path: Path) -> None:
-    told = guided.advice_of(config(kg="full", kg_scores=("affordsReaching",)))
-    assert told.relations == ("affordsReaching@1", "affordsReaching@2", "affordsReaching@3")
+    config = SegarConfig(levels="tilesx2-medium", kg="full", kg_scores=("affordsReaching",), **SIZES)
+    assert (config.task, config.observation) == ("PuttPutt", "tiles")
+    assert knowledge_of(config)[1].relations == ("affordsReaching@1", "affordsReaching@2", "affordsReaching@3")
     graph = KnowledgeGraph()
     graph.add([("Hole", "swallows", "ball"), ("GoalTile", "isWon", "ball")])
     graph.save(tmp_path / "mine.nq")
-    mine = config(kg=str(tmp_path / "mine.nq"), kg_relations=(("affordsFallingIn", "swallows"),))
-    assert guided.advice_of(mine).relations == tuple(f"affordsFallingIn@{place}" for place in (1, 2, 3))
+    names = (("affordsFallingIn", "swallows"),)
+    mine = SegarConfig(levels="tilesx2-medium", kg=str(tmp_path / "mine.nq"), kg_relations=names, **SIZES)
+    assert knowledge_of(mine)[1].relations == tuple(f"affordsFallingIn@{place}" for place in (1, 2, 3))
 
 
-def test_graphs_that_agents_are_compared_by() -> None:
-    where = ("tilesx3-medium", 5, 0)
-    made = {name: set(graph(*where)) for name, graph in guided.GRAPHS.items()}
-    goal = ("GoalTile", "affordsReaching", "ball")
-    assert made["one-fact"] == {goal}
-    true = set(facts(partition="all", levels=where[0], num_levels=5))
-    assert made["no-goal"] == true - {goal}
-    assert goal in made["memory"] < true  # random play sees the truth, as far as it gets
-    tiles = {one.type.__name__ for scene in draw_levels(where[0], n=5).scenes for one in scene.entities}
-    swallowing = {kind for kind, effect, _ in made["other-rules"] if effect == "affordsFallingIn"}
-    assert swallowing == tiles - {"GolfBall", "GoalTile"}  # what is hot swallows, and only holes burn
-    assert {kind for kind, effect, _ in made["other-rules"] if effect == "affordsBurning"} == tiles & {"Hole"}
-    # Each type has one effect, and no effect two types: what is met is told, what it affords is not.
-    subjects, effects, _ = zip(*made["types"], strict=True)
-    assert len(set(subjects)) == len(set(effects)) == len(made["types"])
+def test_edges_speak_for_the_pushes_that_meet_a_thing() -> None:
+    made = {"task": "Gates", "levels": "gates-2", "partition": "test", "num_levels": 8}
+    env = gym.make_vec("gumption/SEGAR-v0", num_envs=8, **made).unwrapped
+    env.reset(seed=0)
+    things = env.action_facts().things
+    number = next(i for i in np.unique(things).tolist() if env.vocabulary[i].startswith("GateB"))
+    fact = (env.vocabulary[number], "affordsFallingIn", "ball")
+    met = (things == number).any(axis=2)
+    assert 0 < met.sum() < met.size
+    graph = KnowledgeGraph()
+    graph.add([fact])
+    advice = Advice(graph, env.vocabulary, ("edges",))
+    scores = advice(env).numpy()
+    assert np.array_equal(scores[:, :, advice.channels.index("goal.affordsFallingIn")], met)
+    b, a = np.argwhere(met)[0].tolist()
+    assert advice.why(b, a) == [(fact, 1.0)]
 
 
-def test_one_of_the_best_pushes_is_taken_at_random() -> None:
-    env = table([goal(0.8, 0)])
-    env.reset(options={"level": 0})
-    follows = guided.follows_scores(advice(env, ("SandTile", "affordsSlowing", "ball")))
-    assert len({int(follows(env.unwrapped, None)[0]) for _ in range(100)}) > 10
+@pytest.mark.filterwarnings("ignore::gumption.agents.knowledge.UnknownEntities")
+@pytest.mark.parametrize("levels", ["gates-2", "gates-3"])
+def test_an_untrained_agent_does_what_its_graph_alone_does_and_has_learned_nothing(levels: str) -> None:
+    shares, first = [], []
+    for kg_only in (False, True):
+        config = SegarConfig(levels=levels, kg="full", kg_scores=("edges",), kg_only=kg_only, **SIZES)
+        _, advice = knowledge_of(config)
+        model: Any = untrained_model(config, advice)
+        run = SegarRun(config, {}, [], None, model, advice, advice)
+        shares.append(run.play(config.draw("test"))["success"].mean())
+        network = model.policy.features_extractor.network
+        first.append(dict(zip(("network", *network.channels), network.first.tolist(), strict=True)))
+    assert abs(shares[0] - shares[1]) <= 0.02
+    assert first[0]["goal.affordsReaching"] == first[1]["goal.affordsReaching"] > 0 > first[0]["goal.affordsFallingIn"]
+    assert first[1]["network"] < first[0]["network"] / 100
+    final = train_segar(config, progress=False).final
+    assert final["test_success"] == pytest.approx(shares[1])
 
 
-def test_knowledge_that_is_taken_away_says_nothing() -> None:
-    env = table([goal(0.8, 0)])
-    env.reset(options={"level": 0})
-    settings = config(kg="full")
-    player = untrained(settings, guided.advice_of(settings))
-    policy = player.policy
-    with torch.no_grad():
-        policy.network.mlp[-1].bias[:] = 50.0  # the scores decide
-    begins = np.ones(1, dtype=bool)
-    assert player(env.unwrapped, begins)[0] in (EAST, EAST + 1, EAST + 15)
-    blind = Greedy(policy, without_knowledge=True)
-    with torch.no_grad():
-        attention = policy(policy.read(env.unwrapped)).attention
-    assert blind(env.unwrapped, begins)[0] == int(attention.argmax())
-
-
-def test_the_untrained_policy_is_the_one_with_which_training_begins() -> None:
-    settings = config(kg="full", seed=3, overrides=(("learning_rate", 0.0),))
-    begun = train_impala(settings, progress=False).policy.network.state_dict()
-    fresh = untrained(settings, guided.advice_of(settings)).policy.network.state_dict()
-    assert all(torch.equal(fresh[name], value) for name, value in begun.items())
-
-
-def test_a_run_that_was_kept_plays_on_as_it_was_trained(tmp_path: Path) -> None:
-    settings = config(kg="full")
-    policy = train_impala(settings, tmp_path / "run", progress=False).policy
-    env = guided.level_env({"levels": "tilesx2-medium", "level_seed": 0, "num_levels": 5}, "test")
-    mine, kept = (play_levels(Greedy(one), env) for one in (policy, load_policy(tmp_path / "run")[1]))
-    assert mine["return"].tolist() == kept["return"].tolist()
-
-
-def test_ppo_reads_the_scores_where_there_is_knowledge() -> None:
-    pytest.importorskip("stable_baselines3")
-    where = {"levels": "tilesx2-medium", "level_seed": 0, "num_levels": 5}
-    told = guided.advice_of(config(kg="full"))
-    model = guided.train_ppo(guided.env_settings(**where), told, 128, 0, n_steps=2, batch_size=64, n_epochs=1)
-    env = guided.level_env(where, "test")
-    assert set(model.observation_space.spaces) == {"ball", "goal", "tiles", "kg_scores"}
-    outcome = play_levels(guided.ppo_player(model, told), env)
-    assert len(outcome["return"]) == 5
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"kg_only": True}, "kg_only: that is for knowledge"),
+        ({"kg": "full", "observation": "rgb"}, "kg is 'full': that is for ppo, a task of forces and an observation of"),
+        ({"kg": "full", "task": "Gates", "algorithm": "sac"}, "kg is 'full': that is for ppo"),
+    ],
+)
+def test_knowledge_that_no_agent_could_use_is_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        SegarConfig(**given)

@@ -23,7 +23,7 @@ SMALL = {"device": "cpu", **TINY}
 PIXELS = {**SMALL, "resolution": 16}
 
 
-@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name != "segar-knowledge"])
+@pytest.mark.parametrize("name", EXPERIMENTS)
 def test_experiments_are_well_formed(name, tmp_path):
     experiment = EXPERIMENTS[name]
     assert find_experiment(experiment.name) is experiment

@@ -11,18 +11,14 @@ from gumption.scripts import cli
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """guided: pushes with all facts; ppo: forces."""
-    from gumption.agents.learners.impala import train_impala
-    from gumption.agents.segar import guided
     from gumption.agents.segar.config import SegarConfig
     from gumption.agents.segar.training import train_segar
-    from gumption.agents.settings import WorldConfig
 
     folder = tmp_path_factory.mktemp("runs")
-    env = tuple(guided.env_settings("tilesx2-medium", 0, 3).items())
-    small = {"total_steps": 256, "eval_interval": 256, "device": "cpu"}
-    train_impala(WorldConfig("segar", env, kg="full", eval_episodes=3, **small), folder / "guided", progress=False)
-    ppo = {"observation": "state", "num_levels": 3, "test_levels": 3, "num_envs": 4, "n_steps": 8, "minibatches": 2}
-    train_segar(SegarConfig(**ppo, **small), folder / "ppo", progress=False)
+    small = {"total_steps": 64, "eval_interval": 64, "num_levels": 3, "test_levels": 3, "device": "cpu"}
+    ppo = {"num_envs": 4, "n_steps": 8, "minibatches": 2}
+    train_segar(SegarConfig(levels="tilesx2-medium", kg="full", **ppo, **small), folder / "guided", progress=False)
+    train_segar(SegarConfig(observation="state", **ppo, **small), folder / "ppo", progress=False)
     return folder
 
 
