@@ -35,7 +35,7 @@ FITS = 0.8  # share of the variance of log after - log before that a curve expla
 ROWS = 6  # rows of a kind that a curve takes
 DIFFER = 2.0  # the intercepts of pairs differ where their deviation is so many times that of the rows
 SUPPORT, CONFIDENT = 4, 0.6  # of mined rules
-LEVELS = 12  # quantiles of a reach
+LEVELS = 8  # quantiles of a reach
 LEAST_SD = 0.015  # of a log reach: no curve is surer
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
@@ -177,7 +177,8 @@ def _within(pair: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[float, np.n
     slope = float((dy / dx)[rank][np.cumsum(dx[rank]).searchsorted(dx.sum() / 2)]) if len(dx) else 0.0
     many = np.bincount(pair)[pair]
     left = y - slope * x
-    intercept = np.array([np.median(left[pair == one]) for one in range(pair.max() + 1)])[pair]
+    numbers, group = np.unique(pair, return_inverse=True)
+    intercept = np.array([np.median(left[group == one]) for one in range(len(numbers))])[group]
     return slope, intercept, np.where(many > 1, (left - intercept) * np.sqrt(many / np.maximum(many - 1, 1)), np.nan)
 
 

@@ -8,20 +8,35 @@ would end, and makes the one that is worth most.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import torch
+from scipy.special import ndtr
 
+from gumption.agents.run import Learner, run_learner
+from gumption.agents.run_folder import KNOWLEDGE, RunFolder, read_final, read_metrics
+from gumption.data.progress import Bar
+from gumption.data.sealed import content_hash
+from gumption.envs.memory import FOLDER
+from gumption.envs.record_memory import RecordMemory
+from gumption.kg import KnowledgeGraph
 from gumption.envs.probsol.engine import CENTRES, CHECK, POINTS, TAKE_UP, Tables
 from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.probsol.geometry import GRABBED, HELD, PLACED, STORED
 from gumption.envs.probsol.magnets import RADIUS, TABLE
 from gumption.envs.probsol.memory import REFUSED, Memory
 from gumption.envs.probsol.tasks import GRID
-from gumption.kg.curves import LEVELS, Curves, Pairs, Tries
+from gumption.kg.curves import KINDS, LEVELS, Curves, Pairs, Tries
 
-from .players import Script, Scripts
+from .config import ProbSolConfig
+from .evaluation import play_tasks, spread
+from .players import Script, Scripts, steps
 
 Known = Literal["lived", "constant", "false", "none"]
 ALONE = 200.0  # px: a try counts where any third disc lies farther than this from the disc that it acts on
@@ -144,8 +159,9 @@ class Curious(Scripts):
 # ---- playing
 
 
-CANDIDATES = 1500  # tries of a pair that are compared
+CANDIDATES = 1000  # tries of a pair that are compared
 DRAWN = 60_000  # random pairs of points, of which candidates are those that aim at an area
+PROBE = -2  # the area of tries in the open
 LATER = 0.7  # worth of a success one try later
 GUESS = 0.5  # worth of a try of which nothing is known yet, once its disc is within reach
 NOTHING = 0.02  # a try that is worth less is not made
@@ -168,6 +184,18 @@ def _at(map_: np.ndarray, places: np.ndarray) -> np.ndarray:
     """The values of a map at places (..., 2) px."""
     cell = np.clip((places / MAP).astype(np.int64), 0, SIDE - 1)
     return map_[cell[..., 0], cell[..., 1]]
+
+
+class Aims(NamedTuple):
+    """Candidate tries of a disc. :ivar key: names them. :ivar put: (C,) points to put it, -1 where it stays; `hold`
+    (C,) of the other disc; `start` (C, 2) px. :ivar worth: (SIDE, SIDE) of an end there.
+    """
+
+    key: tuple[int, ...]
+    put: np.ndarray
+    hold: np.ndarray
+    start: np.ndarray
+    worth: np.ndarray
 
 
 class GraphPlayer(Scripts):
@@ -193,15 +221,16 @@ class _Table:
         self.golden = np.flatnonzero(tables.data.golden[row, : self.hand.many])
         self.points = np.flatnonzero(tables.data.allowed[row])
         self.targets = [covered([area]) for area in self.task.targets]
+        self.within_targets = [self.points[_at(area, CENTRES[self.points])] for area in self.targets]
         self.dark, self.walls = covered(self.task.inaccessible), covered(self.task.walls, RADIUS)
         away = np.hypot(*(GROUND[:, :, None] - CENTRES[self.points][::7]).transpose(3, 0, 1, 2)).min(2)
         mean, deviation = curves.reach, curves.deviation
-        from scipy.special import ndtr
-
         #: (SIDE, SIDE) how likely some disc at an open point reaches a disc there.
         self.within = ndtr((mean - np.log(away + NEAREST + RADIUS)) / deviation)
-        self.tried: set[tuple[int, ...]] = set()
-        self.aimed: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self.carried = 0
+        self.aims: dict[tuple[int, ...], Aims] = {}
+        self.values: dict[Any, tuple[Any, np.ndarray, float]] = {}
+        self.spent: dict[Any, np.ndarray] = {}
 
     def script(self) -> Script:
         """Trial after trial."""
@@ -222,14 +251,9 @@ class _Table:
                     return
                 continue
             able = [disc for disc in range(hand.many) if hand.where[disc] == STORED or hand.can_take(disc)]
-            carried = False
-            for discs, areas in goals:
-                for disc in discs:
-                    free = [p for p in self.points if any(_at(area, CENTRES[p]) for area in areas)]
-                    if disc in able and free and not carried:
-                        carried = True
-                        yield from self._carry(disc, np.array(free))
-            if carried:
+            near = [(disc, area) for discs, area in goals for disc in discs if disc in able and len(self._free(area))]
+            if near:
+                yield from self._carry(near[0][0], self._free(near[0][1]))
                 continue
             choice = self._choice(goals, able)
             if choice is None:
@@ -242,14 +266,19 @@ class _Table:
         mine = self.golden if len(self.golden) else range(hand.many)
         return [disc for disc in mine if hand.where[disc] == PLACED and any(_at(area, hand.place[disc]) for area in self.targets)]
 
-    def _open_goals(self) -> list[tuple[list[int], list[np.ndarray]]]:
-        """What is left to do: (discs of which one, areas in one of which) it has to come to rest."""
+    def _open_goals(self) -> list[tuple[list[int], int]]:
+        """What is left to do: (discs, area): one of the discs has to come to rest in the area, an index of `targets`,
+        or -1 for any of them."""
         serving = self._serving()
         if len(self.golden):
-            return [([int(disc)], self.targets) for disc in self.golden if disc not in serving]
+            return [([int(disc)], -1) for disc in self.golden if disc not in serving]
         place = self.hand.place
         idle = [disc for disc in range(self.hand.many) if disc not in serving]
-        return [(idle, [area]) for area in self.targets if not any(_at(area, place[disc]) for disc in serving)]
+        return [(idle, k) for k, area in enumerate(self.targets) if not any(_at(area, place[disc]) for disc in serving)]
+
+    def _free(self, area: int) -> np.ndarray:
+        """Points of an area at which the hand may put a disc."""
+        return self.within_targets[area] if area >= 0 else np.concatenate(self.within_targets)
 
     def _carry(self, disc: int, free: np.ndarray) -> Script:
         """Put a disc that can be taken into an area, far from other discs."""
@@ -259,10 +288,9 @@ class _Table:
         away = np.full(len(free), 1e3)
         for k in others:
             away = np.minimum(away, np.hypot(*(CENTRES[free] - hand.place[k]).T))
-        tries = sum(key[0] == -1 for key in self.tried)
-        self.tried.add((-1, tries))
         order = np.argsort(-np.round(away, 1), kind="stable")
-        yield from hand.put(disc, int(free[order[tries % len(order)]]))
+        yield from hand.put(disc, int(free[order[self.carried % len(order)]]))
+        self.carried += 1
 
     def _try(self, one: int, other: int, put: int, hold: int) -> Script:
         """Hold `one` at a point, once `other` lies at a point of its own (-1: where it is); take in what it did."""
@@ -277,10 +305,9 @@ class _Table:
         if hand.where[one] == HELD and hand.where[other] == PLACED:
             held, after = CENTRES[hold], hand.place[other]
             if self.known in ("lived", "false") and straight(held[None], before[None], after[None])[0]:
-                shift = int(self.known == "false")
-                pair = (one + shift) % hand.many, (other + shift) % hand.many
+                actor = one if self.known == "lived" else next(k % hand.many for k in (one + 1, one + 2) if k % hand.many != other)
                 numbers = [float(np.hypot(*(where - held))) for where in (before, after)]
-                self.pairs.see(*pair, *numbers, bool(free(after)))
+                self.pairs.see(actor, other, *numbers, bool(free(after)))
             yield from hand.store(one)
         else:
             yield from hand.store(one)
@@ -293,72 +320,207 @@ class _Table:
         return kinds, levels
 
     def _choice(self, goals: Any, able: Sequence[int]) -> tuple[int, int, int, int] | None:
-        """The try that is worth most: (acting disc, other disc, point to put it or -1, point to hold)."""
+        """The try that is worth most: (acting disc, other disc, point to put it or -1, point to hold). A try in the
+        open, which serves no goal, is worth what one would do if the pair were known."""
         kinds, levels = self._believed()
-        best, chosen = NOTHING, None
-        for discs, areas in goals:
-            wanted = np.logical_or.reduce(areas)
-            reachable = (wanted & ~self.dark).any()
-            if reachable:
-                wanted = wanted | ~self.dark
-            wanted = wanted & ~self.walls
-            later = LATER * GUESS * self.within if reachable else np.zeros((SIDE, SIDE))
+        best, chosen, spent = NOTHING, None, None
+        for discs, area in goals:
             for other in discs:
                 if self.hand.where[other] not in (STORED, PLACED):
                     continue
-                moves = other in able
-                put, hold = self._candidates(wanted, moves, other)
-                if not len(hold):
-                    continue
-                start = CENTRES[put] if moves else np.broadcast_to(self.hand.place[other], (len(hold), 2))
+                moves, probes = other in able, self._aims(PROBE, other, True)
+                aim = self._aims(area, other, moves)
                 for one in able:
-                    if one == other or (one in self.golden):
+                    if one == other or one in self.golden:
                         continue
-                    value, ends = self._values(kinds[one, other], levels[one, other], start, CENTRES[hold], wanted, later)
-                    key = (one, other, *np.round(self.hand.place[other] / 3).astype(int).tolist()) if not moves else (one, other)
-                    fresh = np.array([(*key, int(p), int(h)) not in self.tried for p, h in zip(put, hold, strict=True)]) if self.tried else True
-                    value = np.where(fresh, value, 0)
-                    k = int(value.argmax())
-                    if value[k] > best:
-                        best, chosen = value[k], (one, other, int(put[k]), int(hold[k]))
-                        chosen_key = (*key, int(put[k]), int(hold[k]))
-        if chosen is not None:
-            self.tried.add(chosen_key)
+                    pair, believed = (one, other), (kinds[one, other], levels[one, other])
+                    options = [(aim, *self._values(aim, pair, *believed))]
+                    known = LATER * options[0][2]  # what the pair is worth once it is known
+                    if moves and known > best:
+                        options.append((probes, known * self._values(probes, pair, *believed)[0], 0.0))
+                    for tries, value, _ in options:
+                        if len(value) and value.max() > best:
+                            k = int(value.argmax())
+                            best, chosen = float(value[k]), (one, other, int(tries.put[k]), int(tries.hold[k]))
+                            spent = self.spent[tries.key, one, other], k
+        if spent is not None:
+            spent[0][spent[1]] = True
         return chosen
 
-    def _candidates(self, wanted: np.ndarray, moves: bool, other: int) -> tuple[np.ndarray, np.ndarray]:
-        """Points to put the other disc and to hold the first one, (C,) each; -1 where the other stays."""
-        if not moves:
-            away = np.hypot(*(CENTRES[self.points] - self.hand.place[other]).T)
-            hold = self.points[(away >= NEAREST) & (away <= FARTHEST)]
-            return np.full(len(hold), -1), hold
-        key = hash(wanted.tobytes())
-        if key not in self.aimed:
+    def _aims(self, area: int, other: int, moves: bool) -> Aims:
+        """The candidates of a disc for an area, an index of `targets`, or -1 for all of them, or `PROBE`."""
+        place = self.hand.place[other]
+        key = (area,) if moves else (area, other, *np.round(place / 2).astype(int).tolist())
+        if key in self.aims:
+            return self.aims[key]
+        wanted = ~self.dark & (np.abs(GROUND - TABLE / 2).max(2) < TABLE / 2 - EDGE - 6)
+        worth = wanted & ~self.walls
+        if area != PROBE:
+            wanted = self.targets[area] if area >= 0 else np.logical_or.reduce(self.targets)
+            reachable = (wanted & ~self.dark).any()  # what the hand can take it can put there
+            wanted = (wanted | ~self.dark if reachable else wanted) & ~self.walls
+            worth = np.where(wanted, 1.0, LATER * GUESS * self.within * reachable)
+        if moves:
             rng = np.random.default_rng(0)
             put, hold = rng.choice(self.points, (2, DRAWN))
             way = CENTRES[put] - CENTRES[hold]
             away = np.hypot(*way.T)
             near = (away >= NEAREST) & (away <= FARTHEST)
-            put, hold, way, away = put[near], hold[near], way[near], away[near]
-            hits = np.zeros(len(put), dtype=int)
-            for far in range(20, 480, 10):
-                at = CENTRES[put] + way / away[:, None] * far
+            put, hold, way = put[near], hold[near], way[near] / away[near, None]
+            hits = np.zeros(len(put), dtype=np.int64)
+            for far in range(10, 240 if area == PROBE else int(TABLE), 10):
+                at = CENTRES[put] + way * far
                 hits += _at(wanted, at) & (np.abs(at - TABLE / 2).max(1) < TABLE / 2)
-            order = np.argsort(-np.minimum(hits, 4), kind="stable")
-            order = order[hits[order] > 0][:CANDIDATES]
-            self.aimed[key] = put[order], hold[order]
-        return self.aimed[key]
+            order = np.argsort(-np.minimum(hits, 20 if area == PROBE else 4), kind="stable")
+            order = order[hits[order] > 0][: CANDIDATES // (5 if area == PROBE else 1)]
+            put, hold = put[order], hold[order]
+            start = CENTRES[put]
+        else:
+            away = np.hypot(*(CENTRES[self.points] - place).T)
+            hold = self.points[(away >= NEAREST) & (away <= FARTHEST)]
+            put, start = np.full(len(hold), -1), np.broadcast_to(place, (len(hold), 2))
+        self.aims[key] = Aims(key, put, hold, start, worth.astype(float))
+        return self.aims[key]
 
-    def _values(self, kinds, levels, start, held, wanted, later) -> tuple[np.ndarray, np.ndarray]:
-        """(C,) what candidates are worth."""
-        way = start - held
-        before = np.hypot(*way.T)
-        after = self.curves.after(np.arange(2)[:, None], levels[None], before[:, None, None])  # (C, 2, L)
-        ends = held[:, None, None] + (way / before[:, None])[:, None, None] * after[..., None]
-        inside = np.clip(ends, RADIUS, TABLE - RADIUS)
-        success = _at(wanted, inside)
-        if self.task.walls:
-            for share in np.linspace(0, 1, 9):
-                success &= ~_at(self.walls, start[:, None, None] * (1 - share) + inside * share)
-        worth = np.where(success, 1.0, _at(later, inside))
-        return (worth * kinds[:, None]).sum((1, 2)) / LEVELS, inside
+    def _values(
+        self, aim: Aims, pair: tuple[int, int], kinds: np.ndarray, levels: np.ndarray
+    ) -> tuple[np.ndarray, float]:
+        """(C,) what candidates are worth, 0 where they were made already; and what the best would be, if one knew kind
+        and reach of the pair before."""
+        key, believed = (aim.key, *pair), (*kinds.tolist(), *levels.tolist())
+        if key not in self.values or self.values[key][0] != believed:
+            held = CENTRES[aim.hold]
+            way = aim.start - held
+            before = np.hypot(*way.T)
+            after = self.curves.after(np.arange(2)[:, None], levels[None], before[:, None, None])  # (C, 2, L)
+            ends = held[:, None, None] + (way / before[:, None])[:, None, None] * after[..., None]
+            ends = np.clip(ends, RADIUS, TABLE - RADIUS)
+            worth = _at(aim.worth, ends)
+            if aim.key[0] == PROBE:
+                worth *= np.abs(after - before[:, None, None]) > STRAIGHT
+            if self.task.walls:
+                for share in np.linspace(0, 1, 9):
+                    worth[_at(self.walls, aim.start[:, None, None] * (1 - share) + ends * share)] = 0.0
+            weight = kinds[:, None] / LEVELS
+            best = (worth.max(0, initial=0.0) * weight).sum()
+            self.values[key] = believed, (worth * weight).sum((1, 2)), float(best)
+        made = self.spent.setdefault(key, np.zeros(len(aim.hold), dtype=bool))
+        return np.where(made, 0.0, self.values[key][1]), self.values[key][2]
+
+
+# ---- a run
+
+
+KIND = "gumption/probsol-graph/1"
+TRIES = 32  # of each table
+FACTS = "curves.nq"  # in the folder of knowledge
+
+
+def live(config: ProbSolConfig, folder: Path) -> int:
+    """Make the tries of a config on training tasks, a table for each `TRIES` of them; the transitions are kept in
+    FOLDER/memory. Returns how many tries were made."""
+    tasks, rng = config.tasks("train"), np.random.default_rng(config.seed)
+    tables = -(-config.tries // TRIES)
+    order = np.resize(rng.permutation(len(tasks)), tables)
+    batch = ProbSolVectorEnv(
+        tables, task=[tasks[k] for k in order], order="sequential", autoreset_mode="Disabled", quiz=False,
+        laws=config.laws, trial_number=TRIES,
+    )  # fmt: skip
+    shutil.rmtree(folder / FOLDER, ignore_errors=True)
+    env = RecordMemory(batch, folder / FOLDER)
+    env.reset(seed=config.seed)
+    for _ in steps(batch, Curious(config.seed, TRIES)):
+        pass
+    env.close()
+    return tables * TRIES
+
+
+def curves_of_run(folder: Path) -> tuple[Curves, list[str]]:
+    """The curves that the memory of a run shows, and the names of things.
+
+    :raises InputError: a memory without a try that changed anything.
+    """
+    made, names = tries(Memory.load(folder / FOLDER))
+    return Curves.fit(made), names
+
+
+class Living(Learner):
+    """A life of tries on training tasks. One that was stopped is begun anew: it takes seconds."""
+
+    kind = KIND
+
+    def __init__(self, config: ProbSolConfig, folder: Path) -> None:
+        """:param folder: of the run, where its memory is kept."""
+        self.config, self.folder, self.made = config, folder, 0
+        self.total = self.measured_every = self.kept_every = config.tries
+        self.tasks = {part: list(config.tasks(part)) for part in ("train", "validation")}
+
+    @property
+    def step(self) -> int:
+        return self.made
+
+    def learn(self, bar: Bar) -> None:
+        self.made = live(self.config, self.folder)
+        curves, names = curves_of_run(self.folder)
+        graph = KnowledgeGraph()
+        curves.to_graph(graph, "own", names)
+        (self.folder / KNOWLEDGE).mkdir(exist_ok=True)
+        graph.save(self.folder / KNOWLEDGE / FACTS)
+
+    def measure(self) -> dict[str, float]:
+        """The share of tasks solved in one trial, and the share of the variance that each curve explains."""
+        curves, line = curves_of_run(self.folder)[0], {}
+        for part, tasks in self.tasks.items():
+            played = spread(tasks, self.config.eval_tasks)
+            figures = play_tasks(GraphPlayer(curves), played, trials=1, laws=self.config.laws).figures()
+            line |= {f"{part}_{name}": figures[name] for name in ("solved", "rate")}
+        explained = dict(zip(KINDS, np.nan_to_num(curves.explained).tolist(), strict=True))
+        return {**line, **{f"explained_{kind}": share for kind, share in explained.items()}}
+
+    def words(self, line: dict[str, float]) -> str:
+        return f"{line['validation_solved']:.0%} of validation tasks solved"
+
+    def manifest(self) -> dict[str, Any]:
+        hashes = {part: content_hash([task.hash for task in tasks]) for part, tasks in self.tasks.items()}
+        return {"tasks": hashes, "learner": "graph"}
+
+    def state(self) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+        return {"tries": torch.tensor([self.made])}, {}
+
+    def put_state(self, tensors: dict[str, torch.Tensor], meta: dict[str, Any], where: Path) -> None:
+        self.made = int(tensors["tries"][0])
+
+
+@dataclass(frozen=True)
+class GraphRun:
+    """A run of the agent "graph"; fields as of `training.ProbSolRun`.
+
+    :ivar curves: that its memory shows.
+    """
+
+    config: ProbSolConfig
+    final: dict[str, float]
+    curve: list[dict[str, float]]
+    run_dir: Path | None
+    curves: Curves = field(repr=False)
+
+    def player(self, seed: int = 0, *, known: Known = "lived") -> GraphPlayer:
+        """:param seed: of no effect: the agent draws nothing."""
+        return GraphPlayer(self.curves, known)
+
+    def players(self, seed: int = 0) -> dict[str, GraphPlayer]:
+        return {"graph": self.player(), "knowledge taken away": self.player(known="none")}
+
+
+def train_graph(config: ProbSolConfig, folder: RunFolder | None, *, progress: bool = True) -> GraphRun:
+    """Let the agent live; :param folder: of the run, from `opened`; None keeps nothing."""
+    with TemporaryDirectory() as place:
+        where = Path(place) if folder is None else folder.path
+        _, curve, final = run_learner(folder, lambda: Living(config, where), title="living", progress=progress)
+        return GraphRun(config, final, curve, None if folder is None else folder.path, curves_of_run(where)[0])
+
+
+def load_graph(config: ProbSolConfig, folder: RunFolder) -> GraphRun:
+    """A run as it ended. :raises InputError: one without a memory."""
+    final = read_final(folder.path) if folder.complete else {}
+    return GraphRun(config, final, read_metrics(folder.path), folder.path, curves_of_run(folder.path)[0])
