@@ -91,7 +91,9 @@ class Curves:
         """
         kind, x, y = tries.kind, np.log(tries.before), np.log(tries.after)
         if (kind < 0).all():
-            raise InputError(f"none of {len(kind)} tries changed a number, so there is no curve: make other tries, nearer ones")
+            raise InputError(
+                f"none of {len(kind)} tries changed a number: make other tries, with other things or nearer"
+            )
         _, pair = np.unique(tries.pair, axis=0, return_inverse=True)
         pair = pair.reshape(-1)
         slope, intercept, noise, explained = np.ones(2), np.zeros(2), np.full(2, np.inf), np.full(2, np.nan)
@@ -156,7 +158,8 @@ class Curves:
             fact = names[int(one)], KINDS[int(kind)], names[int(other)]
             node = f"curve {i + 1} of {run}"
             stated.append(fact)
-            nodes += [(node, part, label) for part, label in zip(("hasSubject", "hasRelation", "hasObject"), fact, strict=True)]
+            parts = zip(("hasSubject", "hasRelation", "hasObject"), fact, strict=True)
+            nodes += [(node, part, label) for part, label in parts]
             nodes.append((node, "hasVisits", f'"{int(rows)}"^^<{XSD}integer>'))
             if not np.isnan(reach):
                 nodes.append((node, "hasReach", f'"{np.exp(reach):.2f}"^^<{XSD}decimal>'))
@@ -187,7 +190,8 @@ def _normal(low: np.ndarray, high: np.ndarray) -> tuple[float, float]:
     bounds = np.concatenate([low[np.isfinite(low)], high[np.isfinite(high)]])
     exact = high - low < 0.02
     low, high = low - 0.01 * exact, high + 0.01 * exact
-    mean, sd = np.meshgrid(np.linspace(bounds.min(), bounds.max() + 1e-6, 60), np.linspace(0.05, 1.0, 40), indexing="ij")
+    means, deviations = np.linspace(bounds.min(), bounds.max() + 1e-6, 60), np.linspace(0.05, 1.0, 40)
+    mean, sd = np.meshgrid(means, deviations, indexing="ij")
     inside = ndtr((high - mean[..., None]) / sd[..., None]) - ndtr((low - mean[..., None]) / sd[..., None])
     best = np.unravel_index(np.log(np.maximum(inside, 1e-6)).sum(-1).argmax(), mean.shape)
     return float(mean[best]), float(sd[best])

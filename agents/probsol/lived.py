@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
+from scipy.ndimage import distance_transform_edt
 from scipy.special import ndtr
 
 from gumption.agents.run import Learner, run_learner
@@ -24,21 +25,20 @@ from gumption.agents.run_folder import KNOWLEDGE, RunFolder, read_final, read_me
 from gumption.data.progress import Bar
 from gumption.data.sealed import content_hash
 from gumption.envs.memory import FOLDER
-from gumption.envs.record_memory import RecordMemory
-from gumption.kg import KnowledgeGraph
-from gumption.envs.probsol.engine import CENTRES, CHECK, POINTS, TAKE_UP, Tables
+from gumption.envs.probsol.engine import CENTRES, CHECK, POINTS, TAKE_UP
 from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.probsol.geometry import GRABBED, HELD, PLACED, STORED
 from gumption.envs.probsol.magnets import RADIUS, TABLE
 from gumption.envs.probsol.memory import REFUSED, Memory
-from gumption.envs.probsol.tasks import GRID
+from gumption.envs.record_memory import RecordMemory
+from gumption.kg import KnowledgeGraph
 from gumption.kg.curves import KINDS, LEVELS, Curves, Pairs, Tries
 
 from .config import ProbSolConfig
 from .evaluation import play_tasks, spread
 from .players import Script, Scripts, steps
 
-Known = Literal["lived", "constant", "false", "none"]
+Known = Literal["lived", "prior", "constant", "false", "none"]
 ALONE = 200.0  # px: a try counts where any third disc lies farther than this from the disc that it acts on
 NEAREST, FARTHEST = 2 * RADIUS + 2, 220.0  # px between the discs of a try
 KEPT = 14  # actions of a trial that are kept for its end
@@ -160,7 +160,7 @@ class Curious(Scripts):
 
 
 CANDIDATES = 1000  # tries of a pair that are compared
-DRAWN = 60_000  # random pairs of points, of which candidates are those that aim at an area
+DRAWN = 16_000  # random pairs of points, of which candidates are those that aim at an area
 PROBE = -2  # the area of tries in the open
 LATER = 0.7  # worth of a success one try later
 GUESS = 0.5  # worth of a try of which nothing is known yet, once its disc is within reach
@@ -205,13 +205,27 @@ class GraphPlayer(Scripts):
     """
 
     def __init__(self, curves: Curves, known: Known = "lived") -> None:
-        """:param known: "lived" facts; "false" ones, what a disc does is said of the next disc; "constant", all pairs
-        have the commonest kind and the mean reach; "none", only how often kinds and reaches occurred."""
-        super().__init__(lambda batch, i: _Table(batch, i, curves, known).script())
+        """:param known: "lived" facts; "prior", without those of the pairs of the task; "false" ones, the effect of a
+        disc is stated of the next disc; "constant", all pairs have the commonest kind and the mean reach; "none", no
+        fact and no curve, so that all tries are worth the same and one is drawn."""
+        super().__init__(self._script)
+        self.curves, self.known = curves, known
+        self.tables: list[TablePlayer] = []
+
+    def begin(self, batch: ProbSolVectorEnv) -> None:
+        self.tables = [TablePlayer(batch, i, self.curves, self.known) for i in range(batch.num_envs)]
+        super().begin(batch)
+
+    def _script(self, batch: ProbSolVectorEnv, i: int) -> Script:
+        return self.tables[i].script()
 
 
-class _Table:
-    """The player of one table."""
+class TablePlayer:
+    """The player of one table.
+
+    :ivar compared: of its latest choice, each pair with a try that may be worth something: (acting disc, other disc),
+        what its best try is worth, and how likely the kinds of its effect are, (2,). :ivar chosen: the pair chosen.
+    """
 
     def __init__(self, batch: ProbSolVectorEnv, i: int, curves: Curves, known: Known) -> None:
         self.hand, self.known, self.curves = Hand(batch, i), known, curves
@@ -223,14 +237,17 @@ class _Table:
         self.targets = [covered([area]) for area in self.task.targets]
         self.within_targets = [self.points[_at(area, CENTRES[self.points])] for area in self.targets]
         self.dark, self.walls = covered(self.task.inaccessible), covered(self.task.walls, RADIUS)
-        away = np.hypot(*(GROUND[:, :, None] - CENTRES[self.points][::7]).transpose(3, 0, 1, 2)).min(2)
-        mean, deviation = curves.reach, curves.deviation
+        open_ = np.zeros((SIDE, SIDE), dtype=bool)
+        open_[tuple((CENTRES[self.points] / MAP).astype(np.int64).T)] = True
+        away = distance_transform_edt(~open_) * MAP
         #: (SIDE, SIDE) how likely some disc at an open point reaches a disc there.
-        self.within = ndtr((mean - np.log(away + NEAREST + RADIUS)) / deviation)
-        self.carried = 0
+        self.within = ndtr((curves.reach - np.log(away + NEAREST + RADIUS)) / curves.deviation)
+        self.inner = covered([(20.0, 20.0, TABLE - 40, TABLE - 40)])
+        self.carried, self.compared, self.chosen = 0, [], None
         self.aims: dict[tuple[int, ...], Aims] = {}
         self.values: dict[Any, tuple[Any, np.ndarray, float]] = {}
         self.spent: dict[Any, np.ndarray] = {}
+        self.rng = np.random.default_rng([i, 29])
 
     def script(self) -> Script:
         """Trial after trial."""
@@ -240,6 +257,9 @@ class _Table:
             if held >= 0:
                 yield from self.hand.store(held)
             yield self.hand.last + CHECK
+            _, terminated, truncated = self.hand.batch.results()
+            if (terminated | truncated)[self.hand.i]:
+                return
 
     def _trial(self) -> Script:
         hand = self.hand
@@ -263,8 +283,9 @@ class _Table:
     def _serving(self) -> list[int]:
         """Discs that lie where the goal wants one."""
         hand = self.hand
-        mine = self.golden if len(self.golden) else range(hand.many)
-        return [disc for disc in mine if hand.where[disc] == PLACED and any(_at(area, hand.place[disc]) for area in self.targets)]
+        mine = self.golden if len(self.golden) else np.arange(hand.many)
+        inside = np.any([_at(area, hand.place) for area in self.targets], axis=0)
+        return mine[(inside & (hand.where == PLACED))[mine]].tolist()
 
     def _open_goals(self) -> list[tuple[list[int], int]]:
         """What is left to do: (discs, area): one of the discs has to come to rest in the area, an index of `targets`,
@@ -305,12 +326,12 @@ class _Table:
         if hand.where[one] == HELD and hand.where[other] == PLACED:
             held, after = CENTRES[hold], hand.place[other]
             if self.known in ("lived", "false") and straight(held[None], before[None], after[None])[0]:
-                actor = one if self.known == "lived" else next(k % hand.many for k in (one + 1, one + 2) if k % hand.many != other)
+                actor = one
+                if self.known == "false":  # of the next disc that is not the other one
+                    actor = next(k % hand.many for k in (one + 1, one + 2) if k % hand.many != other)
                 numbers = [float(np.hypot(*(where - held))) for where in (before, after)]
                 self.pairs.see(actor, other, *numbers, bool(free(after)))
-            yield from hand.store(one)
-        else:
-            yield from hand.store(one)
+        yield from hand.store(one)
 
     def _believed(self) -> tuple[np.ndarray, np.ndarray]:
         kinds, levels = self.pairs.levels()
@@ -324,6 +345,7 @@ class _Table:
         open, which serves no goal, is worth what one would do if the pair were known."""
         kinds, levels = self._believed()
         best, chosen, spent = NOTHING, None, None
+        self.compared: list[tuple[tuple[int, int], float, np.ndarray]] = []
         for discs, area in goals:
             for other in discs:
                 if self.hand.where[other] not in (STORED, PLACED):
@@ -339,12 +361,15 @@ class _Table:
                     if moves and known > best:
                         options.append((probes, known * self._values(probes, pair, *believed)[0], 0.0))
                     for tries, value, _ in options:
+                        if len(value) and value.max() > NOTHING:
+                            self.compared.append((pair, float(value.max()), kinds[pair]))
                         if len(value) and value.max() > best:
                             k = int(value.argmax())
                             best, chosen = float(value[k]), (one, other, int(tries.put[k]), int(tries.hold[k]))
                             spent = self.spent[tries.key, one, other], k
         if spent is not None:
             spent[0][spent[1]] = True
+        self.chosen = chosen and chosen[:2]
         return chosen
 
     def _aims(self, area: int, other: int, moves: bool) -> Aims:
@@ -353,7 +378,7 @@ class _Table:
         key = (area,) if moves else (area, other, *np.round(place / 2).astype(int).tolist())
         if key in self.aims:
             return self.aims[key]
-        wanted = ~self.dark & (np.abs(GROUND - TABLE / 2).max(2) < TABLE / 2 - EDGE - 6)
+        wanted = ~self.dark & self.inner
         worth = wanted & ~self.walls
         if area != PROBE:
             wanted = self.targets[area] if area >= 0 else np.logical_or.reduce(self.targets)
@@ -367,10 +392,10 @@ class _Table:
             away = np.hypot(*way.T)
             near = (away >= NEAREST) & (away <= FARTHEST)
             put, hold, way = put[near], hold[near], way[near] / away[near, None]
-            hits = np.zeros(len(put), dtype=np.int64)
-            for far in range(10, 240 if area == PROBE else int(TABLE), 10):
-                at = CENTRES[put] + way * far
-                hits += _at(wanted, at) & (np.abs(at - TABLE / 2).max(1) < TABLE / 2)
+            far = np.arange(12, 240 if area == PROBE else int(TABLE), 12)
+            at = CENTRES[put][:, None] + way[:, None] * far[:, None]
+            on = (at[..., 0] > 0) & (at[..., 0] < TABLE) & (at[..., 1] > 0) & (at[..., 1] < TABLE)
+            hits = (_at(wanted, at) & on).sum(1)
             order = np.argsort(-np.minimum(hits, 20 if area == PROBE else 4), kind="stable")
             order = order[hits[order] > 0][: CANDIDATES // (5 if area == PROBE else 1)]
             put, hold = put[order], hold[order]
@@ -404,8 +429,11 @@ class _Table:
             weight = kinds[:, None] / LEVELS
             best = (worth.max(0, initial=0.0) * weight).sum()
             self.values[key] = believed, (worth * weight).sum((1, 2)), float(best)
+        worth = self.values[key][1]
+        if self.known == "none":
+            worth = 2 * NOTHING * (1 + self.rng.random(len(aim.hold)))
         made = self.spent.setdefault(key, np.zeros(len(aim.hold), dtype=bool))
-        return np.where(made, 0.0, self.values[key][1]), self.values[key][2]
+        return np.where(made, 0.0, worth), self.values[key][2]
 
 
 # ---- a run
