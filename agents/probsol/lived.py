@@ -46,17 +46,19 @@ EDGE = RADIUS + 1.0  # px from an edge of the table: a disc there was stopped
 STRAIGHT = 4.0  # px aside of the line of the two discs: something else moved the disc
 
 
-def straight(held: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """(n,) bool: no third disc drew discs aside of the line to the held ones; (n, 2) px each."""
-    way = (before - held) / np.maximum(np.hypot(*(before - held).T), 1e-9)[:, None]
-    move = after - before
+def seen(held: np.ndarray, before: np.ndarray, after: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What a try shows of discs that went from (n, 2) to (n, 2) px beside a held one, (n, 2).
+
+    :returns: (n,) their distance afterwards, at most that of the edge on the line of the two; whether no edge stopped
+        them; and whether it shows the pair: no third disc drew them aside of the line.
+    """
+    apart = np.maximum(np.hypot(*(before - held).T), 1e-9)
+    way, move = (before - held) / apart[:, None], after - before
+    with np.errstate(divide="ignore"):
+        edge = np.where(way > 0, (TABLE - RADIUS - held) / way, np.where(way < 0, (RADIUS - held) / way, np.inf)).min(1)
+    free = np.minimum(after, TABLE - after).min(1) > EDGE
     aside = np.abs(move[:, 0] * way[:, 1] - move[:, 1] * way[:, 0])
-    return aside < STRAIGHT
-
-
-def free(after: np.ndarray) -> np.ndarray:
-    """(n,) bool: no edge stopped discs that ended at (n, 2) px."""
-    return np.minimum(after, TABLE - after).min(-1) > EDGE
+    return np.minimum(np.hypot(*(after - held).T), np.maximum(edge, apart)), free, (aside < STRAIGHT) | ~free
 
 
 def tries(memory: Memory) -> tuple[Tries, list[str]]:
@@ -72,12 +74,12 @@ def tries(memory: Memory) -> tuple[Tries, list[str]]:
     before, after = rows["place"][each, other].astype(float), rows["place_after"][each, other].astype(float)
     apart = np.where(lies, np.hypot(*(rows["place"] - before[:, None]).transpose(2, 0, 1)), np.inf)
     apart[each, other] = np.inf
-    good = (apart.min(1) > ALONE) & (away[each, other] < np.inf) & straight(held, before, after)
+    end, free, alone = seen(held, before, after)
+    good = (apart.min(1) > ALONE) & (away[each, other] < np.inf) & alone
     names = [f"{name}:{disc}" for name, discs in memory.tasks for disc in discs]
     starts = np.cumsum([0, *(len(discs) for _, discs in memory.tasks)])[rows["task"]]
     pair = np.stack([starts + actor, starts + other], axis=1)
-    numbers = away[each, other], np.hypot(*(after - held).T)
-    parts = pair, *numbers, free(after)
+    parts = pair, away[each, other], end, free
     return Tries(*(part[good] for part in parts)), names
 
 
@@ -234,7 +236,7 @@ class TablePlayer:
         row = tables.rows[i]
         self.golden = np.flatnonzero(tables.data.golden[row, : self.hand.many])
         self.points = np.flatnonzero(tables.data.allowed[row])
-        self.targets = [covered([area]) for area in self.task.targets]
+        self.targets = [covered([area], -MAP) for area in self.task.targets]
         self.within_targets = [self.points[_at(area, CENTRES[self.points])] for area in self.targets]
         self.dark, self.walls = covered(self.task.inaccessible), covered(self.task.walls, RADIUS)
         open_ = np.zeros((SIDE, SIDE), dtype=bool)
@@ -284,7 +286,7 @@ class TablePlayer:
         """Discs that lie where the goal wants one."""
         hand = self.hand
         mine = self.golden if len(self.golden) else np.arange(hand.many)
-        inside = np.any([_at(area, hand.place) for area in self.targets], axis=0)
+        inside = self._inside().any(0)
         return mine[(inside & (hand.where == PLACED))[mine]].tolist()
 
     def _open_goals(self) -> list[tuple[list[int], int]]:
@@ -293,9 +295,14 @@ class TablePlayer:
         serving = self._serving()
         if len(self.golden):
             return [([int(disc)], -1) for disc in self.golden if disc not in serving]
-        place = self.hand.place
         idle = [disc for disc in range(self.hand.many) if disc not in serving]
-        return [(idle, k) for k, area in enumerate(self.targets) if not any(_at(area, place[disc]) for disc in serving)]
+        return [(idle, k) for k, inside in enumerate(self._inside()) if not inside[serving].any()]
+
+    def _inside(self) -> np.ndarray:
+        """(T, M) bool: a disc's place is inside a target."""
+        x, y = self.hand.place.T
+        left, top, wide, high = np.array(self.task.targets).T[..., None]
+        return (left <= x) & (x <= left + wide) & (top <= y) & (y <= top + high)
 
     def _free(self, area: int) -> np.ndarray:
         """Points of an area at which the hand may put a disc."""
@@ -323,14 +330,14 @@ class TablePlayer:
             yield from hand.put(other, put)
         before = hand.place[other]
         yield from hand.put(one, hold, hold=True)
-        if hand.where[one] == HELD and hand.where[other] == PLACED:
-            held, after = CENTRES[hold], hand.place[other]
-            if self.known in ("lived", "false") and straight(held[None], before[None], after[None])[0]:
-                actor = one
-                if self.known == "false":  # of the next disc that is not the other one
-                    actor = next(k % hand.many for k in (one + 1, one + 2) if k % hand.many != other)
-                numbers = [float(np.hypot(*(where - held))) for where in (before, after)]
-                self.pairs.see(actor, other, *numbers, bool(free(after)))
+        if hand.where[one] == HELD and hand.where[other] == PLACED and self.known in ("lived", "false"):
+            held = CENTRES[hold][None]
+            end, free, alone = (part[0] for part in seen(held, before[None], hand.place[other][None]))
+            actor = one
+            if self.known == "false":  # of the next disc that is not the other one
+                actor = next(k % hand.many for k in (one + 1, one + 2) if k % hand.many != other)
+            if alone:
+                self.pairs.see(actor, other, float(np.hypot(*(before - held[0]))), float(end), bool(free))
         yield from hand.store(one)
 
     def _believed(self) -> tuple[np.ndarray, np.ndarray]:
