@@ -164,6 +164,7 @@ class Curious(Scripts):
 CANDIDATES = 1000  # tries of a pair that are compared
 DRAWN = 16_000  # random pairs of points, of which candidates are those that aim at an area
 PROBE = -2  # the area of tries in the open
+PROBES = 8  # of a pair in the open, at most
 LATER = 0.7  # worth of a success one try later
 GUESS = 0.5  # worth of a try of which nothing is known yet, once its disc is within reach
 NOTHING = 0.02  # a try that is worth less is not made
@@ -365,7 +366,7 @@ class TablePlayer:
                     pair, believed = (one, other), (kinds[one, other], levels[one, other])
                     options = [(aim, *self._values(aim, pair, *believed))]
                     known = LATER * options[0][2]  # what the pair is worth once it is known
-                    if moves and known > best:
+                    if moves and known > best and self._asks(pair):
                         options.append((probes, known * self._values(probes, pair, *believed)[0], 0.0))
                     for tries, value, _ in options:
                         if len(value) and value.max() > NOTHING:
@@ -378,6 +379,12 @@ class TablePlayer:
             spent[0][spent[1]] = True
         self.chosen = chosen and chosen[:2]
         return chosen
+
+    def _asks(self, pair: tuple[int, int]) -> bool:
+        """Whether a try in the open may show more of a pair."""
+        made = self.spent.get(((PROBE,), *pair))
+        learns = self.known in ("lived", "false") and np.isnan(self.pairs.point[pair])
+        return learns and (made is None or int(made.sum()) < PROBES)
 
     def _aims(self, area: int, other: int, moves: bool) -> Aims:
         """The candidates of a disc for an area, an index of `targets`, or -1 for all of them, or `PROBE`."""
