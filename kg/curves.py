@@ -16,6 +16,7 @@ rules mined from the tries (kg/rules/mining.py), its reach from those of pairs t
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -23,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from gumption.data import InputError
+from gumption.data import InputError, Note
 
 from .graph import KnowledgeGraph
 from .rules.horn import Rule
@@ -94,7 +95,7 @@ class Curves:
             raise InputError(
                 f"none of {len(kind)} tries changed a number: make other tries, with other things or nearer"
             )
-        _, pair = np.unique(tries.pair, axis=0, return_inverse=True)
+        things, pair = np.unique(tries.pair, axis=0, return_inverse=True)
         pair = pair.reshape(-1)
         slope, intercept, noise, explained = np.ones(2), np.zeros(2), np.full(2, np.inf), np.full(2, np.nan)
         own = np.zeros(2, dtype=bool)
@@ -103,6 +104,7 @@ class Curves:
             rows = np.flatnonzero((kind == k) & tries.free)
             if len(rows) < ROWS:
                 continue
+            per_pair = np.zeros(len(rows))
             for _ in range(2):  # once more without rows far off the curve
                 slope[k], per_pair, error = _within(pair[rows], x[rows], y[rows])
                 if np.isnan(error).all():
@@ -116,23 +118,24 @@ class Curves:
             intercept[k] = np.median(each)
             own[k] = np.median(np.abs(each - intercept[k])) > DIFFER * noise[k] and slope[k] < 1
             if not explained[k] >= FITS:
+                about = (
+                    f"the curve of effects that {KINDS[k][:-1]} the number explains {explained[k]:.0%} of its variance"
+                )
+                warnings.warn(f"{about} in {len(rows)} tries, so it is not used", Note, stacklevel=2)
                 continue
+            reaches = each / (1 - slope[k]) if own[k] else np.full(len(each), np.nan)
             if own[k]:
-                low[numbers] = high[numbers] = each / (1 - slope[k])
-            facts.append(np.stack([numbers, np.full(len(numbers), k), low[numbers], many], axis=1))
+                low[numbers] = high[numbers] = reaches
+            facts.append(np.column_stack([things[numbers], np.full(len(each), k), reaches, many]))
         changed = kind >= 0
         np.maximum.at(low, pair[changed], np.minimum(x[changed], high[pair[changed]]))
         np.minimum.at(high, pair[~changed], np.maximum(x[~changed], low[pair[~changed]]))
         reach, deviation = _normal(low, high)
-        first = np.unique(tries.pair, axis=0)
-        known = np.concatenate(facts) if facts else np.zeros((0, 4))
-        exact = known[own[known[:, 1].astype(int)]]
-        known = np.concatenate([first[known[:, 0].astype(int)], known[:, 1:]], axis=1)
-        known[~own[known[:, 2].astype(int)], 3] = np.nan
-        shared = _shared(first[exact[:, 0].astype(int)], (exact[:, 2] - reach) / deviation)
-        counts = np.bincount(kind[changed], minlength=2)
+        known = np.concatenate(facts) if facts else np.zeros((0, 5))
+        exact = known[~np.isnan(known[:, 3])]
+        shared = _shared(exact[:, :2], (exact[:, 3] - reach) / deviation)
+        often = np.bincount(kind[changed], minlength=2) / changed.sum()
         rules = _rules(tries.pair[changed], kind[changed])
-        often = counts / counts.sum()
         return cls(slope, intercept, noise, own, explained, often, reach, deviation, shared, rules, known)
 
     @property

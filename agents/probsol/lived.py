@@ -212,7 +212,8 @@ class GraphPlayer(Scripts):
         disc is stated of the next disc; "constant", all pairs have the commonest kind and the mean reach; "none", no
         fact and no curve, so that all tries are worth the same and one is drawn."""
         super().__init__(self._script)
-        self.curves, self.known = curves, known
+        self.curves = curves
+        self.known: Known = known
         self.tables: list[TablePlayer] = []
 
     def begin(self, batch: ProbSolVectorEnv) -> None:
@@ -242,7 +243,7 @@ class TablePlayer:
         self.dark, self.walls = covered(self.task.inaccessible), covered(self.task.walls, RADIUS)
         open_ = np.zeros((SIDE, SIDE), dtype=bool)
         open_[tuple((CENTRES[self.points] / MAP).astype(np.int64).T)] = True
-        away = distance_transform_edt(~open_) * MAP
+        away = np.asarray(distance_transform_edt(~open_)) * MAP
         #: (SIDE, SIDE) how likely some disc at an open point reaches a disc there.
         self.within = ndtr((curves.reach - np.log(away + NEAREST + RADIUS)) / curves.deviation)
         self.inner = covered([(20.0, 20.0, TABLE - 40, TABLE - 40)])
