@@ -401,8 +401,7 @@ class TablePlayer:
             wanted = (wanted | ~self.dark if reachable else wanted) & ~self.walls
             worth = np.where(wanted, 1.0, LATER * GUESS * self.within * reachable)
         if moves:
-            rng = np.random.default_rng(0)
-            put, hold = rng.choice(self.points, (2, DRAWN))
+            put, hold = np.random.default_rng(0).choice(self.points, (2, DRAWN if len(self.points) else 0))
             way = CENTRES[put] - CENTRES[hold]
             away = np.hypot(*way.T)
             near = (away >= NEAREST) & (away <= FARTHEST)

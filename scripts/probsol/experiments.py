@@ -155,10 +155,10 @@ def _learner(job: Job, config: Any, progress: bool) -> tuple[Any, dict[str, Any]
 
     if job.method == "untrained":
         return untrained_run(config).player(job.seed), {}
-    if job.method in WITH_OTHER_FACTS:
-        return load_run(job.source_run()).player(job.seed, known=job.method), {}
-    if job.method == "without_kg":
-        return load_run(job.source_run()).player(job.seed, without_knowledge=True), {}
+    if job.method in (*WITH_OTHER_FACTS, "without_kg"):
+        loaded: Any = load_run(job.source_run())
+        other = {"without_knowledge": True} if job.method == "without_kg" else {"known": job.method}
+        return loaded.player(job.seed, **other), {}
     run = train_probsol(config, job.directory, resume=True, progress=progress)
     return run.player(job.seed), {"steps": int(run.final["step"]), "wall_s": run.final["wall_s"]}
 
