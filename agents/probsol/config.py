@@ -1,6 +1,8 @@
 """The config of a run in ProbSol: tasks, episodes, agent. On a CPU a config gives the same bits."""
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Le
 
 from gumption.agents.settings import KnowledgeConfig
 from gumption.data import InputError
@@ -15,7 +17,7 @@ PPO, GRAPH = "ppo", "graph"
 @settings
 class ProbSolConfig(KnowledgeConfig):
     """MaskablePPO of sb3-contrib on the training part of some tasks, or the agent "graph", which has no network: it
-    tries pairs of discs there, and plans by facts of what its tries moved.
+    tries pairs of discs there, and plays tool use by facts of what its tries moved.
 
     Validation tasks of fold 0, seed 0, chose the settings. Share solved in one trial after 50,000, 100,000, 150,000 and
     200,000 steps: Fishing .04, .22, .39, .42, FindTheDiff .02, .04, .03, .05, Curling .02, 0, .07, .09; random actions
@@ -28,7 +30,7 @@ class ProbSolConfig(KnowledgeConfig):
 
     :ivar world: probsol.
     :ivar agent: ppo or graph. Of the other settings graph reads task, fold, laws, tries, eval_tasks and seed.
-    :ivar tries: of the agent graph, in batches of eight tasks with 32 tries each; rounded up to whole batches.
+    :ivar tries: of the agent graph, 32 on each of its training tasks; rounded up to whole tasks.
     :ivar task: the training tasks: fishing/generated, designed tasks (fishing, fishing/0), generated for all families,
         files; commas between several.
     :ivar fold: which of the ten splits of generated tasks, 0 to 9.
@@ -57,7 +59,7 @@ class ProbSolConfig(KnowledgeConfig):
 
     world: str = WORLD
     agent: Literal["ppo", "graph"] = PPO
-    tries: Count = 1024
+    tries: Annotated[int, Ge(1), Le(16_384)] = 1024
     task: tuple[str, ...] = ("fishing/generated",)
     fold: Fold = 0
     laws: Laws | None = None

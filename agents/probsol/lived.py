@@ -22,6 +22,7 @@ from scipy.special import ndtr
 
 from gumption.agents.run import Learner, run_learner
 from gumption.agents.run_folder import KNOWLEDGE, RunFolder, read_final, read_metrics
+from gumption.data import InputError
 from gumption.data.progress import Bar
 from gumption.data.sealed import content_hash
 from gumption.envs.memory import FOLDER
@@ -30,6 +31,7 @@ from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.probsol.geometry import GRABBED, HELD, PLACED, STORED
 from gumption.envs.probsol.magnets import RADIUS, TABLE
 from gumption.envs.probsol.memory import REFUSED, Memory
+from gumption.envs.probsol.tasks import TOOL_USE, Task
 from gumption.envs.record_memory import RecordMemory
 from gumption.kg import KnowledgeGraph
 from gumption.kg.curves import KINDS, LEVELS, Curves, Pairs, Tries
@@ -83,6 +85,14 @@ def tries(memory: Memory) -> tuple[Tries, list[str]]:
     return Tries(*(part[good] for part in parts)), names
 
 
+def check_families(tasks: Sequence[Task]) -> None:
+    """:raises InputError: a task that is none of tool use."""
+    for task in tasks:
+        if task.family not in TOOL_USE:
+            plays = " and ".join(TOOL_USE)
+            raise InputError(f"the task {task.name!r} is of the family {task.family}; agent='graph' plays {plays}")
+
+
 class Hand:
     """The actions of one table."""
 
@@ -131,7 +141,7 @@ class Hand:
 
 
 class Curious(Scripts):
-    """Tries random pairs, each at two random distances, from the start of the task."""
+    """Tries random pairs, each at two random distances, from the start of the task, where discs can be taken."""
 
     def __init__(self, seed: int, tries: int) -> None:
         """:param tries: of each table."""
@@ -144,6 +154,8 @@ class Curious(Scripts):
         one = other = -1
         for k in range(self.tries):
             able = [disc for disc in range(hand.many) if hand.where[disc] == STORED or hand.can_take(disc)]
+            if not able or hand.many < 2 or not len(allowed):
+                return
             if k % 2 == 0 or one not in able:  # each pair twice, at two distances
                 one = int(rng.choice(able))
                 other = int(rng.choice([disc for disc in range(hand.many) if disc != one]))
@@ -217,6 +229,8 @@ class GraphPlayer(Scripts):
         self.tables: list[TablePlayer] = []
 
     def begin(self, batch: ProbSolVectorEnv) -> None:
+        """:raises InputError: tasks of other families."""
+        check_families(batch.tasks)
         self.tables = [TablePlayer(batch, i, self.curves, self.known) for i in range(batch.num_envs)]
         super().begin(batch)
 
@@ -496,6 +510,7 @@ class Living(Learner):
         self.config, self.folder, self.made = config, folder, 0
         self.total = self.measured_every = self.kept_every = config.tries
         self.tasks = {part: list(config.tasks(part)) for part in ("train", "validation")}
+        check_families([*self.tasks["train"], *self.tasks["validation"]])
 
     @property
     def step(self) -> int:

@@ -96,11 +96,15 @@ def test_a_run_keeps_its_tries_and_facts_and_is_loaded_with_them(tmp_path):
     assert train_probsol(config, tmp_path / "run", resume=True, progress=False).final == run.final
 
 
-def test_a_life_in_which_nothing_moves_is_refused_and_the_agent_takes_no_graph():
+def test_a_life_in_which_nothing_moves_other_families_and_a_graph_are_refused():
     with pytest.raises(InputError, match="tries changed a number: make other tries"):
         train_probsol(ProbSolConfig(**SMALL, laws="inert"), progress=False)
     with pytest.raises(InputError, match="agent='graph' plans by facts of its own tries: leave out kg"):
         ProbSolConfig(agent="graph", kg="full")
+    with pytest.raises(InputError, match="is of the family FindTheDiff; agent='graph' plays Fishing and Curling"):
+        train_probsol(ProbSolConfig(agent="graph", task=("findthediff/0",)), progress=False)
+    with pytest.raises(InputError, match="tries is 100000"):
+        ProbSolConfig(agent="graph", tries=100_000)
 
 
 def test_a_trial_ends_where_no_try_is_left(lived):
