@@ -136,7 +136,7 @@ GRADUAL_TABLES = ("gradual-curriculum", "gradual-validation", "gradual-variation
 SEGAR_TABLES = (
     *("segar-auxiliary", "segar-gap", "segar-gates", "segar-hidden-mass", "segar-information", "segar-knowledge"),
 )
-PROBSOL_TABLES = ("probsol-discovery", "probsol-families", "probsol-goals", "probsol-laws")
+PROBSOL_TABLES = ("probsol-discovery", "probsol-families", "probsol-goals", "probsol-graph", "probsol-laws")
 
 
 @pytest.mark.slow
