@@ -86,6 +86,7 @@ EXPERIMENTS: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {
         tuple(f"FindTheDiff: {one}" for one in ("graph agent", "random", "do nothing", "scripted (people wrote it)")),
         {"task": ("findthediff/generated",)},
     ),
+    "ProbSol's graph agent": ("probsol-graph", ("Curling: graph, after 256 tries",), {"eval_tasks": 1}),
     "ProbSol's strategies of discovery": (
         "probsol-discovery",
         (

@@ -134,7 +134,7 @@ def test_links_and_pictures_lead_to_files_of_the_repository(page: str) -> None:
 
 GRADUAL_TABLES = ("gradual-curriculum", "gradual-validation", "gradual-variations")
 SEGAR_TABLES = ("segar-auxiliary", "segar-gap", "segar-gates", "segar-hidden-mass", "segar-information")
-PROBSOL_TABLES = ("probsol-discovery", "probsol-families", "probsol-goals", "probsol-laws")
+PROBSOL_TABLES = ("probsol-discovery", "probsol-families", "probsol-goals", "probsol-graph", "probsol-laws")
 
 
 @pytest.mark.slow

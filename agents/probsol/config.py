@@ -1,4 +1,8 @@
-"""The config of a run of MaskablePPO in ProbSol: tasks, episodes, learner. On a CPU a config gives the same bits."""
+"""The config of a run in ProbSol: tasks, episodes, agent. On a CPU a config gives the same bits."""
+
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Le
 
 from gumption.agents.settings import KnowledgeConfig
 from gumption.data import InputError
@@ -7,11 +11,13 @@ from gumption.envs.probsol.settings import Fold, Partition, ProbSolSettings
 from gumption.envs.probsol.tasks import Laws, Task
 
 WORLD = "probsol"
+PPO, GRAPH = "ppo", "graph"
 
 
 @settings
 class ProbSolConfig(KnowledgeConfig):
-    """MaskablePPO of sb3-contrib on the training part of some tasks.
+    """MaskablePPO of sb3-contrib on the training part of some tasks, or the agent "graph", which has no network: it
+    tries pairs of discs there, and plays tool use by facts of what its tries moved.
 
     Validation tasks of fold 0, seed 0, chose the settings. Share solved in one trial after 50,000, 100,000, 150,000 and
     200,000 steps: Fishing .04, .22, .39, .42, FindTheDiff .02, .04, .03, .05, Curling .02, 0, .07, .09; random actions
@@ -23,6 +29,8 @@ class ProbSolConfig(KnowledgeConfig):
     this choice alone. Episodes of ten trials made worse players.
 
     :ivar world: probsol.
+    :ivar agent: ppo or graph. Of the other settings graph reads task, fold, laws, tries, eval_tasks and seed.
+    :ivar tries: of the agent graph, 32 on each of its training tasks; rounded up to whole tasks.
     :ivar task: the training tasks: fishing/generated, designed tasks (fishing, fishing/0), generated for all families,
         files; commas between several.
     :ivar fold: which of the ten splits of generated tasks, 0 to 9.
@@ -50,6 +58,8 @@ class ProbSolConfig(KnowledgeConfig):
     """
 
     world: str = WORLD
+    agent: Literal["ppo", "graph"] = PPO
+    tries: Annotated[int, Ge(1), Le(16_384)] = 1024
     task: tuple[str, ...] = ("fishing/generated",)
     fold: Fold = 0
     laws: Laws | None = None
@@ -84,6 +94,8 @@ class ProbSolConfig(KnowledgeConfig):
         if not self.task:
             raise InputError("task is empty; it names one task at least")
         self.check_knowledge()
+        if self.agent == GRAPH and self.kg != "none":
+            raise InputError("agent='graph' plans by facts of its own tries: leave out kg")
         if (self.num_envs * self.n_steps) % self.batch_size:
             raise InputError(
                 f"batch_size is {self.batch_size}; it divides num_envs * n_steps = {self.num_envs * self.n_steps}"

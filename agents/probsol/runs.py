@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gumption.agents.transcript import failures, transcript
-from gumption.agents.watch import SHOWN, Candidate, Choice, Player, scores_of
+from gumption.agents.watch import SHOWN, Candidate, Choice, Player, Score, in_words, scores_of
 from gumption.data import InputError
 from gumption.data.settings import Seed, Size, checked
 from gumption.envs.probsol.actions import WHAT, WHERE
@@ -16,11 +16,13 @@ from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.probsol.settings import Partition
 from gumption.envs.probsol.tasks import FAMILIES, GRID
 from gumption.envs.probsol.text import TextFace
+from gumption.kg.curves import KINDS
 
-from .evaluation import baselines, compare, spread
+from .evaluation import TRIALS, baselines, compare, spread
+from .lived import GraphRun
 
 
-def watch(run: Path, *, task: str | None = None) -> LearnedPlayer:
+def watch(run: Path, *, task: str | None = None) -> LearnedPlayer | LivedPlayer:
     """The agent of a run at a task.
 
     :param task: A task, a family or a file.  [default: the test part of its tasks]
@@ -29,15 +31,17 @@ def watch(run: Path, *, task: str | None = None) -> LearnedPlayer:
 
     loaded = load_run(run, device="cpu")
     played = loaded.config.tasks("test") if task is None else task
-    settings = {"task": played, "laws": loaded.config.laws, "actions": "objects", "quiz": False}
-    return LearnedPlayer(loaded, ProbSolVectorEnv(1, **SHOWN, **settings))
+    settings = {"task": played, "laws": loaded.config.laws, "quiz": False}
+    if isinstance(loaded, GraphRun):
+        return LivedPlayer(loaded, ProbSolVectorEnv(1, **SHOWN, **settings, trial_number=TRIALS))
+    return LearnedPlayer(loaded, ProbSolVectorEnv(1, **SHOWN, **settings, actions="objects"))
 
 
-class LearnedPlayer(Player):
-    """Plays actions that a run draws, and lists the probabilities of what to do, with which disc, and where."""
+class LivedPlayer(Player):
+    """Plays a run, and lists what to do next and, of each pair of discs, what its best try is worth."""
 
     def __init__(self, run: Any, env: ProbSolVectorEnv) -> None:
-        """:param run: a `ProbSolRun`."""
+        """:param run: a `ProbSolRun` or a `GraphRun`."""
         super().__init__(env)
         self._run = run
 
@@ -45,6 +49,32 @@ class LearnedPlayer(Player):
         super().begin(seed)
         self._player = self._run.player(seed)
         self._player.begin(self.env)
+
+    def decide(self) -> tuple[np.ndarray, tuple[Choice, ...]]:
+        action = self._player.act(self.env)
+        table, ids = self._player.tables[0], self.env.task().ids
+        named = " ".join(map(str, self.env.label(action[0])))
+        choices = [Choice("action", (Candidate(named, 1.0),), 0)]
+        best: dict[tuple[int, int], tuple[float, np.ndarray]] = {}
+        for pair, value, kinds in sorted(table.compared, key=lambda row: row[1]):
+            best[pair] = value, kinds
+        candidates = []
+        for (one, other), (value, kinds) in best.items():
+            facts = [(ids[one], f"{kind}DistanceOf", ids[other]) for kind in KINDS]
+            scores = tuple(Score(fact[1], float(p), (in_words(fact),)) for fact, p in zip(facts, kinds, strict=True))
+            candidates.append(Candidate(f"{ids[one]} on {ids[other]}", min(value, 1.0), scores=scores))
+        if table.chosen is not None:
+            choices.append(Choice("try", tuple(candidates), list(best).index(table.chosen)))
+        return action, tuple(choices)
+
+    def outcome(self, infos: dict[str, Any]) -> tuple[str, bool]:
+        """The solution rate, or the end of the episode; whether it is solved."""
+        now = self.env.describe(0)
+        return TextFace(rate=True).told(now), bool(now["success"])
+
+
+class LearnedPlayer(LivedPlayer):
+    """Plays actions that a run draws, and lists the probabilities of what to do, with which disc, and where."""
 
     def decide(self) -> tuple[np.ndarray, tuple[Choice, ...]]:
         action = self._player.act(self.env)
@@ -64,11 +94,6 @@ class LearnedPlayer(Player):
             found.append(Choice(question, tuple(candidates), places.index(chosen)))
         return action, tuple(found)
 
-    def outcome(self, infos: dict[str, Any]) -> tuple[str, bool]:
-        """The solution rate, or the end of the episode; whether it is solved."""
-        now = self.env.describe(0)
-        return TextFace(rate=True).told(now), bool(now["success"])
-
 
 @checked
 def evaluate(
@@ -87,7 +112,7 @@ def evaluate(
     10 trials (early ones count more); rate is the mean solution rate of the first trial; actions counts those of trials
     that solved.
 
-    :param run: its folder, or the result of a training with MaskablePPO.
+    :param run: its folder, or the result of a training.
     :param partition: the part of generated tasks: train, validation or test.
     :param task: other tasks than those of the training, such as curling/generated.
     :param num_tasks: at most so many of each family.

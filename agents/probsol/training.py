@@ -31,8 +31,9 @@ from gumption.envs.probsol.tasks import Task
 from gumption.envs.sb3_adapter import SB3VecEnv
 from gumption.kg.checkpoint import pick_device
 
-from .config import WORLD, ProbSolConfig
+from .config import GRAPH, WORLD, ProbSolConfig
 from .evaluation import play_tasks, spread
+from .lived import GraphRun, load_graph, train_graph
 from .networks import TablePolicy
 
 with extra("sb3", "learning ProbSol"):
@@ -256,8 +257,8 @@ def _make_model(config: ProbSolConfig, tasks: Sequence[Task], knowledge: Knowled
 @checked
 def train_probsol(
     config: ProbSolConfig, run_dir: str | Path | None = None, *, resume: bool = False, progress: bool = True
-) -> ProbSolRun:
-    """Train, and keep metrics and checkpoints in a folder.
+) -> ProbSolRun | GraphRun:
+    """Train, or let the agent "graph" live, and keep metrics and checkpoints in a folder.
 
     :param run_dir: the folder; None keeps nothing.
     :param resume: go on from the folder's checkpoint, to the result of an uninterrupted run.
@@ -266,6 +267,8 @@ def train_probsol(
     folder = opened(run_dir, config, resume)
     if folder is not None and folder.complete:
         return load_run(folder.path)
+    if config.agent == GRAPH:
+        return train_graph(config, folder, progress=progress)
     parts = {part: list(config.tasks(part)) for part in ("train", "validation")}
     kept = folder.path / KNOWLEDGE if folder is not None and folder.has_checkpoint else None
     knowledge = _knowledge_of(config, parts["train"], kept)
@@ -301,7 +304,7 @@ def train_probsol(
 
 
 @checked
-def load_run(run_dir: str | Path, *, device: str | None = None) -> ProbSolRun:
+def load_run(run_dir: str | Path, *, device: str | None = None) -> ProbSolRun | GraphRun:
     """A run as of its last checkpoint, ready to play.
 
     :param device: other than the training's.
@@ -309,6 +312,8 @@ def load_run(run_dir: str | Path, *, device: str | None = None) -> ProbSolRun:
     """
     run_dir = Path(run_dir)
     config = read_config(run_dir, ProbSolConfig, device=device)
+    if config.agent == GRAPH:
+        return load_graph(config, RunFolder.of(run_dir, config))
     tasks, knowledge = config.tasks("train"), None
     if config.kg != "none":
         batch = ProbSolVectorEnv(1, task=tasks)
@@ -321,7 +326,7 @@ def load_run(run_dir: str | Path, *, device: str | None = None) -> ProbSolRun:
 
 
 @checked
-def load_policy(run_dir: str | Path, **places: str | None) -> tuple[ProbSolConfig, MaskablePPO]:
-    """The config of a run, and its model; see `load_run`."""
+def load_policy(run_dir: str | Path, **places: str | None) -> tuple[ProbSolConfig, MaskablePPO | GraphRun]:
+    """The config of a run, and its model, or a run of the agent "graph"; see `load_run`."""
     run = load_run(run_dir, **places)
-    return run.config, run.model
+    return run.config, run if isinstance(run, GraphRun) else run.model

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from gumption.agents import evaluation
+from gumption.agents.probsol.lived import GraphRun
 from gumption.agents.probsol.players import Player, Scripted, Solved
 from gumption.data import InputError
 from gumption.envs.probsol.engine import NONE
@@ -55,13 +56,15 @@ class OneByOne:
 
 
 def run_player(run: Path) -> evaluation.Player:
-    """A trained run as a player.
+    """A run as a player.
 
     :raises InputError: no run, or none whose network fits the tables of the tasks.
     """
     from gumption.agents.probsol.training import load_run  # needs Stable-Baselines3
 
     loaded = load_run(run, device="cpu")
+    if isinstance(loaded, GraphRun):
+        return OnEachBatch(loaded.player)
     playing = OnEachBatch(lambda: OneByOne(loaded.player()))
     discs = loaded.model.observation_space["discs"].shape[1]  # pyright: ignore[reportIndexIssue, reportOptionalSubscript]
 

@@ -52,6 +52,11 @@ APART: Mapping[str, str | Mapping[str, str]] = {
         "false": "a life whose effects are exchanged",
         "taken away": "a planner without facts",
     },
+    "probsol-graph": {
+        **dict.fromkeys(("random", "none"), "a row of `gumption evaluate`"),
+        **dict.fromkeys(("prior", "constant", "false"), "a run of `gumption train` that plays by other facts"),
+        "oracle: knows the law": "the recorded solutions",
+    },
     "segar-gates": {
         **dict.fromkeys(("random", "scripted", "oracle", "untrained"), "a row of `gumption evaluate`"),
         "advised": "`gumption evaluate --kg`",

@@ -71,9 +71,27 @@ def test_a_run_with_a_graph_is_trained_and_evaluated(tmp_path, call):
     assert list(json.loads(out)["players"])[:3] == ["trained", "untrained", "knowledge taken away"]
 
 
+@pytest.mark.slow
+def test_the_agent_graph_lives_is_evaluated_and_watched(tmp_path, call):
+    words = ("--task", "curling/generated", "--agent", "graph", "--tries", "256", "--eval-tasks", "2")
+    code, out, err = call("train", "probsol", *words, "--run", "lived")
+    assert code == 0, err
+    assert "of validation tasks" in out
+    code, out, err = call("evaluate", "lived", "--json", "--num-tasks", "3")
+    assert code == 0, err
+    players = json.loads(out)["players"]
+    assert list(players)[:2] == ["graph", "knowledge taken away"]
+    assert players["graph"]["Curling"]["auccess"] > players["random"]["Curling"]["auccess"]
+    code, out, err = call("watch", "lived", "--delay", "0", "--task", "fishing/0")
+    assert code == 0, err
+    for shown in ("action?", "try?", "lowers distance of", "the end of the episode: success"):
+        assert shown in " ".join(out.split())
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
+        (["--agent", "graph", "--kg", "full"], "agent='graph' plans by facts of its own tries: leave out kg"),
         (["--kg-only"], "kg_only: that is for knowledge; add kg='train', 'full' or a graph"),
         (["--kg", "nowhere.nq"], "nowhere.nq"),
         (["--task", "fishing/99"], "there is no task 'fishing/99'"),

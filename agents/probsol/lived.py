@@ -1,0 +1,583 @@
+"""A ProbSol agent without a written law: it plays tool use by facts of what its own tries moved.
+
+A try holds one disc still near another. Given are the action space, what a player sees (places, areas) and the goal.
+Lived is what a disc does to another: kg/curves.py fits one family of curves to the distances before and after tries in
+other tasks, and knows by few tries in a task what the pairs there do. The agent predicts where discs of candidate tries
+would end, and makes the one that is worth most.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+from scipy.ndimage import distance_transform_edt
+from scipy.special import ndtr
+
+from gumption.agents.run import Learner, run_learner
+from gumption.agents.run_folder import KNOWLEDGE, RunFolder, read_final, read_metrics
+from gumption.data import InputError
+from gumption.data.progress import Bar
+from gumption.data.sealed import content_hash
+from gumption.envs.memory import FOLDER
+from gumption.envs.probsol.engine import CENTRES, CHECK, POINTS, TAKE_UP
+from gumption.envs.probsol.env import ProbSolVectorEnv
+from gumption.envs.probsol.geometry import GRABBED, HELD, PLACED, STORED
+from gumption.envs.probsol.magnets import RADIUS, TABLE
+from gumption.envs.probsol.memory import REFUSED, Memory
+from gumption.envs.probsol.tasks import TOOL_USE, Task
+from gumption.envs.record_memory import RecordMemory
+from gumption.kg import KnowledgeGraph
+from gumption.kg.curves import KINDS, LEVELS, Curves, Pairs, Tries
+
+from .config import ProbSolConfig
+from .evaluation import play_tasks, spread
+from .players import Script, Scripts, steps
+
+Known = Literal["lived", "prior", "constant", "false", "none"]
+ALONE = 200.0  # px: a try counts where any third disc lies farther than this from the disc that it acts on
+NEAREST, FARTHEST = 2 * RADIUS + 2, 220.0  # px between the discs of a try
+KEPT = 14  # actions of a trial that are kept for its end
+EDGE = RADIUS + 1.0  # px from an edge of the table: a disc there was stopped
+STRAIGHT = 4.0  # px aside of the line of the two discs: something else moved the disc
+
+
+def seen(held: np.ndarray, before: np.ndarray, after: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What a try shows of discs that went from (n, 2) to (n, 2) px beside a held one, (n, 2).
+
+    :returns: (n,) their distance afterwards, at most that of the edge on the line of the two; whether no edge stopped
+        them; and whether it shows the pair: no third disc drew them aside of the line.
+    """
+    apart = np.maximum(np.hypot(*(before - held).T), 1e-9)
+    way, move = (before - held) / apart[:, None], after - before
+    with np.errstate(divide="ignore"):
+        edge = np.where(way > 0, (TABLE - RADIUS - held) / way, np.where(way < 0, (RADIUS - held) / way, np.inf)).min(1)
+    free = np.minimum(after, TABLE - after).min(1) > EDGE
+    aside = np.abs(move[:, 0] * way[:, 1] - move[:, 1] * way[:, 0])
+    return np.minimum(np.hypot(*(after - held).T), np.maximum(edge, apart)), free, (aside < STRAIGHT) | ~free
+
+
+def tries(memory: Memory) -> tuple[Tries, list[str]]:
+    """The tries in a memory, and the names of the things: "TASK:ID"."""
+    rows = memory.records[(memory.records["flags"] & REFUSED) == 0]
+    first = 3 * memory.layout.settings["discs"] + memory.layout.settings["cells"] + POINTS
+    point = rows["action"][:, 0] - first
+    rows, point = rows[(point >= 0) & (point < POINTS)], point[(point >= 0) & (point < POINTS)]
+    actor, held = (rows["state_after"] == HELD).argmax(1), CENTRES[point]
+    lies = (rows["state"] == PLACED) & (rows["state_after"] == PLACED)
+    away = np.where(lies, np.hypot(*(rows["place"] - held[:, None]).transpose(2, 0, 1)), np.inf)
+    other, each = away.argmin(1), np.arange(len(rows))
+    before, after = rows["place"][each, other].astype(float), rows["place_after"][each, other].astype(float)
+    apart = np.where(lies, np.hypot(*(rows["place"] - before[:, None]).transpose(2, 0, 1)), np.inf)
+    apart[each, other] = np.inf
+    end, free, alone = seen(held, before, after)
+    good = (apart.min(1) > ALONE) & (away[each, other] < np.inf) & alone
+    names = [f"{name}:{disc}" for name, discs in memory.tasks for disc in discs]
+    starts = np.cumsum([0, *(len(discs) for _, discs in memory.tasks)])[rows["task"]]
+    pair = np.stack([starts + actor, starts + other], axis=1)
+    parts = pair, away[each, other], end, free
+    return Tries(*(part[good] for part in parts)), names
+
+
+def check_families(tasks: Sequence[Task]) -> None:
+    """:raises InputError: a task that is none of tool use."""
+    for task in tasks:
+        if task.family not in TOOL_USE:
+            plays = " and ".join(TOOL_USE)
+            raise InputError(f"the task {task.name!r} is of the family {task.family}; agent='graph' plays {plays}")
+
+
+class Hand:
+    """The actions of one table."""
+
+    def __init__(self, batch: ProbSolVectorEnv, i: int) -> None:
+        self.batch, self.i, self.task, self.tables = batch, i, batch.task(i), batch.tables
+        self.many, self.last = len(self.task.objects), batch.labels.num_actions
+
+    @property
+    def where(self) -> np.ndarray:
+        return self.tables.where[self.i, : self.many]
+
+    @property
+    def place(self) -> np.ndarray:
+        return self.tables.place[self.i, : self.many].copy()
+
+    @property
+    def left(self) -> int:
+        """Actions that are left in the trial."""
+        used = self.tables.actions[self.i] + self.tables.refused[self.i]
+        return int(self.batch.settings.max_actions - used) - KEPT
+
+    def can_take(self, disc: int) -> bool:
+        """Whether the hand, which is empty, can take a disc."""
+        return bool(self.tables.mask()[self.i, disc + self.tables.discs * (self.where[disc] == PLACED)])
+
+    def put(self, disc: int, point: int, *, hold: bool = False) -> Iterator[int]:
+        """Put or hold a disc at a point, or store it where that is refused."""
+        yield disc + self.tables.discs * int(self.where[disc] == PLACED)
+        action = self.batch.labels.first_point + POINTS * hold + point
+        yield action if self.tables.mask()[self.i, action] else self.batch.labels.free_cell(self.tables, self.i)
+
+    def store(self, disc: int) -> Iterator[int]:
+        """Take a disc off the table."""
+        if self.where[disc] == HELD:
+            yield self.last + TAKE_UP
+        elif self.where[disc] == PLACED:
+            yield self.tables.discs + disc
+        if self.where[disc] == GRABBED:
+            yield self.batch.labels.free_cell(self.tables, self.i)
+
+    def clear(self, keep: Sequence[int]) -> Iterator[int]:
+        """Take all discs off the table that can be taken, but some."""
+        for disc in range(self.many):
+            if disc not in keep and self.where[disc] == PLACED and self.can_take(disc):
+                yield from self.store(disc)
+
+
+class Curious(Scripts):
+    """Tries random pairs, each at two random distances, from the start of the task, where discs can be taken."""
+
+    def __init__(self, seed: int, tries: int) -> None:
+        """:param tries: of each table."""
+        super().__init__(self._script)
+        self.seed, self.tries = seed, tries
+
+    def _script(self, batch: ProbSolVectorEnv, i: int) -> Script:
+        hand, rng = Hand(batch, i), np.random.default_rng([self.seed, i, 23])
+        allowed = np.flatnonzero(batch.tables.data.allowed[batch.tables.rows[i]])
+        one = other = -1
+        for k in range(self.tries):
+            able = [disc for disc in range(hand.many) if hand.where[disc] == STORED or hand.can_take(disc)]
+            if not able or hand.many < 2 or not len(allowed):
+                return
+            if k % 2 == 0 or one not in able:  # each pair twice, at two distances
+                one = int(rng.choice(able))
+                other = int(rng.choice([disc for disc in range(hand.many) if disc != one]))
+            yield from hand.clear(() if other in able else (other,))
+            if other in able:
+                yield from hand.put(other, int(rng.choice(allowed)))
+            away = np.hypot(*(CENTRES[allowed] - hand.place[other]).T)
+            near = allowed[(away >= NEAREST) & (away <= FARTHEST)]
+            if len(near) and hand.where[other] == PLACED:
+                yield from hand.put(one, int(rng.choice(near)), hold=True)
+                yield from hand.store(one)
+            yield hand.last + CHECK
+
+
+# ---- playing
+
+
+CANDIDATES = 1000  # tries of a pair that are compared
+DRAWN = 16_000  # random pairs of points, of which candidates are those that aim at an area
+PROBE = -2  # the area of tries in the open
+PROBES = 8  # of a pair in the open, at most
+LATER = 0.7  # worth of a success one try later
+GUESS = 0.5  # worth of a try of which nothing is known yet, once its disc is within reach
+NOTHING = 0.02  # a try that is worth less is not made
+MAP = 4.0  # px between the points of maps of the table
+SIDE = int(TABLE / MAP)
+#: (SIDE, SIDE, 2) px, x first.
+GROUND = np.stack(np.meshgrid(np.arange(SIDE), np.arange(SIDE), indexing="ij"), axis=-1) * MAP + MAP / 2
+
+
+def covered(areas: Sequence[Sequence[float]], room: float = 0.0) -> np.ndarray:
+    """(SIDE, SIDE) bool: the points of the map inside areas [x, y, width, height], or within `room` px of them."""
+    x, y = GROUND[..., 0], GROUND[..., 1]
+    inside = np.zeros((SIDE, SIDE), dtype=bool)
+    for left, top, wide, high in areas:
+        inside |= (left - room <= x) & (x <= left + wide + room) & (top - room <= y) & (y <= top + high + room)
+    return inside
+
+
+def _at(map_: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """The values of a map at places (..., 2) px."""
+    cell = np.clip((places / MAP).astype(np.int64), 0, SIDE - 1)
+    return map_[cell[..., 0], cell[..., 1]]
+
+
+class Aims(NamedTuple):
+    """Candidate tries of a disc. :ivar key: names them. :ivar put: (C,) points to put it, -1 where it stays; `hold`
+    (C,) of the other disc; `start` (C, 2) px. :ivar worth: (SIDE, SIDE) of an end there.
+    """
+
+    key: tuple[int, ...]
+    put: np.ndarray
+    hold: np.ndarray
+    start: np.ndarray
+    worth: np.ndarray
+
+
+class GraphPlayer(Scripts):
+    """Plays Fishing and Curling by facts of its tries.
+
+    :ivar curves: of its life.
+    """
+
+    def __init__(self, curves: Curves, known: Known = "lived") -> None:
+        """:param known: "lived" facts; "prior", without those of the pairs of the task; "false" ones, the effect of a
+        disc is stated of the next disc; "constant", all pairs have the commonest kind and the mean reach; "none", no
+        fact and no curve, so that all tries are worth the same and one is drawn."""
+        super().__init__(self._script)
+        self.curves = curves
+        self.known: Known = known
+        self.tables: list[TablePlayer] = []
+
+    def begin(self, batch: ProbSolVectorEnv) -> None:
+        """:raises InputError: tasks of other families."""
+        check_families(batch.tasks)
+        self.tables = [TablePlayer(batch, i, self.curves, self.known) for i in range(batch.num_envs)]
+        super().begin(batch)
+
+    def _script(self, batch: ProbSolVectorEnv, i: int) -> Script:
+        return self.tables[i].script()
+
+
+class TablePlayer:
+    """The player of one table.
+
+    :ivar compared: of its latest choice, each pair with a try that may be worth something: (acting disc, other disc),
+        what its best try is worth, and how likely the kinds of its effect are, (2,). :ivar chosen: the pair chosen.
+    """
+
+    def __init__(self, batch: ProbSolVectorEnv, i: int, curves: Curves, known: Known) -> None:
+        self.hand, self.known, self.curves = Hand(batch, i), known, curves
+        self.task, tables = batch.task(i), batch.tables
+        self.pairs = Pairs(curves, self.hand.many)
+        row = tables.rows[i]
+        self.golden = np.flatnonzero(tables.data.golden[row, : self.hand.many])
+        self.points = np.flatnonzero(tables.data.allowed[row])
+        self.targets = [covered([area], -MAP) for area in self.task.targets]
+        self.within_targets = [self.points[_at(area, CENTRES[self.points])] for area in self.targets]
+        self.dark, self.walls = covered(self.task.inaccessible), covered(self.task.walls, RADIUS)
+        open_ = np.zeros((SIDE, SIDE), dtype=bool)
+        open_[tuple((CENTRES[self.points] / MAP).astype(np.int64).T)] = True
+        away = np.asarray(distance_transform_edt(~open_)) * MAP
+        #: (SIDE, SIDE) how likely some disc at an open point reaches a disc there.
+        self.within = ndtr((curves.reach - np.log(away + NEAREST + RADIUS)) / curves.deviation)
+        self.inner = covered([(20.0, 20.0, TABLE - 40, TABLE - 40)])
+        self.carried, self.compared, self.chosen = 0, [], None
+        self.aims: dict[tuple[int, ...], Aims] = {}
+        self.values: dict[Any, tuple[Any, np.ndarray, float]] = {}
+        self.spent: dict[Any, np.ndarray] = {}
+        self.rng = np.random.default_rng([i, 29])
+
+    def script(self) -> Script:
+        """Trial after trial."""
+        while True:
+            yield from self._trial()
+            held = int(self.hand.tables.hand[self.hand.i]) - 1
+            if held >= 0:
+                yield from self.hand.store(held)
+            yield self.hand.last + CHECK
+            _, terminated, truncated = self.hand.batch.results()
+            if (terminated | truncated)[self.hand.i]:
+                return
+
+    def _trial(self) -> Script:
+        hand = self.hand
+        while hand.left > 0:
+            goals = self._open_goals()
+            if not goals:
+                yield from hand.clear(self._serving())
+                if not self._open_goals():
+                    return
+                continue
+            able = [disc for disc in range(hand.many) if hand.where[disc] == STORED or hand.can_take(disc)]
+            near = [(disc, area) for discs, area in goals for disc in discs if disc in able and len(self._free(area))]
+            if near:
+                yield from self._carry(near[0][0], self._free(near[0][1]))
+                continue
+            choice = self._choice(goals, able)
+            if choice is None:
+                return
+            yield from self._try(*choice)
+
+    def _serving(self) -> list[int]:
+        """Discs that lie where the goal wants one."""
+        hand = self.hand
+        mine = self.golden if len(self.golden) else np.arange(hand.many)
+        inside = self._inside().any(0)
+        return mine[(inside & (hand.where == PLACED))[mine]].tolist()
+
+    def _open_goals(self) -> list[tuple[list[int], int]]:
+        """What is left to do: (discs, area): one of the discs has to come to rest in the area, an index of `targets`,
+        or -1 for any of them."""
+        serving = self._serving()
+        if len(self.golden):
+            return [([int(disc)], -1) for disc in self.golden if disc not in serving]
+        idle = [disc for disc in range(self.hand.many) if disc not in serving]
+        return [(idle, k) for k, inside in enumerate(self._inside()) if not inside[serving].any()]
+
+    def _inside(self) -> np.ndarray:
+        """(T, M) bool: a disc's place is inside a target."""
+        x, y = self.hand.place.T
+        left, top, wide, high = np.array(self.task.targets).T[..., None]
+        return (left <= x) & (x <= left + wide) & (top <= y) & (y <= top + high)
+
+    def _free(self, area: int) -> np.ndarray:
+        """Points of an area at which the hand may put a disc."""
+        return self.within_targets[area] if area >= 0 else np.concatenate(self.within_targets)
+
+    def _carry(self, disc: int, free: np.ndarray) -> Script:
+        """Put a disc that can be taken into an area, far from other discs."""
+        hand = self.hand
+        yield from hand.clear([disc, *self._serving()])
+        others = [k for k in range(hand.many) if k != disc and hand.where[k] == PLACED]
+        away = np.full(len(free), 1e3)
+        for k in others:
+            away = np.minimum(away, np.hypot(*(CENTRES[free] - hand.place[k]).T))
+        order = np.argsort(-np.round(away, 1), kind="stable")
+        yield from hand.put(disc, int(free[order[self.carried % len(order)]]))
+        self.carried += 1
+
+    def _try(self, one: int, other: int, put: int, hold: int) -> Script:
+        """Hold `one` at a point, once `other` lies at a point of its own (-1: where it is); take in what it did."""
+        hand = self.hand
+        yield from hand.clear([*self._serving(), *([other] if put < 0 else [])])
+        if put >= 0:
+            if hand.where[other] == PLACED:
+                yield from hand.store(other)
+            yield from hand.put(other, put)
+        before = hand.place[other]
+        yield from hand.put(one, hold, hold=True)
+        if hand.where[one] == HELD and hand.where[other] == PLACED and self.known in ("lived", "false"):
+            held = CENTRES[hold][None]
+            end, free, alone = (part[0] for part in seen(held, before[None], hand.place[other][None]))
+            actor = one
+            if self.known == "false":  # of the next disc that is not the other one
+                actor = next(k % hand.many for k in (one + 1, one + 2) if k % hand.many != other)
+            if alone:
+                self.pairs.see(actor, other, float(np.hypot(*(before - held[0]))), float(end), bool(free))
+        yield from hand.store(one)
+
+    def _believed(self) -> tuple[np.ndarray, np.ndarray]:
+        kinds, levels = self.pairs.levels()
+        if self.known == "constant":
+            kinds = np.zeros_like(kinds) + (np.arange(2) == self.curves.often.argmax())
+            levels = np.full_like(levels, self.curves.reach)
+        return kinds, levels
+
+    def _choice(self, goals: Any, able: Sequence[int]) -> tuple[int, int, int, int] | None:
+        """The try that is worth most: (acting disc, other disc, point to put it or -1, point to hold). A try in the
+        open, which serves no goal, is worth what one would do if the pair were known."""
+        kinds, levels = self._believed()
+        best, chosen, spent = NOTHING, None, None
+        self.compared: list[tuple[tuple[int, int], float, np.ndarray]] = []
+        for discs, area in goals:
+            for other in discs:
+                if self.hand.where[other] not in (STORED, PLACED):
+                    continue
+                moves, probes = other in able, self._aims(PROBE, other, True)
+                aim = self._aims(area, other, moves)
+                for one in able:
+                    if one == other or one in self.golden:
+                        continue
+                    pair, believed = (one, other), (kinds[one, other], levels[one, other])
+                    options = [(aim, *self._values(aim, pair, *believed))]
+                    known = LATER * options[0][2]  # what the pair is worth once it is known
+                    if moves and known > best and self._asks(pair):
+                        options.append((probes, known * self._values(probes, pair, *believed)[0], 0.0))
+                    for tries, value, _ in options:
+                        if len(value) and value.max() > NOTHING:
+                            self.compared.append((pair, float(value.max()), kinds[pair]))
+                        if len(value) and value.max() > best:
+                            k = int(value.argmax())
+                            best, chosen = float(value[k]), (one, other, int(tries.put[k]), int(tries.hold[k]))
+                            spent = self.spent[tries.key, one, other], k
+        if spent is not None:
+            spent[0][spent[1]] = True
+        self.chosen = chosen and chosen[:2]
+        return chosen
+
+    def _asks(self, pair: tuple[int, int]) -> bool:
+        """Whether a try in the open may show more of a pair."""
+        made = self.spent.get(((PROBE,), *pair))
+        learns = self.known in ("lived", "false") and np.isnan(self.pairs.point[pair])
+        return learns and (made is None or int(made.sum()) < PROBES)
+
+    def _aims(self, area: int, other: int, moves: bool) -> Aims:
+        """The candidates of a disc for an area, an index of `targets`, or -1 for all of them, or `PROBE`."""
+        place = self.hand.place[other]
+        key = (area,) if moves else (area, other, *np.round(place / 2).astype(int).tolist())
+        if key in self.aims:
+            return self.aims[key]
+        wanted = ~self.dark & self.inner
+        worth = wanted & ~self.walls
+        if area != PROBE:
+            wanted = self.targets[area] if area >= 0 else np.logical_or.reduce(self.targets)
+            reachable = (wanted & ~self.dark).any()  # what the hand can take it can put there
+            wanted = (wanted | ~self.dark if reachable else wanted) & ~self.walls
+            worth = np.where(wanted, 1.0, LATER * GUESS * self.within * reachable)
+        if moves:
+            put, hold = np.random.default_rng(0).choice(self.points, (2, DRAWN if len(self.points) else 0))
+            way = CENTRES[put] - CENTRES[hold]
+            away = np.hypot(*way.T)
+            near = (away >= NEAREST) & (away <= FARTHEST)
+            put, hold, way = put[near], hold[near], way[near] / away[near, None]
+            far = np.arange(12, 240 if area == PROBE else int(TABLE), 12)
+            at = CENTRES[put][:, None] + way[:, None] * far[:, None]
+            on = (at[..., 0] > 0) & (at[..., 0] < TABLE) & (at[..., 1] > 0) & (at[..., 1] < TABLE)
+            hits = (_at(wanted, at) & on).sum(1)
+            order = np.argsort(-np.minimum(hits, 20 if area == PROBE else 4), kind="stable")
+            order = order[hits[order] > 0][: CANDIDATES // (5 if area == PROBE else 1)]
+            put, hold = put[order], hold[order]
+            start = CENTRES[put]
+        else:
+            away = np.hypot(*(CENTRES[self.points] - place).T)
+            hold = self.points[(away >= NEAREST) & (away <= FARTHEST)]
+            put, start = np.full(len(hold), -1), np.broadcast_to(place, (len(hold), 2))
+        self.aims[key] = Aims(key, put, hold, start, worth.astype(float))
+        return self.aims[key]
+
+    def _values(
+        self, aim: Aims, pair: tuple[int, int], kinds: np.ndarray, levels: np.ndarray
+    ) -> tuple[np.ndarray, float]:
+        """(C,) what candidates are worth, 0 where they were made already; and what the best would be, if one knew kind
+        and reach of the pair before."""
+        key, believed = (aim.key, *pair), (*kinds.tolist(), *levels.tolist())
+        if key not in self.values or self.values[key][0] != believed:
+            held = CENTRES[aim.hold]
+            way = aim.start - held
+            before = np.hypot(*way.T)
+            after = self.curves.after(np.arange(2)[:, None], levels[None], before[:, None, None])  # (C, 2, L)
+            ends = held[:, None, None] + (way / before[:, None])[:, None, None] * after[..., None]
+            ends = np.clip(ends, RADIUS, TABLE - RADIUS)
+            worth = _at(aim.worth, ends)
+            if aim.key[0] == PROBE:
+                worth *= np.abs(after - before[:, None, None]) > STRAIGHT
+            if self.task.walls:
+                for share in np.linspace(0, 1, 9):
+                    worth[_at(self.walls, aim.start[:, None, None] * (1 - share) + ends * share)] = 0.0
+            weight = kinds[:, None] / LEVELS
+            best = (worth.max(0, initial=0.0) * weight).sum()
+            self.values[key] = believed, (worth * weight).sum((1, 2)), float(best)
+        worth = self.values[key][1]
+        if self.known == "none":
+            worth = 2 * NOTHING * (1 + self.rng.random(len(aim.hold)))
+        made = self.spent.setdefault(key, np.zeros(len(aim.hold), dtype=bool))
+        return np.where(made, 0.0, worth), self.values[key][2]
+
+
+# ---- a run
+
+
+KIND = "gumption/probsol-graph/1"
+TRIES = 32  # of each table
+FACTS = "curves.nq"  # in the folder of knowledge
+
+
+def live(config: ProbSolConfig, folder: Path) -> int:
+    """Make the tries of a config on training tasks, a table for each `TRIES` of them; the transitions are kept in
+    FOLDER/memory. Returns how many tries were made."""
+    tasks, rng = config.tasks("train"), np.random.default_rng(config.seed)
+    tables = -(-config.tries // TRIES)
+    order = np.resize(rng.permutation(len(tasks)), tables)
+    batch = ProbSolVectorEnv(
+        tables, task=[tasks[k] for k in order], order="sequential", autoreset_mode="Disabled", quiz=False,
+        laws=config.laws, trial_number=TRIES,
+    )  # fmt: skip
+    shutil.rmtree(folder / FOLDER, ignore_errors=True)
+    env = RecordMemory(batch, folder / FOLDER)
+    env.reset(seed=config.seed)
+    for _ in steps(batch, Curious(config.seed, TRIES)):
+        pass
+    env.close()
+    return tables * TRIES
+
+
+def curves_of_run(folder: Path) -> tuple[Curves, list[str]]:
+    """The curves that the memory of a run shows, and the names of things.
+
+    :raises InputError: a memory without a try that changed anything.
+    """
+    made, names = tries(Memory.load(folder / FOLDER))
+    return Curves.fit(made), names
+
+
+class Living(Learner):
+    """A life of tries on training tasks. One that was stopped is begun anew: it takes seconds."""
+
+    kind = KIND
+
+    def __init__(self, config: ProbSolConfig, folder: Path) -> None:
+        """:param folder: of the run, where its memory is kept."""
+        self.config, self.folder, self.made = config, folder, 0
+        self.total = self.measured_every = self.kept_every = config.tries
+        self.tasks = {part: list(config.tasks(part)) for part in ("train", "validation")}
+        check_families([*self.tasks["train"], *self.tasks["validation"]])
+
+    @property
+    def step(self) -> int:
+        return self.made
+
+    def learn(self, bar: Bar) -> None:
+        self.made = live(self.config, self.folder)
+        curves, names = curves_of_run(self.folder)
+        graph = KnowledgeGraph()
+        curves.to_graph(graph, "own", names)
+        (self.folder / KNOWLEDGE).mkdir(exist_ok=True)
+        graph.save(self.folder / KNOWLEDGE / FACTS)
+
+    def measure(self) -> dict[str, float]:
+        """The share of tasks solved in one trial, and the share of the variance that each curve explains."""
+        curves, line = curves_of_run(self.folder)[0], {}
+        for part, tasks in self.tasks.items():
+            played = spread(tasks, self.config.eval_tasks)
+            figures = play_tasks(GraphPlayer(curves), played, trials=1, laws=self.config.laws).figures()
+            line |= {f"{part}_{name}": figures[name] for name in ("solved", "rate")}
+        explained = dict(zip(KINDS, np.nan_to_num(curves.explained).tolist(), strict=True))
+        return {**line, **{f"explained_{kind}": share for kind, share in explained.items()}}
+
+    def words(self, line: dict[str, float]) -> str:
+        return f"{line['validation_solved']:.0%} of validation tasks solved"
+
+    def manifest(self) -> dict[str, Any]:
+        hashes = {part: content_hash([task.hash for task in tasks]) for part, tasks in self.tasks.items()}
+        return {"tasks": hashes, "learner": "graph"}
+
+    def state(self) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+        return {"tries": torch.tensor([self.made])}, {}
+
+    def put_state(self, tensors: dict[str, torch.Tensor], meta: dict[str, Any], where: Path) -> None:
+        self.made = int(tensors["tries"][0])
+
+
+@dataclass(frozen=True)
+class GraphRun:
+    """A run of the agent "graph"; fields as of `training.ProbSolRun`.
+
+    :ivar curves: that its memory shows.
+    """
+
+    config: ProbSolConfig
+    final: dict[str, float]
+    curve: list[dict[str, float]]
+    run_dir: Path | None
+    curves: Curves = field(repr=False)
+
+    def player(self, seed: int = 0, *, known: Known = "lived") -> GraphPlayer:
+        """:param seed: of no effect: the agent draws nothing."""
+        return GraphPlayer(self.curves, known)
+
+    def players(self, seed: int = 0) -> dict[str, GraphPlayer]:
+        return {"graph": self.player(), "knowledge taken away": self.player(known="none")}
+
+
+def train_graph(config: ProbSolConfig, folder: RunFolder | None, *, progress: bool = True) -> GraphRun:
+    """Let the agent live; :param folder: of the run, from `opened`; None keeps nothing."""
+    with TemporaryDirectory() as place:
+        where = Path(place) if folder is None else folder.path
+        _, curve, final = run_learner(folder, lambda: Living(config, where), title="living", progress=progress)
+        return GraphRun(config, final, curve, None if folder is None else folder.path, curves_of_run(where)[0])
+
+
+def load_graph(config: ProbSolConfig, folder: RunFolder) -> GraphRun:
+    """A run as it ended. :raises InputError: one without a memory."""
+    final = read_final(folder.path) if folder.complete else {}
+    return GraphRun(config, final, read_metrics(folder.path), folder.path, curves_of_run(folder.path)[0])
