@@ -102,9 +102,10 @@ def _player(job: Job, config: HALMAConfig, env: HALMAVectorEnv, moves: int | Non
 
 def exchanged(memory: Memory, seed: int) -> Memory:
     """The memory with the effects of each action exchanged: what a slot of the panel shows after it is renamed by a
-    permutation of the slot's symbols, for each option another one."""
+    permutation of the slot's symbols, for each direction and bag of primitives another one."""
     rng, records, side = np.random.default_rng(seed), memory.records.copy(), memory.rules.side
-    options, option = np.unique(memory.option, axis=0, return_inverse=True)
+    bags = np.concatenate([memory.option[:, :1], np.sort(memory.option[:, 1:], axis=1)], axis=1)
+    options, option = np.unique(bags, axis=0, return_inverse=True)
     for slot, (lowest, count) in enumerate([(0, side)] * 8 + [(1 - side, 2 * side - 1)] * 2 + [(0, 5)]):
         other = rng.permuted(np.tile(np.arange(count), (len(options), 1)), axis=1)
         after = records["after"][:, slot]

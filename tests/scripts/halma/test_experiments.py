@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gumption.agents.halma.acting import OracleActor
@@ -13,6 +14,7 @@ from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import EVALUATION, ROWS, label
 from gumption.agents.learners.parameters import TD3Parameters
 from gumption.data import InputError
+from gumption.envs.halma import Memory
 from gumption.kg import KnowledgeGraph
 from gumption.scripts.experiment import chosen_conditions, find_experiment, make_jobs
 from gumption.scripts.halma import experiments as of_halma
@@ -342,6 +344,16 @@ def test_players_stand_beside_the_strategy_that_is_gone(experiment, no_pictures,
     page = find_experiment("halma-graph").kind.page(results, "kept")
     assert "| oracle | - | 1 | 100.0 | 100.0 | 100.0 | 100.0 |" in page
     assert "Kept rows, which commit dab31ddd plays and later versions cannot: written strategy; written" in page
+
+
+def test_false_facts_exchange_the_effects_of_an_action_wherever_its_primitives_stand():
+    rows = np.tile(np.arange(11) % 4, (3, 1))
+    memory = Memory.of(2, rows, [[1, 2, 0], [1, 0, 2], [3, 1, 0]], rows)
+    false = graph_runs.exchanged(memory, 0)
+    assert np.array_equal(false.before, memory.before)
+    assert np.array_equal(false.after[0], false.after[1])
+    assert not np.array_equal(false.after[0], memory.after[0])
+    assert not np.array_equal(false.after[0], false.after[2])
 
 
 def test_find_experiment():
