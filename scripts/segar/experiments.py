@@ -439,8 +439,7 @@ class GateRuns(Kind):
 def _gate_rows(levels: str) -> dict[str, Condition]:
     def row(method: str = "train", kg: str = "none", **more: Any) -> Condition:
         of = f"graph and learning, {levels}" if method in ("untrained", "advised") else None
-        edges = {} if kg == "none" else {"kg_scores": ("edges",)}
-        return Condition({"levels": levels, "kg": kg, **edges, **more}, method, (levels,), of=of)
+        return Condition({"levels": levels, "kg": kg, **more}, method, (levels,), of=of)
 
     rows = {
         "random": row("random"),
@@ -450,6 +449,8 @@ def _gate_rows(levels: str) -> dict[str, Condition]:
         "one constant fact": row(kg="one-fact"),
         "graph alone": row(kg="full", kg_only=True),
         "graph, untrained": row("untrained", "full"),
+        "edges, graph and learning": row(kg="full", kg_scores=("edges",)),
+        "edges, graph alone": row(kg="full", kg_scores=("edges",), kg_only=True),
         "false facts: names exchanged": row("advised", "exchanged"),
         "false facts: other laws": row("advised", "other-laws"),
         "knowledge taken away": row("advised", "none"),
