@@ -221,7 +221,6 @@ class GapRuns(Kind):
     options = Options
     last = "study.json"
     code = ("envs/segar", "envs/physics", "agents/segar", "agents/learners/sb3.py")
-    kept = ("PPO on SEGAR", "SAC on SEGAR")
 
     def settings(self, options: Options, device: str) -> dict[str, Any]:
         """The device, and the paper's size where it is asked for."""
@@ -366,7 +365,6 @@ class KnowledgeRuns(Kind):
         "envs/segar", "envs/physics", "agents/segar", "agents/advice.py", "agents/policy.py",
         "agents/learners/impala.py", "kg/scores.py",
     )  # fmt: skip
-    kept = ("V-trace on SEGAR, with knowledge", "PPO on SEGAR")
     shown = ("success", "return", "destroyed", "in a hole")
     drawn = ("test_success", "success", "share of test levels whose goal is reached")
 
@@ -471,7 +469,6 @@ def _player(job: Job, where: Mapping[str, Any], chosen: dict[str, Any], progress
 class GateRuns(KnowledgeRuns):
     """Agents between gates whose types they never met, with knowledge and without."""
 
-    kept = ()
     code = ("envs/segar", "envs/physics", "agents/segar", "agents/advice.py", "kg/scores.py")
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
