@@ -182,7 +182,7 @@ def test_command_prints_and_writes(stand_ins, monkeypatch, tmp_path, capsys):
     assert only.exit_code == 0
     written = json.loads(out.read_text())
     assert list(written["cases"]) == ["help"]
-    assert list(written["formats"]["code"]) == ["scripts/cli.py", "scripts/measurement.py"]
+    assert written["formats"]["places"] == ["scripts/cli.py", "scripts/measurement.py"]
     assert written["took_s"] >= 0
     list_stale(tmp_path)
     assert "as today" in capsys.readouterr().out
