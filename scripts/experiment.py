@@ -25,10 +25,23 @@ from gumption.data.writing import check_writable, is_part, write_json
 from gumption.envs.worlds import known
 
 from .apps import App, own_options, with_options
-from .freshness import RESULTS, changed_since, cpu_seconds, duration, end_with_parent, saved_files
+from .freshness import RESULTS, changed_since, commit, cpu_seconds, duration, end_with_parent, saved_files
 from .kg import experiments as of_graphs
 from .output import print_table
-from .results import HEADER, NOT_KEPT, PLAN, Experiment, Job, Kind, gather, read_plan, slug, with_saved, write_report
+from .results import (
+    HEADER,
+    NOT_KEPT,
+    OLDER_CODE,
+    PLAN,
+    Experiment,
+    Job,
+    Kind,
+    gather,
+    read_plan,
+    slug,
+    with_saved,
+    write_report,
+)
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
@@ -94,8 +107,8 @@ def experiment(
         stays, so that an experiment may be run in parts.
     :param report: Run nothing: write results, table and plots of this folder's runs anew.
     :param list_: List the experiments and stop.
-    :param stale: List the saved results (those of the package, or of the folder --save) that are older than the code
-        that they rest on, or may be: why, and what making them again takes; and stop.
+    :param stale: List the saved results (those of the package, or of the folder --save) with the files that they rest
+        on and that have changed since by the history of git, and what making them again takes; and stop.
     """
     from rich.console import Console
 
@@ -203,20 +216,28 @@ def _list_experiments(console: Console) -> None:
 
 
 def list_stale(folder: Path) -> None:
-    """Print each saved result with its age: what is older than what it rests on, why, and what it costs again."""
+    """Print each saved result with its age: what has changed since it was made, and what it costs again.
+
+    :raises InputError: no history of git, no saved result.
+    """
+    if commit() is None:
+        raise InputError("--stale compares saved results with the history of git: run it in a checkout of gumption")
     known, lines = known_experiments(), []
     for path in saved_files(folder):
         saved, name = read_json(path), path.parent.name
         if saved.get("experiment") in known:
             lines += _ages(known[saved["experiment"]].kind, name, saved)
         else:
-            lines.append(_age_of_all(name, saved))
+            why = _changes(saved.get("formats") or {})
+            lines.append(
+                [name, "all", why, _takes([saved.get("took_s"), *(r.get("took_s") for r in saved.get("rows", ()))])]
+            )
     if not lines:
         raise InputError(f"{folder}: no saved result there")
     print_table(
-        ["saved result", "rows", "age", "why", "making them again takes"],
+        ["saved result", "rows", "changed since", "making them again takes"],
         lines,
-        "as today: nothing that the rows rest on has changed, or small runs come out the same to the bit.\n"
+        "Files are those that the rows rest on; not every change of one changes a figure.\n"
         "The time is that of one core, as they took it; of results that were saved before CPU time was kept, that of "
         "the clock. To make rows again: "
         "gumption experiment RESULT --setting ROW --save FOLDER; a bench: python -m tests.bench.tables RESULT",
@@ -225,30 +246,31 @@ def list_stale(folder: Path) -> None:
 
 def _ages(kind: Kind, name: str, saved: Mapping[str, Any]) -> Iterator[list[str]]:
     """The lines of a saved result: rows of the same age together."""
-    many = len(saved["rows"])
-    older = kind.older(saved)
-    if fresh := many - sum(map(len, older.values())):
-        yield [name, f"{fresh} of {many}", "as today", "", ""]
-    for told, rows in older.items():
-        costs = [cost for row in rows if (cost := kind.cost(row)) is not None]
-        takes = duration(sum(costs)) if costs else "not kept"
-        if costs and len(costs) < len(rows):
-            takes = f"{takes} for {len(costs)} of them"
-        files = sorted({file for row in rows for file in kind.changed(row.get("made", saved).get("formats") or {})})
-        why = f"{told}: {', '.join(files)}" if files else told
-        yield [name, f"{len(rows)} of {many}", "not known" if told == NOT_KEPT else "older", why, takes]
+    ages: dict[str, list[Any]] = {}
+    for row in saved["rows"]:
+        made = row.get("made", saved).get("formats") or {}
+        why = " and ".join(kind.aged(row, made)) or _changes(made, kind.code)
+        ages.setdefault(why, []).append(row)
+    for why, rows in ages.items():
+        yield [name, f"{len(rows)} of {len(saved['rows'])}", why, _takes([kind.cost(row) for row in rows])]
 
 
-def _age_of_all(name: str, saved: Mapping[str, Any]) -> list[str]:
-    """The line of a saved result that says itself what it rests on: a bench, say."""
-    files = changed_since(saved.get("formats") or {})
-    took = saved.get("took_s") or sum(row.get("took_s", 0) for row in saved.get("rows", ()))
-    takes = duration(took) if took else "not kept"
+def _changes(made: Mapping[str, Any], code: Sequence[str] = ()) -> str:
+    """The files that have changed since a result was made, in words.
+
+    :param made: its `formats`; `code` the places of today, without which it names them.
+    """
+    if made.get("older"):
+        return OLDER_CODE
+    files = changed_since(made["commit"], tuple(code or made["places"])) if made.get("commit") else None
     if files is None:
-        return [name, "all", "not known", NOT_KEPT, takes]
-    return (
-        [name, "all", "older", f"older code: {', '.join(files)}", takes] if files else [name, "all", "as today", "", ""]
-    )
+        return NOT_KEPT
+    return f"since {made['commit']}: {', '.join(files)}" if files else "nothing"
+
+
+def _takes(costs: Sequence[float | None]) -> str:
+    known = [cost for cost in costs if cost]
+    return duration(sum(known)) if known else "not kept"
 
 
 # ---- Jobs

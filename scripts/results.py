@@ -21,7 +21,7 @@ from gumption.data.sealed import read_sealed, write_sealed
 from gumption.data.settings import settings
 from gumption.data.writing import write_json, write_text
 
-from .freshness import changed_since, made_with
+from .freshness import made_with
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -36,8 +36,11 @@ HEADER = ("command", "versions", "hardware", "workers", "formats")  # of a plan,
 #: Of rows with knowledge that were saved before there was the rule (see `gumption.kg.scores.RelationScores`).
 BEFORE_RULE = "scores before the rule, which spoke again for what was chosen already"
 
-#: Of rows that were saved before fingerprints were.
-NOT_KEPT = "code whose fingerprint was not kept, so that changes since then are not known"
+#: Of rows that were made with code whose behaviour has changed since.
+OLDER_CODE = "older code"
+
+#: Of rows that were saved before commits were.
+NOT_KEPT = "code whose commit was not kept, so that changes since then are not known"
 
 Row = Mapping[str, Any]
 #: From a row and the rows of its panel to the text of a cell.
@@ -115,8 +118,7 @@ class Kind:
     :cvar rests_on: what the figures rest on, and may change its meaning -> MODULE:NAME of its version: "scores" of
         knowledge, "splits".
     :cvar code: folders and files of code and data whose behaviour the figures depend on, from the package's folder:
-        "envs/halma"; `kept` the small runs of tests/kept_results.json that come out otherwise where a change of `code`
-        changes its behaviour.
+        "envs/halma".
     :cvar drawn: of the plot of final figures: the figure of a row, the stem of the files, the label of the axis.
     """
 
@@ -131,7 +133,6 @@ class Kind:
     shown: tuple[str, ...] = ()
     rests_on: ClassVar[Mapping[str, str]] = {}
     code: tuple[str, ...] = ()
-    kept: tuple[str, ...] = ()
     drawn: tuple[str, str, str] | None = None
 
     def settings(self, options: Any, device: str) -> dict[str, Any]:
@@ -146,9 +147,9 @@ class Kind:
         return {}
 
     def formats(self) -> dict[str, Any]:
-        """The present versions of what `rests_on` names, fingerprints of `code`, and what the small runs come to."""
+        """The present versions of what `rests_on` names, and the commit of `code`."""
         found = {name: resolve_name(where) for name, where in self.rests_on.items()}
-        return found | made_with(self.code, self.kept)
+        return found | made_with(self.code)
 
     def prepare(self, jobs: Sequence[Job], out: Path) -> list[Job]:
         """The jobs, once what several of them need is made in the folder `out`."""
@@ -277,7 +278,7 @@ class Kind:
     def aged(self, row: Row, made: Mapping[str, Any]) -> list[str]:
         """What a row was made with that means something else today, or may, in words.
 
-        :param made: its `formats`.
+        :param made: its `formats`; "older" where the code was found changed.
         """
         told = [
             BEFORE_RULE if name == "rule" else f"an older version of {name} ({made.get(name) or 'unknown'}, now {now})"
@@ -286,17 +287,9 @@ class Kind:
             and made.get(name) != now
             and (name not in ("scores", "rule") or row["settings"].get("kg", "none") != "none")
         ]
-        if self.changed(made):
-            told.append("older code")
-        return told or ([NOT_KEPT] if self.code and "code" not in made else [])
-
-    def changed(self, made: Mapping[str, Any]) -> list[str]:
-        """The files of `code` that are others than those that a row was made with, where the small runs do not show
-        that this changed no bit; none where it is not known.
-
-        :param made: its `formats`.
-        """
-        return changed_since(made, self.code, self.kept) or []
+        if made.get("older"):
+            told.append(OLDER_CODE)
+        return told or ([NOT_KEPT] if self.code and "commit" not in made else [])
 
     def cost(self, row: Row) -> float | None:
         """The CPU time of making a row, in seconds, or the wall time where it was saved before the CPU time was; None

@@ -37,7 +37,6 @@ class CurriculumRuns(Kind):
 
     title = "Gradual's curriculum"
     code = ("envs/gradual", "agents/gradual")
-    kept = ("Gradual's agents on the curriculum", "V-trace, recurrent")
 
     def settings(self, options: Any, device: str) -> dict[str, Any]:
         if device not in ("auto", "cpu"):
@@ -106,7 +105,6 @@ class ValidationRuns(CurriculumRuns):
     """Chains of tasks: a condition is a chain, a run both of its arms with one seed, in all orders."""
 
     title = "Gradual's validation"
-    kept = ("Gradual's chains of tasks", "Gradual's tasks played again")
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
         made, settings = find_agent(job.settings["agent"]), job.settings
@@ -181,7 +179,6 @@ class VariationRuns(CurriculumRuns):
     """Tasks in another form: a condition is a variation, a run an agent on each task alone, with one seed."""
 
     title = "Gradual's variations"
-    kept = ("Gradual's tasks in another form",)
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
         from gumption.envs.gradual import Variation, all_tasks, load_variations

@@ -313,7 +313,6 @@ class HALMARuns(Kind):
         "agents/learners/td3.py",
         "data/digits",
     )
-    kept = ("MPO on HALMA, with knowledge", "SPACE")
 
     def settings(self, options: Options, device: str) -> dict[str, Any]:
         return {"device": device} | ({} if options.episodes is None else {"episodes": options.episodes})

@@ -58,7 +58,6 @@ class LinkPredictionRuns(Kind):
     title = "link prediction"
     source = "Published: "
     code = ("kg/links",)
-    kept = ("ComplEx, fitted and ranked",)
     options = Options
 
     def settings(self, options: Options, device: str) -> dict[str, Any]:

@@ -74,7 +74,6 @@ class FamilyRuns(Kind):
     }
     rests_on: ClassVar = {"scores": "gumption.kg.scores:VERSION"}
     code = ("envs/probsol", "envs/physics", "agents/probsol", "agents/learners/sb3.py", "kg/rules", "kg/scores.py")
-    kept = ("MaskablePPO on ProbSol, with knowledge", "ProbSol's players")
     shown = tuple(heading for heading, _ in FIGURES.values())
     drawn = ("auccess", "auccess", "AUCCESS")
 
@@ -175,7 +174,6 @@ class GraphRuns(FamilyRuns):
         "envs/probsol", "envs/physics", "agents/probsol/lived.py", "agents/probsol/players.py",
         "agents/probsol/evaluation.py", "kg/curves.py", "kg/rules/mining.py",
     )  # fmt: skip
-    kept = ("ProbSol's graph agent",)
 
 
 # ---- Discovery: how few probes tell which discs are alike, by which law
@@ -209,7 +207,6 @@ class DiscoveryRuns(Kind):
         "s a run": figure("wall_s", ".0f"),
     }
     code = ("envs/probsol", "envs/physics", "agents/probsol", "kg/rules")
-    kept = ("ProbSol's strategies of discovery", "ProbSol's discovery under other laws")
     drawn = ("solved", "solved", "tasks solved")
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
@@ -280,7 +277,6 @@ class GoalRuns(Kind):
     title = "ProbSol's study of goals and constraints"
     last = "episodes.json"
     code = FamilyRuns.code
-    kept = ("MaskablePPO on ProbSol, with knowledge", "ProbSol's goals and constraints")
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
         """Train, where the method says so, and play each task of the design once."""

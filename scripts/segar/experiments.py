@@ -222,7 +222,6 @@ class GapRuns(Kind):
     options = Options
     last = "study.json"
     code = ("envs/segar", "envs/physics", "agents/segar", "agents/learners/sb3.py")
-    kept = ("PPO on SEGAR", "SAC on SEGAR")
 
     def settings(self, options: Options, device: str) -> dict[str, Any]:
         """The device, and the paper's size where it is asked for."""
@@ -368,7 +367,6 @@ class GateRuns(Kind):
         "envs/segar", "envs/physics", "agents/segar", "agents/advice.py", "agents/learners/sb3.py", "agents/policy.py",
         "kg/edges.py",
     )  # fmt: skip
-    kept = ("PPO on SEGAR, with knowledge",)
     shown = ("success", "return", "destroyed", "in a hole")
     drawn = ("test_success", "success", "share of test levels whose goal is reached")
 

@@ -146,7 +146,6 @@ class BookRuns(Kind):
         "rule": "gumption.kg.scores:RULE",
         "splits": "gumption.envs.wordcraft.splits:SCHEMA",
     }
-    kept = ("V-trace on WordCraft, with knowledge",)
     places = (CONCEPTNET,)
 
 

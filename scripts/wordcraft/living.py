@@ -49,7 +49,6 @@ class LivingRuns(BookRuns):
     named = "agent"
     fixed = ("recipe_book_hash",)
     rests_on: ClassVar = {}
-    kept = ("WordCraft's lives",)
     columns: ClassVar = {
         "seeds": seeds,
         **{f"things after {at:,} mixes": spread(f"after_{at}", ".0f") for at in AT},

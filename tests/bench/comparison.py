@@ -54,7 +54,6 @@ class ComparisonRuns(LinkPredictionRuns):
     """Settings are what `ComplEx.fit` is told, of which PyKEEN gets `SHARED`; `method` says who trains."""
 
     title = "a comparison with PyKEEN"
-    kept = ()  # no small run tells CPU seconds
     options = Options
 
     def settings(self, options: Any, device: str) -> dict[str, Any]:

@@ -1,7 +1,6 @@
-"""A saved result is older where the code that it rests on has changed its behaviour since, and says so."""
+"""A saved result keeps the commit that it was made with, and one command lists what has changed since."""
 
 import json
-import shutil
 import subprocess
 import sys
 import time
@@ -15,19 +14,27 @@ from gumption.data import InputError
 from gumption.data.writing import write_json
 from gumption.scripts import freshness
 from gumption.scripts.bench import all_cases
-from gumption.scripts.experiment import known_experiments, run_experiment
-from gumption.scripts.freshness import duration, fingerprints, kept_runs, made_with, same_bits, saved_files
-from gumption.scripts.results import NOT_KEPT, Condition, Experiment, Job, Kind, gather, with_saved, write_report
+from gumption.scripts.experiment import known_experiments, list_stale, run_experiment
+from gumption.scripts.freshness import PACKAGE, changed_since, commit, duration, made_with, saved_files
+from gumption.scripts.results import (
+    NOT_KEPT,
+    OLDER_CODE,
+    Condition,
+    Experiment,
+    Job,
+    Kind,
+    gather,
+    with_saved,
+    write_report,
+)
 from tests.bench import peers
 
-CODE = '"""About."""\n\n\ndef sides():\n    """Six."""\n    return 6  # as usual\n'
-RUN = "dice on a table"
+CODE = "def sides():\n    return 6\n"
 
 
 class Thrown(Kind):
     title = "thrown dice"
     code: ClassVar = ("dice",)
-    kept: ClassVar = (RUN,)
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
         return {"mean": job.seed}
@@ -45,83 +52,47 @@ class Thrown(Kind):
 EXPERIMENT = Experiment("thrown", "-", "Dice", Thrown(), {"one": Condition(), "two": Condition()}, seeds=2)
 
 
+def git(place: Path, *words: str) -> None:
+    who = ["-c", "user.name=one", "-c", "user.email=one@example.org"]
+    subprocess.run(["git", *who, *words], cwd=place, check=True, capture_output=True)
+
+
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A package of one folder of code and data, and what one small run came to on a processor."""
+    """A checkout with one folder of code and data."""
     (tmp_path / "dice").mkdir()
     (tmp_path / "dice" / "engine.py").write_text(CODE)
     (tmp_path / "dice" / "sides.json").write_text("[6]")
+    (tmp_path / ".gitignore").write_text("runs\nnew\nsaved\n")
     monkeypatch.setattr(freshness, "PACKAGE", tmp_path)
-    monkeypatch.setattr(freshness, "KEPT", tmp_path / "kept.json")
-    small_run(tmp_path, "a")
+    git(tmp_path, "init", "-q")
+    committed(tmp_path)
     return tmp_path
 
 
 @pytest.fixture(autouse=True)
 def nothing_remembered() -> Any:
-    """Fingerprints are worked out once a process; here files change."""
+    """The history is read once a process; here it goes on."""
     forget()
     yield
     forget()
 
 
 def forget() -> None:
-    fingerprints.cache_clear()
-    kept_runs.cache_clear()
+    commit.cache_clear()
+    changed_since.cache_clear()
 
 
-def small_run(package: Path, weights: str) -> None:
-    write_json(package / "kept.json", {"a processor": {RUN: {"weights": weights, "metrics": "m", "told": []}}})
+def committed(package: Path) -> str:
+    git(package, "add", ".")
+    git(package, "commit", "-q", "--message", "a change")
+    forget()
+    return str(commit())
 
 
 def saved(package: Path, *labels: str, seeds: int = 2, runs: str = "runs") -> dict[str, Any]:
     run_experiment(Console(quiet=True), EXPERIMENT, {"device": "cpu"}, seeds, 1, package / runs, labels)
     return json.loads(json.dumps(gather(package / runs, EXPERIMENT)))
-
-
-def change(package: Path, code: str, weights: str) -> None:
-    (package / "dice" / "engine.py").write_text(code)
-    small_run(package, weights)
-    forget()
-
-
-def test_comments_docstrings_and_form_change_no_fingerprint(package: Path) -> None:
-    before = fingerprints(("dice",))
-    assert set(before) == {"dice/engine.py", "dice/sides.json"}
-    change(package, "def sides( ):\n    return (6)\n", "a")
-    assert fingerprints(("dice",)) == before
-    change(package, CODE.replace("return 6", "return 8"), "a")
-    assert freshness.changed_files(before, fingerprints(("dice",))) == ["dice/engine.py"]
-    (package / "dice" / "sides.json").write_text("[8]")
-    (package / "dice" / "new.py").write_text("")
-    forget()
-    assert freshness.changed_files(before, fingerprints(("dice",))) == [
-        "dice/engine.py",
-        "dice/new.py",
-        "dice/sides.json",
-    ]
-    with pytest.raises(FileNotFoundError, match="cards: no code and no data there"):
-        fingerprints(("cards",))
-
-
-def test_rows_are_older_where_code_changed_and_the_small_run_with_it(package: Path) -> None:
-    results = saved(package)
-    kind = EXPERIMENT.kind
-    assert kind.older(results) == {}
-    change(package, CODE.replace("6  #", "8  #"), "a")
-    assert kind.older(results) == {}, "the small run shows that no bit changed"
-    change(package, CODE.replace("6  #", "8  #"), "b")
-    again = "`gumption experiment thrown --setting ROW` makes one again."
-    assert kind.page(results, "thrown").endswith(f"\nAll rows were made with older code. {again}\n")
-    assert kind.changed(results["formats"]) == ["dice/engine.py"]
-
-    # A row that is made again is as today; the other one stays older, and so does one with a run from before.
-    both = with_saved(saved(package, "two", runs="new"), EXPERIMENT, {"settings": {}}, folder_of(package, results))
-    assert kind.age(both, "thrown") == [
-        f"1 of 2 rows were made with older code; `scripts/results/thrown/table.md` names them. {again}"
-    ]
-    more = saved(package, "one", seeds=3)
-    assert [row["condition"] for row in kind.older(more)["older code"]] == ["one", "two"]
 
 
 def folder_of(package: Path, results: dict[str, Any]) -> Path:
@@ -130,19 +101,43 @@ def folder_of(package: Path, results: dict[str, Any]) -> Path:
     return package / "saved"
 
 
-def test_rows_without_a_fingerprint_are_not_known(package: Path) -> None:
-    results = saved(package)
-    del results["formats"]
-    assert list(EXPERIMENT.kind.older(results)) == [NOT_KEPT]
-    assert EXPERIMENT.kind.changed({}) == []
+def test_files_of_figures_that_have_changed_since_a_commit(package: Path) -> None:
+    first = str(commit())
+    assert made_with(("dice",)) == {"places": ["dice"], "commit": first}
+    assert changed_since(first, ("dice",)) == []
+    (package / "dice" / "README.md").write_text("Six.")
+    (package / "dice" / "plots.py").write_text(CODE)
+    (package / "cards.py").write_text(CODE)
+    git(package, "mv", "dice/sides.json", "dice/faces.json")
+    second = committed(package)
+    assert changed_since(first, ("dice",)) == [], "a page, a plot, other code, and a file that only moved"
+    (package / "dice" / "engine.py").write_text(CODE.replace("6", "8"))
+    forget()
+    assert commit() == f"{second}-dirty"
+    assert changed_since(first, ("dice",)) == changed_since(f"{second}-dirty", ("dice",)) == ["dice/engine.py"]
+    assert changed_since(first, ("cards.py",)) == ["cards.py"]
+    assert changed_since("0" * 7, ("dice",)) is None, "a commit that is not there"
 
 
-def test_bits_are_compared_on_processors_that_both_know() -> None:
-    assert same_bits({RUN: {"a": "1", "b": "2"}}, {RUN: {"a": "1", "c": "3"}})
-    assert not same_bits({RUN: {"a": "1"}}, {RUN: {"a": "2"}})
-    assert not same_bits({RUN: {"a": "1"}}, {RUN: {"b": "1"}}), "no processor in common shows nothing"
-    assert not same_bits({}, {RUN: {"a": "1"}})
-    assert not same_bits({RUN: {"a": "1"}}, {})
+def test_rows_keep_the_commit_that_they_were_made_with(package: Path) -> None:
+    results, kind, first = saved(package), EXPERIMENT.kind, commit()
+    assert results["formats"] == {"places": ["dice"], "commit": first}
+    assert kind.older(results) == {}
+    (package / "dice" / "engine.py").write_text(CODE.replace("6", "8"))
+    second = committed(package)
+    both = with_saved(saved(package, "two", runs="new"), EXPERIMENT, {"settings": {}}, folder_of(package, results))
+    one, two = both["rows"]
+    assert (one["made"]["formats"]["commit"], both["formats"]["commit"]) == (first, second)
+    assert "made" not in two
+
+    one["made"]["formats"]["older"] = True
+    assert kind.older(both) == {OLDER_CODE: [one]}
+    assert kind.page(both, "thrown").endswith(
+        "\n1 of 2 rows were made with older code; `scripts/results/thrown/table.md` names them. "
+        "`gumption experiment thrown --setting ROW` makes one again.\n"
+    )
+    del one["made"]["formats"]["commit"], one["made"]["formats"]["older"]
+    assert kind.older(both) == {NOT_KEPT: [one]}
 
 
 def test_the_time_of_each_condition_is_kept(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,49 +160,43 @@ def test_the_time_of_each_condition_is_kept(package: Path, monkeypatch: pytest.M
     assert [duration(seconds) for seconds in (40, 720, 12600)] == ["40 s", "12 min", "3.5 h"]
 
 
-def test_one_command_lists_what_is_older(package: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+def test_one_command_lists_what_has_changed(package: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     from gumption.scripts import experiment as command
 
     monkeypatch.setattr(command, "known_experiments", lambda: {"thrown": EXPERIMENT})
-    results = saved(package)
+    results, first = saved(package), commit()
     results["rows"][0]["took_s"] = 7200.0
-    del results["rows"][1]["took_s"]
-    folder_of(package, results)
     before = {"command": "bench", "versions": {"gumption": "0.0.1"}}
-    write_json(package / "saved" / "once" / "bench.json", before)
-    changed = {**before, "formats": made_with(("dice",)), "took_s": 90.0}
-    small = {**before, "formats": made_with(("dice",), (RUN,)), "rows": [{"took_s": 90.0}, {"took_s": 30.0}]}
-    (package / "cards").mkdir()
-    (package / "cards" / "engine.py").write_text(CODE)
-    gone = {**before, "formats": made_with(("cards",))}
-    shutil.rmtree(package / "cards")
-    change(package, CODE.replace("6  #", "8  #"), "b")
-    write_json(package / "saved" / "fresh" / "bench.json", {**before, "formats": made_with(("dice",)), "took_s": 90.0})
-    for name, one in (("changed", changed), ("small", small), ("gone", gone)):
-        write_json(package / "saved" / name / "bench.json", one)
+    for name, formats in {
+        "once": {},
+        "old": {**made_with(("dice",)), "older": True},
+        "bench": made_with(("dice",)),
+    }.items():
+        write_json(package / "saved" / name / "bench.json", {**before, "formats": formats, "rows": [{"took_s": 90.0}]})
+    (package / "dice" / "engine.py").write_text(CODE.replace("6", "8"))
+    committed(package)
+    both = with_saved(saved(package, "two", runs="new"), EXPERIMENT, {"settings": {}}, folder_of(package, results))
+    folder_of(package, both)
     monkeypatch.setenv("COLUMNS", "150")
-    command.list_stale(package / "saved")
-    lines = [[cell.strip() for cell in line.split("│")] for line in capsys.readouterr().out.splitlines()]
-    assert ["", "saved", "2 of 2", "older", "older code: dice/engine.py", "2.0 h for 1 of them", ""] in lines
-    assert any(line[1:4] == ["once", "all", "not known"] and line[5] == "not kept" for line in lines)
-    assert ["", "fresh", "all", "as today", "", "", ""] in lines
-    assert ["", "changed", "all", "older", "older code: dice/engine.py", "2 min", ""] in lines
-    assert ["", "small", "all", "older", "older code: dice/engine.py", "2 min", ""] in lines
-    assert ["", "gone", "all", "older", "older code: cards/engine.py", "not kept", ""] in lines
-    command.list_stale(package)
-    assert capsys.readouterr().out.count("2 of 2") == 1, "runs are no saved results"
+    list_stale(package / "saved")
+    lines = [[cell.strip() for cell in line.split("│")][1:-1] for line in capsys.readouterr().out.splitlines()]
+    assert ["saved", "1 of 2", f"since {first}: dice/engine.py", "2.0 h"] in lines
+    assert any(line[:3] == ["saved", "1 of 2", "nothing"] for line in lines)
+    assert ["bench", "all", f"since {first}: dice/engine.py", "2 min"] in lines
+    assert ["old", "all", OLDER_CODE, "2 min"] in lines
+    assert any(line[:2] == ["once", "all"] and line[2].startswith("code whose commit") for line in lines)
     with pytest.raises(InputError, match="dice: no saved result there"):
-        command.list_stale(package / "dice")
+        list_stale(package / "dice")
+    (package / ".git").rename(package / "gone")
+    forget()
+    with pytest.raises(InputError, match="compares saved results with the history of git: run it in a checkout"):
+        list_stale(package / "saved")
 
 
-@pytest.mark.slow
-def test_every_experiment_names_its_code_and_small_runs_that_are_kept() -> None:
-    kept = json.loads(freshness.KEPT.read_text())
+def test_every_experiment_names_its_code() -> None:
     for name, experiment in known_experiments().items():
-        kind = experiment.kind
-        assert kind.code, name
-        assert fingerprints(kind.code)
-        assert all(any(run in runs for runs in kept.values()) for run in kind.kept), name
+        assert experiment.kind.code, name
+        assert all((PACKAGE / place).exists() for place in experiment.kind.code), name
 
 
 def test_the_saved_results_are_listed() -> None:
@@ -215,8 +204,7 @@ def test_the_saved_results_are_listed() -> None:
     assert {"bench-halma", "halma-volume", "wordcraft-sources"} <= names
 
 
-@pytest.mark.slow
 def test_every_case_of_the_bench_names_the_code_whose_speed_it_measures() -> None:
     for name, case in {**all_cases(), **peers.CASES}.items():
         assert case.code, name
-        assert fingerprints(case.code)
+        assert all((PACKAGE / place).exists() for place in case.code), name
