@@ -321,8 +321,8 @@ class Experiment:
     :ivar varied: the setting over which agents are drawn, and what it is called on the axis.
     :ivar finish: called with the runs of the first seed by condition, and the folder, when all is complete; the lines
         that it gives are printed.
-    :ivar at_work: its columns in `graph-at-work`: heading -> function of a row that gives a `summary`, or None where it
-        is of another column.
+    :ivar at_work: its columns in `graph-at-work`: heading -> function of a row that gives the row's label there and a
+        `summary`, or None where it is of another column.
     """
 
     name: str
@@ -336,7 +336,7 @@ class Experiment:
     base: Mapping[str, Any] = field(default_factory=dict)
     varied: tuple[str, str] | None = None
     finish: Callable[[Mapping[str, Path], Path], Sequence[str]] | None = None
-    at_work: Mapping[str, Callable[[Row], Mapping[str, Any] | None]] = field(default_factory=dict)
+    at_work: Mapping[str, Callable[[Row], tuple[str, Mapping[str, Any]] | None]] = field(default_factory=dict)
 
 
 # ---- From runs to results
@@ -554,9 +554,24 @@ def figure(name: str, form: str) -> Cell:
     return lambda row, rows: number(row.get(name), form)
 
 
-def of_panel(panel: str, name: str) -> Callable[[Row], Mapping[str, Any] | None]:
-    """The `summary` of this name of the rows of a panel, for `Experiment.at_work`."""
-    return lambda row: row[name] if panel in row["panels"] else None
+def of_panel(
+    panel: str, name: str, labels: Mapping[str, str] | None = None, whole: float = 1.0
+) -> Callable[[Row], tuple[str, Mapping[str, Any]] | None]:
+    """Label and `summary` of the rows of a panel, for `Experiment.at_work`.
+
+    :param labels: condition -> label, where it is another one. :param whole: the figure that is a share of 1.
+    """
+
+    def cell(row: Row) -> tuple[str, Mapping[str, Any]] | None:
+        if panel not in row["panels"]:
+            return None
+        figure = {
+            key: [each / whole for each in value] if isinstance(value, list) else value / whole
+            for key, value in row[name].items()
+        }
+        return (labels or {}).get(row["condition"], row["condition"].removeprefix(f"{panel}: ")), figure
+
+    return cell
 
 
 def spread(name: str, form: str) -> Cell:

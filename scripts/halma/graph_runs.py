@@ -119,6 +119,13 @@ def _by(moves: int | None, method: str = "train", of: str | None = None, **setti
 
 
 _LIFE = "graph, own life"
+#: Condition -> its label in the table of all worlds.
+AT_WORK = {
+    _LIFE: "graph and learning",
+    f"{_LIFE}, its first part": "lived",
+    "graph, false facts": "false facts",
+    "graph, knowledge taken away": "knowledge taken away",
+}
 PLAYERS = {
     RANDOM: _by(None, RANDOM),
     f"{_LIFE}, longer": replace(_by(200_000, steps=200_000), on_demand=True),

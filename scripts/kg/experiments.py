@@ -361,8 +361,8 @@ class WorkRuns(Kind):
             path = SAVED / name / "results.json"
             rows = read_json(path)["rows"] if experiment.at_work and path.is_file() else []
             for heading, figure in experiment.at_work.items():
-                figures = [figure(row) for row in rows if row["condition"].startswith(label)]
-                there = [one for one in figures if one is not None]
+                figures = [cell for row in rows if (cell := figure(row)) is not None]
+                there = [one for name_of_row, one in figures if name_of_row.startswith(label)]
                 cells[heading] = {"made_by": name, "figures": there if label == LIVED else there[:1]}
         return {"cells": cells}
 

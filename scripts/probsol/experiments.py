@@ -17,6 +17,7 @@ from gumption.scripts.results import (
     Row,
     by_panel,
     figure,
+    of_panel,
     on_terminal,
     panels,
     seeds,
@@ -547,6 +548,17 @@ _GRAPH = Experiment(
     "lives and is tested under opposite laws, in which a task may have no solution. The oracle plays the recorded "
     "solutions.",
     base={"agent": "graph", "task": ("fishing/generated", "curling/generated"), "eval_tasks": 10, "fold": 0},
+    at_work={
+        f"ProbSol: {family}, AUCCESS": of_panel(
+            family,
+            "auccess",
+            {
+                **{f"{family}: graph, after {tries} tries": "lived" for tries in ("64", "256", "4,096")},
+                f"{family}: graph, after 1,024 tries": "graph and learning",
+            },
+        )
+        for family in ("Fishing", "Curling")
+    },
 )
 
 EXPERIMENTS = {one.name: one for one in (_FAMILY, _GRAPH, _DISCOVERY, _LAWS, _GOAL)}

@@ -365,7 +365,7 @@ class GateRuns(Kind):
     rests_on: ClassVar = {"scores": "gumption.kg.scores:VERSION"}
     code = (
         "envs/segar", "envs/physics", "agents/segar", "agents/advice.py", "agents/learners/sb3.py", "agents/policy.py",
-        "kg/edges.py",
+        "kg/edges.py", "kg/scores.py",
     )  # fmt: skip
     shown = ("success", "return", "destroyed", "in a hole")
     drawn = ("test_success", "success", "share of test levels whose goal is reached")
@@ -515,11 +515,11 @@ _GATES: dict[str, Any] = {
 }  # fmt: skip
 _GATES_NOTES = """\
 Types of gates of the test are met in no training level. PPO sees ball, goal and the names of the gates; with a graph,
-each of its relations is a channel of the first three things on the way of each push, and is mixed into the logits. The
-graph alone acts by the first weights, counted on training levels; an untrained network decides where it says the same.
-Rows of false and lived facts are the same agent with another graph: names exchanged within a part; what lets the ball
-through is said to swallow it; what pushes in other levels show of types of the test, beside the facts of training.
-People wrote scripted and oracle.
+each effect that it states of the thing at one of the first three places on the way of a push is a channel, which is
+mixed into the logits; with edges, each of its relations, whatever the place. The graph alone acts by the first weights,
+counted on training levels; an untrained network decides where it says the same. Rows of false and lived facts are the
+same agent with another graph: names exchanged within a part; what lets the ball through is said to swallow it; what
+pushes in other levels show of types of the test, beside the facts of training. People wrote scripted and oracle.
 """
 
 EXPERIMENTS: dict[str, Experiment] = {
