@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from pkgutil import resolve_name
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gumption.data import InputError
@@ -555,7 +556,7 @@ def figure(name: str, form: str) -> Cell:
 
 
 def of_panel(
-    panel: str, name: str, labels: Mapping[str, str] | None = None, whole: float = 1.0
+    panel: str, name: str, labels: Mapping[str, str] = MappingProxyType({}), whole: float = 1.0
 ) -> Callable[[Row], tuple[str, Mapping[str, Any]] | None]:
     """Label and `summary` of the rows of a panel, for `Experiment.at_work`.
 
@@ -569,7 +570,8 @@ def of_panel(
             key: [each / whole for each in value] if isinstance(value, list) else value / whole
             for key, value in row[name].items()
         }
-        return (labels or {}).get(row["condition"], row["condition"].removeprefix(f"{panel}: ")), figure
+        label: str = row["condition"]
+        return labels.get(label, label.removeprefix(f"{panel}: ")), figure
 
     return cell
 
