@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from gumption.data import InputError
 from gumption.data.reading import parse_json
 from gumption.data.sealed import SHA256, content_hash, damaged
-from gumption.data.writing import file_sha256, is_part, present_folder, sole_writer, whole_folder
+from gumption.data.writing import file_sha256, is_part, present_folder, whole_folder
 
 TENSORS = "tensors.safetensors"
 META = "checkpoint.json"
@@ -33,10 +33,8 @@ def save_checkpoint(
         there stays as it is.
     """
     directory = Path(directory)
-    if _is_other(directory):
-        with sole_writer(directory):  # look again: another writer may have been replacing the checkpoint
-            if _is_other(directory):
-                raise InputError(f"{directory} exists and is not a checkpoint; choose another name")
+    if all(_is_other(directory) for _ in range(3)):  # one look may meet another writer, who is removing the old folder
+        raise InputError(f"{directory} exists and is not a checkpoint; choose another name")
     refuse_infinite(directory, tensors, "it was not written; train with a smaller learning rate")
     with whole_folder(directory) as beside:
         save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, beside / TENSORS)

@@ -247,6 +247,7 @@ def train_segar(
     return SegarRun(config, final, curve, path, learner.model, advice, advice)
 
 
+@checked
 def load_run(run_dir: str | Path, *, device: str | None = None) -> SegarRun:
     """A run at its last checkpoint, ready to play; InputError where there is none, or a damaged one.
 
