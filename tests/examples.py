@@ -315,6 +315,7 @@ class Examples:
             },
             "agents.Advice.score": {"facts": asked},
             "agents.Advice.why": {"a": int},
+            "agents.Advice.edges": {"a": int},
             "agents.evaluate": {
                 "run": lambda: folder / "run",
                 "recipe_book": lambda: str(book_file),

@@ -120,7 +120,7 @@ def test_of_a_run_of_halma_with_a_graph(tmp_path: Path) -> None:
 
     def load(folder: Path) -> Any:
         run = load_run(folder)
-        scores = weights(run.player.knowledge.scores)
+        scores = weights(run.player.guide.knowledge.scores)
         figures = (
             run.final,
             run.curve,

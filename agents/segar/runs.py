@@ -1,8 +1,11 @@
-"""The evaluation of trained runs of SEGAR, in a folder or in memory."""
+"""The evaluation of trained runs of SEGAR, in a folder or in memory. Functions import what needs Stable-Baselines3, so
+that help opens without it."""
+
+from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gumption.agents.evaluation import Player
 from gumption.agents.settings import CONFIG
@@ -14,8 +17,9 @@ from gumption.envs.segar.configurations import Levels, Split
 from gumption.envs.segar.text import FACE
 
 from .evaluation import baselines, env_of
-from .study import before_training, played, told_gap
-from .training import SegarRun, load_run, watched
+
+if TYPE_CHECKING:
+    from .training import SegarRun
 
 
 @checked
@@ -51,6 +55,9 @@ def evaluate(
     """
     if yardstick is not None and partition == "train":
         raise InputError("a gap is that of other levels than those of the training: leave out yardstick, or partition")
+    from .study import told_gap
+    from .training import load_run
+
     found: SegarRun = run
     if not hasattr(run, "config"):
         found = load_run(run, device=device)
@@ -74,6 +81,8 @@ Played = tuple[str, Levels, dict[str, dict[str, float]], list[str]]
 
 
 def _play(run: SegarRun, partition: Split, levels: str | None, num_levels: int | None) -> Played:
+    from .study import before_training, played
+
     config = run.config
     count = num_levels or (config.num_levels if partition == "train" else config.test_levels)
     drawn = replace(config, num_levels=count, test_levels=count).draw(partition, levels)
@@ -90,6 +99,8 @@ def _play(run: SegarRun, partition: Split, levels: str | None, num_levels: int |
 @checked
 def load(run_dir: Path, *, device: str | None = None) -> tuple[Any, Any]:
     """The config of a run, and its model."""
+    from .training import load_run
+
     run = load_run(run_dir, device=device)
     return run.config, run.model
 
@@ -104,6 +115,8 @@ def watch(run: Path, *, partition: Split = "test", level: str | None = None) -> 
     :param partition: Which levels: train, those of its training, or test.
     :param level: A level by its name, as tilesx3-hard/test/0/7.  [default: drawn by the seed]
     """
+    from .training import load_run, watched
+
     loaded = load_run(run, device="cpu")
     shown: dict[str, Any] = {"options": {} if level is None else {"level": level}}
     shown["outcome"] = lambda env: FACE.told(env.describe(0), bool(env.results()[1][0]))

@@ -69,6 +69,7 @@ def conceptnet(
             skip_bad=skip_bad,
             progress=progress,
         )
+        _refuse_nothing([done])
     _print_imported([done], out, as_json)
 
 
@@ -86,6 +87,7 @@ def atomic2020(
 
     with changed_graph(out, update, wait) as into, _progress(files) as progress:
         done = import_atomic2020(into, files, name=graph, relations=relations, skip_bad=skip_bad, progress=progress)
+        _refuse_nothing(done)
     _print_imported(done, out, as_json)
 
 
@@ -102,6 +104,7 @@ def wordnet(
 
     with changed_graph(out, update, wait) as into, working(f"reading {folder}, then storing"):
         done = import_wordnet(into, folder, name=graph)
+        _refuse_nothing([done])
     _print_imported([done], out, as_json, lines="synsets")
 
 
@@ -277,6 +280,12 @@ def _progress(files: Iterable[Path]) -> Iterator[Callable[[int], object] | None]
     total = sum(file.stat().st_size for file in files if file.is_file())
     with working("reading, then storing", total) as shown:
         yield shown and (lambda read: shown(advance=read))
+
+
+def _refuse_nothing(done: "list[Imported]") -> None:
+    """Raise InputError for an import that kept no fact, before anything is written."""
+    if not any(each.kept for each in done):
+        raise InputError("no fact was kept, so nothing was written: name a file of this source that has facts")
 
 
 def _print_imported(done: "list[Imported]", out: str, as_json: bool, lines: str = "lines") -> None:
