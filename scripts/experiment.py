@@ -25,23 +25,10 @@ from gumption.data.writing import check_writable, is_part, write_json
 from gumption.envs.worlds import known
 
 from .apps import App, own_options, with_options
-from .freshness import RESULTS, changed_since, commit, cpu_seconds, duration, end_with_parent, saved_files
+from .freshness import RESULTS, commit, cpu_seconds, duration, end_with_parent, saved_files
 from .kg import experiments as of_graphs
 from .output import print_table
-from .results import (
-    HEADER,
-    NOT_KEPT,
-    OLDER_CODE,
-    PLAN,
-    Experiment,
-    Job,
-    Kind,
-    gather,
-    read_plan,
-    slug,
-    with_saved,
-    write_report,
-)
+from .results import HEADER, PLAN, Experiment, Job, Kind, changes, gather, read_plan, slug, with_saved, write_report
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
@@ -228,14 +215,12 @@ def list_stale(folder: Path) -> None:
         if saved.get("experiment") in known:
             lines += _ages(known[saved["experiment"]].kind, name, saved)
         else:
-            why = _changes(saved.get("formats") or {})
-            lines.append(
-                [name, "all", why, _takes([saved.get("took_s"), *(r.get("took_s") for r in saved.get("rows", ()))])]
-            )
+            costs = [saved["took_s"]] if "took_s" in saved else [row.get("took_s") for row in saved.get("rows", ())]
+            lines.append([name, "all", changes(saved.get("formats") or {}), _takes(costs)])
     if not lines:
         raise InputError(f"{folder}: no saved result there")
     print_table(
-        ["saved result", "rows", "changed since", "making them again takes"],
+        ["saved result", "rows", "what has changed", "making them again takes"],
         lines,
         "Files are those that the rows rest on; not every change of one changes a figure.\n"
         "The time is that of one core, as they took it; of results that were saved before CPU time was kept, that of "
@@ -249,23 +234,10 @@ def _ages(kind: Kind, name: str, saved: Mapping[str, Any]) -> Iterator[list[str]
     ages: dict[str, list[Any]] = {}
     for row in saved["rows"]:
         made = row.get("made", saved).get("formats") or {}
-        why = " and ".join(kind.aged(row, made)) or _changes(made, kind.code)
+        why = " and ".join(kind.aged(row, made)) or changes(made, kind.code)
         ages.setdefault(why, []).append(row)
     for why, rows in ages.items():
         yield [name, f"{len(rows)} of {len(saved['rows'])}", why, _takes([kind.cost(row) for row in rows])]
-
-
-def _changes(made: Mapping[str, Any], code: Sequence[str] = ()) -> str:
-    """The files that have changed since a result was made, in words.
-
-    :param made: its `formats`; `code` the places of today, without which it names them.
-    """
-    if made.get("older"):
-        return OLDER_CODE
-    files = changed_since(made["commit"], tuple(code or made["places"])) if made.get("commit") else None
-    if files is None:
-        return NOT_KEPT
-    return f"since {made['commit']}: {', '.join(files)}" if files else "nothing"
 
 
 def _takes(costs: Sequence[float | None]) -> str:

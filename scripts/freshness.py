@@ -44,7 +44,8 @@ def changed_since(made: str, places: tuple[str, ...]) -> list[str] | None:
 
     :param made: a `commit()`.
     """
-    told = _git("diff", "--name-status", "--find-renames", made.removesuffix("-dirty"), "--")
+    words = "diff", "--name-status", "--find-renames", "--end-of-options"
+    told = _git(*words, made.removesuffix("-dirty"), "--")
     if told is None:
         return None
     changes = (line.split("\t") for line in told.splitlines())

@@ -22,7 +22,7 @@ from gumption.data.sealed import read_sealed, write_sealed
 from gumption.data.settings import settings
 from gumption.data.writing import write_json, write_text
 
-from .freshness import made_with
+from .freshness import changed_since, made_with
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -341,6 +341,19 @@ class Experiment:
 
 
 # ---- From runs to results
+
+
+def changes(made: Mapping[str, Any], code: Sequence[str] = ()) -> str:
+    """The files that have changed since a result was made, in words.
+
+    :param made: its `formats`; `code` the places of today, without which it names them.
+    """
+    if made.get("older"):
+        return OLDER_CODE
+    files = changed_since(made["commit"], tuple(code or made["places"])) if made.get("commit") else None
+    if files is None:
+        return NOT_KEPT
+    return f"since {made['commit']}: {', '.join(files)}" if files else "nothing"
 
 
 def slug(label: str) -> str:

@@ -123,7 +123,8 @@ def store(
 ) -> Imported:
     """Read all facts, then add them, their weights and the annotations to the graph.
 
-    Of equal facts among consecutive ones with the same subject and relation the largest weight is kept.
+    Of equal facts among consecutive ones with the same subject and relation the largest weight is kept. Without a fact
+    the graph stays as it is.
 
     :param about: gives the annotations; called after the last fact.
     """
@@ -132,8 +133,10 @@ def store(
             stated, weighted = Path(folder, "facts.tsv"), Path(folder, "weights.tsv")
             with stated.open("wb") as facts_out, weighted.open("wb") as weights_out:
                 _write(facts, tally, facts_out, weights_out)
+            if not stated.stat().st_size:
+                return tally.imported(name, 0)
             graph.annotate(name, about())
-            new = graph.load_file(stated, name, header=False) if stated.stat().st_size else 0
+            new = graph.load_file(stated, name, header=False)
             if weighted.stat().st_size:
                 graph.annotate(name + WEIGHTS, about())
                 graph.load_file(weighted, name + WEIGHTS, header=False)

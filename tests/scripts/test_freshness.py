@@ -117,6 +117,8 @@ def test_files_of_figures_that_have_changed_since_a_commit(package: Path) -> Non
     assert changed_since(first, ("dice",)) == changed_since(f"{second}-dirty", ("dice",)) == ["dice/engine.py"]
     assert changed_since(first, ("cards.py",)) == ["cards.py"]
     assert changed_since("0" * 7, ("dice",)) is None, "a commit that is not there"
+    assert changed_since(f"--output={package / 'written'}", ("dice",)) is None
+    assert not (package / "written").exists(), "what a saved file names is no option of git"
 
 
 def test_rows_keep_the_commit_that_they_were_made_with(package: Path) -> None:

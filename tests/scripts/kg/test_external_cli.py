@@ -223,8 +223,9 @@ def test_what_link_refuses(gumption):
 
 def test_a_source_without_facts_makes_no_graph(gumption, tmp_path):
     (tmp_path / "empty.tsv").write_text("")
-    code, out, err = gumption("import", "atomic2020", str(tmp_path / "empty.tsv"), "--out", str(tmp_path / "x.nq"))
-    assert (code, out) == (2, "")
-    assert "empty.tsv: no fact of its 0 lines was kept" in err
-    assert "error: no fact was kept, so nothing was written: name a file of this source that has facts" in err
-    assert not (tmp_path / "x.nq").exists()
+    for place in (tmp_path / "x.nq", tmp_path / "folder"):
+        code, out, err = gumption("import", "atomic2020", str(tmp_path / "empty.tsv"), "--out", str(place))
+        assert (code, out) == (2, "")
+        assert "empty.tsv: no fact of its 0 lines was kept" in err
+        assert "error: no fact was kept, so nothing was written: name a file of this source that has facts" in err
+        assert not place.exists()
