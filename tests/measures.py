@@ -29,7 +29,7 @@ MOST = {
     "functions called by `train wordcraft --kg G`": (694, 400),
     "files called by `kg load` of six facts": (23, 25),
     "functions called by `kg load` of six facts": (176, 100),
-    "lines of the product": (89_625, 58_000),
+    "lines of the product": (89_614, 58_000),
     "files of the product": (332, 300),
     "lines of the longest file": (771, 800),
 }

@@ -122,7 +122,7 @@ class Outlook:
         return cls(effects, memory.rules, slots, options, leads, goal, visited, usual, far, points, made.fine, aside)
 
     def forgotten(self) -> Outlook:
-        """Without any fact: all that is left is which slots tell where one is."""
+        """Without facts: only the slots that identify a place remain."""
         usual, points = np.full_like(self.usual, GUESS), np.zeros_like(self.points)
         visited, leads = np.zeros_like(self.visited), np.zeros_like(self.leads)
         effects = replace(self.effects, sure=np.zeros_like(self.effects.sure))

@@ -175,8 +175,8 @@ class LivedPlayer(HALMAPlayer):
 
 
 def facts_of(player: GraphPlayer, option: int) -> Iterator[str]:
-    """The facts that an agent knows of an option where it is, in words: where it leads, then of its primitives in turn
-    whether they are carried out, and how they change the slots that tell the place."""
+    """Describe an option at the agent's place in words: where it leads, and, for each primitive in turn, whether
+    it is carried out and how it changes the slots that identify the place."""
     look, side, to = player.outlook, player.rules.side, int(player.leads[0, player.here[0], option])
     kind = "that was seen" if player.seen[0, to] else "that was not seen"
     yield f"leads to {'an unknown place' if to == 0 else 'the goal' if to == player.goal[0] else f'a place {kind}'}"
