@@ -51,7 +51,7 @@ class GraphRuns(Kind):
         given = dict(job.settings)
         moves = given.pop("moves", None)
         config = HALMAConfig(**given)
-        if job.method == "train":
+        if job.method in ("train", NETWORK):
             train_halma(config, job.directory, resume=True, progress=progress)
         mazes = Mazes(sample_mazes(MAZES, NEW_MAZES + job.seed, mean_depth=5), config.rules)
         played = {}
@@ -92,9 +92,12 @@ class GraphRuns(Kind):
 def _player(job: Job, config: HALMAConfig, env: HALMAVectorEnv, moves: int | None) -> Actor:
     from gumption.agents.halma.acting import OracleActor, RandomActor
     from gumption.agents.halma.lived import GraphPlayer, Outlook, memory_of_run
+    from gumption.agents.halma.runs import load_run
 
     if job.method in (RANDOM, ORACLE):
         return RandomActor(config.max_opt_len, config.rules) if job.method == RANDOM else OracleActor(env)
+    if job.method == NETWORK:
+        return load_run(job.directory).actor()
     memory = memory_of_run(job.directory if job.source is None else job.source_run(), moves)
     outlook = Outlook.of(exchanged(memory, job.seed) if job.method == "false" else memory)
     return GraphPlayer(outlook.forgotten() if job.method == "taken away" else outlook)
@@ -118,9 +121,11 @@ def _by(moves: int | None, method: str = "train", of: str | None = None, **setti
     return Condition({"moves": moves, **settings}, method, ("new mazes",), of)
 
 
-_LIFE = "graph, own life"
+NETWORK = "network"
+_LIFE, _NO_GRAPH = "graph, own life", "no graph: MLP, TD3"
 #: Condition -> its label in the table of all worlds.
 AT_WORK = {
+    _NO_GRAPH: "no graph",
     _LIFE: "graph and learning",
     f"{_LIFE}, its first part": "lived",
     "graph, false facts": "false facts",
@@ -128,6 +133,7 @@ AT_WORK = {
 }
 PLAYERS = {
     RANDOM: _by(None, RANDOM),
+    _NO_GRAPH: _by(None, NETWORK, agent="mlp", episodes=2000, steps=None),
     f"{_LIFE}, longer": replace(_by(200_000, steps=200_000), on_demand=True),
     _LIFE: _by(50_000),
     f"{_LIFE}, its first part": _by(20_000, "part", _LIFE),

@@ -523,6 +523,8 @@ def _lived() -> dict[str, Condition]:
     for family in FAMILIES[:2]:
         own = {"test": family}
         rows = {"random": Condition(own, method="random")}
+        alone = {"task": (f"{family.lower()}/generated",), "agent": "ppo", **TRAINING}
+        rows["no graph: MaskablePPO"] = Condition({**own, **alone})
         rows |= {f"graph, after {tries:,} tries": Condition({**own, "tries": tries}) for tries in (64, 256, 4096)}
         rows["graph, after 1,024 tries"] = graph = Condition({**own, "tries": 1024})
         for method, name in WITH_OTHER_FACTS.items():
