@@ -54,38 +54,15 @@ _CANONICAL = {other: kept for kept, other in (pair.split("/") for pair in SPELLI
 DIFFERENT_WORDS = (("glass", "glasses"),)  # sorted; the material, what one wears
 
 # Words of several things, with some of them: a label says which is meant, "bat (animal)".
-HOMONYMS = {
-    word: senses.split("/")
-    for word, senses in (
-        ("bat", "animal/sport"),
-        ("bow", "weapon/ribbon"),
-        ("chest", "body/box"),
-        ("club", "weapon/people"),
-        ("crane", "bird/machine"),
-        ("cricket", "insect/sport"),
-        ("current", "water/electricity"),
-        ("fan", "machine/supporter"),
-        ("horn", "animal/instrument"),
-        ("letter", "mail/alphabet"),
-        ("match", "fire/game"),
-        ("mine", "pit/bomb"),
-        ("mole", "animal/skin"),
-        ("mouse", "animal/computer"),
-        ("nail", "metal/finger"),
-        ("palm", "tree/hand"),
-        ("pitcher", "jug/baseball"),
-        ("pupil", "eye/school"),
-        ("ring", "jewelry/sound"),
-        ("ruler", "king/length"),
-        ("seal", "animal/stamp"),
-        ("spring", "season/coil"),
-        ("straw", "hay/drink"),
-        ("tank", "vehicle/container"),
-        ("trunk", "tree/elephant"),
-        ("wave", "water/hand"),
-        ("web", "spider/internet"),
-    )
-}
+_SENSES = (
+    "bat=animal/sport bow=weapon/ribbon chest=body/box club=weapon/people crane=bird/machine "
+    "cricket=insect/sport current=water/electricity fan=machine/supporter horn=animal/instrument "
+    "letter=mail/alphabet match=fire/game mine=pit/bomb mole=animal/skin mouse=animal/computer "
+    "nail=metal/finger palm=tree/hand pitcher=jug/baseball pupil=eye/school ring=jewelry/sound "
+    "ruler=king/length seal=animal/stamp spring=season/coil straw=hay/drink tank=vehicle/container "
+    "trunk=tree/elephant wave=water/hand web=spider/internet"
+)
+HOMONYMS = {word: senses.split("/") for word, senses in (each.split("=") for each in _SENSES.split())}
 
 
 @dataclass(frozen=True)

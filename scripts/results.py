@@ -208,7 +208,8 @@ class Kind:
     def overview(self, results: Mapping[str, Any], experiment: Experiment) -> RenderableType:
         """The table for a terminal: here a section for each panel, or the headline where there is none."""
         if not self.columns:
-            head, _, *lines = (_cells(line) for line in self.headline(results).splitlines() if line.startswith("|"))
+            rows = (line.strip("|").split("|") for line in self.headline(results).splitlines() if line.startswith("|"))
+            head, _, *lines = ([cell.strip() for cell in row] for row in rows)
             return on_terminal(results["title"], head, {"": lines})
         shown = self.shown or tuple(self.columns)
         sections = {
@@ -421,8 +422,6 @@ def with_saved(
     saved, kind = read_json(path), experiment.kind
     if not isinstance(saved, dict) or saved.get("experiment") != results["experiment"]:
         raise InputError(f"{path}: no results of {results['experiment']}; save into another folder")
-    if not all("condition" in row for row in saved["rows"]):
-        raise InputError(f"{path}: written by an older version; save into another folder")
     for key in kind.fixed:
         if saved[key] != results[key]:
             raise InputError(f"{path}: its {key} is another one; save into another folder")
@@ -518,10 +517,6 @@ def on_terminal(title: str, heads: Sequence[str], sections: Mapping[str, Sequenc
         for row in rows:
             shown.add_row(*row)
     return shown
-
-
-def _cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip("|").split("|")]
 
 
 def summary(per_seed: Sequence[float | None], statistic: str = "iqm") -> dict[str, Any]:

@@ -14,6 +14,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
+from gumption.data.sealed import content_hash
 from gumption.data.settings import Count, NonNegative, Positive, Seed, Size, settings, shown, unknown
 from gumption.envs.action_facts import ActionFacts
 from gumption.envs.memory import Layout as MemoryLayout
@@ -39,7 +40,6 @@ from .memory import (
     count_things,
     layout,
     level_file,
-    scenes_hash,
     seen,
     top_tile,
 )
@@ -362,7 +362,7 @@ class SegarVectorEnv(NativeVectorEnv):
 
     @cached_property
     def _scenes_hash(self) -> str:
-        return scenes_hash(self._all.scenes)
+        return content_hash([scene.to_data() for scene in self._all.scenes])
 
     # ---- saving
 

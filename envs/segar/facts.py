@@ -301,15 +301,15 @@ def afforded(scenes: Sequence[Scene], task: Task, preset: Preset = "fixed") -> t
         for rule in rules:
             if len(rule.patterns) > 1:
                 others = tuple(one for one in rules if one is not rule)
-                without, _ = _shown([_ruled(probe, others) for probe in probes], preset)
+                fewer = [
+                    replace(probe, scene=replace(probe.scene, sim=replace(probe.scene.sim, rules=others)))
+                    for probe in probes
+                ]
+                without, _ = _shown(fewer, preset)
                 for fact in shown - without:
                     causes[fact].append(rule.name)
         found |= {fact: tuple(dict.fromkeys([*found.get(fact, ()), *names])) for fact, names in causes.items()}
     return found, list(all_rules.values())
-
-
-def _ruled(probe: _Probe, rules: tuple[Rule, ...]) -> _Probe:
-    return replace(probe, scene=replace(probe.scene, sim=replace(probe.scene.sim, rules=rules)))
 
 
 def _shown(probes: Sequence[_Probe], preset: Preset) -> tuple[set[Triple], list[Rule]]:

@@ -1,7 +1,6 @@
 """WordCraft's Gymnasium environments and their settings: a native batch, and a single one that is a batch of one."""
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from os import PathLike
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
@@ -270,10 +269,6 @@ class WordCraftVectorEnv(NativeVectorEnv):
         return (engine.goal, table, selection, actions, *made, episode, flags)
 
     def memory_files(self) -> Mapping[str, str]:
-        return self._entity_file
-
-    @cached_property
-    def _entity_file(self) -> dict[str, str]:
         return entity_file(self.book)
 
     def observe(self) -> Arrays:

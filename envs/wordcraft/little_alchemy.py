@@ -1,7 +1,6 @@
 """The open-ended game of Little Alchemy: from a few basic entities make as many others as you can."""
 
 from collections.abc import Collection, Mapping
-from functools import cached_property
 from os import PathLike
 from typing import Annotated, Any
 
@@ -234,10 +233,6 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         return (self._rows * 0, nothing, *before, actions, picked, self.products, self._reward, task, episode, flags)
 
     def memory_files(self) -> Mapping[str, str]:
-        return self._entity_file
-
-    @cached_property
-    def _entity_file(self) -> dict[str, str]:
         return entity_file(self.book)
 
     # ---- its state

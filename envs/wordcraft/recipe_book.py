@@ -12,7 +12,7 @@ import numpy as np
 from gumption import data
 from gumption.data import InputError
 from gumption.data.errors import nearest
-from gumption.data.recipe_files import entities_of, read_recipe_table, read_recipes_json, read_recipes_tsv
+from gumption.data.recipe_files import Recipes, entities_of, read_recipe_table, read_recipes_json, read_recipes_tsv
 from gumption.data.settings import Count, check, checked
 from gumption.envs.priors import SEED, Laws, Names, other_than_real, relabelled
 
@@ -418,15 +418,13 @@ def recipe_rows(book: RecipeBook, a: np.ndarray, b: np.ndarray, product: np.ndar
     return np.searchsorted(book._row_keys, (np.minimum(a, b) * size + np.maximum(a, b)) * size + product)
 
 
-def _read_tsv(path: Path) -> "Read":
-    recipes = read_recipes_tsv(path)
-    return entities_of(recipes.rows), recipes.rows, recipes.origins
-
-
-def _read_csv(path: Path) -> "Read":
-    recipes = read_recipe_table(path)
-    return entities_of(recipes.rows), recipes.rows, recipes.origins
-
-
 Read = tuple[list[str], list[Row], list[str] | None]  # entities, recipes, and the origin of each recipe
-_READERS = {".json": lambda path: (*read_recipes_json(path), None), ".tsv": _read_tsv, ".csv": _read_csv}
+_READERS = {
+    ".json": lambda path: (*read_recipes_json(path), None),
+    ".tsv": lambda path: _parts(read_recipes_tsv(path)),
+    ".csv": lambda path: _parts(read_recipe_table(path)),
+}
+
+
+def _parts(recipes: Recipes) -> Read:
+    return entities_of(recipes.rows), recipes.rows, recipes.origins

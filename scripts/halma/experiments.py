@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -209,9 +210,9 @@ class Overview:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         names, title = list(self.columns), self.title
         while names:
-            count = 1
-            while count < len(names) and self._width(names[: count + 1], console, options) <= options.max_width:
-                count += 1
+            tables = (self._table(names[:count]) for count in range(2, len(names) + 1))
+            fits = (table.__rich_measure__(console, options).maximum <= options.max_width for table in tables)
+            count = 1 + sum(takewhile(bool, fits))
             yield self._table(names[:count], title)
             yield ""
             names, title = names[count:], None
@@ -220,9 +221,6 @@ class Overview:
             yield "\n".join(["How close:", *shapes])
         if reasons := why_none(self.columns):
             yield "\n".join(['Why there is "-":', *reasons])
-
-    def _width(self, names: Sequence[str], console: Console, options: ConsoleOptions) -> int:
-        return self._table(names).__rich_measure__(console, options).maximum
 
     def _table(self, names: Sequence[str], title: str | None = None) -> Table:
         """Some of the agents, in cells of several short lines."""

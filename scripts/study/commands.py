@@ -235,10 +235,9 @@ def simulate(
     from .simulate import simulate as send
 
     study = _read(file)
-    if url is not None and data is not None:
-        raise InputError("--data is of an own server, and --url names a running one; give one of them")
-    if url is not None and speed != 1.0:
-        raise InputError("--speed is of an own server, and --url names a running one; give one of them")
+    for option, typed in (("--data", data is not None), ("--speed", speed != 1.0)):
+        if url is not None and typed:
+            raise InputError(f"{option} is of an own server, and --url names a running one; give one of them")
     with ExitStack() as stack:
         if url is None:
             folder = data or Path(stack.enter_context(TemporaryDirectory()))

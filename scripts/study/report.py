@@ -373,7 +373,8 @@ def _panels(rows: Sequence[Mapping[str, Any]], measure: str) -> list[FinalPanel]
     panels = []
     for cell in dict.fromkeys(row["cell"] for row in rows):
         own = [row for row in rows if row["cell"] == cell and measure in row]
-        drawn = {row["who"]: _estimate(row[measure]) for row in own if "source" not in row}
+        means = {row["who"]: row[measure] for row in own if "source" not in row}
+        drawn = {who: Estimate(*(math.nan if end is None else end for end in mean)) for who, mean in means.items()}
         panels.append(FinalPanel(cell, drawn, {row["who"]: row[measure][0] for row in own if "source" in row}))
     return panels
 
@@ -394,10 +395,6 @@ def _scale(measure: str, label: str, panels: Sequence[FinalPanel]) -> Scale:
         return Scale(label)
     ends = [end for panel in panels for estimate in panel.rows.values() for end in estimate if math.isfinite(end)]
     return Scale(label, top=1.05 * max(ends) or 1.0, form=".2f")
-
-
-def _estimate(values: Sequence[float | None]) -> Estimate:
-    return Estimate(*(math.nan if value is None else value for value in values))
 
 
 # ---- Help: how often it was asked for, and success with and without it
