@@ -7,6 +7,14 @@ from typing import Any
 from .errors import InputError
 
 
+def read_text(path: Path, encoding: str = "utf-8") -> str:
+    """The text of a file; InputError with the path where it cannot be read, or is no text of this encoding."""
+    try:
+        return path.read_text(encoding=encoding)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read ({error})") from None
+
+
 def read_json(
     path: Path, *, missing: str = "cannot be read", advice: str = "correct it there, or make it again", **options: Any
 ) -> Any:

@@ -16,6 +16,7 @@ from itertools import combinations
 from pathlib import Path
 
 from gumption.data.errors import InputError
+from gumption.data.grouping import grouped
 from gumption.data.manifest import path as shipped_path
 from gumption.data.recipe_files import (
     Recipe,
@@ -229,10 +230,7 @@ def _needed(rows: Sequence[Recipe], place: Mapping[str, int]) -> dict[str, int]:
     :param place: of each label that can be made.
     :returns: label -> the things without which it cannot be made: the bits at their places.
     """
-    ways: dict[str, list[Recipe]] = defaultdict(list)
-    for row in rows:
-        if row[1] in place and row[2] in place:
-            ways[row[0]].append(row)
+    ways = grouped((row[0], row) for row in rows if row[1] in place and row[2] in place)
     everything = (1 << len(place)) - 1
     needs = {label: everything if label in ways else 1 << at for label, at in place.items()}
     changed = True
@@ -259,10 +257,7 @@ def _orphan_problems(rows: Sequence[Recipe]) -> Iterator[Problem]:
 
 def _sense_problems(rows: Sequence[Recipe]) -> Iterator[Problem]:
     first = _first_rows(rows)
-    senses: dict[str, list[str]] = defaultdict(list)
-    for label in first:
-        if found := SENSE.fullmatch(label):
-            senses[found[1]].append(label)
+    senses = grouped((found[1], label) for label in first if (found := SENSE.fullmatch(label)))
     for label, index in first.items():
         if label in senses:
             yield Problem("sense", f"{label!r} stands beside {senses[label][0]!r}: say which is meant", index)
@@ -322,14 +317,9 @@ def _told(row: Recipe) -> str:
 def _spelling_problems(rows: Sequence[Recipe]) -> Iterator[Problem]:
     first_row = _first_rows(rows)
     labels = sorted(first_row)
-    by_key: dict[str, list[str]] = defaultdict(list)
-    for label in labels:
-        by_key[_spelling_key(label)].append(label)
+    by_key = grouped((_spelling_key(label), label) for label in labels)
     suspects = {pair for group in by_key.values() for pair in combinations(group, 2)}
-    long_words: dict[str, list[str]] = defaultdict(list)
-    for label in labels:
-        if len(label) >= LONG_WORD:
-            long_words[label[:SHARED_STEM]].append(label)
+    long_words = grouped((label[:SHARED_STEM], label) for label in labels if len(label) >= LONG_WORD)
     for group in long_words.values():
         suspects.update(pair for pair in combinations(group, 2) if _one_edit_apart(*pair))
     for one, other in sorted(suspects):

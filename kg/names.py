@@ -24,6 +24,7 @@ from typing import Literal
 from urllib.parse import unquote
 
 from gumption.data import InputError
+from gumption.data.grouping import grouped
 
 from .graph import KnowledgeGraph
 from .vocabulary import ENTITY, PREFIXES, RDFS_LABEL, RELATION, SKOS, Vocabulary, iri_to_label, unknown_label
@@ -229,11 +230,7 @@ def prefixed(label: str) -> str:
 
 
 def _by_local_name(labels: Iterable[str]) -> dict[str, list[str]]:
-    found: defaultdict[str, list[str]] = defaultdict(list)
-    for label in labels:
-        if name := local_name(label):
-            found[name].append(label)
-    return dict(found)
+    return grouped((name, label) for label in labels if (name := local_name(label)))
 
 
 def _is_foreign(label: str) -> bool:

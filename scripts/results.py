@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gumption.data import InputError
+from gumption.data.grouping import grouped
 from gumption.data.reading import read_json
 from gumption.data.sealed import read_sealed, write_sealed
 from gumption.data.settings import settings
@@ -271,11 +272,11 @@ class Kind:
     def older(self, results: Mapping[str, Any]) -> dict[str, list[Row]]:
         """What rows were made with that means something else today, in words -> these rows; none of those that name a
         "commit", whose code plays them."""
-        found: dict[str, list[Row]] = {}
-        for row in results["rows"]:
-            if "commit" not in row and (told := self.aged(row, row.get("made", results).get("formats") or {})):
-                found.setdefault(" and ".join(told), []).append(row)
-        return found
+        return grouped(
+            (" and ".join(told), row)
+            for row in results["rows"]
+            if "commit" not in row and (told := self.aged(row, row.get("made", results).get("formats") or {}))
+        )
 
     def aged(self, row: Row, made: Mapping[str, Any]) -> list[str]:
         """What a row was made with that means something else today, or may, in words.
@@ -449,10 +450,7 @@ def write_report(results: Mapping[str, Any], experiment: Experiment, directory: 
 
 def rows_of_commits(results: Mapping[str, Any]) -> list[str]:
     """Sentences on the rows that name a "commit": today's code does not play them any more."""
-    commits: dict[str, list[str]] = {}
-    for row in results["rows"]:
-        if "commit" in row:
-            commits.setdefault(row["commit"], []).append(row["condition"])
+    commits = grouped((row["commit"], row["condition"]) for row in results["rows"] if "commit" in row)
     return [
         f"Kept rows, which commit {commit} plays and later versions cannot: {'; '.join(rows)}."
         for commit, rows in commits.items()
@@ -481,11 +479,7 @@ def made_lines(results: Mapping[str, Any]) -> list[str]:
 
 def panels(results: Mapping[str, Any]) -> dict[str, list[Row]]:
     """Rows by panel, panels and rows in the order of the experiment."""
-    found: dict[str, list[Row]] = {}
-    for row in results["rows"]:
-        for panel in row["panels"]:
-            found.setdefault(panel, []).append(row)
-    return found
+    return grouped((panel, row) for row in results["rows"] for panel in row["panels"])
 
 
 def short(row: Row, panel: str) -> str:

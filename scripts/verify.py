@@ -251,12 +251,10 @@ def _world_of_splits(schema: Any) -> World | None:
 
 
 def _lines(path: Path) -> tuple[str, str]:
+    from gumption.data.reading import read_text
     from gumption.data.sealed import unsealed_lines
 
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read ({error})") from None
+    text = read_text(path)
     lines, seal = unsealed_lines(text, path)
     return WHOLE if seal else UNSEALED, f"{len(lines):,} lines{_played_again(lines, path)}"
 

@@ -12,7 +12,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
-from gumption.data.settings import Count, Seed, settings, shown, unknown, whole_numbers
+from gumption.data.settings import Count, Seed, refuse_unknown, settings, shown, whole_numbers
 from gumption.envs.action_facts import ActionFacts, PlanningProblem
 from gumption.envs.memory import Layout
 from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Numbers, RenderMode, as_actions, check_batch
@@ -378,9 +378,7 @@ class HALMAVectorEnv(NativeVectorEnv):
             self._painting = np.random.default_rng(rng.integers(2**63))
 
     def set_up(self, columns: np.ndarray, options: Mapping[str, Any], rng: np.random.Generator) -> None:
-        for name in options:
-            if name != "maze":
-                raise InputError(unknown("reset", name, ["maze"]))
+        refuse_unknown("reset", options, ["maze"])
         maze = options["maze"]
         if isinstance(maze, int | np.integer) and not isinstance(maze, bool):
             if not 0 <= maze < len(self.mazes):

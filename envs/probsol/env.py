@@ -14,7 +14,7 @@ from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
 from gumption.data.sealed import content_hash
-from gumption.data.settings import Seed, check, shown, unknown, whole_numbers
+from gumption.data.settings import Seed, check, refuse_unknown, shown, whole_numbers
 from gumption.envs.action_facts import ActionFacts
 from gumption.envs.memory import Layout
 from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Observation, RenderMode, check_batch
@@ -201,9 +201,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
 
     def set_up(self, columns: np.ndarray, options: Mapping[str, Any], rng: np.random.Generator) -> None:
         """Options: "task", one task, as the setting of that name, and "seed", which draws a shuffled law."""
-        for name in options:
-            if name not in _OPTIONS:
-                raise InputError(unknown("reset", name, _OPTIONS))
+        refuse_unknown("reset", options, _OPTIONS)
         seeds = rng.integers(2**31, size=len(columns))
         if "seed" in options:
             seeds[:] = check("seed", options["seed"], Seed)

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numba import njit
 
+from gumption.data.grouping import grouped
 from gumption.data.settings import NonNegative, Seed, Size, checked
 from gumption.envs.action_facts import ActionFacts
 from gumption.envs.physics.entities import TYPES, Entity, GoalTile, GolfBall
@@ -289,9 +290,7 @@ def afforded(scenes: Sequence[Scene], task: Task, preset: Preset = "fixed") -> t
             if thing.factors.get(Width, 0.0) > known.thing.factors.get(Width, 0.0):
                 widest[probe.signature] = probe
             reached.setdefault(thing.type, probe)
-    by_rules: dict[Any, list[_Probe]] = {}
-    for probe in widest.values():
-        by_rules.setdefault(probe.scene.sim.rules, []).append(probe)
+    by_rules = grouped((probe.scene.sim.rules, probe) for probe in widest.values())
     found: Afforded = dict.fromkeys(_reaching(list(reached.values()), task), ())
     all_rules: dict[str, Rule] = {}
     for probes in by_rules.values():

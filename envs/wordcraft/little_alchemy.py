@@ -10,7 +10,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
-from gumption.data.settings import LARGEST, settings, unknown
+from gumption.data.settings import LARGEST, refuse_unknown, settings
 from gumption.envs.action_facts import ActionFacts, action_facts
 from gumption.envs.memory import Layout
 from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, RenderMode, check_batch
@@ -132,9 +132,7 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
 
         :raises InputError: another option, no list, or an unknown entity.
         """
-        for name in options:
-            if name != "discovered":
-                raise InputError(unknown("reset", name, ["discovered"]))
+        refuse_unknown("reset", options, ["discovered"])
         discovered = self.basic.copy()
         discovered[[self.book.entity_id(label) for label in labels_of(options, "discovered")]] = True
         self._begin(columns, discovered, _closure(self.book, discovered))

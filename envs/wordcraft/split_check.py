@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import combinations_with_replacement
 
 from gumption.data import InputError
+from gumption.data.grouping import grouped
 from gumption.data.recipe_files import family_of
 
 from .recipe_book import RecipeBook
@@ -34,10 +35,8 @@ def check_split(split: Split, book: RecipeBook) -> list[str]:
         return [f"it names tasks that the book does not have: there are {len(tasks)}"]
     of = {part: {index: tasks[index] for index in indices[part]} for part in parts}
     recipes = {part: {_labels(book, row) for row in getattr(split, f"{part}_recipes").tolist()} for part in parts}
-    products: dict[tuple[str, str], list[str]] = {}
-    for row in book.book_order.argsort().tolist():
-        a, b, product = _labels(book, book.recipes[row].tolist())
-        products.setdefault((a, b), []).append(product)
+    rows = (_labels(book, row) for row in book.recipes[book.book_order.argsort()].tolist())
+    products = grouped(((a, b), product) for a, b, product in rows)
     found: list[Iterable[str]] = []
     terminals = {book.entities[i] for i in book.terminals.tolist()}
     for number, later in enumerate(parts):

@@ -34,6 +34,7 @@ from gumption.agents.halma.evaluation import (
 )
 from gumption.agents.halma.plots import Columns, Published
 from gumption.data import InputError
+from gumption.data.grouping import grouped
 from gumption.data.reading import read_json
 from gumption.data.settings import Count, settings
 from gumption.data.writing import write_json
@@ -188,11 +189,12 @@ def cell(column: Mapping[str, Any], test: str, measure: str, paper: str | None =
 
 def why_none(columns: Columns) -> list[str]:
     """Why a test has no mazes, or why some of the runs have none, a line for each reason."""
-    agents: dict[str, list[str]] = {}
-    for test in rows_of(columns.values()):
-        for name, column in agents_of(columns).items():
-            if reason := column["tests"][test]["reason"]:
-                agents.setdefault(f"{_WORDS.get(test, test)}: {reason}", []).append(name)
+    agents = grouped(
+        (f"{_WORDS.get(test, test)}: {reason}", name)
+        for test in rows_of(columns.values())
+        for name, column in agents_of(columns).items()
+        if (reason := column["tests"][test]["reason"])
+    )
     return [f"{reason} ({'; '.join(names)})" for reason, names in agents.items()]
 
 

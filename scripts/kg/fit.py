@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gumption.data import InputError
+from gumption.data.errors import InputError, located
 from gumption.data.progress import Bar
 from gumption.data.reading import read_json
 from gumption.data.sealed import hashed_file
@@ -135,10 +135,8 @@ def read_settings(file: Path) -> dict[str, Any]:
     given = read_json(file, advice="write names and values of settings")
     if not isinstance(given, dict):
         raise InputError(f'{file}: expected an object of settings, such as {{"rank": 100}}')
-    try:
+    with located(file):
         TrainingSettings(**given)
-    except InputError as error:
-        raise InputError(f"{file}: {error}") from None
     return given
 
 

@@ -13,6 +13,7 @@ from annotated_types import Ge, Le
 
 from gumption.data import InputError
 from gumption.data.listening import Port, check_reach, listen, shown_address
+from gumption.data.reading import read_text
 from gumption.data.settings import Count, Seed, Whole
 from gumption.scripts.apps import App, NewFolder
 from gumption.scripts.output import Json, count, print_json, print_table
@@ -262,10 +263,7 @@ def simulate(
 def _tokens(links: Path | None) -> list[str]:
     if links is None:
         raise InputError("--links is missing: the study is entered by personal links; name links.csv in its --data")
-    try:
-        return [line.partition(",")[2] for line in links.read_text(encoding="ascii").splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"--links {links}: cannot be read ({error})") from None
+    return [line.partition(",")[2] for line in read_text(links, "ascii").splitlines()]
 
 
 def _identities(study: Study, players: int, tokens: list[str], seed: int) -> list[dict[str, str]] | None:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from gumption.data import InputError
 from gumption.data.errors import did_you_mean
-from gumption.data.reading import parse_json
+from gumption.data.reading import parse_json, read_text
 from gumption.data.sealed import content_hash
 from gumption.data.settings import shown, unknown
 
@@ -402,10 +402,7 @@ def read(name: str | Path) -> Study:
     :raises InputError: no such file, or what is wrong in it: one line for each field.
     """
     path = find(name)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read ({error})") from None
+    text = read_text(path)
     try:
         content = parse_json(text) if path.suffix == ".json" else tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # TOMLDecodeError is a ValueError

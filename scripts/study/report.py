@@ -22,6 +22,7 @@ import numpy as np
 from gumption.agents.plots import FinalPanel, Front, Scale, plot_final_success, plot_fronts
 from gumption.agents.statistics import Estimate, bootstrap_interval, krippendorff_alpha, pareto_front
 from gumption.data import InputError
+from gumption.data.grouping import grouped
 from gumption.data.writing import is_part, whole_folder
 from gumption.envs import worlds
 
@@ -211,21 +212,16 @@ def _figures(results: Sequence[Result]) -> dict[str, Any]:
         if means:
             figures[name] = interval([*means.values()])
     for name in ALIKE:
-        by_task: dict[str, list[Any]] = {}
-        for one in results:
-            if (value := getattr(one, name)) is not None:
-                by_task.setdefault(one.task, []).append(value)
-        alike = krippendorff_alpha(by_task.values())
+        told = ((one.task, getattr(one, name)) for one in results)
+        alike = krippendorff_alpha(grouped(pair for pair in told if pair[1] is not None).values())
         figures.setdefault("consistency", {})[name] = None if alike is None else alike.figures()
     return figures
 
 
 def _means(results: Sequence[Result], name: str) -> dict[int, float]:
     """Participant -> the mean of a measure; nobody where it is not measured."""
-    by_person: dict[int, list[float]] = {}
-    for one in results:
-        if (value := getattr(one, name)) is not None:
-            by_person.setdefault(one.participant, []).append(float(value))
+    told = ((one.participant, getattr(one, name)) for one in results)
+    by_person = grouped((number, float(value)) for number, value in told if value is not None)
     return {number: float(np.mean(values)) for number, values in by_person.items()}
 
 
@@ -408,15 +404,11 @@ def _of_help(name: str, own: Sequence[Any]) -> dict[str, Any]:
     :param name: of the cell.
     :param own: (participant, stage, episode) of each task.
     """
-    helps: dict[int, list[float]] = {}
-    success: dict[bool, dict[int, list[float]]] = {True: {}, False: {}}
-    for person, _, episode in own:
-        given = len(person.helps[episode.id])
-        helps.setdefault(person.number, []).append(given)
-        success[given > 0].setdefault(person.number, []).append(bool(episode.result.get("success")))
-    found: dict[str, Any] = {"cell": name, "helps": _mean(helps)}
+    tasks = [(person.number, len(person.helps[each.id]), bool(each.result.get("success"))) for person, _, each in own]
+    found: dict[str, Any] = {"cell": name, "helps": _mean(grouped((number, given) for number, given, _ in tasks))}
     for asked, part in ((True, "with"), (False, "without")):
-        found[part] = {"tasks": sum(map(len, success[asked].values())), "success": _mean(success[asked])}
+        success = grouped((number, won) for number, given, won in tasks if (given > 0) == asked)
+        found[part] = {"tasks": sum(map(len, success.values())), "success": _mean(success)}
     return found
 
 
