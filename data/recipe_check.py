@@ -16,7 +16,6 @@ from itertools import combinations
 from pathlib import Path
 
 from gumption.data.errors import InputError
-from gumption.data.grouping import grouped
 from gumption.data.manifest import path as shipped_path
 from gumption.data.recipe_files import (
     Recipe,
@@ -26,6 +25,7 @@ from gumption.data.recipe_files import (
     read_recipes_json,
     read_recipes_tsv,
 )
+from gumption.data.tables import grouped
 
 BOOK, FAMILIES = "commonsense", "commonsense-families"  # names of what ships
 SENSE = re.compile(r"(.+) \((.+)\)")  # the word of a label, and the sense in which it is meant

@@ -16,8 +16,8 @@ from typing import Literal
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.grouping import grouped
 from gumption.data.settings import Seed, Whole, checked
+from gumption.data.tables import grouped
 
 Names = Literal["real", "anonymous", "shuffled"]
 Laws = Literal["real", "counterfactual"]

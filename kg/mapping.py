@@ -20,7 +20,7 @@ from rapidfuzz import fuzz
 from scipy import sparse
 
 from gumption.data import InputError
-from gumption.data.grouping import grouped
+from gumption.data.tables import grouped
 from gumption.data.writing import write_text
 
 from .facts import NaryRelation, fact_graphs, relation_labels, stated_name

@@ -24,7 +24,7 @@ from typing import Literal
 from urllib.parse import unquote
 
 from gumption.data import InputError
-from gumption.data.grouping import grouped
+from gumption.data.tables import grouped
 
 from .graph import KnowledgeGraph
 from .vocabulary import ENTITY, PREFIXES, RDFS_LABEL, RELATION, SKOS, Vocabulary, iri_to_label, unknown_label

@@ -17,10 +17,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gumption.data import InputError
-from gumption.data.grouping import grouped
 from gumption.data.reading import read_json
 from gumption.data.sealed import read_sealed, write_sealed
 from gumption.data.settings import settings
+from gumption.data.tables import grouped
 from gumption.data.writing import write_json, write_text
 
 from .freshness import changed_since, made_with

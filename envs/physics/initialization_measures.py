@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.grouping import grouped
 from gumption.data.settings import checked
+from gumption.data.tables import grouped
 
 from .entities import Entity
 from .factors import WIDTHS, Factor, Order, Position, Shape, Size

@@ -41,8 +41,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gumption.data.grouping import grouped
 from gumption.data.settings import checked
+from gumption.data.tables import grouped
 from gumption.envs.memory import OF_RUN, Triple, integer, state_facts
 
 from .actions import WHAT, WHERE

@@ -15,8 +15,8 @@ from typing import Any, Literal
 import numpy as np
 from numba import njit
 
-from gumption.data.grouping import grouped
 from gumption.data.settings import NonNegative, Seed, Size, checked
+from gumption.data.tables import grouped
 from gumption.envs.action_facts import ActionFacts
 from gumption.envs.physics.entities import TYPES, Entity, GoalTile, GolfBall
 from gumption.envs.physics.factors import (

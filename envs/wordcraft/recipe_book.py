@@ -11,9 +11,9 @@ import numpy as np
 
 from gumption import data
 from gumption.data.errors import InputError, located, nearest
-from gumption.data.grouping import grouped
 from gumption.data.recipe_files import Recipes, entities_of, read_recipe_table, read_recipes_json, read_recipes_tsv
 from gumption.data.settings import Count, check, checked
+from gumption.data.tables import grouped
 from gumption.envs.priors import SEED, Laws, Names, other_than_real, relabelled
 
 PAD = 0  # "nothing" in every array of env ids; entity i of a book has the env id i + 1

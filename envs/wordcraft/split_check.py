@@ -7,8 +7,8 @@ from dataclasses import replace
 from itertools import combinations_with_replacement
 
 from gumption.data import InputError
-from gumption.data.grouping import grouped
 from gumption.data.recipe_files import family_of
+from gumption.data.tables import grouped
 
 from .recipe_book import RecipeBook
 from .splits import PARTS, Split, make_split

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyoxigraph as ox
 
-from gumption.data.grouping import grouped
+from gumption.data.tables import grouped
 
 SECONDS = 10
 ALIKE = 500  # blank nodes of a group that may have the same first-degree hash (RDFC-1.0, section 4.6)

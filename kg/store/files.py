@@ -34,11 +34,10 @@ from xml.parsers import expat
 import pyoxigraph as ox
 
 from gumption.data import InputError, Note
-from gumption.data.grouping import grouped
 from gumption.data.packed import open_packed
 from gumption.data.sealed import HASH_LINE, hashed_file
 from gumption.data.settings import Whole, check
-from gumption.data.tables import Row, TableLayout, csv_rows, needs_empty_line
+from gumption.data.tables import Row, TableLayout, csv_rows, grouped, needs_empty_line
 from gumption.data.writing import check_name, whole_file
 from gumption.kg.vocabulary import (
     ABOUT,

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import pyoxigraph as ox
 
-from gumption.data.grouping import grouped
+from gumption.data.tables import grouped
 from gumption.kg.vocabulary import (
     ABOUT,
     BLANK,

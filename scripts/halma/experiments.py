@@ -34,9 +34,9 @@ from gumption.agents.halma.evaluation import (
 )
 from gumption.agents.halma.plots import Columns, Published
 from gumption.data import InputError
-from gumption.data.grouping import grouped
 from gumption.data.reading import read_json
 from gumption.data.settings import Count, settings
+from gumption.data.tables import grouped
 from gumption.data.writing import write_json
 from gumption.envs.halma.env import DISCOUNT
 from gumption.scripts.results import FINAL, Condition, Experiment, Job, Kind, Row, of_panel, slug, table

@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 from gumption.agents.probsol import goals
 from gumption.data import InputError
-from gumption.data.grouping import grouped
 from gumption.data.settings import Seed, checked
+from gumption.data.tables import grouped
 from gumption.envs.priors import Names
 from gumption.envs.probsol.library import designed, family_of, find_tasks
 from gumption.envs.probsol.tasks import Task

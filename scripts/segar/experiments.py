@@ -19,8 +19,8 @@ import numpy as np
 import typer
 
 from gumption.data import InputError
-from gumption.data.grouping import grouped
 from gumption.data.settings import settings
+from gumption.data.tables import grouped
 from gumption.scripts.measurement import six_digits
 from gumption.scripts.results import (
     Cell,

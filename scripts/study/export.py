@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from gumption.data import InputError
-from gumption.data.grouping import grouped
 from gumption.data.sealed import sealed_lines
+from gumption.data.tables import grouped
 from gumption.data.writing import is_part, whole_folder
 from gumption.envs import worlds
 from gumption.envs.records import episode as record

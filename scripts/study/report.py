@@ -22,7 +22,7 @@ import numpy as np
 from gumption.agents.plots import FinalPanel, Front, Scale, plot_final_success, plot_fronts
 from gumption.agents.statistics import Estimate, bootstrap_interval, krippendorff_alpha, pareto_front
 from gumption.data import InputError
-from gumption.data.grouping import grouped
+from gumption.data.tables import grouped
 from gumption.data.writing import is_part, whole_folder
 from gumption.envs import worlds
 

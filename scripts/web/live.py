@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Sequence
 from math import floor
 from typing import Any, Protocol
 
-from gumption.data.grouping import grouped
+from gumption.data.tables import grouped
 
 #: Frames a second while something moves.
 FRAMES = 40
