@@ -420,9 +420,7 @@ def with_saved(
     path = directory / RESULTS
     if not path.is_file():
         return dict(results)
-    saved, kind = read_json(path), experiment.kind
-    if not isinstance(saved, dict) or saved.get("experiment") != results["experiment"]:
-        raise InputError(f"{path}: no results of {results['experiment']}; save into another folder")
+    saved, kind = _saved(path, results["experiment"]), experiment.kind
     for key in kind.fixed:
         if saved[key] != results[key]:
             raise InputError(f"{path}: its {key} is another one; save into another folder")
@@ -439,6 +437,16 @@ def with_saved(
         rows[label] = {"made": {key: saved.get(key) for key in HEADER}, **row}
     ordered = [rows[label] for label in dict.fromkeys([*experiment.conditions, *rows]) if label in rows]
     return {**results, "rows": ordered, **kind.more(ordered, None, {**saved, **results})}
+
+
+def _saved(path: Path, name: str) -> dict[str, Any]:
+    """The content of an experiment's results.json."""
+    saved = read_json(path)
+    if not isinstance(saved, dict) or saved.get("experiment") != name:
+        raise InputError(f"{path}: no results of {name}; save into another folder")
+    if not all("condition" in row for row in saved["rows"]):
+        raise InputError(f"{path}: written by an older version; save into another folder")
+    return saved
 
 
 def write_report(results: Mapping[str, Any], experiment: Experiment, directory: Path) -> list[Path]:
