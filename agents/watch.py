@@ -332,15 +332,7 @@ def shown(step: Step, *, state: bool = True, most: int = MOST) -> RenderableType
 def choice_table(choice: Choice, most: int = MOST) -> Table:
     """A table of the likeliest candidates, at most so many, with their scores; without columns that have no figure."""
     likely = choice.likeliest(most)
-    columns = {choice.own: [_figure(one.own) for one, _ in likely]}
-    many = len(choice.relations) > MOST_COLUMNS
-    for name in () if many else choice.relations:
-        scores = ({score.relation: score.value for score in one.scores}.get(name) for one, _ in likely)
-        columns[f"KG: {name}"] = [*map(_figure, scores)]
-    columns["mixed"] = [_figure(one.logit) for one, _ in likely]
-    columns["probability"] = [f"{one.probability:.1%}" for one, _ in likely]
-    columns["facts"] = ["; ".join(told for score in one.scores for told in _told(score, many)) for one, _ in likely]
-    columns = {name: cells for name, cells in columns.items() if any(cells)}
+    columns = _columns(choice, [one for one, _ in likely])
     table = Table(title=f"{escape(choice.question)}?", title_justify="left", title_style="")
     table.add_column("candidate")
     for name in columns:
@@ -355,6 +347,19 @@ def choice_table(choice: Choice, most: int = MOST) -> Table:
     under = [f"and {left} less likely"] * (left > 0) + [escape(choice.note)] * bool(choice.note)
     table.caption = "\n".join(under) or None
     return table
+
+
+def _columns(choice: Choice, candidates: Sequence[Candidate]) -> dict[str, list[str]]:
+    """Heading -> the cells of these candidates; without columns that have no figure."""
+    columns = {choice.own: [_figure(one.own) for one in candidates]}
+    many = len(choice.relations) > MOST_COLUMNS
+    for name in () if many else choice.relations:
+        scores = ({score.relation: score.value for score in one.scores}.get(name) for one in candidates)
+        columns[f"KG: {name}"] = [*map(_figure, scores)]
+    columns["mixed"] = [_figure(one.logit) for one in candidates]
+    columns["probability"] = [f"{one.probability:.1%}" for one in candidates]
+    columns["facts"] = ["; ".join(told for score in one.scores for told in _told(score, many)) for one in candidates]
+    return {name: cells for name, cells in columns.items() if any(cells)}
 
 
 def _told(score: Score, named: bool) -> list[str]:

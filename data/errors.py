@@ -44,3 +44,12 @@ def extra(name: str, what: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         package = str(error.name).partition(".")[0]
         raise InputError(f"{what} needs the package {package}: pip install 'gumption[{name}]'") from error
+
+
+@contextmanager
+def located(place: object) -> Iterator[None]:
+    """Puts a place, such as a file, before the message of an InputError within."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{place}: {error}") from None

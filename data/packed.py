@@ -71,11 +71,6 @@ def open_packed(path: Path, member: str | None = None, *, lines: bool = True, by
     return PackedFile(_Bounded(packed, unpacked, str(path), lines), _BUFFER)
 
 
-def is_archive(path: Path) -> bool:
-    """Whether the path is a zip archive."""
-    return path.is_file() and zipfile.is_zipfile(path)
-
-
 def open_archive(source: Path | IO[bytes], name: str) -> zipfile.ZipFile:
     """A zip archive within the bounds; none of its files gives more bytes than its directory says.
 

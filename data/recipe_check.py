@@ -25,6 +25,7 @@ from gumption.data.recipe_files import (
     read_recipes_json,
     read_recipes_tsv,
 )
+from gumption.data.tables import grouped
 
 BOOK, FAMILIES = "commonsense", "commonsense-families"  # names of what ships
 SENSE = re.compile(r"(.+) \((.+)\)")  # the word of a label, and the sense in which it is meant
@@ -54,38 +55,15 @@ _CANONICAL = {other: kept for kept, other in (pair.split("/") for pair in SPELLI
 DIFFERENT_WORDS = (("glass", "glasses"),)  # sorted; the material, what one wears
 
 # Words of several things, with some of them: a label says which is meant, "bat (animal)".
-HOMONYMS = {
-    word: senses.split("/")
-    for word, senses in (
-        ("bat", "animal/sport"),
-        ("bow", "weapon/ribbon"),
-        ("chest", "body/box"),
-        ("club", "weapon/people"),
-        ("crane", "bird/machine"),
-        ("cricket", "insect/sport"),
-        ("current", "water/electricity"),
-        ("fan", "machine/supporter"),
-        ("horn", "animal/instrument"),
-        ("letter", "mail/alphabet"),
-        ("match", "fire/game"),
-        ("mine", "pit/bomb"),
-        ("mole", "animal/skin"),
-        ("mouse", "animal/computer"),
-        ("nail", "metal/finger"),
-        ("palm", "tree/hand"),
-        ("pitcher", "jug/baseball"),
-        ("pupil", "eye/school"),
-        ("ring", "jewelry/sound"),
-        ("ruler", "king/length"),
-        ("seal", "animal/stamp"),
-        ("spring", "season/coil"),
-        ("straw", "hay/drink"),
-        ("tank", "vehicle/container"),
-        ("trunk", "tree/elephant"),
-        ("wave", "water/hand"),
-        ("web", "spider/internet"),
-    )
-}
+_SENSES = (
+    "bat=animal/sport bow=weapon/ribbon chest=body/box club=weapon/people crane=bird/machine "
+    "cricket=insect/sport current=water/electricity fan=machine/supporter horn=animal/instrument "
+    "letter=mail/alphabet match=fire/game mine=pit/bomb mole=animal/skin mouse=animal/computer "
+    "nail=metal/finger palm=tree/hand pitcher=jug/baseball pupil=eye/school ring=jewelry/sound "
+    "ruler=king/length seal=animal/stamp spring=season/coil straw=hay/drink tank=vehicle/container "
+    "trunk=tree/elephant wave=water/hand web=spider/internet"
+)
+HOMONYMS = {word: senses.split("/") for word, senses in (each.split("=") for each in _SENSES.split())}
 
 
 @dataclass(frozen=True)
@@ -252,10 +230,7 @@ def _needed(rows: Sequence[Recipe], place: Mapping[str, int]) -> dict[str, int]:
     :param place: of each label that can be made.
     :returns: label -> the things without which it cannot be made: the bits at their places.
     """
-    ways: dict[str, list[Recipe]] = defaultdict(list)
-    for row in rows:
-        if row[1] in place and row[2] in place:
-            ways[row[0]].append(row)
+    ways = grouped((row[0], row) for row in rows if row[1] in place and row[2] in place)
     everything = (1 << len(place)) - 1
     needs = {label: everything if label in ways else 1 << at for label, at in place.items()}
     changed = True
@@ -282,10 +257,7 @@ def _orphan_problems(rows: Sequence[Recipe]) -> Iterator[Problem]:
 
 def _sense_problems(rows: Sequence[Recipe]) -> Iterator[Problem]:
     first = _first_rows(rows)
-    senses: dict[str, list[str]] = defaultdict(list)
-    for label in first:
-        if found := SENSE.fullmatch(label):
-            senses[found[1]].append(label)
+    senses = grouped((found[1], label) for label in first if (found := SENSE.fullmatch(label)))
     for label, index in first.items():
         if label in senses:
             yield Problem("sense", f"{label!r} stands beside {senses[label][0]!r}: say which is meant", index)
@@ -345,14 +317,9 @@ def _told(row: Recipe) -> str:
 def _spelling_problems(rows: Sequence[Recipe]) -> Iterator[Problem]:
     first_row = _first_rows(rows)
     labels = sorted(first_row)
-    by_key: dict[str, list[str]] = defaultdict(list)
-    for label in labels:
-        by_key[_spelling_key(label)].append(label)
+    by_key = grouped((_spelling_key(label), label) for label in labels)
     suspects = {pair for group in by_key.values() for pair in combinations(group, 2)}
-    long_words: dict[str, list[str]] = defaultdict(list)
-    for label in labels:
-        if len(label) >= LONG_WORD:
-            long_words[label[:SHARED_STEM]].append(label)
+    long_words = grouped((label[:SHARED_STEM], label) for label in labels if len(label) >= LONG_WORD)
     for group in long_words.values():
         suspects.update(pair for pair in combinations(group, 2) if _one_edit_apart(*pair))
     for one, other in sorted(suspects):

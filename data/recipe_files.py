@@ -6,13 +6,13 @@ rule of the world that many recipes follow.
 """
 
 import csv
-import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from .errors import InputError, did_you_mean
-from .reading import parse_json
+from .reading import read_json
 from .tables import RECIPE, Row, TableLayout, csv_rows
 
 Recipe = tuple[str, str, str]
@@ -119,26 +119,15 @@ def read_recipes_json(path: Path) -> tuple[list[str], list[Recipe]]:
     :raises InputError: an unreadable file or a bad entry, with file and place.
     """
 
-    def refuse_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        seen: dict[str, object] = {}
-        for key, value in pairs:
-            if key in seen:
-                raise InputError(f"{path}: {key!r} is listed twice; merge the two entries")
-            seen[key] = value
-        return seen
+    repeated: list[str] = []
 
-    try:
-        content = parse_json(path.read_text(encoding="utf-8"), object_pairs_hook=refuse_repeats)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); check the path") from error
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}:{error.lineno}: not JSON ({error.msg})") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
-    except InputError:
-        raise
-    except ValueError as error:
-        raise InputError(f"{path}: not JSON ({error})") from None
+    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        repeated.extend(key for key, number in Counter(key for key, _ in pairs).items() if number > 1)
+        return dict(pairs)
+
+    content = read_json(path, object_pairs_hook=once)
+    if repeated:
+        raise InputError(f"{path}: {repeated[0]!r} is listed twice; merge the two entries")
     entries = content.get("entities") if isinstance(content, dict) else None
     if not isinstance(entries, dict) or not entries:
         raise InputError(f'{path}: expected {{"entities": {{name: {{"recipes": [[a, b], ...]}}}}}}, found no entities')

@@ -174,6 +174,13 @@ def unknown(owner: str, name: Any, known: Iterable[str]) -> str:
     return f"{owner} has no {shown(name)}; {hint}"
 
 
+def refuse_unknown(owner: str, given: Iterable[Any], known: Iterable[str]) -> None:
+    """:raises InputError: one of the given names is not among the known ones; see `unknown`."""
+    for name in given:
+        if name not in known:
+            raise InputError(unknown(owner, name, known))
+
+
 def whole_numbers(name: str, value: Any, *shape: int | None) -> "np.ndarray":
     """The value as an int64 array.
 

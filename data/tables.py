@@ -1,4 +1,5 @@
-"""Tables in TSV and CSV files: their delimiter, whether the first line is a header, which columns hold the parts."""
+"""Tables in TSV and CSV files: their delimiter, whether the first line is a header, which columns hold the parts; and
+rows under their keys."""
 
 import csv
 import re
@@ -7,11 +8,14 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 from threading import Lock
+from typing import TypeVar
 
 from .errors import InputError, did_you_mean
 from .packed import LINE
 
 Row = tuple[int, list[str]]  # the number of its first line, and its cells
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 Bad = Callable[[int, str], None]  # is called with the line of a bad row and the reason
 
 DELIMITERS = ",;\t|"  # those that are detected, in the order in which they are tried
@@ -255,6 +259,14 @@ def needs_empty_line(rows: Iterator[Sequence[str]], kind: RowKind = FACT) -> tup
         return False, iter(())
     asked, following = kind.may_be_header(first[1], numbered)
     return asked or kind.looks_like_header(first[1]), (row for _, row in chain([first], following))
+
+
+def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    """Key -> its values, keys and values in the order in which they first come."""
+    found: dict[Key, list[Value]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
 
 
 # ---- CSV

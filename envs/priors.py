@@ -17,6 +17,7 @@ import numpy as np
 
 from gumption.data import InputError
 from gumption.data.settings import Seed, Whole, checked
+from gumption.data.tables import grouped
 
 Names = Literal["real", "anonymous", "shuffled"]
 Laws = Literal["real", "counterfactual"]
@@ -44,9 +45,7 @@ def deranged(groups: Sequence[Hashable], seed: Seed = SEED) -> np.ndarray:
         come; what they are called plays no part.
     """
     rng = np.random.Generator(np.random.PCG64(seed))
-    members: dict[Hashable, list[int]] = {}
-    for place, group in enumerate(groups):
-        members.setdefault(group, []).append(place)
+    members = grouped((group, place) for place, group in enumerate(groups))
     other = np.arange(len(groups), dtype=np.int64)
     for places in map(np.array, members.values()):
         if len(places) > 1:

@@ -10,7 +10,6 @@ world's training facts alone; spelling decides between equals only.
 
 import json
 import tomllib
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +20,7 @@ from rapidfuzz import fuzz
 from scipy import sparse
 
 from gumption.data import InputError
+from gumption.data.tables import grouped
 from gumption.data.writing import write_text
 
 from .facts import NaryRelation, fact_graphs, relation_labels, stated_name
@@ -120,9 +120,7 @@ def under_names(
     for mine in sorted(mapped):
         relation = given.relations[mine].removeprefix(INVERSE)
         kinds.append((mine, given.relations[mine].removesuffix(relation) + names.relation(relation)))
-    words: defaultdict[str, list[str]] = defaultdict(list)
-    for mine, label in called.items():
-        words[label].append(mine)
+    words = grouped((label, mine) for mine, label in called.items())
     for mine in given.entities:  # what the graph itself calls so is another thing
         words.setdefault(mine, [])
     if all(label == mine for mine, label in (*called.items(), *kinds)) and all(words.values()):
@@ -199,9 +197,7 @@ def propose(
     found = names.found(entities)
     several = {entity: labels for entity, labels in found.items() if len(labels) > 1}
     known = {entity: labels[0] for entity, labels in found.items() if len(labels) == 1}
-    facts: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-    for subject, relation, object_ in train:
-        facts[relation].append((subject, object_))
+    facts = grouped((relation, (subject, object_)) for subject, relation, object_ in train)
     links = _Links.of(vocabulary, ids, known)
     evidence: dict[str, Evidence] = {}
     for relation in relations:
@@ -209,7 +205,7 @@ def propose(
             evidence |= links.roles(relation, facts)
         else:
             mine = stated_name(relation)
-            evidence[mine] = links.relation(mine, facts[mine], names.matches(mine, "relation"))
+            evidence[mine] = links.relation(mine, facts.get(mine, ()), names.matches(mine, "relation"))
     for mine in relation_labels(relations):
         labels = names.matches(mine, "relation")
         if not evidence[mine].called and len(labels) == 1:
@@ -268,7 +264,7 @@ class _Links:
     def roles(self, relation: NaryRelation, train: Mapping[str, Iterable[tuple[str, str]]]) -> dict[str, Evidence]:
         """The evidence for the roles of a relation of three parties: two relations of the graph that lead from one
         thing to the parties."""
-        parties = {role: _by_first(train.get(role, ())) for role in relation.roles}
+        parties = {role: grouped(train.get(role, ())) for role in relation.roles}
 
         def joined(role: str, other: str) -> np.ndarray:
             by, to = parties[role], parties[other]
@@ -314,13 +310,6 @@ class _Links:
 
 def _evidence(called: str, links: np.ndarray, facts: np.ndarray) -> Evidence:
     return Evidence(called, len(links), int(np.isin(links, facts).sum()), len(facts))
-
-
-def _by_first(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    found: defaultdict[str, list[str]] = defaultdict(list)
-    for one, other in pairs:
-        found[one].append(other)
-    return found
 
 
 def _quoted(text: str) -> str:

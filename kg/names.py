@@ -24,6 +24,7 @@ from typing import Literal
 from urllib.parse import unquote
 
 from gumption.data import InputError
+from gumption.data.tables import grouped
 
 from .graph import KnowledgeGraph
 from .vocabulary import ENTITY, PREFIXES, RDFS_LABEL, RELATION, SKOS, Vocabulary, iri_to_label, unknown_label
@@ -59,6 +60,7 @@ class Names:
     ) -> None:
         self._source, self._graph, self._naming = source, graph, naming
         self._language = (language or "").lower()
+        self._locals: dict[Kind, dict[str, list[str]]] = {}
         self._prefixes = [*PREFIXES.items(), ("schema", OTHER_SCHEMA), *prefixes.items()]
 
     def entity(self, name: str) -> str:
@@ -192,16 +194,12 @@ class Names:
                 found[text].add((0 if is_asked else 1 if not language else 2, label))
         return dict(found)
 
-    def _by_local(self, kind: Kind) -> Mapping[str, list[str]]:
-        return self._local_entities if kind == "entity" else self._local_relations
-
-    @cached_property
-    def _local_entities(self) -> dict[str, list[str]]:
-        return _by_local_name(self._labels["entity"])
-
-    @cached_property
-    def _local_relations(self) -> dict[str, list[str]]:
-        return _by_local_name(self._relations)
+    def _by_local(self, kind: Kind) -> dict[str, list[str]]:
+        """Local name -> labels."""
+        if kind not in self._locals:
+            labels = self._labels["entity"] if kind == "entity" else self._relations
+            self._locals[kind] = grouped((name, label) for label in labels if (name := local_name(label)))
+        return self._locals[kind]
 
 
 def text_of(label: str) -> tuple[str, str]:
@@ -226,14 +224,6 @@ def prefixed(label: str) -> str:
         if label.startswith(namespace) and _LOCAL.fullmatch(label, len(namespace)):
             return f"{prefix}:{label.removeprefix(namespace)}"
     return label
-
-
-def _by_local_name(labels: Iterable[str]) -> dict[str, list[str]]:
-    found: defaultdict[str, list[str]] = defaultdict(list)
-    for label in labels:
-        if name := local_name(label):
-            found[name].append(label)
-    return dict(found)
 
 
 def _is_foreign(label: str) -> bool:

@@ -193,8 +193,9 @@ class ScoredPairs:
         self._score(keys[there])
         if uses > 1:
             lived = np.asarray(problem.tried, dtype=np.int64)
-            made = np.concatenate([self._made(env[there], keys[there]), _of_tried(lived)])
-            made = np.unique(made, axis=0)
+            episode, row = (lived[:, :, 2] > 0).nonzero()
+            tried = np.stack([episode, lived[episode, row, 2]], axis=1)  # what was made in the episode
+            made = np.unique(np.concatenate([self._made(env[there], keys[there]), tried]), axis=0)
             # A new thing with each that is at hand, and with itself.
             beside = np.concatenate([at_hand[made[:, 0]], made[:, 1:]], axis=1)
             new = np.repeat(made[:, 1], beside.shape[1])
@@ -230,12 +231,6 @@ class ScoredPairs:
         self._rows = np.concatenate([self._rows, *(rows for rows, _ in found)])
         self._p = np.concatenate([self._p, *(p for _, p in found)])
         self._products = Products.of(self._size, *_with_facts(self._size, self._rows, self._p, self._facts))
-
-
-def _of_tried(tried: np.ndarray) -> np.ndarray:
-    """(n, 2) of environments and what was made in their episode. :param tried: (B, T, 3)."""
-    env, row = (tried[:, :, 2] > 0).nonzero()
-    return np.stack([env, tried[env, row, 2]], axis=1)
 
 
 def _distinct(facts: np.ndarray) -> np.ndarray:

@@ -181,7 +181,9 @@ def bare(hint: Any) -> Any:
     if origin is Annotated:
         marks = [mark for mark in parts[1:] if isinstance(mark, ParameterInfo)]
         if _is_path(parts[0]):
-            marks = [_reading_paths(mark) for mark in marks]
+            marks = list(map(copy, marks))
+            for mark in marks:
+                mark.parser = path
         return Annotated[bare(parts[0]), *marks] if marks else bare(parts[0])
     if origin is Literal:
         return type(parts[0])
@@ -197,12 +199,6 @@ def _marks(hint: Any) -> list[Any]:
 
 def _is_path(hint: Any) -> bool:
     return hint is Path or any(map(_is_path, get_args(hint)))
-
-
-def _reading_paths(mark: ParameterInfo) -> ParameterInfo:
-    reads = copy(mark)
-    reads.parser = path
-    return reads
 
 
 def path(text: str | Path) -> Path:

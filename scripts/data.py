@@ -1,5 +1,6 @@
 """`gumption data`: what ships, what can be fetched, fetching it, and recipe books out of tables."""
 
+from gumption.envs.worlds import known
 from gumption.scripts.apps import App
 
 app = App(
@@ -49,13 +50,6 @@ def fetch(name: str, *, offline: bool = False) -> None:
     print(fetch_data(name, offline=offline or None))
 
 
-def _add_world_tools() -> None:
-    """What worlds offer to make data of one's own for them."""
-    from gumption.envs import worlds
-
-    for world in worlds.known().values():
-        if (tools := world.get("data")) is not None:
-            app.add_typer(tools)
-
-
-_add_world_tools()
+for _world in known().values():
+    if (_tools := _world.get("data")) is not None:
+        app.add_typer(_tools)

@@ -120,6 +120,8 @@ def show_recipes(console: Console, recipe_book: str) -> tuple[Any, Any]:
 
 def show_graph(console: Console, book: Any, split: Any) -> None:
     """Stage 2: the recipes as facts in a knowledge graph, and a question to it."""
+    import numpy as np
+
     from gumption.envs.wordcraft import facts, recipe_facts
     from gumption.kg import KnowledgeGraph
 
@@ -137,7 +139,7 @@ def show_graph(console: Console, book: Any, split: Any) -> None:
         "SELECT ?first ?second WHERE { ?recipe gum:hasProduct ?goal ; gum:hasIngredient ?first , ?second .\n"
         "      FILTER(STR(?first) < STR(?second)) } ORDER BY ?first ?second"
     )
-    goal = _most_made(book)
+    goal = book.entities[int(np.bincount(book.recipes[:, 2]).argmax())]  # which has most recipes
     answers = graph.query(query, goal=goal)
     console.print(f"\nA question in SPARQL, with ?goal = {goal!r}:")
     console.print(f"  {query}", highlight=False, soft_wrap=True)
@@ -352,10 +354,3 @@ def _examples(book: Any, count: int = 3) -> str:
     """A few recipes, spread over the book, in words."""
     rows = book.recipes[:: max(1, len(book.recipes) // count)][:count]
     return ", ".join("{} + {} -> {}".format(*(book.entities[i] for i in row)) for row in rows.tolist())
-
-
-def _most_made(book: Any) -> str:
-    """The product with the most recipes, the first in the alphabet where several have as many."""
-    import numpy as np
-
-    return book.entities[int(np.bincount(book.recipes[:, 2]).argmax())]

@@ -59,7 +59,8 @@ def build_site(out: Path) -> Path:
     write_text(pages / "wide.css", WIDE)
     api = [_write_reference(name, pages) for name in reference_packages()]
     navigation: list[Any] = [{"gumption": PAGE}]
-    navigation += [{room: [_from_root(page) for page in found]} for room, found in room_pages.items()]
+    for room, found in room_pages.items():
+        navigation.append({room: [page.relative_to(REPOSITORY).as_posix() for page in found]})
     navigation.append({"Python API": api})
 
     # Docstrings are read from the source, which must lie in a folder of the package's name for that.
@@ -153,10 +154,6 @@ def public_names(module: str) -> list[str]:
 
 def _depth(page: Path) -> tuple[int, str]:
     return len(page.parts), str(page)
-
-
-def _from_root(page: Path) -> str:
-    return page.relative_to(REPOSITORY).as_posix()
 
 
 def _copy_page(page: Path, pages: Path) -> None:

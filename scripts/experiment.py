@@ -101,7 +101,11 @@ def experiment(
 
     console = Console()
     if list_:
-        _list_experiments(console)
+        known = known_experiments().values()
+        print_table(
+            ["name", "figure", "what", "conditions"],
+            [(one.name, one.figure, one.title, len(one.conditions)) for one in known],
+        )
         return
     if stale:
         list_stale(save or RESULTS)
@@ -191,15 +195,6 @@ def _report(console: Console, chosen: Experiment, options: Any, folder: Path, sa
     console.print(chosen.kind.overview(results, chosen))
     for path in written:
         console.print(f"written: {path}", soft_wrap=True, highlight=False)
-
-
-def _list_experiments(console: Console) -> None:
-    from rich.table import Table
-
-    table = Table("name", "figure", "what", "conditions")
-    for one in known_experiments().values():
-        table.add_row(one.name, one.figure, one.title, str(len(one.conditions)))
-    console.print(table)
 
 
 def list_stale(folder: Path) -> None:

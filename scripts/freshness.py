@@ -49,13 +49,9 @@ def changed_since(made: str, places: tuple[str, ...]) -> list[str] | None:
     if told is None:
         return None
     changes = (line.split("\t") for line in told.splitlines())
-    names = {name for kind, *files in changes if kind != "R100" for name in files}
-    return sorted(name for name in names if _decides(Path(name)) and any(map(Path(name).is_relative_to, places)))
-
-
-def _decides(path: Path) -> bool:
-    """Whether a figure may depend on a file."""
-    return path.suffix in DATA and path.name not in NO_FIGURE
+    paths = {Path(name) for kind, *files in changes if kind != "R100" for name in files}
+    decide = (path for path in paths if path.suffix in DATA and path.name not in NO_FIGURE)
+    return sorted(path.as_posix() for path in decide if any(map(path.is_relative_to, places)))
 
 
 def _git(*words: str) -> str | None:

@@ -20,6 +20,7 @@ from gumption.data import InputError
 from gumption.data.reading import read_json
 from gumption.data.sealed import read_sealed, write_sealed
 from gumption.data.settings import settings
+from gumption.data.tables import grouped
 from gumption.data.writing import write_json, write_text
 
 from .freshness import changed_since, made_with
@@ -208,7 +209,8 @@ class Kind:
     def overview(self, results: Mapping[str, Any], experiment: Experiment) -> RenderableType:
         """The table for a terminal: here a section for each panel, or the headline where there is none."""
         if not self.columns:
-            head, _, *lines = (_cells(line) for line in self.headline(results).splitlines() if line.startswith("|"))
+            rows = (line.strip("|").split("|") for line in self.headline(results).splitlines() if line.startswith("|"))
+            head, _, *lines = ([cell.strip() for cell in row] for row in rows)
             return on_terminal(results["title"], head, {"": lines})
         shown = self.shown or tuple(self.columns)
         sections = {
@@ -270,11 +272,11 @@ class Kind:
     def older(self, results: Mapping[str, Any]) -> dict[str, list[Row]]:
         """What rows were made with that means something else today, in words -> these rows; none of those that name a
         "commit", whose code plays them."""
-        found: dict[str, list[Row]] = {}
-        for row in results["rows"]:
-            if "commit" not in row and (told := self.aged(row, row.get("made", results).get("formats") or {})):
-                found.setdefault(" and ".join(told), []).append(row)
-        return found
+        return grouped(
+            (" and ".join(told), row)
+            for row in results["rows"]
+            if "commit" not in row and (told := self.aged(row, row.get("made", results).get("formats") or {}))
+        )
 
     def aged(self, row: Row, made: Mapping[str, Any]) -> list[str]:
         """What a row was made with that means something else today, or may, in words.
@@ -418,11 +420,7 @@ def with_saved(
     path = directory / RESULTS
     if not path.is_file():
         return dict(results)
-    saved, kind = read_json(path), experiment.kind
-    if not isinstance(saved, dict) or saved.get("experiment") != results["experiment"]:
-        raise InputError(f"{path}: no results of {results['experiment']}; save into another folder")
-    if not all("condition" in row for row in saved["rows"]):
-        raise InputError(f"{path}: written by an older version; save into another folder")
+    saved, kind = _saved(path, results["experiment"]), experiment.kind
     for key in kind.fixed:
         if saved[key] != results[key]:
             raise InputError(f"{path}: its {key} is another one; save into another folder")
@@ -441,6 +439,16 @@ def with_saved(
     return {**results, "rows": ordered, **kind.more(ordered, None, {**saved, **results})}
 
 
+def _saved(path: Path, name: str) -> dict[str, Any]:
+    """The content of an experiment's results.json."""
+    saved = read_json(path)
+    if not isinstance(saved, dict) or saved.get("experiment") != name:
+        raise InputError(f"{path}: no results of {name}; save into another folder")
+    if not all("condition" in row for row in saved["rows"]):
+        raise InputError(f"{path}: written by an older version; save into another folder")
+    return saved
+
+
 def write_report(results: Mapping[str, Any], experiment: Experiment, directory: Path) -> list[Path]:
     """Write results.json, table.md and the plots of `results` into `directory`; returns their paths."""
     write_json(directory / RESULTS, results)
@@ -450,10 +458,7 @@ def write_report(results: Mapping[str, Any], experiment: Experiment, directory: 
 
 def rows_of_commits(results: Mapping[str, Any]) -> list[str]:
     """Sentences on the rows that name a "commit": today's code does not play them any more."""
-    commits: dict[str, list[str]] = {}
-    for row in results["rows"]:
-        if "commit" in row:
-            commits.setdefault(row["commit"], []).append(row["condition"])
+    commits = grouped((row["commit"], row["condition"]) for row in results["rows"] if "commit" in row)
     return [
         f"Kept rows, which commit {commit} plays and later versions cannot: {'; '.join(rows)}."
         for commit, rows in commits.items()
@@ -482,11 +487,7 @@ def made_lines(results: Mapping[str, Any]) -> list[str]:
 
 def panels(results: Mapping[str, Any]) -> dict[str, list[Row]]:
     """Rows by panel, panels and rows in the order of the experiment."""
-    found: dict[str, list[Row]] = {}
-    for row in results["rows"]:
-        for panel in row["panels"]:
-            found.setdefault(panel, []).append(row)
-    return found
+    return grouped((panel, row) for row in results["rows"] for panel in row["panels"])
 
 
 def short(row: Row, panel: str) -> str:
@@ -518,10 +519,6 @@ def on_terminal(title: str, heads: Sequence[str], sections: Mapping[str, Sequenc
         for row in rows:
             shown.add_row(*row)
     return shown
-
-
-def _cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip("|").split("|")]
 
 
 def summary(per_seed: Sequence[float | None], statistic: str = "iqm") -> dict[str, Any]:

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -135,10 +136,10 @@ def _parts(folder: Path) -> Iterator[Path]:
 def _whole_folder(folder: Path) -> tuple[Read, tuple[str, ...]] | None:
     """The reader of a folder that is written as one, and the names of its files, () for all; None for other folders."""
     from gumption.envs.memory import HEADER, RECORDS
-    from gumption.kg.checkpoint import META, TENSORS, has_checkpoint
+    from gumption.kg.checkpoint import META, TENSORS, has_checkpoint, verified
 
     if has_checkpoint(folder):
-        return (lambda: _checkpoint(folder)), (META, TENSORS)
+        return (lambda: (WHOLE, f"a checkpoint, {verified(folder).get('kind')}")), (META, TENSORS)
     if (folder / HEADER).is_file():
         return (lambda: _memory(folder)), (HEADER, RECORDS)
     return ((lambda: _facts(folder)), ()) if (folder / "CURRENT").is_file() else None
@@ -166,12 +167,6 @@ def _judged(name: str, read: Read) -> Verdict:
 
 
 # ---- Readers of each kind of file
-
-
-def _checkpoint(folder: Path) -> tuple[str, str]:
-    from gumption.kg.checkpoint import verified
-
-    return WHOLE, f"a checkpoint, {verified(folder).get('kind')}"
 
 
 def _memory(folder: Path) -> tuple[str, str]:
@@ -256,12 +251,10 @@ def _world_of_splits(schema: Any) -> World | None:
 
 
 def _lines(path: Path) -> tuple[str, str]:
+    from gumption.data.reading import read_text
     from gumption.data.sealed import unsealed_lines
 
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read ({error})") from None
+    text = read_text(path)
     lines, seal = unsealed_lines(text, path)
     return WHOLE if seal else UNSEALED, f"{len(lines):,} lines{_played_again(lines, path)}"
 
@@ -282,9 +275,9 @@ def _played_again(lines: Sequence[Any], path: Path) -> str:
         return ""
     if find_spec("sqlalchemy") is None:
         return "; its episodes are not played again: that needs pip install 'gumption[web]'"
-    from gumption.scripts.study.replay import replay, same_version
+    from gumption.scripts.study.replay import replay
 
-    here = [(line, where) for line, where in episodes if same_version(line)]
+    here = [(line, where) for line, where in episodes if line.get("version") == version("gumption")]
     for line, where in here:
         try:
             replay(line, where)

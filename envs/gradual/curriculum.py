@@ -15,8 +15,8 @@ Nothing in a file is executed.
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache, partial
@@ -30,10 +30,10 @@ from typing import Annotated, Any, TypeAlias
 
 from annotated_types import Ge, Le, Len
 
-from gumption.data import InputError
+from gumption.data.errors import InputError, located
 from gumption.data.modules import of_module
 from gumption.data.reading import read_json
-from gumption.data.settings import Count, check, checked, checked_methods, shown, unknown
+from gumption.data.settings import Count, check, checked, checked_methods, refuse_unknown, shown, unknown
 
 from .dials import Shuffled, named, unlawful
 from .micro_tasks import (
@@ -218,9 +218,7 @@ def read_source(value: Any, words: Sequence[str]) -> Source:
     :raises InputError: it is something else, or no word has the length.
     """
     table: Mapping[str, Any] = value if isinstance(value, Mapping) else {"from": value}
-    for key in table:
-        if key not in ("from", "length"):
-            raise InputError(unknown("a source", key, ("from", "length")))
+    refuse_unknown("a source", table, ("from", "length"))
     kind: Any = table.get("from")
     least, most = _lengths(table.get("length", 1))
     if isinstance(kind, str) and kind in _ALPHABETS:
@@ -298,13 +296,9 @@ class Table:
     place: str
     content: Mapping[str, Any]
 
-    @contextmanager
-    def at(self, key: str) -> Iterator[None]:
+    def at(self, key: str) -> AbstractContextManager[None]:
         """Puts place and key before the errors within."""
-        try:
-            yield
-        except InputError as error:
-            raise InputError(f"{self.place}, key {key!r}: {error}") from None
+        return located(f"{self.place}, key {key!r}")
 
     def get(self, key: str, hint: Any, default: Any = ...) -> Any:
         """A value, checked by an annotation; InputError where it is something else, or missing without a default."""

@@ -83,10 +83,6 @@ def anonymous(text: str) -> str:
     return text.translate(_letters()[0])
 
 
-def _from_anonymous(text: str) -> str:
-    return text.translate(_letters()[1])
-
-
 class Shuffled:
     """Words that change their meanings.
 
@@ -142,7 +138,7 @@ def _exchanged(text: str, words: Mapping[str, str]) -> str:
 def named(tasks: Sequence[Task], names: str, shuffled: Shuffled) -> list[Task]:
     """The tasks by other names."""
     if names == "anonymous":
-        return [reworded(task, anonymous, _from_anonymous) for task in tasks]
+        return [reworded(task, anonymous, lambda text: text.translate(_letters()[1])) for task in tasks]
     return [reworded(_clear(task, shuffled), shuffled.reword, shuffled.read) for task in tasks]
 
 
@@ -160,13 +156,19 @@ def unlawful(task: Task, words: frozenset[str]) -> Task:
 
     :param words: those that mean something to the task; all others are what it asks about.
     """
+    # Letters of what is asked about stand for others. The first five are all that some tasks know; z has no next one.
+    groups = ["few" if letter < "f" else letter if letter == "z" else "others" for letter in ascii_lowercase]
+    other = str.maketrans(ascii_lowercase, "".join(ascii_lowercase[place] for place in deranged(groups)))
+
+    def exchanged(word: re.Match[str]) -> str:
+        return word[0] if word[0] in words else word[0].translate(other)
 
     def solve(question: str, hidden: Hidden) -> Solution:
         if task.cycle == "mini":
             return _denied(task.solve(question, hidden))
         if "mapping" in hidden:
             return task.solve(question, {**hidden, "mapping": _turned(hidden["mapping"])})
-        return task.solve(_WORD.sub(lambda found: _stands_for(found[0], words), question), hidden)
+        return task.solve(_WORD.sub(exchanged, question), hidden)
 
     return replace(task, solve=solve)
 
@@ -184,15 +186,3 @@ def _denied(found: Solution) -> Solution:
         return re.sub("true|false", lambda word: "false" if word[0] == "true" else "true", text)
 
     return replace(found, answer=other(found.answer), wrong=tuple(map(other, found.wrong)))
-
-
-@cache
-def _standing_for() -> dict[int, int]:
-    # The first five are all that some tasks know, and z has no next letter.
-    groups = ["few" if letter < "f" else letter if letter == "z" else "others" for letter in ascii_lowercase]
-    return str.maketrans(ascii_lowercase, "".join(ascii_lowercase[place] for place in deranged(groups)))
-
-
-def _stands_for(word: str, words: frozenset[str]) -> str:
-    """What a word of a question stands for."""
-    return word if word in words else word.translate(_standing_for())

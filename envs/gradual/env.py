@@ -126,10 +126,11 @@ class GradualVectorEnv(NativeVectorEnv):
     def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
         ids, questions = _ids(self.dials), self.batch.questions()
         asked = np.array([ids.get(question, 0) for question in questions])[:, None]
-        answered = np.array([
-            _completed(answer, ids) if question in ids else [0] * BYTES
-            for question, answer in zip(questions, self.batch.answers(), strict=True)
-        ])  # fmt: skip
+        answered = np.zeros((self.num_envs, BYTES), dtype=np.int64)  # the id of the answer that each byte completes
+        for row, question, answer in zip(answered, questions, self.batch.answers(), strict=True):
+            if question in ids:
+                texts = [answer + chr(byte) for byte in range(BYTES)]
+                row[:] = [ids.get(text, 0) if text.endswith(STOP) else ids.get(text + STOP, 0) for text in texts]
         stated = (np.where(answered > 0, asked, 0), answered, 0)
         follows = (1 + self.batch.byte[:, None].astype(int), 1 + np.arange(BYTES), 0)
         return action_facts(RELATIONS, (self.num_envs, BYTES), [stated, follows])
@@ -231,9 +232,3 @@ def _vocabulary(dials: Rules) -> tuple[str, ...]:
 @cache
 def _ids(dials: Rules) -> dict[str, int]:
     return {label: place for place, label in enumerate(_vocabulary(dials))}
-
-
-def _completed(said: str, ids: Mapping[str, int]) -> list[int]:
-    """Per byte the id of the answer that it completes, 0 for none."""
-    texts = [said + chr(byte) for byte in range(BYTES)]
-    return [ids.get(text, 0) if text.endswith(STOP) else ids.get(text + STOP, 0) for text in texts]

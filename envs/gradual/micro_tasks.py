@@ -105,7 +105,9 @@ def _of_word(question: str, hidden: Hidden) -> Solution:
 def _silent_tasks(words: Sequence[str], rules: Rules) -> list[Task]:
     permuted, asked = drawn(_permuted_letters), _letters_and_signs
     if rules.whole_alphabet:
-        permuted, asked = drawn(_permuted_alphabet), partial(_running_text, words)
+        whole = len(LETTERS)
+        permuted = drawn(lambda draw: {"mapping": dict(zip(LETTERS, draw.sample(LETTERS, whole), strict=True))})
+        asked = partial(_running_text, words)
     return [
         Task(
             "micro1", "one of the allowed characters is always right", drawn(_alphabet), _of_alphabet,
@@ -123,7 +125,8 @@ def _silent_tasks(words: Sequence[str], rules: Rules) -> list[Task]:
             _of_letter, _each_letter, fixed_length=True, requires=("micro2",),
         ),
         Task(
-            "micro4", "copying a character", drawn(_characters),
+            "micro4", "copying a character",
+            drawn(lambda draw: {"mapping": {character: character for character in draw.sample(LETTERS + SIGNS, 4)}}),
             lambda hidden, draw: deal(list(hidden["mapping"]), draw), _of_letter, fixed_length=True,
             requires=("micro3",),
         ),
@@ -151,10 +154,6 @@ def _permuted_letters(draw: Random) -> Hidden:
     return {"mapping": dict(zip(letters, draw.sample(letters, 4), strict=True))}
 
 
-def _permuted_alphabet(draw: Random) -> Hidden:
-    return {"mapping": dict(zip(LETTERS, draw.sample(LETTERS, len(LETTERS)), strict=True))}
-
-
 def _running_text(words: Sequence[str], hidden: Hidden, draw: Random) -> Iterator[str]:
     """Asks by the characters of sentences, whose words have no letters but those of the mapping."""
     known = set(hidden["mapping"])
@@ -162,10 +161,6 @@ def _running_text(words: Sequence[str], hidden: Hidden, draw: Random) -> Iterato
     while True:
         sentence = " ".join(draw.choice(said) for _ in range(draw.randint(1, 6)))
         yield from sentence + draw.choice(".!?,;:") + " " * draw.randint(1, 6)
-
-
-def _characters(draw: Random) -> Hidden:
-    return {"mapping": {character: character for character in draw.sample(LETTERS + SIGNS, 4)}}
 
 
 def _letters_and_signs(hidden: Hidden, draw: Random) -> Iterator[str]:
@@ -414,8 +409,8 @@ def logic_tasks(words: Sequence[str], filtered: Sequence[str], rules: Rules) -> 
         stateless_task("micro14", "the order of letters", _letters_before, _next_letter, "micro7.1"),
         Task(
             "micro15", "the order of words", drawn(_sequence),
-            about_keys(_asking_next_in_two_ways if rules.phrasings else _asking_next),
-            partial(_next_word, rules), each_key_once, tolerance=2, requires=("micro6", "micro14"),
+            about_keys(partial(_asking_next, rules)), partial(_next_word, rules), each_key_once, tolerance=2,
+            requires=("micro6", "micro14"),
         ),
         Task(
             "micro16", "questions tell what is to be done",
@@ -424,7 +419,8 @@ def logic_tasks(words: Sequence[str], filtered: Sequence[str], rules: Rules) -> 
         ),
         Task(
             "micro19", "commands have synonyms", partial(_dealt, renamed), partial(_asking_by_synonym, renamed),
-            partial(_solving_synonyms, renamed), tolerance=2, requires=(*before[1:], "micro14", "micro16"),
+            lambda question, hidden: _solving(renamed, _KNOWN.sub(lambda word: _MEANING[word[0]], question), hidden),
+            tolerance=2, requires=(*before[1:], "micro14", "micro16"),
         ),
         Task(
             "micro20", "commands get new names", partial(_named, named, filtered[200:400], rules.phrasings),
@@ -511,12 +507,9 @@ def _sequence(draw: Random) -> Hidden:
     return {"mapping": dict(zip(sequence, (word + STOP for word in sequence[1:]), strict=False))}
 
 
-def _asking_next(key: str, draw: Random) -> str:
-    return f"say next after: {key}{STOP}"
-
-
-def _asking_next_in_two_ways(key: str, draw: Random) -> str:
-    return draw.choice((_asking_next(key, draw), f"after {key} comes what:{STOP}"))
+def _asking_next(rules: Rules, key: str, draw: Random) -> str:
+    asked = f"say next after: {key}{STOP}"
+    return draw.choice((asked, f"after {key} comes what:{STOP}")) if rules.phrasings else asked
 
 
 def _next_word(rules: Rules, question: str, hidden: Hidden) -> Solution:
@@ -568,10 +561,6 @@ def _asking_by_synonym(kinds: Kinds, hidden: Hidden, draw: Random) -> Iterator[s
     for question in _asking(kinds, hidden, draw):
         chosen = {word: draw.choice(synonyms) for word, synonyms in SYNONYMS.items()}
         yield _COMMANDS.sub(lambda found, chosen=chosen: chosen[found[0]], question)
-
-
-def _solving_synonyms(kinds: Kinds, question: str, hidden: Hidden) -> Solution:
-    return _solving(kinds, _KNOWN.sub(lambda found: _MEANING[found[0]], question), hidden)
 
 
 def _named(kinds: Kinds, names: Sequence[str], synonyms: bool, draw: Random) -> Iterator[Hidden]:

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from gumption.data import InputError
-from gumption.data.settings import Count, Seed, check, settings, shown, unknown
+from gumption.data.settings import Count, Seed, check, refuse_unknown, settings, shown
 from gumption.envs.priors import other_than_real
 
 from .curriculum import Curriculum, all_tasks, at_place, find_task, load_curriculum, of_names, shipped_curricula
@@ -64,9 +64,7 @@ def read_options(options: Mapping[str, Any], tasks: Sequence[Task]) -> tuple[lis
         does not ask.
     """
     known = ("task", "mapping", "context", "questions")
-    for name in options:
-        if name not in known:
-            raise InputError(unknown("reset", name, known))
+    refuse_unknown("reset", options, known)
     tasks = list(tasks)
     if "task" in options:
         task = find_task(check("task", options["task"], str), {task.name: task for task in tasks})

@@ -17,7 +17,7 @@ A variation is data, and a file of variations (TOML or JSON) is a list of them:
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any
@@ -72,9 +72,12 @@ class Variation:
         """The task in other words and with other feedback."""
         if not (self.words or self.right or self.wrong):
             return task
-        other = _exchange(dict(self.words))
+        both = {**dict(self.words), **{new: old for old, new in self.words}}
 
-        return reworded(task, other, other, self.right, self.wrong)
+        def exchanged(text: str) -> str:
+            return _WORD.sub(lambda word: both.get(word[0], word[0]), text)
+
+        return reworded(task, exchanged, exchanged, self.right, self.wrong)
 
     def agent(self, agent: Agent) -> Agent:
         """The agent, for which characters are exchanged."""
@@ -87,12 +90,6 @@ class Variation:
             return table.get(said, said)
 
         return hear
-
-
-def _exchange(words: Mapping[str, str]) -> Callable[[str], str]:
-    """Exchanges words in a text."""
-    both = {**words, **{new: old for old, new in words.items()}}
-    return lambda text: _WORD.sub(lambda found: both.get(found[0], found[0]), text)
 
 
 @checked

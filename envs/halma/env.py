@@ -12,7 +12,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
-from gumption.data.settings import Count, Seed, settings, shown, unknown, whole_numbers
+from gumption.data.settings import Count, Seed, refuse_unknown, settings, shown, whole_numbers
 from gumption.envs.action_facts import ActionFacts, PlanningProblem
 from gumption.envs.memory import Layout
 from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Numbers, RenderMode, as_actions, check_batch
@@ -301,7 +301,10 @@ class HALMAVectorEnv(NativeVectorEnv):
                 valid &= ~idle
             self.cell += np.where(valid, mazes.offsets.take(direction) * length, 0)
         else:
-            end = self._followed(actions)
+            end = self.cell  # to which the primitives lead, one after the other; -1 where one cannot be made
+            for part in actions[:, 1:].T:
+                there = mazes.landings[part, self.maze_index, np.maximum(end, 0), direction]
+                end = np.where(end >= 0, there, -1).astype(np.int64)
             valid = (end >= 0) & (end != self.cell)
             if idle is not None:
                 valid &= ~idle
@@ -331,15 +334,6 @@ class HALMAVectorEnv(NativeVectorEnv):
         self._truncated = (self.steps >= settings.max_steps) & ~self._terminated
         if idle is not None:
             self._truncated &= ~idle
-
-    def _followed(self, actions: np.ndarray) -> np.ndarray:
-        """(B,) int64: the cell to which the primitives of each option lead, one after the other; -1 where one cannot be
-        made."""
-        end = self.cell
-        for part in actions[:, 1:].T:
-            there = self.mazes.landings[part, self.maze_index, np.maximum(end, 0), actions[:, 0]]
-            end = np.where(end >= 0, there, -1).astype(np.int64)
-        return end
 
     def _remember(self) -> None:
         """Keep the cells of each trial for its picture, until the first move of the next trial."""
@@ -384,9 +378,7 @@ class HALMAVectorEnv(NativeVectorEnv):
             self._painting = np.random.default_rng(rng.integers(2**63))
 
     def set_up(self, columns: np.ndarray, options: Mapping[str, Any], rng: np.random.Generator) -> None:
-        for name in options:
-            if name != "maze":
-                raise InputError(unknown("reset", name, ["maze"]))
+        refuse_unknown("reset", options, ["maze"])
         maze = options["maze"]
         if isinstance(maze, int | np.integer) and not isinstance(maze, bool):
             if not 0 <= maze < len(self.mazes):

@@ -28,8 +28,8 @@ from .knowledge_base import (
     digit_label,
     goal_digit_label,
     option_labels,
-    option_length,
     perceived,
+    primitives_of,
 )
 from .maze import DIRECTIONS, goal_distances
 from .memory import FOLDER, Memory
@@ -87,7 +87,8 @@ def _truth(max_opt_len: int, rules: Rules) -> set[Triple]:
         triples.add((label, INDICATES, DIRECTIONS[digit[1]]))
         triples |= {(label, GREATER_THAN, labels[other]) for other in digits if digit[0] > other[0]}
     for d, code, _ in option_labels(max_opt_len, rules):
-        triples |= affordance_facts(option_length(code, rules), d, code, rules)
+        length = int(rules.digits[primitives_of(code, rules)].sum())
+        triples |= affordance_facts(length, d, code, rules)
     for d, direction in enumerate(DIRECTIONS):
         triples.add((signs(rules).shape(d), LEADS_TO, direction))
         triples |= {(goal_digit_label(value, d, rules), POINTS_TO, direction) for value in range(1, rules.side)}

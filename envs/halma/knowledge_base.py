@@ -68,7 +68,7 @@ keeps their counts apart. `gumption kg build halma --help` has questions to ask 
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -217,11 +217,6 @@ def _nodes(graph: "KnowledgeGraph", name: str) -> Iterator[tuple[str, dict[str, 
     return ((node, {} if node in twice else roles) for node, roles in nodes.items())
 
 
-def option_length(code: int, rules: Rules = RULES) -> int:
-    """The sum of the digits of a code's primitives."""
-    return int(rules.digits[primitives_of(code, rules)].sum())
-
-
 def _sum(code: int, rules: Rules) -> str:
     """The primitives of a code in their order, "2+3"."""
     return "+".join(rules.primitive_names[primitive] for primitive in primitives_of(code, rules))
@@ -307,10 +302,18 @@ class KnowledgeBases:
         panels, counts = _distinct_panels(before, after, side)
         codes = option_codes(memory.option, memory.rules.count)
         if knowledge_base == "strict":
-            causality = _changes(before, after, valid, direction, length, side)
-            options = _used_up(before, after, valid, direction, length, codes)
+            opposite = (direction + 2) % 4
+            towards = [length * (direction == d) - length * (opposite == d) for d in range(4)]
+            causality = _changes(before, after, valid, side, towards)
+            # Options used up the digits of their own direction and length that s shows and s' does not.
+            each = np.arange(len(before))
+            shows, still = (
+                (rows[each, direction] == length) | (rows[each, 4 + direction] == length) for rows in (before, after)
+            )
+            used = valid & (length > 0) & shows & ~still
+            options = _uses(length[used], direction[used], direction[used], codes[used])
         else:
-            causality = _all_changes(before, after, valid, side)
+            causality = _changes(before, after, valid, side)
             options = _all_gone(before, after, valid, direction, codes)
         affordance = np.zeros((side, 4), dtype=np.int64)
         np.add.at(affordance, (options[:, 0], options[:, 1]), options[:, 4])
@@ -552,29 +555,20 @@ def _shown_pairs(*panels: np.ndarray, side: int) -> np.ndarray:
 
 
 def _changes(
-    before: np.ndarray, after: np.ndarray, valid: np.ndarray, direction: np.ndarray, length: np.ndarray, side: int
+    before: np.ndarray, after: np.ndarray, valid: np.ndarray, side: int, by: Sequence[np.ndarray] | None = None
 ) -> np.ndarray:
-    """(10, 10, 4): valid moves that turned one digit of a direction into the other."""
-    total = np.zeros((side, side, 4), dtype=np.int64)
-    for d in range(4):
-        towards = np.where(direction == d, 1, np.where(direction == (d + 2) % 4, -1, 0))
-        codes = []
-        for slot in (d, 4 + d):
-            old, new = before[:, slot].astype(np.int64), after[:, slot].astype(np.int64)
-            moved = valid & (towards != 0) & (length > 0) & (old > 0) & (new > 0) & (old - new == towards * length)
-            codes.append(np.where(moved, np.maximum(old, new) * side + np.minimum(old, new), 0))
-        total[..., d] = _count_once(codes, side)
-    return total
+    """(10, 10, 4): valid moves between whose panels a digit of a direction changed, as Appendix D says.
 
-
-def _all_changes(before: np.ndarray, after: np.ndarray, valid: np.ndarray, side: int) -> np.ndarray:
-    """(10, 10, 4): valid moves between whose panels a digit of a direction changed, as Appendix D says."""
+    :param by: of each direction (n,) by how much a digit has to fall; None for any change.
+    """
     total = np.zeros((side, side, 4), dtype=np.int64)
     for d in range(4):
         codes = []
         for slot in (d, 4 + d):
             old, new = before[:, slot].astype(np.int64), after[:, slot].astype(np.int64)
             changed = valid & (old > 0) & (new > 0) & (old != new)
+            if by is not None:
+                changed &= old - new == by[d]
             codes.append(np.where(changed, np.maximum(old, new) * side + np.minimum(old, new), 0))
         total[..., d] = _count_once(codes, side)
     return total
@@ -588,23 +582,6 @@ def _count_once(codes: list[np.ndarray], side: int) -> np.ndarray:
         total = total + np.bincount(second[second != first], minlength=side * side)
     total[0] = 0  # no pair
     return total.reshape(side, side)
-
-
-def _used_up(
-    before: np.ndarray,
-    after: np.ndarray,
-    valid: np.ndarray,
-    direction: np.ndarray,
-    length: np.ndarray,
-    codes: np.ndarray,
-) -> np.ndarray:
-    """`affordance_options` of digits that options of their own direction and length used up."""
-    each = np.arange(len(before))
-    there, still = (
-        (rows[each, direction] == length) | (rows[each, 4 + direction] == length) for rows in (before, after)
-    )
-    used = valid & (length > 0) & there & ~still
-    return _uses(length[used], direction[used], direction[used], codes[used])
 
 
 def _all_gone(

@@ -16,7 +16,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 from annotated_types import Ge, Le
 
-from gumption.data import InputError
+from gumption.data.errors import InputError, located
+from gumption.data.reading import read_text
 from gumption.data.sealed import sealed_lines, unsealed_lines
 from gumption.data.settings import check, checked, checked_methods, shown
 from gumption.data.writing import write_text
@@ -656,18 +657,13 @@ class Mazes:
     @classmethod
     def load(cls, path: str | Path, rules: Rules | None = None) -> "Mazes":
         """:raises InputError: no such file, a line that is no maze, or one that was changed; mazes of another side."""
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{path}: cannot be read ({error})") from None
+        text = read_text(Path(path))
         lines, _ = unsealed_lines(text, Path(path))
         mazes = [Maze.from_json(value, f"{path}:{number}") for number, value in enumerate(lines, 1)]
         if not mazes:
             raise InputError(f"{path}: no mazes in it")
-        try:
+        with located(path):
             return cls(mazes, rules)
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from None
 
 
 @checked

@@ -145,7 +145,9 @@ class PanelPainter:
 
     def arrange(self, rows: np.ndarray, rng: np.random.Generator) -> Arrangement:
         """Draw sizes, places and images of the items of rows (n, 11)."""
-        sizes = _draw_sizes(rows != 0, rng)
+        shown = rows != 0
+        largest = np.where(shown.sum(1, keepdims=True) > FEW, LARGEST_OF_MANY, LARGEST)
+        sizes = np.where(shown, SMALLEST + _below(largest - SMALLEST + 1, shown.shape, rng), 0).astype(np.int16)
         left, top = _draw_places(sizes, rng)
         panel, slot = np.nonzero(sizes)
         image = np.zeros(sizes.shape, dtype=np.int32)
@@ -193,12 +195,6 @@ def _colours(slot: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 # ---- sizes and places of the items
-
-
-def _draw_sizes(shown: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """(n, 11) int16 pixels, 0 where nothing is shown."""
-    largest = np.where(shown.sum(1, keepdims=True) > FEW, LARGEST_OF_MANY, LARGEST)
-    return np.where(shown, SMALLEST + _below(largest - SMALLEST + 1, shown.shape, rng), 0).astype(np.int16)
 
 
 def _below(limits: np.ndarray | int, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:

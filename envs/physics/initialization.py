@@ -18,9 +18,9 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from annotated_types import Ge, Le
 
-from gumption.data import InputError
+from gumption.data.errors import InputError, located
 from gumption.data.modules import name_of
-from gumption.data.settings import LARGEST, check, checked, describe, settings, shown, unknown
+from gumption.data.settings import LARGEST, check, checked, describe, refuse_unknown, settings, shown, unknown
 
 from .conditions import FACTOR, TYPE, Condition, Specificity, read_condition
 from .entities import CueBall, Entity, GoalTile, GolfBall, Object, type_priority
@@ -441,13 +441,9 @@ class Initialization:
         known = [each.name for each in fields(Initialization)]
         if not isinstance(given, Mapping):
             raise InputError(f"{where} is {shown(given)}; it is a dict of {', '.join(known)}")
-        for name in given:
-            if name not in known:
-                raise InputError(unknown(where, name, known))
-        try:
+        refuse_unknown(where, given, known)
+        with located(where):
             return Initialization(**given)
-        except InputError as error:
-            raise InputError(f"{where}: {error}") from None
 
     def to_data(self) -> dict[str, Any]:
         """As it stands in a file; `read` gives the same initialisation."""

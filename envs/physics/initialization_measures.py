@@ -13,6 +13,7 @@ import numpy as np
 
 from gumption.data import InputError
 from gumption.data.settings import checked
+from gumption.data.tables import grouped
 
 from .entities import Entity
 from .factors import WIDTHS, Factor, Order, Position, Shape, Size
@@ -144,11 +145,12 @@ def ks_of(first: Initialization, second: Initialization) -> float:
 def representativeness(scenes: Iterable[Scene], initialization: Initialization) -> dict[str, dict[str, float]]:
     """The Kolmogorov-Smirnov statistic between the values in scenes and their noise, for each entity type and factor
     that varies: small where the scenes represent the distribution well."""
-    values: dict[tuple[str, str], list[Any]] = {}
-    for scene in scenes:
-        for entity in scene.entities:
-            for factor, value in entity.factors.items():
-                values.setdefault((entity.type.__name__, factor.__name__), []).append(value)
+    values = grouped(
+        ((entity.type.__name__, factor.__name__), value)
+        for scene in scenes
+        for entity in scene.entities
+        for factor, value in entity.factors.items()
+    )
     found: dict[str, dict[str, float]] = {}
     for kind, noises in distributions(initialization).items():
         for factor, noise in noises.items():

@@ -20,7 +20,7 @@ from scipy.sparse import eye_array, kron, vstack
 from scipy.spatial import KDTree
 from scipy.special import digamma, gamma, log_ndtr, logsumexp, ndtr, ndtri
 
-from gumption.data import InputError
+from gumption.data.errors import InputError, located
 from gumption.data.modules import class_of_module, name_of
 from gumption.data.settings import Positive, settings, shown, unknown
 
@@ -202,10 +202,8 @@ def read_noise(given: Any, where: str) -> Noise:
         known = {name: class_of_module(name, f"{where}: noise", Noise)}
     if name not in known:
         raise InputError(f"{where}: {unknown('noise', name, known)}")
-    try:
+    with located(f"{where}: {name}"):
         return known[name](**{str(field): value for field, value in given.items() if field != "noise"})
-    except InputError as error:
-        raise InputError(f"{where}: {name}: {error}") from None
 
 
 # ---- Distances between distributions, and estimates from samples: one number each, or points in the plane.

@@ -30,7 +30,7 @@ the one with the lower Order, or the earlier one in the scene. Velocities that s
 import inspect
 import sys
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Generic, Tuple, TypeVar, Union, get_args, get_origin, get_type_hints, overload
 
@@ -237,10 +237,36 @@ def read_rule(
         hints = get_type_hints(function)
     except (NameError, TypeError) as error:
         raise InputError(f"the rule {name} has a hint that cannot be read: {error}") from None
+    patterns, arguments, bare = _arguments(name, inspect.signature(function).parameters, hints)
+    if relation is not None and len(patterns) != 2 and not relation.unary:
+        raise InputError(
+            f"the rule {name} has the relation {relation}, and concerns {len(patterns)} entities instead of 2"
+        )
+    returns = _returns(name, hints.get("return"), "return" in hints)
+    made = Rule(function, tuple(patterns), tuple(arguments), bare, returns, relation, entity_type, factor_type)
+    if made.at_contacts:
+        _check_contact(made)
+    for kind, factor in returns:
+        if kind is not SetFactor and factor.base in ("int", "bool"):
+            raise InputError(
+                f"the rule {name} returns {kind.__name__}[{factor.__name__}], a sum of numbers with fractions, and "
+                f"{factor.__name__} has the base {factor.base!r}: return SetFactor[{factor.__name__}]"
+            )
+        if not any(
+            each.entity_type or any(issubclass(mine, factor.root) for mine in each.factors) for each in patterns
+        ):
+            raise InputError(f"the rule {name} returns {factor.__name__}, which none of its arguments has")
+    return made
+
+
+def _arguments(
+    name: str, parameters: Iterable[str], hints: Mapping[str, Any]
+) -> tuple[list[Pattern], list[int | type], bool]:
+    """The patterns, the arguments, and `bare`, of the rule with these parameters; see `Rule`."""
     patterns: list[Pattern] = []
     arguments: list[int | type] = []
     bare: list[type[Factor]] = []
-    for parameter in inspect.signature(function).parameters:
+    for parameter in parameters:
         if parameter not in hints:
             raise InputError(
                 f"the rule {name} has no hint for {parameter!r}: Tuple[...] of factors, an entity type, ..."
@@ -270,25 +296,7 @@ def read_rule(
         patterns = [Pattern(tuple(bare))]
     if not patterns:
         raise InputError(f"the rule {name} concerns no entity: none of its hints is a factor or an entity type")
-    if relation is not None and len(patterns) != 2 and not relation.unary:
-        raise InputError(
-            f"the rule {name} has the relation {relation}, and concerns {len(patterns)} entities instead of 2"
-        )
-    returns = _returns(name, hints.get("return"), "return" in hints)
-    made = Rule(function, tuple(patterns), tuple(arguments), bool(bare), returns, relation, entity_type, factor_type)
-    if made.at_contacts:
-        _check_contact(made)
-    for kind, factor in returns:
-        if kind is not SetFactor and factor.base in ("int", "bool"):
-            raise InputError(
-                f"the rule {name} returns {kind.__name__}[{factor.__name__}], a sum of numbers with fractions, and "
-                f"{factor.__name__} has the base {factor.base!r}: return SetFactor[{factor.__name__}]"
-            )
-        if not any(
-            each.entity_type or any(issubclass(mine, factor.root) for mine in each.factors) for each in patterns
-        ):
-            raise InputError(f"the rule {name} returns {factor.__name__}, which none of its arguments has")
-    return made
+    return patterns, arguments, bool(bare)
 
 
 def _check_contact(made: Rule) -> None:

@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal
 
 from annotated_types import Gt
 
-from gumption.data import InputError
-from gumption.data.errors import did_you_mean
+from gumption.data.errors import InputError, did_you_mean, located
 from gumption.data.modules import class_of_module, name_of
 from gumption.data.settings import Seed, check, settings, shown
 
@@ -157,10 +156,8 @@ class Scene:
         if not isinstance(sim, SimSettings):
             if not isinstance(sim, Mapping):
                 raise InputError(f"{where}: sim is {shown(sim)}; it is a dict of settings")
-            try:
+            with located(f"{where}: sim"):
                 sim = SimSettings(**{str(name): value for name, value in sim.items()})
-            except InputError as error:
-                raise InputError(f"{where}: sim: {error}") from None
         entities = given.get("entities", ())
         if isinstance(entities, (str, Mapping)) or not isinstance(entities, Sequence):
             raise InputError(f"{where}: entities is {shown(entities)}; it is a list")

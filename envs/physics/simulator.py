@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gumption.data import InputError
-from gumption.data.errors import did_you_mean
+from gumption.data.errors import InputError, did_you_mean, located
 from gumption.data.settings import Count, NonNegative, Positive, Size, Whole, check, checked, shown
 from gumption.data.writing import write_text
 
@@ -284,10 +283,8 @@ class Simulator:
         batched = check(f"{path}: batched", kept["batched"], bool)
         if len(times) != len(scenes) or not (batched or len(scenes) == 1):
             raise InputError(f"{path} is no saved simulator: it has {len(scenes)} scenes and {len(times)} times")
-        try:
+        with located(path):
             made = cls(scenes if batched else scenes[0], preset=kept["preset"])
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from None
         made.time[:] = times
         return made
 

@@ -37,12 +37,6 @@ DIAGONAL = TABLE * 2**0.5
 LAW_NAMES = tuple(LAWS)
 
 
-def law_of(task: Task, laws: str | None, seed: int) -> str:
-    """The law of an episode: `laws` or that of the task; the seed draws one for "shuffled"."""
-    named = laws or task.laws
-    return LAW_NAMES[np.random.default_rng([seed, 3]).integers(len(LAW_NAMES))] if named == "shuffled" else named
-
-
 def scene_of(task: Task, coupling: float = COUPLING, framerate: int = FRAMERATE) -> Scene:
     """The task's discs and walls as a scene of the physics."""
     sim = {

@@ -14,19 +14,19 @@ from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
 from gumption.data.sealed import content_hash
-from gumption.data.settings import Seed, check, shown, unknown
+from gumption.data.settings import Seed, check, refuse_unknown, shown, whole_numbers
 from gumption.envs.action_facts import ActionFacts
 from gumption.envs.memory import Layout
 from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Observation, RenderMode, check_batch
 from gumption.envs.records import episode
 
 from .actions import Labels
-from .engine import FRAMERATE, LAW_NAMES, NONE, Tables, law_of
-from .facts import RELATIONS, Affordances, check_chosen
+from .engine import FRAMERATE, LAW_NAMES, NONE, Tables
+from .facts import RELATIONS, Affordances
 from .geometry import ABSENT, GRABBED, HELD, PLACED, STORED
 from .library import is_shipped
 from .magnets import TABLE, Arm
-from .memory import OVER, REFUSED, SOLVED, layout, task_file, visible
+from .memory import OVER, REFUSED, SOLVED, TASKS, layout, visible
 from .quiz import is_right, questions
 from .render import pixels
 from .settings import ProbSolSettings
@@ -201,9 +201,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
 
     def set_up(self, columns: np.ndarray, options: Mapping[str, Any], rng: np.random.Generator) -> None:
         """Options: "task", one task, as the setting of that name, and "seed", which draws a shuffled law."""
-        for name in options:
-            if name not in _OPTIONS:
-                raise InputError(unknown("reset", name, _OPTIONS))
+        refuse_unknown("reset", options, _OPTIONS)
         seeds = rng.integers(2**31, size=len(columns))
         if "seed" in options:
             seeds[:] = check("seed", options["seed"], Seed)
@@ -228,8 +226,11 @@ class ProbSolVectorEnv(NativeVectorEnv):
         return self.tasks.index(task)
 
     def _begin(self, columns: np.ndarray, rows: np.ndarray, seeds: np.ndarray) -> None:
-        drawn = zip(rows.tolist(), seeds.tolist(), strict=True)
-        laws = [LAW_NAMES.index(law_of(self.tasks[row], self.settings.laws, seed)) for row, seed in drawn]
+        named = [self.settings.laws or self.tasks[row].laws for row in rows.tolist()]
+        laws = [
+            np.random.default_rng([seed, 3]).integers(len(LAW_NAMES)) if law == "shuffled" else LAW_NAMES.index(law)
+            for law, seed in zip(named, seeds.tolist(), strict=True)
+        ]
         self.tables.begin(columns, rows, laws)
         self._excess[columns], self.trial_rate[columns], self._end[columns] = 0.0, 0.0, 0
         self._waited[columns] = self._acted[columns] = 0
@@ -377,8 +378,16 @@ class ProbSolVectorEnv(NativeVectorEnv):
     def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
         """See `Affordances`: A is N, or of the form "objects" the choices of the part after `chosen` (B, t)."""
         if self.settings.actions == "objects":
+            parts = self.labels.parts().tolist()
             chosen = np.zeros((self.num_envs, 0), dtype=np.int64) if chosen is None else chosen
-            chosen = check_chosen(chosen, self.num_envs, self.labels.parts())
+            chosen = whole_numbers("chosen", chosen, self.num_envs, None)
+            if (given := chosen.shape[1]) >= len(parts):
+                raise InputError(
+                    f"chosen has shape {chosen.shape}; it is what was chosen so far, 0 to {len(parts) - 1} parts"
+                )
+            for k, many in enumerate(parts[:given]):
+                if ((chosen[:, k] < 0) | (chosen[:, k] >= many)).any():
+                    raise InputError(f"chosen[:, {k}] holds something else than 0 to {many - 1}")
         elif chosen is not None:
             raise InputError("chosen is for actions='objects'; an action of the form 'paper' is one choice")
         return self._knowledge()(self.tables, chosen)
@@ -522,7 +531,9 @@ class ProbSolVectorEnv(NativeVectorEnv):
 
     def memory_files(self) -> Mapping[str, str]:
         if self._files is None or self._files[0] != len(self.tasks):
-            self._files = len(self.tasks), task_file(self.tasks)
+            lines = ({"task": task.name, "discs": list(task.ids), "hash": task.hash} for task in self.tasks)
+            text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+            self._files = len(self.tasks), {TASKS: text}
         return self._files[1]
 
     # ---- saving

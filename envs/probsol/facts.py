@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from gumption.data import InputError
-from gumption.data.settings import checked, whole_numbers
+from gumption.data.settings import checked
 from gumption.envs.action_facts import ActionFacts, action_facts
 from gumption.envs.memory import Triple
 
@@ -315,21 +314,6 @@ class _Seen:
     def _labels(self, discs: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
         ids = self.ids if rows is None else self.ids[rows]
         return np.where(discs >= 0, np.take_along_axis(ids, np.maximum(discs, 0), axis=1), 0)
-
-
-def check_chosen(chosen: np.ndarray, num_envs: int, parts: np.ndarray) -> np.ndarray:
-    """(B, t) int64: the parts chosen so far of an action of the form "objects".
-
-    :param parts: how many choices each part has.
-    :raises InputError: another shape, or a choice out of range.
-    """
-    chosen = whole_numbers("chosen", chosen, num_envs, None)
-    if chosen.shape[1] >= len(parts):
-        raise InputError(f"chosen has shape {chosen.shape}; it is what was chosen so far, 0 to {len(parts) - 1} parts")
-    for k, many in enumerate(parts[: chosen.shape[1]].tolist()):
-        if ((chosen[:, k] < 0) | (chosen[:, k] >= many)).any():
-            raise InputError(f"chosen[:, {k}] holds something else than 0 to {many - 1}")
-    return chosen
 
 
 def _facts(

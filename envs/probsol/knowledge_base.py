@@ -42,6 +42,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gumption.data.settings import checked
+from gumption.data.tables import grouped
 from gumption.envs.memory import OF_RUN, Triple, integer, state_facts
 
 from .actions import WHAT, WHERE
@@ -320,11 +321,8 @@ class Evidence(NamedTuple):
 @checked
 def evidence(memory: Memory) -> list[Evidence]:
     """The facts that a memory shows, sorted, with their evidence."""
-    by_fact: dict[Triple, list[Shown]] = defaultdict(list)
-    for each in shown(meetings(memory)):
-        by_fact[each.fact].append(each)
     found = []
-    for fact, many in sorted(by_fact.items()):
+    for fact, many in sorted(grouped((each.fact, each) for each in shown(meetings(memory))).items()):
         distances, amounts = [one.distance for one in many], [one.amount for one in many]
         ends = (min(distances), max(distances)), (min(amounts), max(amounts))
         found.append(Evidence(fact, len(many), len({one.episode for one in many}), *ends))

@@ -4,9 +4,7 @@ A record holds what a player can see of the discs before and after an action, so
 the records lies tasks.jsonl, a line for each task: its name, the ids of its discs, and its hash.
 """
 
-import json
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,7 +18,6 @@ from gumption.envs.memory import Layout, TransitionMemory
 from .engine import Tables
 from .geometry import HELD, PLACED
 from .settings import ActionForm
-from .tasks import Task
 
 SCHEMA = "gumption/probsol-memory/1"
 TASKS = "tasks.jsonl"
@@ -92,9 +89,3 @@ def visible(tables: Tables) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     on_table = (tables.where == PLACED) | (tables.where == HELD)
     boundary = np.where(tables.where == HELD, tables.theta * 45, 0)
     return tables.where.copy(), np.where(on_table[..., None], tables.place, 0.0), boundary
-
-
-def task_file(tasks: Sequence[Task]) -> dict[str, str]:
-    """File -> text that says which tasks the numbers in records stand for."""
-    lines = ({"task": task.name, "discs": list(task.ids), "hash": task.hash} for task in tasks)
-    return {TASKS: "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gumption.data import InputError
+from gumption.data.errors import InputError, located
 from gumption.data.settings import shown
 
 from .env import ProbSolVectorEnv
@@ -72,10 +72,8 @@ def _begun(record: Mapping[str, Any], where: str) -> ProbSolVectorEnv:
     if "content" in of:
         task = read_task(of["content"], f"{where}: task.content")
     else:
-        try:
+        with located(f"{where}: task.name"):
             [task] = find_tasks(of["name"])
-        except InputError as error:
-            raise InputError(f"{where}: task.name: {error}") from None
         task = renamed(task, settings["names"])
     if task.hash != of["hash"]:
         raise InputError(

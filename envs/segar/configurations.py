@@ -20,7 +20,7 @@ from zlib import crc32
 
 import numpy as np
 
-from gumption.data import InputError
+from gumption.data.errors import InputError, located
 from gumption.data.modules import of_module
 from gumption.data.settings import Count, Seed, Whole, check, checked, shown
 from gumption.envs.physics.entities import (
@@ -386,10 +386,8 @@ def draw_levels(
     scenes = []
     for number in range(first, first + n):
         sequence = np.random.SeedSequence(seed, spawn_key=(stream, _STREAMS[split], number))
-        try:
+        with located(f"level {number} of {name or 'the distribution'}"):
             scenes.append(initialization.sample(np.random.default_rng(sequence)))
-        except InputError as error:
-            raise InputError(f"level {number} of {name or 'the distribution'}: {error}") from None
     return Levels(name, initialization, split, seed, first, tuple(scenes))
 
 

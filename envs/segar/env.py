@@ -14,7 +14,8 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
-from gumption.data.settings import Count, NonNegative, Positive, Seed, Size, settings, shown, unknown
+from gumption.data.sealed import content_hash
+from gumption.data.settings import Count, NonNegative, Positive, Seed, Size, refuse_unknown, settings, shown
 from gumption.envs.action_facts import ActionFacts
 from gumption.envs.memory import Layout as MemoryLayout
 from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Observation, RenderMode, check_batch
@@ -39,7 +40,6 @@ from .memory import (
     count_things,
     layout,
     level_file,
-    scenes_hash,
     seen,
     top_tile,
 )
@@ -234,9 +234,7 @@ class SegarVectorEnv(NativeVectorEnv):
 
     def set_up(self, columns: np.ndarray, options: Mapping[str, Any], rng: np.random.Generator) -> None:
         """Options: "scene", as data, or "level", a name or a number of this batch's levels."""
-        for name in options:
-            if name not in _OPTIONS:
-                raise InputError(unknown("reset", name, _OPTIONS))
+        refuse_unknown("reset", options, _OPTIONS)
         if len(options) > 1:
             raise InputError(f"reset options are {shown(dict(options))}; one of {' and '.join(_OPTIONS)} is given")
         number, scene = len(self.levels), options.get("scene")
@@ -362,7 +360,7 @@ class SegarVectorEnv(NativeVectorEnv):
 
     @cached_property
     def _scenes_hash(self) -> str:
-        return scenes_hash(self._all.scenes)
+        return content_hash([scene.to_data() for scene in self._all.scenes])
 
     # ---- saving
 

@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 
 from gumption.data.settings import NonNegative, Seed, Size, checked
+from gumption.data.tables import grouped
 from gumption.envs.action_facts import ActionFacts
 from gumption.envs.physics.entities import TYPES, Entity, GoalTile, GolfBall
 from gumption.envs.physics.factors import (
@@ -289,9 +290,7 @@ def afforded(scenes: Sequence[Scene], task: Task, preset: Preset = "fixed") -> t
             if thing.factors.get(Width, 0.0) > known.thing.factors.get(Width, 0.0):
                 widest[probe.signature] = probe
             reached.setdefault(thing.type, probe)
-    by_rules: dict[Any, list[_Probe]] = {}
-    for probe in widest.values():
-        by_rules.setdefault(probe.scene.sim.rules, []).append(probe)
+    by_rules = grouped((probe.scene.sim.rules, probe) for probe in widest.values())
     found: Afforded = dict.fromkeys(_reaching(list(reached.values()), task), ())
     all_rules: dict[str, Rule] = {}
     for probes in by_rules.values():
@@ -301,15 +300,15 @@ def afforded(scenes: Sequence[Scene], task: Task, preset: Preset = "fixed") -> t
         for rule in rules:
             if len(rule.patterns) > 1:
                 others = tuple(one for one in rules if one is not rule)
-                without, _ = _shown([_ruled(probe, others) for probe in probes], preset)
+                fewer = [
+                    replace(probe, scene=replace(probe.scene, sim=replace(probe.scene.sim, rules=others)))
+                    for probe in probes
+                ]
+                without, _ = _shown(fewer, preset)
                 for fact in shown - without:
                     causes[fact].append(rule.name)
         found |= {fact: tuple(dict.fromkeys([*found.get(fact, ()), *names])) for fact, names in causes.items()}
     return found, list(all_rules.values())
-
-
-def _ruled(probe: _Probe, rules: tuple[Rule, ...]) -> _Probe:
-    return replace(probe, scene=replace(probe.scene, sim=replace(probe.scene.sim, rules=rules)))
 
 
 def _shown(probes: Sequence[_Probe], preset: Preset) -> tuple[set[Triple], list[Rule]]:

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from gumption.data import InputError
-from gumption.data.settings import Count, NonNegative, Seed, checked, unknown
+from gumption.data.settings import Count, NonNegative, Seed, checked, refuse_unknown, unknown
 from gumption.envs.physics.factors import WIDTHS, Order
 from gumption.envs.physics.initialization import Initialization
 from gumption.envs.physics.initialization_measures import MISMATCH, differences, w2_of
@@ -279,9 +279,7 @@ def read_pairs(content: Mapping[str, Any], where: str) -> dict[str, AxisPair]:
     for place, row in enumerate(content.get("pair", ())):
         name = row.get("name", place)
         spot = f"{where}: the pair {name!r}"
-        for key in row:
-            if key not in ("name", "axis", "base", "train", "test"):
-                raise InputError(unknown(spot, key, ("name", "axis", "base", "train", "test")))
+        refuse_unknown(spot, row, ("name", "axis", "base", "train", "test"))
         if not isinstance(name, str) or not isinstance(row.get("axis"), str):
             raise InputError(f"{spot} needs a name and an axis, both text")
         if name in found:
@@ -336,9 +334,7 @@ def _base(bases: Mapping[str, Any], name: str, where: str, below: tuple[str, ...
 
 
 def _side(base: Mapping[str, Any], changes: Mapping[str, Any], where: str) -> Initialization:
-    for key in changes:
-        if key not in _SIDES:
-            raise InputError(unknown(where, key, _SIDES))
+    refuse_unknown(where, changes, _SIDES)
     if "from" in changes:
         return configuration(changes["from"])
     return Initialization.read(_changed(base, changes), where)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.sealed import content_hash, read_sealed, sealed
+from gumption.data.sealed import read_sealed, sealed
 from gumption.data.settings import Count, Share, Whole, checked, checked_methods
 from gumption.envs.memory import OF_RUN, Layout, TransitionMemory, Triple, integer, state_facts
 from gumption.envs.physics.entities import TYPES, Block, Entity
@@ -146,11 +146,6 @@ def level_file(names: Sequence[str], scenes: str, types: Sequence[str]) -> dict[
     """The file of the names that a memory's numbers stand for. :param scenes: their hash."""
     content = {"levels": list(names), "hash": scenes, "types": list(types)}
     return {LEVELS: json.dumps(sealed(content), ensure_ascii=False, indent=0) + "\n"}
-
-
-def scenes_hash(scenes: Sequence[Scene]) -> str:
-    """sha256 (hex) of scenes, in order."""
-    return content_hash([scene.to_data() for scene in scenes])
 
 
 def count_things(scene: Scene) -> int:

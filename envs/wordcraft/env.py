@@ -1,7 +1,6 @@
 """WordCraft's Gymnasium environments and their settings: a native batch, and a single one that is a batch of one."""
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from os import PathLike
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
@@ -11,7 +10,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
-from gumption.data.settings import Seed, Whole, checked, settings, shown, unknown, whole_numbers
+from gumption.data.settings import Seed, Whole, checked, refuse_unknown, settings, shown, whole_numbers
 from gumption.envs.action_facts import ActionFacts, PlanningProblem, action_facts
 from gumption.envs.memory import Layout
 from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Numbers, RenderMode, check_batch
@@ -228,9 +227,7 @@ class WordCraftVectorEnv(NativeVectorEnv):
 
         :raises InputError: unknown option or entity, a table that is empty or too large, a goal missing its table.
         """
-        for name in options:
-            if name not in _OPTIONS:
-                raise InputError(unknown("reset", name, _OPTIONS))
+        refuse_unknown("reset", options, _OPTIONS)
         if "goal" not in options or "table" not in options:
             raise InputError(
                 "reset options need both goal and table, e.g. {'goal': 'mud', 'table': ['water', 'earth']}"
@@ -270,10 +267,6 @@ class WordCraftVectorEnv(NativeVectorEnv):
         return (engine.goal, table, selection, actions, *made, episode, flags)
 
     def memory_files(self) -> Mapping[str, str]:
-        return self._entity_file
-
-    @cached_property
-    def _entity_file(self) -> dict[str, str]:
         return entity_file(self.book)
 
     def observe(self) -> Arrays:

@@ -1,7 +1,6 @@
 """The open-ended game of Little Alchemy: from a few basic entities make as many others as you can."""
 
 from collections.abc import Collection, Mapping
-from functools import cached_property
 from os import PathLike
 from typing import Annotated, Any
 
@@ -11,7 +10,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
-from gumption.data.settings import LARGEST, settings, unknown
+from gumption.data.settings import LARGEST, refuse_unknown, settings
 from gumption.envs.action_facts import ActionFacts, action_facts
 from gumption.envs.memory import Layout
 from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, RenderMode, check_batch
@@ -133,9 +132,7 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
 
         :raises InputError: another option, no list, or an unknown entity.
         """
-        for name in options:
-            if name != "discovered":
-                raise InputError(unknown("reset", name, ["discovered"]))
+        refuse_unknown("reset", options, ["discovered"])
         discovered = self.basic.copy()
         discovered[[self.book.entity_id(label) for label in labels_of(options, "discovered")]] = True
         self._begin(columns, discovered, _closure(self.book, discovered))
@@ -234,10 +231,6 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         return (self._rows * 0, nothing, *before, actions, picked, self.products, self._reward, task, episode, flags)
 
     def memory_files(self) -> Mapping[str, str]:
-        return self._entity_file
-
-    @cached_property
-    def _entity_file(self) -> dict[str, str]:
         return entity_file(self.book)
 
     # ---- its state

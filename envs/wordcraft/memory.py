@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -115,6 +116,7 @@ class Memory(TransitionMemory):
         return seen[seen[:, 2] >= 0, :4]
 
 
+@lru_cache(maxsize=8)
 def entity_file(book: RecipeBook) -> dict[str, str]:
     """The file with the labels of a memory's ids: name -> text."""
     told = {"book": {"name": book.name, "hash": book.hash}, "entities": book.entities}

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from gumption import data
-from gumption.data import InputError
-from gumption.data.errors import nearest
-from gumption.data.recipe_files import entities_of, read_recipe_table, read_recipes_json, read_recipes_tsv
+from gumption.data.errors import InputError, located, nearest
+from gumption.data.recipe_files import Recipes, entities_of, read_recipe_table, read_recipes_json, read_recipes_tsv
 from gumption.data.settings import Count, check, checked
+from gumption.data.tables import grouped
 from gumption.envs.priors import SEED, Laws, Names, other_than_real, relabelled
 
 PAD = 0  # "nothing" in every array of env ids; entity i of a book has the env id i + 1
@@ -112,10 +112,8 @@ class RecipeBook:
         if not path.is_file():
             raise InputError(f"{path}: no such recipe file")
         entities, rows, origins = _READERS[path.suffix.lower()](path)
-        try:
+        with located(path):
             return cls(name, entities, rows, origins)
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from None
 
     def only(self, recipes: np.ndarray) -> "RecipeBook":
         """The same entities with some of the recipes alone, in the same order.
@@ -251,11 +249,8 @@ class RecipeBook:
 
     @cached_property
     def _products(self) -> dict[tuple[int, int], tuple[int, ...]]:
-        made: dict[tuple[int, int], list[int]] = {}
-        for row in np.argsort(self.book_order, kind="stable"):
-            a, b, product = self.recipes[row].tolist()
-            made.setdefault((a, b), []).append(product)
-        return {pair: tuple(products) for pair, products in made.items()}
+        rows = self.recipes[np.argsort(self.book_order, kind="stable")].tolist()
+        return {pair: tuple(made) for pair, made in grouped(((a, b), product) for a, b, product in rows).items()}
 
     @checked
     def products(self, a: int, b: int) -> tuple[int, ...]:
@@ -418,15 +413,13 @@ def recipe_rows(book: RecipeBook, a: np.ndarray, b: np.ndarray, product: np.ndar
     return np.searchsorted(book._row_keys, (np.minimum(a, b) * size + np.maximum(a, b)) * size + product)
 
 
-def _read_tsv(path: Path) -> "Read":
-    recipes = read_recipes_tsv(path)
-    return entities_of(recipes.rows), recipes.rows, recipes.origins
-
-
-def _read_csv(path: Path) -> "Read":
-    recipes = read_recipe_table(path)
-    return entities_of(recipes.rows), recipes.rows, recipes.origins
-
-
 Read = tuple[list[str], list[Row], list[str] | None]  # entities, recipes, and the origin of each recipe
-_READERS = {".json": lambda path: (*read_recipes_json(path), None), ".tsv": _read_tsv, ".csv": _read_csv}
+_READERS = {
+    ".json": lambda path: (*read_recipes_json(path), None),
+    ".tsv": lambda path: _parts(read_recipes_tsv(path)),
+    ".csv": lambda path: _parts(read_recipe_table(path)),
+}
+
+
+def _parts(recipes: Recipes) -> Read:
+    return entities_of(recipes.rows), recipes.rows, recipes.origins

@@ -2,12 +2,13 @@
 `make_split`; and whether its parameters give it again.
 """
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from itertools import combinations_with_replacement
 
 from gumption.data import InputError
 from gumption.data.recipe_files import family_of
+from gumption.data.tables import grouped
 
 from .recipe_book import RecipeBook
 from .splits import PARTS, Split, make_split
@@ -34,11 +35,10 @@ def check_split(split: Split, book: RecipeBook) -> list[str]:
         return [f"it names tasks that the book does not have: there are {len(tasks)}"]
     of = {part: {index: tasks[index] for index in indices[part]} for part in parts}
     recipes = {part: {_labels(book, row) for row in getattr(split, f"{part}_recipes").tolist()} for part in parts}
-    products: dict[tuple[str, str], list[str]] = {}
-    for row in book.book_order.argsort().tolist():
-        a, b, product = _labels(book, book.recipes[row].tolist())
-        products.setdefault((a, b), []).append(product)
-    found, terminals = [], {book.entities[i] for i in book.terminals.tolist()}
+    rows = (_labels(book, row) for row in book.recipes[book.book_order.argsort()].tolist())
+    products = grouped(((a, b), product) for a, b, product in rows)
+    found: list[Iterable[str]] = []
+    terminals = {book.entities[i] for i in book.terminals.tolist()}
     for number, later in enumerate(parts):
         seen: set[Recipe] = set().union(*(recipes[part] for part in parts[:number]))
         found.append(_known(later, of[later], seen | recipes[later]))
@@ -48,7 +48,8 @@ def check_split(split: Split, book: RecipeBook) -> list[str]:
                 _solved_by_unseen(_word(earlier), of[earlier], products, later, recipes[later]),
             ]
             if mode.startswith("by_recipe"):
-                found.append(_pairs_apart(recipes[earlier], recipes[later]))
+                both = {recipe[:2] for recipe in recipes[earlier]} & {recipe[:2] for recipe in recipes[later]}
+                found.append([f"what {a} and {b} make is in two parts" for a, b in sorted(both)])
         if number:
             found.append(_solved_by_seen(later, of[later], products, seen))
             if mode.startswith("by_recipe") or mode == "by_family":
@@ -56,9 +57,11 @@ def check_split(split: Split, book: RecipeBook) -> list[str]:
             if mode.startswith("by_goal"):
                 found.append(_goals_unmade(later, of[later], seen))
             if mode == "by_goal_train_terminals":
-                found.append(_terminals(later, of[later], terminals))
+                ends = ((i, task.goal) for i, task in of[later].items() if task.goal in terminals)
+                found.append([f"{later} task {i} has the terminal goal {goal}" for i, goal in ends])
     if mode == "by_recipe_train_all_goals":
-        found.append(_all_made(book, recipes["train"]))
+        goals = {book.entities[i] for i in book.recipes[:, 2].tolist()} - {recipe[2] for recipe in recipes["train"]}
+        found.append([f"no training recipe makes {goal}" for goal in sorted(goals)])
     if mode == "by_family":
         found.append(_families_apart(book, recipes))
     faults = [fault for kind in found for fault in _first(kind)]
@@ -70,7 +73,7 @@ def _labels(book: RecipeBook, row: list[int]) -> Recipe:
     return a, b, product
 
 
-def _first(kind: Iterator[str]) -> list[str]:
+def _first(kind: Iterable[str]) -> list[str]:
     faults = list(kind)
     more = [f"... and {len(faults) - MOST} more like the last"] if len(faults) > MOST else []
     return faults[:MOST] + more
@@ -95,11 +98,6 @@ def _known(part: str, tasks: dict[int, Task], known: set[Recipe]) -> Iterator[st
                 yield f"{_word(part)} task {index} ({task.goal}) uses {_told(recipe)}, {lacks}"
 
 
-def _pairs_apart(seen: set[Recipe], unseen: set[Recipe]) -> Iterator[str]:
-    both = {recipe[:2] for recipe in seen} & {recipe[:2] for recipe in unseen}
-    yield from (f"what {a} and {b} make is in two parts" for a, b in sorted(both))
-
-
 def _need_unseen(part: str, tasks: dict[int, Task], unseen: set[Recipe]) -> Iterator[str]:
     for index, task in tasks.items():
         if not unseen.intersection(task.recipes):
@@ -111,10 +109,6 @@ def _goals_unmade(part: str, tasks: dict[int, Task], seen: set[Recipe]) -> Itera
     for index, task in tasks.items():
         if task.goal in made:
             yield f"{part} task {index}: its goal {task.goal} is made outside this part, by {_told(made[task.goal])}"
-
-
-def _terminals(part: str, tasks: dict[int, Task], terminals: set[str]) -> Iterator[str]:
-    yield from (f"{part} task {i} has the terminal goal {t.goal}" for i, t in tasks.items() if t.goal in terminals)
 
 
 def _families_apart(book: RecipeBook, recipes: Mapping[str, set[Recipe]]) -> Iterator[str]:
@@ -168,12 +162,6 @@ def _mixes(
             yield behind
         if mixes > 1 and made != goal and made not in known:
             yield from _mixes({**known, made: behind}, goal, wanted - {made}, mixes - 1, products)
-
-
-def _all_made(book: RecipeBook, seen: set[Recipe]) -> Iterator[str]:
-    made = {recipe[2] for recipe in seen}
-    goals = {book.entities[i] for i in book.recipes[:, 2].tolist()}
-    yield from (f"no training recipe makes {goal}" for goal in sorted(goals - made))
 
 
 def _rederived(split: Split, book: RecipeBook) -> list[str]:

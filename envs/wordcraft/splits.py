@@ -18,7 +18,7 @@ from gumption.data.writing import write_bytes
 from gumption.envs.split_files import SplitFormat, read_file
 
 from .recipe_book import RecipeBook, recipe_rows
-from .tasks import Depth, TaskList, enumerate_tasks, recipes_used, solved_otherwise
+from .tasks import Depth, TaskList, enumerate_tasks, solved_otherwise
 
 Mode = Literal[
     "by_recipe",
@@ -420,7 +420,7 @@ def _move_for_all_goals(book: RecipeBook, rows: np.ndarray, pair_held: np.ndarra
 def _recipes_of_tasks(split: Split, book: RecipeBook) -> Split:
     """The recipes of both parts, divided anew: those that a training task uses, and those that only others use."""
     tasks = enumerate_tasks(book, split.parameters["depth"], split.parameters["shortcuts"])
-    train = recipes_used(tasks, split.train_tasks)
+    train = np.unique(tasks.recipes[split.train_tasks]).astype(np.int64)
     both = recipe_rows(book, *(np.concatenate([split.train_recipes, split.test_recipes]).T + 1))
     test = np.setdiff1d(np.intersect1d(tasks.recipes, both), train)
     return replace(split, train_recipes=book.recipes[train], test_recipes=book.recipes[test])

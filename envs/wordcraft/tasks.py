@@ -1,6 +1,5 @@
 """Tasks of a recipe book: a goal and the set of recipes that leads to it from the base entities."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations_with_replacement
@@ -81,7 +80,7 @@ def enumerate_tasks(book: RecipeBook, depth: int = 1, shortcuts: bool = False) -
     tasks = _expand_from_goals(book, depth, None if depth <= LISTED else DRAWN)
     goal, base, intermediates, _ = tasks
     if depth > 1 and not shortcuts:
-        keep = ~can_make(book, goal, intermediates, base, mixes=depth - 1)
+        keep = ~_play(book, goal, intermediates, base, depth - 1)[1]
         tasks = tuple(part[keep] for part in tasks)
     if not len(tasks[0]):
         raise InputError(f"recipe book {book.name} has no task of depth {depth}; use a smaller depth")
@@ -132,7 +131,9 @@ def _expand_from_goals(book: RecipeBook, depth: int, drawn: int | None) -> tuple
             )
         goal, base, inner, used = (np.concatenate(parts) for parts in zip(*levels, strict=True))
         if drawn is not None:
-            kept = _one_of_each(rng, np.concatenate(rows))
+            begun = np.concatenate(rows)  # one expansion is kept of each, uniformly drawn
+            order = np.lexsort((rng.random(len(begun)), begun))
+            kept = order[np.diff(begun[order], prepend=-1) > 0]
             goal, base, inner, used = goal[kept], base[kept], inner[kept], used[kept]
             continue
         used.sort(axis=1)
@@ -150,23 +151,6 @@ def _expand_from_goals(book: RecipeBook, depth: int, drawn: int | None) -> tuple
     ascending = (base[order] - np.int16(1)).view(np.uint16)  # PAD wraps to the largest number, and so comes last
     ascending.sort(axis=1)
     return goal[order], ascending.view(np.int16) + np.int16(1), inner[order], used[order]
-
-
-def _one_of_each(rng: np.random.Generator, rows: np.ndarray) -> np.ndarray:
-    """(m,) places, one for each distinct number in rows (n,), uniformly among those that have it."""
-    order = np.lexsort((rng.random(len(rows)), rows))
-    new = np.ones(len(rows), dtype=bool)
-    new[1:] = rows[order][1:] != rows[order][:-1]
-    return order[new]
-
-
-def can_make(book: RecipeBook, goal: np.ndarray, wanted: np.ndarray, known: np.ndarray, mixes: int) -> np.ndarray:
-    """Whether the goal can be reached from the known entities within so many mixes, each making what `book.mix` says.
-
-    :param goal: (n,) env ids; :param wanted: (n, k) intermediates; :param known: (n, m), PAD where there is none.
-    :returns: (n,) bool.
-    """
-    return _play(book, goal, wanted, known, mixes)[1]
 
 
 def solved_otherwise(tasks: TaskList, indices: np.ndarray, foreign: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -191,13 +175,14 @@ def _play(
 ) -> tuple[np.ndarray, np.ndarray]:
     """See `solved_otherwise`. Breadth first: all tables of a level at once, each set of things on a table once."""
     by_foreign, without = np.zeros(len(goal), dtype=bool), np.zeros(len(goal), dtype=bool)
+    size = np.int32(len(book.entities) + 1)
     for start in range(0, len(goal), PLAYED):
         task = np.arange(start, min(start + PLAYED, len(goal)))
         known, left, tainted = base[task], wanted[task], np.zeros((len(task), base.shape[1]), dtype=bool)
         for more in reversed(range(mixes)):  # mixes after this one
             grown = []
             for i, j in combinations_with_replacement(range(known.shape[1]), 2):
-                rows = np.flatnonzero(book.single.take(known[:, i] * np.int32(len(book.entities) + 1) + known[:, j]))
+                rows = np.flatnonzero(book.single.take(known[:, i] * size + known[:, j]))
                 of, a, b = task[rows], known[rows, i], known[rows, j]
                 made = book.mix(a, b, goal[of], left[rows])
                 taint = tainted[rows, i] | tainted[rows, j]
@@ -208,7 +193,13 @@ def _play(
                 without[of[won & ~taint]] = True
                 if more:
                     new = np.flatnonzero(~won & ~(known[rows] == made[:, None]).any(axis=1))
-                    new = new[_of_use(book, made[new], goal[of[new]], left[rows[new]], more, foreign is not None)]
+                    # Of use: it goes into the goal, or it is an intermediate, after which a pair may make something
+                    # else; with foreign recipes also what goes into an intermediate.
+                    into, row = book.goes_into(more), made[new, None]
+                    useful = into.take(goal[of[new]] * size + made[new]) | (left[rows[new]] == row).any(axis=1)
+                    if foreign is not None:
+                        useful |= into.take(left[rows[new]] * size + row).any(axis=1)
+                    new = new[useful]
                     grown.append((rows[new], made[new], taint[new]))
             if not grown:
                 break
@@ -226,20 +217,3 @@ def _play(
             kept = order[np.concatenate([np.ones(min(1, len(order)), dtype=bool), ~same])]
             task, known, tainted, left = task[kept], known[kept], tainted[kept], left[kept]
     return by_foreign, without
-
-
-def _of_use(
-    book: RecipeBook, made: np.ndarray, goal: np.ndarray, wanted: np.ndarray, mixes: int, for_wanted: bool
-) -> np.ndarray:
-    """(n,) bool: so many mixes may make the goal (`for_wanted`: or an intermediate) of what was made, or it is an
-    intermediate, after which a pair may make something else."""
-    size, into = np.int32(len(book.entities) + 1), book.goes_into(mixes)
-    found = into.take(goal * size + made) | (wanted == made[:, None]).any(axis=1)
-    if for_wanted:
-        found |= into.take(wanted * size + made[:, None]).any(axis=1)
-    return found
-
-
-def recipes_used(tasks: TaskList, indices: Sequence[int] | np.ndarray) -> np.ndarray:
-    """(n,) int64 sorted rows of `book.recipes` that the given tasks need."""
-    return np.unique(tasks.recipes[np.asarray(indices, dtype=np.int64)]).astype(np.int64)

@@ -89,7 +89,16 @@ class Calibration:
             sharpness = torch.ones(int(group.max()) + 1, dtype=torch.float64, device=predictor.device)
             groups = torch.from_numpy(group[facts[:, 1]]).to(predictor.device)
             for _ in range(STEPS):
-                slope, bend = _derivatives(predictor, side, facts, true, groups, sharpness, memory)
+                # (G,) first and (negative) second derivatives of the log-likelihood by each group's 1 / T.
+                slope, bend = torch.zeros_like(sharpness), torch.zeros_like(sharpness)
+                for scores, target, here in _unknown_answers(predictor, side, facts, true, memory):
+                    p = (scores * sharpness[groups[here], None].float()).softmax(1)
+                    gap = scores - scores.gather(1, target)
+                    gap.clamp_min_(-torch.finfo(torch.float32).max / 4)  # -inf times 0 would be NaN
+                    mean = (p * gap).sum(1, keepdim=True)
+                    slope.index_add_(0, groups[here], -mean[:, 0].double())
+                    bends = (p * (gap - mean).square_()).nan_to_num_(0.0, 0.0).sum(1)
+                    bend.index_add_(0, groups[here], bends.double())
                 if not slope.isfinite().all():
                     raise InputError("the predictor gives scores that are NaN or infinite, which no temperature mends")
                 step = torch.where(bend > 0, slope / bend, torch.sign(slope) * torch.inf)
@@ -155,28 +164,6 @@ class Calibration:
     def _check(self, predictor: LinkPredictor) -> None:
         if self.vocabulary != predictor.vocabulary.hash:
             raise InputError("the calibration was fitted for a predictor with another vocabulary; fit it again")
-
-
-def _derivatives(
-    predictor: LinkPredictor,
-    side: str,
-    facts: np.ndarray,
-    true: np.ndarray,
-    groups: torch.Tensor,
-    sharpness: torch.Tensor,
-    memory: int | None,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """(G,) first and (negative) second derivatives of the log-likelihood by each group's 1 / T."""
-    slope, bend = torch.zeros_like(sharpness), torch.zeros_like(sharpness)
-    for scores, target, here in _unknown_answers(predictor, side, facts, true, memory):
-        mine = scores.gather(1, target)
-        group = groups[here]
-        p = (scores * sharpness[group, None].float()).softmax(1)
-        gap = (scores - mine).clamp_min_(-torch.finfo(torch.float32).max / 4)  # -inf times 0 would be NaN
-        mean = (p * gap).sum(1, keepdim=True)
-        slope.index_add_(0, group, -mean[:, 0].double())
-        bend.index_add_(0, group, (p * (gap - mean).square_()).nan_to_num_(0.0, 0.0).sum(1).double())
-    return slope, bend
 
 
 def reliability(

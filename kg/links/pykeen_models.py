@@ -23,7 +23,7 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from gumption.data import InputError, Note
+from gumption.data.errors import InputError, Note, located
 from gumption.data.packed import Damaged, open_archive, open_packed
 from gumption.data.settings import checked, checked_methods
 from gumption.data.writing import whole_folder, write_json
@@ -164,10 +164,8 @@ def load_pykeen(folder: str | os.PathLike[str], device: str = "auto") -> PyKEENP
             raise InputError(f"{folder}: {part} is missing; save the result with save_to_directory(..., {option}=True)")
     tensors: dict[str, torch.Tensor] = {}
     record = read_pickled_model(folder / MODEL)
-    try:
+    with located(folder / MODEL):
         structure = describe(record, tensors)
-    except InputError as error:
-        raise InputError(f"{folder / MODEL}: {error}") from None
     refuse_infinite(folder, tensors, "train it again")
     labels = [_read_labels(folder / TRIPLES / f"{kind}_to_id.tsv.gz") for kind in ("entity", "relation")]
     return PyKEENPredictor(_build(structure, tensors, folder), Vocabulary(*labels), pick_device(device))

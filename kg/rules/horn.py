@@ -24,7 +24,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from gumption.data import InputError
+from gumption.data.errors import InputError, located
 from gumption.data.reading import read_json
 from gumption.data.sealed import SHA256, write_sealed
 from gumption.data.settings import checked
@@ -152,10 +152,8 @@ _FORMS: dict[str, tuple[int, Callable[..., Rule | tuple[Rule, ...]]]] = {
 def read_rules(path: str | PathLike[str]) -> tuple[Rule, ...]:
     """The rules of a JSON file; InputError with the file and the wrong line or rule."""
     content = read_rule_file(path)
-    try:
+    with located(path):
         return rules_from_json(content)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
 
 
 def read_rule_file(path: str | PathLike[str]) -> Any:
@@ -177,10 +175,8 @@ def rules_from_json(content: Any) -> tuple[Rule, ...]:
         raise InputError('expected {"rules": [...]} and nothing else')
     rules: list[Rule] = []
     for number, entry in enumerate(content["rules"], start=1):
-        try:
+        with located(f"rule {number}"):
             rules += _rules_of_entry(entry)
-        except InputError as error:
-            raise InputError(f"rule {number}: {error}") from None
     return tuple(rules)
 
 
@@ -207,17 +203,13 @@ def rule_to_json(rule: Rule) -> dict[str, Any]:
     return entry if rule.name == str(rule) else {"name": rule.name, **entry}
 
 
-def relations_of(rules: Iterable[Rule]) -> set[str]:
-    """The relations that the rules name."""
-    return {atom.relation for rule in rules for atom in (rule.head, *rule.body)} - {ANY}
-
-
 def of_any(rules: Sequence[Rule], stated: Iterable[str]) -> list[Rule]:
     """The rules, each with an atom of any relation as one rule for each stated relation that no rule names.
 
     :raises InputError: there is no such relation.
     """
-    free = sorted(set(stated) - relations_of(rules))
+    named = {atom.relation for rule in rules for atom in (rule.head, *rule.body)} - {ANY}
+    free = sorted(set(stated) - named)
     if not free:
         raise InputError(f"the facts have no relation that {ANY} could stand for: the rules name all of them")
     made: list[Rule] = []

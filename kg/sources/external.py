@@ -7,6 +7,7 @@ bounded, and a malformed line leaves the graph unchanged.
 import re
 import tempfile
 import warnings
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING
 
 from gumption.data import InputError, Note
-from gumption.data.packed import Damaged, is_archive, open_archive, open_packed
+from gumption.data.packed import Damaged, open_archive, open_packed
 from gumption.data.reading import parse_json
 from gumption.data.settings import NonNegative, Whole, checked
 from gumption.kg.vocabulary import WEIGHTS, Triple, unknown_label
@@ -240,7 +241,7 @@ def _wanted(relations: Collection[str] | None, of: str, known: Sequence[str]) ->
 
 
 def _atomic_files(path: Path, skip_bad: int) -> Sequence[Tally]:
-    if not is_archive(path):
+    if not (path.is_file() and zipfile.is_zipfile(path)):
         return [Tally(path, skip_bad)]
     try:
         with open_archive(path, str(path)) as archive:

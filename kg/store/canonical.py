@@ -8,11 +8,13 @@ killed after SECONDS. This file is the program of that process, too, and imports
 import json
 import subprocess
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyoxigraph as ox
+
+from gumption.data.tables import grouped
 
 SECONDS = 10
 ALIKE = 500  # blank nodes of a group that may have the same first-degree hash (RDFC-1.0, section 4.6)
@@ -71,18 +73,12 @@ def _groups(triples: Iterable[ox.Triple]) -> list[list[ox.Triple]]:
         first.append((triple, one))
         for other in others:
             root[find(other)] = find(one)
-    groups: dict[ox.BlankNode, list[ox.Triple]] = defaultdict(list)
-    for triple, node in first:
-        groups[find(node)].append(triple)
-    return list(groups.values())
+    return list(grouped((find(node), triple) for triple, node in first).values())
 
 
 def _looks(group: Sequence[ox.Triple]) -> dict[ox.BlankNode, tuple[str, ...]]:
     """Blank node -> its facts, in which it is _:a and any other is _:z: what its first-degree hash is made of."""
-    facts: dict[ox.BlankNode, list[str]] = defaultdict(list)
-    for triple in group:
-        for node in set(blank_nodes(triple)):
-            facts[node].append(str(_renamed(triple, node)))
+    facts = grouped((node, str(_renamed(triple, node))) for triple in group for node in set(blank_nodes(triple)))
     return {node: tuple(sorted(texts)) for node, texts in facts.items()}
 
 

@@ -83,7 +83,9 @@ class Address:
         deadline = None if limits.timeout is None else time.monotonic() + limits.timeout
         auth = self.credentials and tuple(map(str.encode, self.credentials))
         silence = min(limits.timeout or TIMEOUT_S, TIMEOUT_S)
-        how: Any = {"headers": headers, "auth": auth or _no_password, "timeout": silence, "allow_redirects": False}
+        # A function as auth keeps out the password that ~/.netrc may have.
+        auth = auth or (lambda request: request)
+        how: Any = {"headers": headers, "auth": auth, "timeout": silence, "allow_redirects": False}
         try:
             try:
                 response = self.session.post(self.url, body, stream=True, **how)
@@ -123,11 +125,6 @@ class Address:
             refusal = Refused(f"{self.url} refused with HTTP {response.status_code} {clean(response.reason)}: {text}")
         refusal.code = response.status_code
         return refusal
-
-
-def _no_password(request: requests.PreparedRequest) -> requests.PreparedRequest:
-    """In place of the one that ~/.netrc may have."""
-    return request
 
 
 def _read(response: requests.Response, deadline: float | None, most: int) -> bytes:

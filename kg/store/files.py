@@ -37,7 +37,7 @@ from gumption.data import InputError, Note
 from gumption.data.packed import open_packed
 from gumption.data.sealed import HASH_LINE, hashed_file
 from gumption.data.settings import Whole, check
-from gumption.data.tables import Row, TableLayout, csv_rows, needs_empty_line
+from gumption.data.tables import Row, TableLayout, csv_rows, grouped, needs_empty_line
 from gumption.data.writing import check_name, whole_file
 from gumption.kg.vocabulary import (
     ABOUT,
@@ -96,9 +96,7 @@ def key_to_iri(key: str) -> str:
 
 def joined(statements: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Key -> texts, sorted and joined, of statements (IRI of the key, text)."""
-    said: dict[str, list[str]] = {}
-    for key, text in sorted((_KEYS.get(iri) or iri.removeprefix(_OWN), text) for iri, text in statements):
-        said.setdefault(key, []).append(text)
+    said = grouped(sorted((_KEYS.get(iri) or iri.removeprefix(_OWN), text) for iri, text in statements))
     return {key: "; ".join(texts) for key, texts in said.items()}
 
 

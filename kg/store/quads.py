@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import pyoxigraph as ox
 
+from gumption.data.tables import grouped
 from gumption.kg.vocabulary import (
     ABOUT,
     BLANK,
@@ -151,9 +152,7 @@ def insertion(quads: Iterable[ox.Quad], *, copied: bool = True, nodes: bool = Fa
     if nodes and facts:
         parts.append(f"INSERT {{ GRAPH ?g {{ ?s ?p ?o }} {copy} }} WHERE {{ {_rows(facts, nodes)} }}")
     elif facts:
-        graphs: dict[object, list[ox.Quad]] = {}
-        for fact in facts:
-            graphs.setdefault(fact.graph_name, []).append(fact)
+        graphs = grouped((fact.graph_name, fact) for fact in facts)
         data = [f"GRAPH {written(name)} {{\n{_data(some)}\n}}" for name, some in graphs.items()]
         parts.append(f"INSERT DATA {{\n{' '.join(data)}\n{_data(facts) if copied else ''} }}")
     return " ;\n".join(parts)

@@ -90,7 +90,8 @@ class LocalStore:
                 self._open, united, noted = open_folder(path, read_only, wait)
             if not united:
                 if read_only:
-                    self._path, self._open = None, _in_memory(self._open)
+                    self._path, folder, self._open = None, self._open, ox.Store()
+                    self._open.bulk_extend(folder)
                 self._renew(foreign=not noted)
             elif path is not None and not read_only:
                 note_united(path)  # the engine has written another CURRENT
@@ -403,12 +404,6 @@ def open_folder(path: Path, read_only: bool, wait: float) -> tuple[ox.Store, boo
                 if time.time() - begun >= limit:
                     raise
             time.sleep(0.05)
-
-
-def _in_memory(folder: ox.Store) -> ox.Store:
-    copy = ox.Store()
-    copy.bulk_extend(folder)
-    return copy
 
 
 @contextmanager

@@ -311,10 +311,6 @@ _VARIATIONS = (
 )  # fmt: skip
 
 
-def _chain(chain: Chain) -> Condition:
-    return Condition({**_EACH, "prerequisites": list(chain.prerequisites), "target": chain.target}, target=1.5)
-
-
 EXPERIMENTS = {
     one.name: one
     for one in (
@@ -333,7 +329,12 @@ EXPERIMENTS = {
         Experiment(
             VALIDATION, "-", "Does the gradual learner learn gradually, and does it forget?", ValidationRuns(),
             {
-                **{chain.name: _chain(chain) for chain in CHAINS},
+                **{
+                    chain.name: Condition(
+                        {**_EACH, "prerequisites": list(chain.prerequisites), "target": chain.target}, target=1.5
+                    )
+                    for chain in CHAINS
+                },
                 "played again": Condition({**_EACH, "tasks": list(_OLD)}, AGAIN),
             },
             "The dependencies that the document names (Evaluation criteria 2 and 3). Steps are those on the last task "

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, fields
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,11 +36,8 @@ from gumption.scripts.worlds import Resume, Run
 
 if TYPE_CHECKING:
     from gumption.agents.halma.failures import MazeFailures
-    from gumption.envs.halma import KnowledgeBases
     from gumption.envs.halma.generator import PanelStatistics
     from gumption.envs.halma.splits import Experience, Splits
-
-    Read = Callable[..., Experience]
 
 app = App(
     no_args_is_help=True, add_completion=False, help="Draw, generate and measure HALMA's mazes; see where agents fail."
@@ -299,17 +295,14 @@ def splits(
         mazes, and is named after the function; may be given again.
     :param force: Replace other tests in the folder.
     """
-    read = _reader(run, memory)
     if check is not None and out is None:
         made_with = ("seed", "mazes", *(field.name for field in fields(Understanding)), "own", "force")
         refuse_foreign(context, dict.fromkeys(made_with, "--out"), "", "--check")
-        _check(read, check)
+        _check(run, memory, check)
     elif out is not None and check is None:
-        with working("reading what the agent has seen"):
-            from gumption.envs.halma.splits import make_splits
+        from gumption.envs.halma.splits import make_splits
 
-            experience = read(**asdict(understanding))
-        _warn(experience.warning)
+        experience = _experience(run, memory, **asdict(understanding))
         with working("making the tests"):
             tests = {place.rpartition(":")[2]: of_module(place, "--own") for place in own or ()}
             made = make_splits(experience, out, seed=seed, mazes=mazes, own=tests, force=force)
@@ -318,23 +311,23 @@ def splits(
         raise InputError("give either --out, a folder to write the tests to, or --check, a folder to check")
 
 
-def _reader(run: Path | None, memory: Path | None) -> Read:
+def _experience(run: Path | None, memory: Path | None, **choices: Any) -> Experience:
+    """What an agent has seen, read from one of the two folders with these choices."""
     from gumption.envs.halma.splits import read_memory, read_run
 
-    if run is not None and memory is None:
-        return partial(read_run, run)
-    if memory is not None and run is None:
-        return partial(read_memory, memory)
-    raise InputError("give either --run, a run of gumption, or --memory, a folder that RecordMemory wrote")
-
-
-def _check(read: Read, folder: Path) -> None:
+    if (run is None) == (memory is None):
+        raise InputError("give either --run, a run of gumption, or --memory, a folder that RecordMemory wrote")
     with working("reading what the agent has seen"):
-        from gumption.envs.halma.splits import check_splits, load_splits
-
-        made = load_splits(folder)
-        experience = read(threshold=made.manifest["parameters"]["threshold"], **made.choices)
+        experience = read_memory(memory, **choices) if run is None else read_run(run, **choices)
     _warn(experience.warning)
+    return experience
+
+
+def _check(run: Path | None, memory: Path | None, folder: Path) -> None:
+    from gumption.envs.halma.splits import check_splits, load_splits
+
+    made = load_splits(folder)
+    experience = _experience(run, memory, threshold=made.manifest["parameters"]["threshold"], **made.choices)
     with working("checking the tests"):
         faults = check_splits(made, experience.knowledge, experience.mazes)
     for fault in faults:
@@ -494,7 +487,7 @@ def hitmaps(
     from gumption.agents.halma.plots import plot_hitmaps
 
     stem = plot.with_suffix("")
-    knowledge = _knowledge(_reader(run, memory), understanding)
+    knowledge = _experience(run, memory, **asdict(understanding)).knowledge
     title = f"Visits of pairs of digits, {understanding.knowledge_base} knowledge bases"
     _say_saved(plot_hitmaps(knowledge, stem, title))
 
@@ -531,15 +524,8 @@ def grammar(
         raise InputError(
             "--max-opt-len, --side and --primitives are for the world's grammar; an agent's experience has its own"
         )
-    knowledge = _knowledge(_reader(run, memory), understanding)
+    knowledge = _experience(run, memory, **asdict(understanding)).knowledge
     _say_saved(plot_grammar(stem, knowledge, title="Options that used up digits, and how often"))
-
-
-def _knowledge(read: Read, understanding: Understanding) -> KnowledgeBases:
-    with working("reading what the agent has seen"):
-        experience = read(**asdict(understanding))
-    _warn(experience.warning)
-    return experience.knowledge
 
 
 def _say_saved(paths: Iterable[Path]) -> None:
@@ -621,9 +607,7 @@ def maze(
             Image.fromarray(draw(drawn, drawn.start, "rgb_array", rules=rules)).save(beside, format="PNG")
     if gif is not None:
         trial_gif(gif, drawn, trials.exploring, rules=rules)
-    for path in (json, png, gif):
-        if path is not None:
-            print(f"saved: {path}")
+    _say_saved(filter(None, (json, png, gif)))
 
 
 def _listed(moves: list[Move]) -> str:
@@ -710,17 +694,11 @@ def _print_statistics(found: PanelStatistics) -> None:
             for name, mean, deviation in zip(names, counts.mean(0), counts.std(0), strict=True)
         ]
         print_table([title, "mean", "standard deviation", "share"], rows)
-    rows = [
-        (
-            claim.text,
-            f"{claim.met.sum()} of {len(claim.met)}",
-            *(
-                f"{value:.1%}" if claim.values.max() < 2 else f"{value:,.0f}"
-                for value in (claim.values.min(), claim.values.max())
-            ),
-        )
-        for claim in found.claims
-    ]
+    rows = []
+    for claim in found.claims:
+        least, most = claim.values.min(), claim.values.max()
+        form = ".1%" if most < 2 else ",.0f"
+        rows.append((claim.text, f"{claim.met.sum()} of {len(claim.met)}", f"{least:{form}}", f"{most:{form}}"))
     print_table(["the paper of each set", "sets where it holds", "least", "most"], rows)
     walls, goal = found.unevenness
     fit, most = found.log_fit, max(count for count in range(MOST + 1) if found.panels[:, count].any())

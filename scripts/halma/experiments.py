@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -35,6 +36,7 @@ from gumption.agents.halma.plots import Columns, Published
 from gumption.data import InputError
 from gumption.data.reading import read_json
 from gumption.data.settings import Count, settings
+from gumption.data.tables import grouped
 from gumption.data.writing import write_json
 from gumption.envs.halma.env import DISCOUNT
 from gumption.scripts.results import FINAL, Condition, Experiment, Job, Kind, Row, of_panel, slug, table
@@ -187,11 +189,12 @@ def cell(column: Mapping[str, Any], test: str, measure: str, paper: str | None =
 
 def why_none(columns: Columns) -> list[str]:
     """Why a test has no mazes, or why some of the runs have none, a line for each reason."""
-    agents: dict[str, list[str]] = {}
-    for test in rows_of(columns.values()):
-        for name, column in agents_of(columns).items():
-            if reason := column["tests"][test]["reason"]:
-                agents.setdefault(f"{_WORDS.get(test, test)}: {reason}", []).append(name)
+    agents = grouped(
+        (f"{_WORDS.get(test, test)}: {reason}", name)
+        for test in rows_of(columns.values())
+        for name, column in agents_of(columns).items()
+        if (reason := column["tests"][test]["reason"])
+    )
     return [f"{reason} ({'; '.join(names)})" for reason, names in agents.items()]
 
 
@@ -209,9 +212,9 @@ class Overview:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         names, title = list(self.columns), self.title
         while names:
-            count = 1
-            while count < len(names) and self._width(names[: count + 1], console, options) <= options.max_width:
-                count += 1
+            tables = (self._table(names[:count]) for count in range(2, len(names) + 1))
+            fits = (table.__rich_measure__(console, options).maximum <= options.max_width for table in tables)
+            count = 1 + sum(takewhile(bool, fits))
             yield self._table(names[:count], title)
             yield ""
             names, title = names[count:], None
@@ -220,9 +223,6 @@ class Overview:
             yield "\n".join(["How close:", *shapes])
         if reasons := why_none(self.columns):
             yield "\n".join(['Why there is "-":', *reasons])
-
-    def _width(self, names: Sequence[str], console: Console, options: ConsoleOptions) -> int:
-        return self._table(names).__rich_measure__(console, options).maximum
 
     def _table(self, names: Sequence[str], title: str | None = None) -> Table:
         """Some of the agents, in cells of several short lines."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gumption.data import InputError
+from gumption.data.errors import InputError, located
 from gumption.data.progress import Bar
 from gumption.data.reading import read_json
 from gumption.data.sealed import hashed_file
@@ -127,12 +127,6 @@ def read_training_facts(
     return TrainingInput(name, vocabulary.extended([*(held_out or ()), *others]), ids, held_out, true)
 
 
-def _with_file(chosen: TrainingSettings, context: typer.Context, file: Path | None) -> TrainingSettings:
-    """The settings of the file, where it has them and their options were not typed."""
-    given = {} if file is None else read_settings(file)
-    return replace(chosen, **{name: value for name, value in given.items() if not was_typed(context, name)})
-
-
 def read_settings(file: Path) -> dict[str, Any]:
     """A JSON object of settings, such as best.json of `gumption kg tune`.
 
@@ -141,10 +135,8 @@ def read_settings(file: Path) -> dict[str, Any]:
     given = read_json(file, advice="write names and values of settings")
     if not isinstance(given, dict):
         raise InputError(f'{file}: expected an object of settings, such as {{"rank": 100}}')
-    try:
+    with located(file):
         TrainingSettings(**given)
-    except InputError as error:
-        raise InputError(f"{file}: {error}") from None
     return given
 
 
@@ -190,7 +182,9 @@ def fit(
     check_source(context, source, dataset)
     kind = OURS if model.lower() == OURS else model
     refuse_foreign(context, dict.fromkeys(_OURS_ALONE, OURS), kind, model)
-    chosen = _with_file(chosen, context, settings)
+    if settings is not None:
+        own = {name: value for name, value in read_settings(settings).items() if not was_typed(context, name)}
+        chosen = replace(chosen, **own)
     if os.environ.get("RANK", "0") == "0":  # the other processes of torchrun work for the first one
         context.with_resource(sole_writer(out, wait=0))
     if resume and (out / "checkpoint.json").is_file():

@@ -44,7 +44,7 @@ def read_dataset(place: str) -> tuple[Vocabulary, dict[str, np.ndarray]]:
 
     :raises InputError: a folder without one of the files; a name that PyKEEN does not know, or cannot download.
     """
-    if is_folder(place):
+    if os.sep in place or _part(Path(place), "train") is not None:
         return read_parts(Path(place))
     from pykeen.datasets import dataset_resolver
 
@@ -69,11 +69,6 @@ def read_dataset(place: str) -> tuple[Vocabulary, dict[str, np.ndarray]]:
     if all(file.is_file() and file.suffix in ENDINGS for file in files.values()):
         return _read_files(files)  # PyKEEN leaves out the facts of entities that training lacks; WN18RR has 210
     return _of_factories(factories)
-
-
-def is_folder(place: str) -> bool:
-    """Whether this is a folder rather than the name of a data set."""
-    return os.sep in place or _part(Path(place), "train") is not None
 
 
 def rank_part(

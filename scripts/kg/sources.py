@@ -3,7 +3,7 @@ build`, which makes one of a world."""
 
 import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,6 +18,7 @@ from gumption.scripts.worlds import world_group
 
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph, NaryRelation
+    from gumption.kg.vocabulary import Triple
 
 FILES = ".nt, .nq, .ttl, .trig, .rdf, .jsonld, .tsv, .txt or .csv file, also with .gz, .bz2 or .xz"  # read and written
 READ = f".n3, .owl, .xml, .graphml, .gexf, {FILES}"
@@ -197,6 +198,17 @@ def tell_built(out: str, counts: dict[str, int], as_json: bool) -> None:
         print_table(["graph", "facts"], list(counts.items()), f"written to {out}")
 
 
+def write_built(
+    out: str, update: str | None, wait: float, stated: "Mapping[str, Iterable[Triple]]", as_json: bool
+) -> None:
+    """Write facts, by the names of their graphs, to `out`, made anew, and print the graphs there."""
+    with changed_graph(out, update, wait, anew=True) as graph:
+        for name, triples in stated.items():
+            graph.add(triples, graph=name)
+        counts = graph.graphs()
+    tell_built(out, counts, as_json)
+
+
 # ---- `gumption kg build WORLD`: a graph of what a world states, or of what a run has understood of it.
 
 
@@ -229,11 +241,7 @@ def general_build(world: Any) -> typer.Typer:
         parts = list(dict.fromkeys(partition or ["all"]))
         given = settings_of_facts(world, setting)
         stated = {f"{world.name}/{part}": list(world.facts(part, **given)) for part in parts}
-        with changed_graph(out, update, wait, anew=True) as graph:
-            for name, triples in stated.items():
-                graph.add(triples, graph=name)
-            counts = graph.graphs()
-        tell_built(out, counts, as_json)
+        write_built(out, update, wait, stated, as_json)
 
     return app
 

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 import typer
 
-from gumption.data import InputError, Note
+from gumption.data.errors import InputError, Note, located
 from gumption.data.listening import Port, is_loopback, listen, shown_address
 from gumption.data.settings import Count, Megabytes, Seconds, Seed, SmallShare, Whole
 from gumption.scripts.apps import App
@@ -305,11 +305,9 @@ def _bound(graph: Any, sparql: str, names: dict[str, Any]) -> dict[str, Any]:
                 raise InputError(f"--bind {variable}: {unknown_graph(name, graphs)}")
             bound[variable] = name
             continue
-        try:
+        with located(f"--bind {variable}"):
             find = known.relation if spaces[variable] == RELATION else known.entity
             bound[variable] = name if name.startswith('"') else find(name)
-        except InputError as error:
-            raise InputError(f"--bind {variable}: {error}") from None
     return bound
 
 

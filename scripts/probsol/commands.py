@@ -13,7 +13,7 @@ from gumption.agents.probsol.config import ProbSolConfig
 from gumption.data import InputError
 from gumption.data.settings import Count, Size, Whole
 from gumption.scripts.apps import App, NewFolder, NewPacked, from_config
-from gumption.scripts.kg.sources import PLACE, MemoryFolder, Update, Wait, build_of_memory, changed_graph, tell_built
+from gumption.scripts.kg.sources import PLACE, MemoryFolder, Update, Wait, build_of_memory, write_built
 from gumption.scripts.output import Json, print_table, working
 from gumption.scripts.worlds import Resume, Run
 
@@ -97,11 +97,7 @@ def build(
     with working("stating what is true of the tasks"):
         parts: Any = dict.fromkeys(partition or ["all"])
         stated = {f"probsol/{part}": list(facts(partition=part, **asked)) for part in parts}
-    with changed_graph(out, update, wait, anew=True) as graph:
-        for name, triples in stated.items():
-            graph.add(triples, graph=name)
-        counts = graph.graphs()
-    tell_built(out, counts, as_json)
+    write_built(out, update, wait, stated, as_json)
 
 
 def splits(*, out: NewFolder | None = None, check: Path | None = None, force: bool = False) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from gumption.agents.probsol import goals
 from gumption.data import InputError
 from gumption.data.settings import Seed, checked
+from gumption.data.tables import grouped
 from gumption.envs.priors import Names
 from gumption.envs.probsol.library import designed, family_of, find_tasks
 from gumption.envs.probsol.tasks import Task
@@ -75,10 +76,7 @@ def report(tasks: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], list[str
 
     :param tasks: "participant", "settings", "actions" (JSON), "success", "before" (answers given before it) of each.
     """
-    episodes = {}
-    for one in tasks:
-        if PLAN in one["before"]:
-            episodes.setdefault(str(one["participant"]), []).append(_episode(one))
+    episodes = grouped((str(one["participant"]), _episode(one)) for one in tasks if PLAN in one["before"])
     every = [episode for own in episodes.values() for episode in own]
     if len({(one.goal, one.tightness) for one in every}) == len(
         {(one.goal, one.tightness, one.layout) for one in every}

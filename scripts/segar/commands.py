@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -13,9 +13,6 @@ from gumption.data.settings import Count, Seed, Size
 from gumption.scripts.apps import App, NewFolder, NewGif, NewJson, from_config
 from gumption.scripts.output import Json, print_json, print_table
 from gumption.scripts.worlds import Resume, Run
-
-if TYPE_CHECKING:
-    import torch
 
 app = App(
     no_args_is_help=True,
@@ -295,9 +292,12 @@ def _texture_model(seed: int, epochs: int, tell: Callable[[int, float], None]) -
     for epoch in range(epochs):
         total = 0.0
         for _ in range(steps):
-            codes, side = _draw_codes(batch_size, LENGTH, generator)
-            found = reader(torch.tanh(decoder(codes[:, :, None, None].expand(-1, -1, side, side))))
-            loss = (found - codes[:, :, None, None]).square().mean()
+            # Codes are uniform from -1 to 1 where a random mask lets them be, on a map of a random side.
+            codes = torch.rand((batch_size, LENGTH, 1, 1), generator=generator) * 2 - 1
+            codes = codes * torch.randint(0, 2, (batch_size, LENGTH, 1, 1), generator=generator)
+            side = SIDES[int(torch.randint(0, len(SIDES), (1,), generator=generator))]
+            found = reader(torch.tanh(decoder(codes.expand(-1, -1, side, side))))
+            loss = (found - codes).square().mean()
             penalty = torch.stack([each.norm() for each in parameters]).sum()
             optimizer.zero_grad()
             (loss + penalty_weight * penalty).backward()
@@ -311,12 +311,3 @@ def _texture_model(seed: int, epochs: int, tell: Callable[[int, float], None]) -
         for part, tensor in module.named_parameters()
     }
     return tensors, error
-
-
-def _draw_codes(count: int, length: int, generator: torch.Generator) -> tuple[torch.Tensor, int]:
-    """(n, length) codes, uniform from -1 to 1 where a random mask lets them be, and the side of the map."""
-    import torch
-
-    values = torch.rand((count, length), generator=generator) * 2 - 1
-    mask = torch.randint(0, 2, (count, length), generator=generator)
-    return values * mask, SIDES[int(torch.randint(0, len(SIDES), (1,), generator=generator))]

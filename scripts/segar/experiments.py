@@ -20,6 +20,7 @@ import typer
 
 from gumption.data import InputError
 from gumption.data.settings import settings
+from gumption.data.tables import grouped
 from gumption.scripts.measurement import six_digits
 from gumption.scripts.results import (
     Cell,
@@ -107,11 +108,11 @@ def gap_relations(rows: Sequence[Row]) -> list[Relation]:
             ]
 
         def of(part: str, difficulty: str, chosen: Sequence[tuple[str, str, Any]]) -> dict[str, list[Any]]:
-            return _grouped((k, point) for k, d, point in chosen if k.startswith(part) and d == difficulty)
+            return grouped((k, point) for k, d, point in chosen if k.startswith(part) and d == difficulty)
 
         test, further = points("test"), points("harder")
-        cells = _grouped((f"{kind}-{difficulty}", point) for kind, difficulty, point in test)
-        by_difficulty = _grouped((difficulty, point) for _, difficulty, point in test)
+        cells = grouped((f"{kind}-{difficulty}", point) for kind, difficulty, point in test)
+        by_difficulty = grouped((difficulty, point) for _, difficulty, point in test)
         found += [
             Relation("test", ALL, label, by_difficulty, drawn),
             Relation("test", WITHIN, label, cells, False, centred=True),
@@ -130,7 +131,7 @@ def information_relations(rows: Sequence[Row]) -> list[Relation]:
     found = []
     for part in ("train", "test"):
         for panel, mine in panels({"rows": rows}).items():
-            points = _grouped(
+            points = grouped(
                 ("-".join(_cell(row)), (study[part]["information"]["accuracy"], study["test"]["gap"]))
                 for row in mine
                 for study in row["runs"].values()
@@ -155,13 +156,6 @@ def _cell(row: Row) -> tuple[str, str]:
     """Kind and difficulty of a row."""
     kind, _, difficulty = row["settings"]["levels"].rpartition("-")
     return kind, difficulty
-
-
-def _grouped(points: Iterable[tuple[str, tuple[float, float]]]) -> dict[str, list[tuple[float, float]]]:
-    found: dict[str, list[tuple[float, float]]] = {}
-    for label, point in points:
-        found.setdefault(label, []).append(point)
-    return found
 
 
 def _mean(*path: str, form: str = ".2f") -> Cell:

@@ -13,6 +13,7 @@ from annotated_types import Ge, Le
 
 from gumption.data import InputError
 from gumption.data.listening import Port, check_reach, listen, shown_address
+from gumption.data.reading import read_text
 from gumption.data.settings import Count, Seed, Whole
 from gumption.scripts.apps import App, NewFolder
 from gumption.scripts.output import Json, count, print_json, print_table
@@ -235,10 +236,9 @@ def simulate(
     from .simulate import simulate as send
 
     study = _read(file)
-    if url is not None and data is not None:
-        raise InputError("--data is of an own server, and --url names a running one; give one of them")
-    if url is not None and speed != 1.0:
-        raise InputError("--speed is of an own server, and --url names a running one; give one of them")
+    for option, typed in (("--data", data is not None), ("--speed", speed != 1.0)):
+        if url is not None and typed:
+            raise InputError(f"{option} is of an own server, and --url names a running one; give one of them")
     with ExitStack() as stack:
         if url is None:
             folder = data or Path(stack.enter_context(TemporaryDirectory()))
@@ -263,10 +263,7 @@ def simulate(
 def _tokens(links: Path | None) -> list[str]:
     if links is None:
         raise InputError("--links is missing: the study is entered by personal links; name links.csv in its --data")
-    try:
-        return [line.partition(",")[2] for line in links.read_text(encoding="ascii").splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"--links {links}: cannot be read ({error})") from None
+    return [line.partition(",")[2] for line in read_text(links, "ascii").splitlines()]
 
 
 def _identities(study: Study, players: int, tokens: list[str], seed: int) -> list[dict[str, str]] | None:

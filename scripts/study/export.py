@@ -20,6 +20,7 @@ from typing import Any
 
 from gumption.data import InputError
 from gumption.data.sealed import sealed_lines
+from gumption.data.tables import grouped
 from gumption.data.writing import is_part, whole_folder
 from gumption.envs import worlds
 from gumption.envs.records import episode as record
@@ -122,9 +123,7 @@ def participants(
 
     :param people, episodes, actions, answers, helps, connections: rows of the store's tables.
     """
-    connected: dict[str, list[Any]] = {}
-    for one in sorted(connections, key=lambda one: one.came):
-        connected.setdefault(one.person, []).append(one)
+    connected = grouped((one.person, one) for one in sorted(connections, key=lambda one: one.came))
     of_person: dict[str, dict[int, Any]] = {}
     for one in episodes:
         of_person.setdefault(one.person, {})[one.stage] = one
@@ -148,10 +147,7 @@ def participants(
 
 def _by_episode(rows: Iterable[Any]) -> dict[str, list[Any]]:
     """The rows of each episode, by their numbers."""
-    found: dict[str, list[Any]] = {}
-    for one in sorted(rows, key=lambda one: one.number):
-        found.setdefault(one.episode, []).append(one)
-    return found
+    return grouped((one.episode, one) for one in sorted(rows, key=lambda one: one.number))
 
 
 # ---- Tables

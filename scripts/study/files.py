@@ -9,13 +9,13 @@ import tomllib
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from gumption.data import InputError
 from gumption.data.errors import did_you_mean
-from gumption.data.reading import parse_json
+from gumption.data.reading import parse_json, read_text
 from gumption.data.sealed import content_hash
 from gumption.data.settings import shown, unknown
 
@@ -34,14 +34,15 @@ class Part(BaseModel):
     """A table of the file. A field that it does not have is refused with the nearest one."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    called: ClassVar[str] = "it"  # in messages
 
     @model_validator(mode="before")
     @classmethod
     def _known_fields(cls, given: Any) -> Any:
-        if isinstance(given, dict):
-            for name in given:
-                if name not in cls.model_fields:
-                    raise ValueError(unknown("it", name, cls.model_fields))
+        names = [field.alias or name for name, field in cls.model_fields.items()]
+        for name in given if isinstance(given, dict) else ():
+            if name not in names:
+                raise ValueError(unknown(cls.called, name, names))
         return given
 
 
@@ -308,6 +309,7 @@ class Study(Part):
     :ivar dropped_after_s: a participant who was not seen for so long has dropped out.
     """
 
+    called: ClassVar[str] = "a study"
     schema_: Literal[1] = Field(alias="schema")
     name: Name
     title: Line
@@ -324,15 +326,6 @@ class Study(Part):
     recruiting: Recruiting | None = None
     published: list[Published] = []
     dropped_after_s: Seconds = 3_600
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known_fields(cls, given: Any) -> Any:
-        names = [field.alias or name for name, field in cls.model_fields.items()]
-        for name in given if isinstance(given, dict) else ():
-            if name not in names:
-                raise ValueError(unknown("a study", name, names))
-        return given
 
     @model_validator(mode="after")
     def _together(self) -> Study:
@@ -409,10 +402,7 @@ def read(name: str | Path) -> Study:
     :raises InputError: no such file, or what is wrong in it: one line for each field.
     """
     path = find(name)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read ({error})") from None
+    text = read_text(path)
     try:
         content = parse_json(text) if path.suffix == ".json" else tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # TOMLDecodeError is a ValueError

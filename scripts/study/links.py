@@ -9,6 +9,7 @@ import secrets
 from pathlib import Path
 
 from gumption.data import InputError
+from gumption.data.reading import read_text
 from gumption.data.writing import write_errors
 
 FILE = "secret"
@@ -70,11 +71,7 @@ class Links:
     def __init__(self, folder: Path, secret: Secret) -> None:
         """:raises InputError: the file cannot be read."""
         self._path, self._secret = folder / "links.csv", secret
-        try:
-            text = self._path.read_text(encoding="ascii") if self._path.exists() else ""
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{self._path}: cannot be read ({error})") from None
-        self.count = len(text.splitlines())
+        self.count = len(read_text(self._path, "ascii").splitlines()) if self._path.exists() else 0
 
     def more(self, count: int) -> list[str]:
         """Tokens of further links, which are in the file."""

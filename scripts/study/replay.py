@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import version
 from math import isclose
 from types import SimpleNamespace
 from typing import Any
@@ -16,11 +15,6 @@ from gumption.scripts.web.helping import Helped
 from gumption.scripts.web.views import view_of
 
 from .tasks import begin_of
-
-
-def same_version(record: Mapping[str, Any]) -> bool:
-    """Whether this version of gumption wrote a record: only then are the states those of here."""
-    return record.get("version") == version("gumption")
 
 
 def replay(record: Mapping[str, Any], where: str) -> Episode:

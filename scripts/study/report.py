@@ -22,6 +22,7 @@ import numpy as np
 from gumption.agents.plots import FinalPanel, Front, Scale, plot_final_success, plot_fronts
 from gumption.agents.statistics import Estimate, bootstrap_interval, krippendorff_alpha, pareto_front
 from gumption.data import InputError
+from gumption.data.tables import grouped
 from gumption.data.writing import is_part, whole_folder
 from gumption.envs import worlds
 
@@ -211,21 +212,16 @@ def _figures(results: Sequence[Result]) -> dict[str, Any]:
         if means:
             figures[name] = interval([*means.values()])
     for name in ALIKE:
-        by_task: dict[str, list[Any]] = {}
-        for one in results:
-            if (value := getattr(one, name)) is not None:
-                by_task.setdefault(one.task, []).append(value)
-        alike = krippendorff_alpha(by_task.values())
+        told = ((one.task, getattr(one, name)) for one in results)
+        alike = krippendorff_alpha(grouped(pair for pair in told if pair[1] is not None).values())
         figures.setdefault("consistency", {})[name] = None if alike is None else alike.figures()
     return figures
 
 
 def _means(results: Sequence[Result], name: str) -> dict[int, float]:
     """Participant -> the mean of a measure; nobody where it is not measured."""
-    by_person: dict[int, list[float]] = {}
-    for one in results:
-        if (value := getattr(one, name)) is not None:
-            by_person.setdefault(one.participant, []).append(float(value))
+    told = ((one.participant, getattr(one, name)) for one in results)
+    by_person = grouped((number, float(value)) for number, value in told if value is not None)
     return {number: float(np.mean(values)) for number, values in by_person.items()}
 
 
@@ -373,7 +369,8 @@ def _panels(rows: Sequence[Mapping[str, Any]], measure: str) -> list[FinalPanel]
     panels = []
     for cell in dict.fromkeys(row["cell"] for row in rows):
         own = [row for row in rows if row["cell"] == cell and measure in row]
-        drawn = {row["who"]: _estimate(row[measure]) for row in own if "source" not in row}
+        means = {row["who"]: row[measure] for row in own if "source" not in row}
+        drawn = {who: Estimate(*(math.nan if end is None else end for end in mean)) for who, mean in means.items()}
         panels.append(FinalPanel(cell, drawn, {row["who"]: row[measure][0] for row in own if "source" in row}))
     return panels
 
@@ -396,10 +393,6 @@ def _scale(measure: str, label: str, panels: Sequence[FinalPanel]) -> Scale:
     return Scale(label, top=1.05 * max(ends) or 1.0, form=".2f")
 
 
-def _estimate(values: Sequence[float | None]) -> Estimate:
-    return Estimate(*(math.nan if value is None else value for value in values))
-
-
 # ---- Help: how often it was asked for, and success with and without it
 
 
@@ -411,15 +404,11 @@ def _of_help(name: str, own: Sequence[Any]) -> dict[str, Any]:
     :param name: of the cell.
     :param own: (participant, stage, episode) of each task.
     """
-    helps: dict[int, list[float]] = {}
-    success: dict[bool, dict[int, list[float]]] = {True: {}, False: {}}
-    for person, _, episode in own:
-        given = len(person.helps[episode.id])
-        helps.setdefault(person.number, []).append(given)
-        success[given > 0].setdefault(person.number, []).append(bool(episode.result.get("success")))
-    found: dict[str, Any] = {"cell": name, "helps": _mean(helps)}
+    tasks = [(person.number, len(person.helps[each.id]), bool(each.result.get("success"))) for person, _, each in own]
+    found: dict[str, Any] = {"cell": name, "helps": _mean(grouped((number, given) for number, given, _ in tasks))}
     for asked, part in ((True, "with"), (False, "without")):
-        found[part] = {"tasks": sum(map(len, success[asked].values())), "success": _mean(success[asked])}
+        success = grouped((number, won) for number, given, won in tasks if (given > 0) == asked)
+        found[part] = {"tasks": sum(map(len, success.values())), "success": _mean(success)}
     return found
 
 

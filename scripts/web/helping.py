@@ -21,7 +21,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gumption.agents.settings import OWN, KnowledgeConfig
-from gumption.data import InputError
+from gumption.data.errors import InputError, located
 from gumption.envs import worlds
 from gumption.scripts.apps import pair
 
@@ -338,15 +338,13 @@ def read_offers(
         option = f"--kg {name}={value}"
         world = worlds.find(name)
         view = view_of(world)
-        try:
+        with located(option):
             called = dict(pair(text) for text in pairs.get(name, ()))
             rule, map_ = (next(iter(each.get(name, ())), None) for each in (rules_of, maps_of))
             offers[name] = offer_of(value, rule, called, names=map_)
             if value not in OWN:
                 _check_source(value)
             env = None if view.live is not None else view.begin(seed=0)[0]
-        except InputError as error:
-            raise InputError(f"{option}: {error}") from None
         if reason := helpless(world, view, env):
             raise InputError(f"{option}: {reason}")
     return offers

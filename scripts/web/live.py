@@ -13,6 +13,8 @@ from collections.abc import AsyncIterator, Sequence
 from math import floor
 from typing import Any, Protocol
 
+from gumption.data.tables import grouped
+
 #: Frames a second while something moves.
 FRAMES = 40
 
@@ -97,10 +99,7 @@ class RealTime:
             self._some.clear()
 
     def _tick(self) -> None:
-        by_world: dict[int, list[Clock]] = {}
-        for clock in self._moving:
-            by_world.setdefault(id(clock.live), []).append(clock)
-        for clocks in by_world.values():
+        for clocks in grouped((id(clock.live), clock) for clock in self._moving).values():
             targets = [clock.present() for clock in clocks]
             try:
                 clocks[0].live.advance([clock.env for clock in clocks], targets)

@@ -337,7 +337,7 @@ def make_app(
         folder = view_of(known_world(request.path_params["world"])).folder
         if folder is None or not request.path_params["file"].endswith((".js", ".css", ".png", ".svg")):
             raise HTTPException(404)
-        return await files_of(folder).get_response(request.path_params["file"], request.scope)
+        return await _files_of(directory=folder).get_response(request.path_params["file"], request.scope)
 
     async def socket(web: WebSocket) -> None:
         await _serve_socket(home, web, kinds, handlers)
@@ -478,6 +478,7 @@ def error_page(status: int, title: str, reason: str, as_html: bool) -> Response:
     return HTMLResponse(told, status)
 
 
+_files_of = cache(StaticFiles)  # of a folder, and none outside it
 _TITLES = {404: ("Not found", "there is no such page here"), 405: ("Not allowed", "this address takes no such request")}
 
 
@@ -500,12 +501,6 @@ def known_world(name: str) -> worlds.World:
     if found is None:
         raise HTTPException(404)
     return found
-
-
-@cache
-def files_of(folder: Path) -> StaticFiles:
-    """The files of a folder, and none outside it."""
-    return StaticFiles(directory=folder)
 
 
 # ---- Worlds and runs as data.

@@ -23,9 +23,8 @@ from gumption.scripts.kg.sources import (
     Update,
     Wait,
     build_of_memory,
-    changed_graph,
     check_place,
-    tell_built,
+    write_built,
 )
 from gumption.scripts.output import Json, print_table, working
 from gumption.scripts.worlds import Resume, Run
@@ -114,12 +113,7 @@ def build(
     for part in cast("list[FactPart]", parts):
         stated[f"wordcraft/{part}"] = list(facts(recipe_book, partition=part, **how))
         stated[f"wordcraft/{part}{NODES}"] = list(recipe_facts(recipe_book, partition=part, **how))
-
-    with changed_graph(out, update, wait, anew=True) as graph:
-        for name, triples in stated.items():
-            graph.add(triples, graph=name)
-        counts = graph.graphs()
-    tell_built(out, counts, as_json)
+    write_built(out, update, wait, stated, as_json)
 
 
 def splits(

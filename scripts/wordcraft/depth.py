@@ -6,14 +6,9 @@ looking ahead scores it by the best derivation of the goal that it leaves possib
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from gumption.scripts.results import (
-    Condition,
-    Experiment,
-    Kind,
-)
+from gumption.scripts.results import Condition, Experiment
 
 from .experiments import BASE, WordCraftRuns
 from .outside import EXPERIMENTS as BEFORE
@@ -46,20 +41,13 @@ class DepthRuns(SplitRuns):
     last = "depth.json"
     code = (*WordCraftRuns.code, "agents/knowledge.py", "agents/advice.py", "kg/planning.py", "kg/planning_kernels.py")
     most = TASKS
-
-    def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
-        """A table for each panel."""
-        return [
-            *Kind.body(self, experiment, results),
-            f"Success is greedy, on at most {TASKS:,} test tasks, evenly spread, one table each; the mean over splits "
-            "with its 95 % bootstrap interval. KG only: the choice with the highest score, nothing is learned. "
-            "Untrained: the network before training, with the graph. KG taken away: every score is 0. Other ways "
-            "allowed: tables may offer another way to the goal, by a recipe that no task names. Random names: the "
-            "graph's words have each other's names.",
-            "",
-            f"Recipe book {results['recipe_book']} (sha256 {results['recipe_book_hash'][:12]}).",
-            "",
-        ]
+    explained = (
+        f"Success is greedy, on at most {TASKS:,} test tasks, evenly spread, one table each; the mean over splits "
+        "with its 95 % bootstrap interval. KG only: the choice with the highest score, nothing is learned. "
+        "Untrained: the network before training, with the graph. KG taken away: every score is 0. Other ways "
+        "allowed: tables may offer another way to the goal, by a recipe that no task names. Random names: the "
+        "graph's words have each other's names."
+    )
 
 
 def _conditions() -> dict[str, Condition]:

@@ -115,11 +115,6 @@ def _target(row: Row, rows: Sequence[Row]) -> str:
 CONCEPTNET = "conceptnet"  # in settings of conditions, for the graph that --conceptnet names
 
 
-def of_conceptnet(settings: Mapping[str, Any]) -> bool:
-    """Whether the knowledge of these settings is ConceptNet's."""
-    return CONCEPTNET in (settings.get("kg"), settings.get("kg_beside"))
-
-
 def config_of(job: Job, **changes: Any) -> TrainConfig:
     """The config of a job, as `gumption train wordcraft` makes it of options of the same names.
 
@@ -268,16 +263,10 @@ class WordCraftRuns(BookRuns):
 
     def aged(self, row: Row, made: Mapping[str, Any]) -> list[str]:
         """As of `Kind`, and whether it is the paper's method at another setting than its best one."""
-        told = super().aged(row, made)
-        if (
-            row["condition"].startswith(f"{_KG_WORDS['train']}, {_SCORE_WORDS[PAPER_SCORES]}, ")
-            and row["method"] == "train"
-        ):
-            told += (
-                []
-                if row["settings"].get("cross_fit")
-                else ["scores that were not cross-fitted, as the experiment's are now"]
-            )
+        told, label = super().aged(row, made), f"{_KG_WORDS['train']}, {_SCORE_WORDS[PAPER_SCORES]}, "
+        fitted = row["method"] == "train" and row["condition"].startswith(label)
+        if fitted and not row["settings"].get("cross_fit"):
+            told.append("scores that were not cross-fitted, as the experiment's are now")
         return told
 
     def headline(self, results: Mapping[str, Any]) -> str:
@@ -311,9 +300,8 @@ class WordCraftRuns(BookRuns):
             ends = {label: value for label, value in drawn_across.items() if named[label]["method"] != "kg_only"}
             rest = {label: estimates[label] for label in estimates if label not in ends}
             finals.append(FinalPanel(panel, rest, ends))
-            whose |= {
-                label: short({"condition": row.get("of") or row["condition"]}, panel) for label, row in named.items()
-            }
+            for label, row in named.items():
+                whose[label] = short({"condition": row.get("of") or row["condition"]}, panel)
         numbers = {label: number for number, label in enumerate(dict.fromkeys(whose.values()))}
         colours = {label: numbers[other] for label, other in whose.items()}
         heading = f"{results['figure']}: {results['title']}"

@@ -14,7 +14,7 @@ from gumption.envs.priors import Laws, Names
 from gumption.scripts.play import Game, Numbers, Record
 
 if TYPE_CHECKING:
-    from gumption.envs.wordcraft import Split, WordCraftEnv, WordCraftVectorEnv
+    from gumption.envs.wordcraft import Split, WordCraftEnv
 
 RULES = "Two things from the table make a third. Choose the two that make the goal; the same one may be chosen twice."
 COUNTS = "Now the tasks that count. There is no feedback from here on.\n\n"
@@ -107,18 +107,6 @@ def drawn_tasks(split: Split, part: str, count: int, seed: int, what: str) -> li
     return rng.choice(tasks, count, replace=False).tolist()
 
 
-def lay_table(env: WordCraftVectorEnv, task: int, part: str, number: int, seed: int) -> None:
-    """Begin a task in a batch of one. Every table has a generator of its own, so that a resumed game shows the same.
-
-    :param number: of the task among the drawn ones of its part.
-    """
-    import numpy as np
-
-    env.start()  # a batch that was not begun draws a table of its own first
-    env.np_random = np.random.Generator(np.random.PCG64([seed, part == "test", number]))
-    env.set_tasks(np.array([task]))
-
-
 @checked
 def begin(
     *,
@@ -144,11 +132,16 @@ def begin(
     :param names: What things are called: real, anonymous (codes) or shuffled (each other's names).
     :param laws: real, or counterfactual: recipes make each other's products.
     """
+    import numpy as np
+
     if number >= tasks:
         raise InputError(f"number is {number}; {tasks} tasks are drawn, from 0 on")
     env = _copy(_first(recipe_book, split_seed, distractors, part, names, laws))
     index = drawn_tasks(env.batch.split, part, tasks, seed, "tasks")[number]
-    lay_table(env.batch, index, part, number, seed)
+    env.batch.start()  # a batch that was not begun draws a table of its own first
+    # Each table has a generator of its own, so that a resumed game shows the same.
+    env.batch.np_random = np.random.Generator(np.random.PCG64([seed, part == "test", number]))
+    env.batch.set_tasks(np.array([index]))
     return env, Feedback(env, index)
 
 
@@ -201,9 +194,7 @@ class Feedback(Numbers):
         if not over:
             return ""
         made = f"{self._env.batch.last_mix(0)}."
-        return made if info["success"] else f"{made} {_one_way(self._env.tasks[self._task].recipes[0])}"
-
-
-def _one_way(recipe: tuple[str, ...]) -> str:
-    a, b, goal = recipe
-    return f"One way was {a} + {b}, which makes {goal}."
+        if info["success"]:
+            return made
+        a, b, goal = self._env.tasks[self._task].recipes[0]
+        return f"{made} One way was {a} + {b}, which makes {goal}."

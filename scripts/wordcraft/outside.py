@@ -21,7 +21,7 @@ from gumption.scripts.results import seeds as seeds_of
 
 from . import experiments as of_paper
 from .alchemy import ALCHEMY
-from .experiments import CONCEPTNET, WordCraftRuns, config_of, of_conceptnet
+from .experiments import CONCEPTNET, WordCraftRuns, config_of
 
 NAME, GRAPH, RULES = "wordcraft-edges", "commonsense-facts", "linked"
 ALONE, RANDOM_NAMES = ", KG only", ", random names"
@@ -30,12 +30,14 @@ ALL_TASKS = 1 << 30
 #: In settings of conditions, for the graph of `_one_fact`.
 ONE_FACT = "one fact"
 LEARNED, ADVISED = "train", "advised"
+KNOWN = ("kg", "kg_beside")  # settings that name knowledge
 
 
 class SplitRuns(WordCraftRuns):
     """Success on the test tasks of a split for each seed.
 
     :cvar draws: tables of each task; `most` the test tasks at most, evenly spread.
+    :cvar explained: how to read the tables.
     """
 
     title = "WordCraft's experiments"
@@ -54,6 +56,7 @@ class SplitRuns(WordCraftRuns):
     code = (*WordCraftRuns.code, "agents/knowledge.py", "kg/rules", "data/graphs/commonsense-facts.tsv")
     drawn = ("success", "final", "success on test tasks")
     draws, most = 1, ALL_TASKS
+    explained = ""
     plots = Kind.plots
     more_rows = Kind.more_rows
 
@@ -75,7 +78,7 @@ class SplitRuns(WordCraftRuns):
         book = RecipeBook.load(jobs[0].settings["recipe_book"]) if jobs else None
         families = book is not None and any(map(family_of, book.origins or ()))
         there = [job for job in jobs if families or job.settings["split"] != "by_family"]
-        there = [job for job in there if CONCEPTNET in job.settings or not of_conceptnet(job.settings)]
+        there = [job for job in there if CONCEPTNET in job.settings or CONCEPTNET not in map(job.settings.get, KNOWN)]
         known = ("split", "kg", "kg_beside", "kg_shuffled")
         return sorted(there, key=lambda job: (job.seed, *(str(job.settings.get(name)) for name in known)))
 
@@ -130,9 +133,9 @@ class SplitRuns(WordCraftRuns):
         return found | {name: round(sum(final[name] for final in finals) / len(finals), 4) for name in self.means}
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
-        """A table for each panel, and which book."""
+        """A table for each panel, how to read it, and which book."""
         book = f"Recipe book {results['recipe_book']} (sha256 {results['recipe_book_hash'][:12]})."
-        return [*Kind.body(self, experiment, results), book, ""]
+        return [*Kind.body(self, experiment, results), *([self.explained, ""] if self.explained else []), book, ""]
 
 
 class EdgesRuns(SplitRuns):

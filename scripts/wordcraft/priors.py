@@ -19,7 +19,6 @@ from gumption.scripts.results import (
     Condition,
     Experiment,
     Job,
-    Kind,
     by_panel,
     estimate,
     panels,
@@ -71,6 +70,16 @@ class PriorsRuns(DepthRuns):
         "kg/rules",
         "data/graphs/commonsense-facts.tsv",
     )
+    explained = (
+        "Success is greedy, on test tasks, one table each; the mean over splits with its 95 % bootstrap interval. "
+        "KG only: the choice with the highest score, nothing is learned beside the fit of the facts. Untrained: "
+        "the network before training, with the graph. KG taken away: every score is 0. The two questions are "
+        "about the recipes of the test: which pairs make anything, against as many that make nothing, of the same "
+        "things (AUC); which of four products a pair makes. Chance is 0.5 and 0.25. 103 people came to "
+        f"{PEOPLE['makes_anything']:.3f} and {PEOPLE['which_of_four']:.3f}: computed from the data of the "
+        "validation in Brändle et al. (2023), of another book and with questions drawn in another way, so that "
+        "they are no bar."
+    )
 
     def run(self, job: Job, progress: bool) -> None:
         """As of other experiments. Outside graphs know none of the codes, so that choices by them are random."""
@@ -93,23 +102,6 @@ class PriorsRuns(DepthRuns):
         finals = [read_sealed(run / self.last) for run in runs.values()]
         answers = {name: summary([final.get(name) for final in finals], "mean") for name in PEOPLE}
         return {**super().row(condition, runs), **answers}
-
-    def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
-        """A table for each rung."""
-        return [
-            *Kind.body(self, experiment, results),
-            "Success is greedy, on test tasks, one table each; the mean over splits with its 95 % bootstrap interval. "
-            "KG only: the choice with the highest score, nothing is learned beside the fit of the facts. Untrained: "
-            "the network before training, with the graph. KG taken away: every score is 0. The two questions are "
-            "about the recipes of the test: which pairs make anything, against as many that make nothing, of the same "
-            "things (AUC); which of four products a pair makes. Chance is 0.5 and 0.25. 103 people came to "
-            f"{PEOPLE['makes_anything']:.3f} and {PEOPLE['which_of_four']:.3f}: computed from the data of the "
-            "validation in Brändle et al. (2023), of another book and with questions drawn in another way, so that "
-            "they are no bar.",
-            "",
-            f"Recipe book {results['recipe_book']} (sha256 {results['recipe_book_hash'][:12]}).",
-            "",
-        ]
 
     def headline(self, results: Mapping[str, Any]) -> str:
         """The success of each agent on each rung, then what knowledge alone answers there."""
