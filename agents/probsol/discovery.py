@@ -48,13 +48,13 @@ PASSES = 4
 PRIOR = 0.1
 #: Outcomes of a pair of kinds that are compared, the likeliest ones.
 LIKELIEST = 4
-#: Share of meetings of known kinds that end in another way.
+#: Share of meetings of known kinds that end in a way that was never seen of them.
 NOISE = 1e-3
 #: Assignments of kinds to discs that are kept, and their least weight.
 MOST, LEAST = 1000, 1e-8
 #: Drawn assignments by which meetings are compared, and replies of a quiz that are compared.
 DRAWN, REPLIES = 500, 3
-#: An answer, and a reply in a quiz, that is as likely is given. Chosen on validation tasks.
+#: An answer that is as likely is given, and so is a reply in a quiz. Chosen on tasks of other seeds (50,000 and more).
 SURE = 0.9
 #: nats a probe: a meeting that is expected to tell less is not made.
 WORTH = 0.003
@@ -300,7 +300,7 @@ class Learned:
     :ivar often: (O,) how often each happened.
     :ivar value, p: (W, K, K, L) the likeliest outcomes of two kinds and their shares; 0 where they never met so.
     :ivar traits: (K, 3) the levels of each kind. :ivar prior: (K,) how often discs are of each kind.
-    :ivar sizes: (family, discs of the task, discs of the answer) -> tasks.
+    :ivar sizes: (family, discs of the answer) -> tasks.
     """
 
     effects: Effects
@@ -329,8 +329,13 @@ class Learned:
 
 @lru_cache
 def learn_from(discs: Discs, laws: Laws, many: int, seed: int) -> Learned:
-    """Live in so many generated tasks, which differ by seed, learn how their discs compare, and what kinds do."""
-    tasks, player = find_tasks(discs, many, 100_000 + seed * 1000), Curious(seed)
+    """`learn` in so many generated tasks, which differ by seed."""
+    return learn(find_tasks(discs, many, 100_000 + seed * 1000), laws, seed)
+
+
+def learn(tasks: Sequence[Task], laws: Laws = "real", seed: int = 0) -> Learned:
+    """Live in tasks, learn how their discs compare, and what kinds of discs do."""
+    player = Curious(seed)
     live_through(tasks, player, laws)
     outcomes = {outcome: k + 1 for k, outcome in enumerate(sorted(set(player.outcomes)))}
     rows = np.column_stack([player.rows, [outcomes[outcome] for outcome in player.outcomes]])
@@ -430,9 +435,10 @@ class Belief:
         return self.alike[:, part.discs] @ bits, (same * bits[:, None]).sum(1), weight
 
     def chances(self) -> np.ndarray:
-        """(H, K) how likely an answer is the right one and the alike discs are of a kind."""
+        """(H, K) how likely an answer is the right one and the alike discs are of a kind. Where the facts contradict
+        every answer, as before the first meeting."""
         prior = self.learned.prior
-        p = np.where(self.refused, 0.0, self.chance)[:, None] * prior
+        p = before = np.where(self.refused & ~self.refused.all(), 0.0, self.chance)[:, None] * prior
         for part in self.parts:
             wanted, bits, weight = self._bits(part)
             table = np.zeros((1 << len(part.discs), len(prior)))
@@ -441,12 +447,13 @@ class Belief:
             p /= max(p.sum(), 1e-300)
         rest = [disc for disc in range(self.many) if not any(disc in part.discs for part in self.parts)]
         p = p * (1 - prior) ** (~self.alike[:, rest]).sum(1)[:, None]
-        return p / max(p.sum(), 1e-300)
+        p = p if p.any() else before
+        return p / p.sum()
 
     def draw(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """(S,) answers, and (S, N) kinds of the discs, as likely as they are."""
         chances, prior = self.chances(), self.learned.prior
-        drawn = rng.choice(chances.size, DRAWN, p=chances.ravel() / chances.sum())
+        drawn = rng.choice(chances.size, DRAWN, p=chances.ravel())
         answer, kind = np.divmod(drawn, len(prior))
         others = rng.choice(len(prior), (DRAWN, self.many), p=prior)
         kinds = np.where(self.alike[answer], kind[:, None], others)
@@ -469,7 +476,7 @@ class Belief:
         meetings = [
             Meeting(*pair, way)
             for pair in permutations(range(self.many), 2)
-            for way in range(len(CELLS))
+            for way in range(len(self.learned.value))
             if Meeting(*pair, way) not in made and (pair[0] in looked or pair[1] not in looked)
         ]  # where one of the two was looked at, the other way round takes more probes
         if not meetings:
