@@ -21,16 +21,17 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from gumption.envs.probsol.engine import CENTRES, CHECK, POINTS, PUT_DOWN, TAKE_UP, TURN, TURN_BACK
+from gumption.envs.probsol.engine import CENTRES, CHECK, POINTS, PUT_DOWN, TURN, TURN_BACK
 from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.probsol.generators import generate
-from gumption.envs.probsol.geometry import HELD, PLACED, STORED
+from gumption.envs.probsol.geometry import PLACED, STORED
 from gumption.envs.probsol.memory import visible
 from gumption.envs.probsol.quiz import COMPARED, DIPOLE, LARGEST, PAIR, SMALLEST, disc_label, is_right, property_facts
 from gumption.envs.probsol.tasks import DISCOVERY, GRID, Laws, Task
 from gumption.envs.record_memory import RecordMemory
 from gumption.kg.effects import Effects, Lived
 
+from .lived import Hand
 from .players import Script, Scripts, nearest_open, play
 
 Discs = Literal["monopoles", "with dipoles"]
@@ -40,6 +41,8 @@ Known = Literal["lived", "false", "none"]
 TRAITS = {"mass": 0, "magnetism": 1, "polarity": 2}
 #: Cells of 12 px between two discs that meet: each is a way to meet.
 CELLS = (3, 4)
+#: Grid points near the corners of the table.
+CORNERS = [row * GRID + column for row, column in ((3, 3), (36, 36), (3, 36), (36, 3))]
 #: Tasks that are arranged in the order of how clear they are; the later ones follow as they come.
 EARLY = 30
 #: Passes over all tasks in which each is arranged anew by what the others showed.
@@ -105,25 +108,24 @@ class Meeting(NamedTuple):
 Outcome = tuple[int, ...]
 
 
-class Hands:
-    """The actions of meetings on table i, otherwise empty.
+class Hands(Hand):
+    """The actions of meetings on a table that is otherwise empty.
 
     :ivar upright: discs meet on the middle column, instead of the middle row, because more of it is accessible.
     :ivar looked: discs that were held, which shows their boundary, and turned along the line of the meetings.
     """
 
     def __init__(self, batch: ProbSolVectorEnv, i: int) -> None:
-        self.batch, self.i, self.labels, self.tables = batch, i, batch.labels, batch.tables
+        super().__init__(batch, i)
         allowed = batch.tables.data.allowed[batch.tables.rows[i]].reshape(GRID, GRID)
         self.upright = bool(allowed[:, GRID // 2].sum() > allowed[GRID // 2].sum())
-        self.looked: set[int] = set()
+        self.labels, self.looked = batch.labels, set[int]()
         self.outcome: Outcome = ()
 
-    def lost(self) -> np.ndarray:
-        """The discs in the dark, as far as the hand is free."""
-        tables, M = self.tables, self.labels.discs
-        shut = (tables.where[self.i] == PLACED) & ~tables.mask()[self.i, M : 2 * M] & (tables.hand[self.i] == 0)
-        return np.flatnonzero(shut)
+    def lost(self) -> bool:
+        """Whether the hand, which is free, cannot take a disc because it lies in the dark."""
+        lying = np.flatnonzero(self.where == PLACED).tolist()
+        return not self.tables.hand[self.i] and not all(map(self.can_take, lying))
 
     def meet(self, first: int, second: int, way: int) -> Iterator[int]:
         """Make a meeting, and keep its `outcome`."""
@@ -132,14 +134,13 @@ class Hands:
         points = [GRID // 2 * across + ((GRID - CELLS[way]) // 2 + offset) * along for offset in (0, CELLS[way])]
         if first not in self.looked:
             yield from self._look(first, points[0])
-            yield self.labels.num_actions + TAKE_UP
-            yield self.labels.free_cell(self.tables, self.i)
+            yield from self.store(first)
         if second in self.looked:
             yield second
             yield self.labels.first_point + points[1]
         else:
             yield from self._look(second, points[1])
-            yield self.labels.num_actions + PUT_DOWN
+            yield self.last + PUT_DOWN
         yield first
         before = np.array([CENTRES[points[0]], self.tables.place[self.i, second]])
         steps = int(self.tables.steps[self.i])
@@ -148,23 +149,18 @@ class Hands:
         self.outcome = *np.rint(10 * went).astype(int).ravel().tolist(), int(self.tables.steps[self.i]) - steps
 
     def leave(self, answer: Sequence[int]) -> Iterator[int]:
-        """Leave only these discs on the table, as far apart as possible."""
+        """Leave only these discs on the table, near its corners."""
         yield from self._clear()
-        for k, disc in enumerate(disc for disc in answer if self.tables.where[self.i, disc] == STORED):
+        for k, disc in enumerate(disc for disc in answer if self.where[disc] == STORED):
             yield disc
-            if (number := nearest_open(self.batch, self.i, CENTRES[_SPREAD[k % len(_SPREAD)]])) is not None:
+            if (number := nearest_open(self.batch, self.i, CENTRES[CORNERS[k % 4]])) is not None:
                 yield number
 
     def _clear(self) -> Iterator[int]:
         """Store the discs in hand and on the table, but for those in the dark."""
-        tables = self.tables
-        if tables.hand[self.i]:
-            if tables.where[self.i, tables.hand[self.i] - 1] == HELD:
-                yield self.labels.num_actions + TAKE_UP
-            yield self.labels.free_cell(tables, self.i)
-        for disc in np.setdiff1d(np.flatnonzero(tables.where[self.i] == PLACED), self.lost()).tolist():
-            yield self.labels.discs + disc
-            yield self.labels.free_cell(tables, self.i)
+        if held := int(self.tables.hand[self.i]):
+            yield from self.store(held - 1)
+        yield from self.clear(())
 
     def _look(self, disc: int, point: int) -> Iterator[int]:
         """Hold a stored disc at a point and turn it along the line of meetings, from the first disc to the second."""
@@ -173,15 +169,7 @@ class Hands:
         yield self.labels.first_point + POINTS + point
         eighths = (int(visible(self.tables)[2][self.i, disc]) // 45 - 6 * self.upright) % 8
         turns = min(eighths, 8 - eighths)
-        yield from [self.labels.num_actions + (TURN_BACK if eighths <= 4 else TURN)] * turns
-
-
-#: Grid points of an answer: corners, middles of the sides, then between these and the middle.
-_SPREAD = [
-    row * GRID + column
-    for row, column in ((3, 3), (36, 36), (3, 36), (36, 3), (3, 20), (36, 20), (20, 3), (20, 36), (20, 20), (12, 12),
-                        (28, 28), (12, 28))
-]  # fmt: skip
+        yield from [self.last + (TURN_BACK if eighths <= 4 else TURN)] * turns
 
 
 class Curious(Scripts):
@@ -530,7 +518,7 @@ class Discoverer(Scripts):
 
         def next_meeting(question: Mapping[str, str] | None = None) -> Meeting | None:
             used = batch.tables.actions[i] + batch.tables.refused[i]
-            if batch.settings.max_actions - used <= needed or len(hands.lost()) or len(belief.met) >= MOST_MEETINGS:
+            if batch.settings.max_actions - used <= needed or hands.lost() or len(belief.met) >= MOST_MEETINGS:
                 return None
             if question is None and belief.chances().sum(1).max() >= SURE:
                 return None
