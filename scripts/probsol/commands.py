@@ -34,7 +34,7 @@ CHUNK = 20
 #: Tables of a batch of `log`, and trials that an episode may have.
 TABLES, TRIALS = 40, 3
 #: Meetings of `probe` on each table.
-MEETINGS = 40
+MEETINGS = 24
 
 
 @from_config(ProbSolConfig, skip=("world",))
