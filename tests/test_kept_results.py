@@ -83,22 +83,14 @@ RUNS = {
 EXPERIMENTS: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {
     "ProbSol's players": (
         "probsol-families",
-        tuple(f"FindTheDiff: {one}" for one in ("graph agent", "random", "do nothing", "scripted (people wrote it)")),
+        tuple(f"FindTheDiff: {one}" for one in ("random", "do nothing", "scripted (people wrote it)")),
         {"task": ("findthediff/generated",)},
     ),
     "ProbSol's graph agent": ("probsol-graph", ("Curling: graph, after 256 tries",), {"eval_tasks": 1}),
-    "ProbSol's strategies of discovery": (
+    "ProbSol's agent of discovery": (
         "probsol-discovery",
-        (
-            *(f"monopoles: {one}" for one in ("graph agent", "every pair", "random pairs, as many as a star")),
-            *(f"with dipoles: {one}" for one in ("all at once", "oracle: knows the law")),
-        ),
-        {"tasks": 2, "learned": 12},
-    ),
-    "ProbSol's discovery under other laws": (
-        "probsol-laws",
-        ("laws counterfactual: rules learned under real", "laws inert: rules learned under counterfactual"),
-        {"tasks": 2, "learned": 6},
+        ("monopoles: graph agent, facts that it lived", "with dipoles: knowledge taken away"),
+        {"tasks": 2, "learned": 8},
     ),
     "ProbSol's goals and constraints": ("probsol-goals", ("naive", "random"), {}),
     "WordCraft's lives": ("wordcraft-living", ("memory and words", "empowerment, words and facts"), {"mixes": 60}),

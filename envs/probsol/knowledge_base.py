@@ -60,11 +60,6 @@ MOVED_FARTHER, MOVED_AS_FAR = "movedFartherThan", "movedAsFarAs"
 DID_AS, ENDED_AS, MET_AS, DID_OTHERWISE = "didAs", "endedAs", "metAs", "didOtherwiseThan"
 ACTED_MORE, ACTED_AS_MUCH, DREW_AS = "actedMoreThan", "actedAsMuchAs", "drewAs"
 KEPT_SIGN, CHANGED_SIGN = "keptSignAs", "changedSignAs"
-#: The relations of which rules are mined.
-LIVED = (
-    ATTRACTS, REPELS, MOVED_FARTHER, MOVED_AS_FAR, DID_AS, ENDED_AS, DID_OTHERWISE, ACTED_MORE, ACTED_AS_MUCH,
-    MET_AS, DREW_AS, KEPT_SIGN, CHANGED_SIGN,
-)  # fmt: skip
 #: px: a smaller way counts as none, a smaller difference too. Records have single precision; the physics is
 #: deterministic.
 SEEN = 0.05

@@ -33,6 +33,8 @@ Family = Literal["fishing", "curling", "findthediff", "findthesame", "building",
 CHUNK = 20
 #: Tables of a batch of `log`, and trials that an episode may have.
 TABLES, TRIALS = 40, 3
+#: Meetings of `probe` on each table.
+MEETINGS = 24
 
 
 @from_config(ProbSolConfig, skip=("world",))
@@ -271,13 +273,13 @@ def probe(*, out: Path, tasks: Size = 60, seed: Whole = 0, laws: str = "real") -
     :param seed: Draws tasks and meetings.
     :param laws: real, counterfactual, inert or shuffled.
     """
-    from gumption.agents.probsol.discovery import curious, find_tasks, live_through
+    from gumption.agents.probsol.discovery import Curious, find_tasks, live_through
     from gumption.data.settings import check as checked_value
     from gumption.envs.probsol.memory import Memory
     from gumption.envs.probsol.tasks import Laws
 
     law = checked_value("laws", laws, Laws)
-    live_through(find_tasks("monopoles", tasks, 100_000 + seed * 1000), curious(seed), law, out)
+    live_through(find_tasks("monopoles", tasks, 100_000 + seed * 1000), Curious(seed, MEETINGS), law, out)
     memory = Memory.load(out)
     print(f"{len(memory)} steps on {len(memory.tasks)} tables, kept in {out}")
 

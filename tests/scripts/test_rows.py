@@ -34,8 +34,8 @@ APART: Mapping[str, str | Mapping[str, str]] = {
     "gradual-curriculum": "agents of `gumption gradual run --agent`",
     "gradual-validation": "agents of `gumption gradual validate`",
     "gradual-variations": "agents of `gumption gradual vary`",
-    "probsol-discovery": "a strategy that people wrote",
-    "probsol-laws": "a strategy that people wrote",
+    "probsol-discovery": "an agent that lives in tasks of its experiment",
+    "probsol-laws": "an agent that lives in tasks of its experiment",
     "graph-at-work": "the rows of other experiments",
     "wordcraft-edges": {"advised": "a trained agent that reads another graph"},
     "wn18rr": "link predictors, which play in no world",
@@ -44,7 +44,7 @@ APART: Mapping[str, str | Mapping[str, str]] = {
         **dict.fromkeys(
             ("random", "do nothing", "scripted", "untrained", "without_kg"), "a row of `gumption evaluate`"
         ),
-        "graph agent": "a strategy that people wrote",
+        "graph agent, facts that it lived": "an agent that lives in generated tasks before",
     },
     "halma-graph": {
         **dict.fromkeys(("random", "oracle"), "a row of `gumption evaluate`"),

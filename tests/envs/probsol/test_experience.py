@@ -124,7 +124,7 @@ def test_a_memory_in_a_graph_with_its_evidence(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "path",
     [Path(envs.__path__[0]) / name for name in ("knowledge_base.py", "memory.py")]
-    + [Path(agents.__path__[0]) / name for name in ("prober.py", "discovery.py")],
+    + [Path(agents.__path__[0]) / name for name in ("lived.py", "discovery.py")],
     ids=lambda path: path.name,
 )
 def test_no_law_is_written_where_experience_becomes_knowledge(path: Path) -> None:
