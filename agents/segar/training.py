@@ -23,6 +23,7 @@ from gumption.agents.learners.sb3 import SB3Learner, put_policy
 from gumption.agents.policy import Policy
 from gumption.agents.run import opened, own_random_numbers, run_learner
 from gumption.agents.run_folder import KNOWLEDGE, RunFolder, read_config, read_final, read_metrics
+from gumption.agents.settings import GRAPH
 from gumption.agents.setup import first_states, flat
 from gumption.data import InputError
 from gumption.data.errors import extra
@@ -184,7 +185,7 @@ def _make_model(config: SegarConfig, levels: Levels, advice: Advice | None) -> B
         told, counted = watched(model, advice), env_of(config, levels, COUNTED[0])
         network: Any = told.network
         network.begin(*first_states(told, counted, config.seed, counted=True, steps=COUNTED[1]))
-        if config.kg_only:
+        if config.agent == GRAPH:
             network.first[0] *= TIES
             network.mlp[-1].bias.data.copy_(network.first)
     return model
@@ -239,7 +240,7 @@ def train_segar(
             },
             keep=(lambda folder: None) if knowledge is None else lambda folder: knowledge.save(folder / KNOWLEDGE),
         )
-        if config.kg_only:
+        if config.agent == GRAPH:
             made.total = 0
         return made
 

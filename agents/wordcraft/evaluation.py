@@ -18,7 +18,7 @@ from gumption.agents.advice import Advice
 from gumption.agents.evaluation import GivenPlayer, Greedy, Keep, Player, Rows, Tell, ends, play, telling
 from gumption.agents.policy import Policy
 from gumption.agents.run import RunResult
-from gumption.agents.settings import Repeat
+from gumption.agents.settings import GRAPH, Repeat
 from gumption.agents.transcript import failures, transcript
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, Size, Whole, checked
@@ -239,7 +239,7 @@ def player_of(
         return Greedy(policy, without_knowledge=method == "without_kg")
     config = replace(config, cross_fit=False)  # held-out scores are for learning
     if method == "kg_only":
-        config = replace(config, kg_only=True, mixing="linear")
+        config = replace(config, agent=GRAPH, mixing="linear")
     return setup.untrained(config, advice, known)
 
 

@@ -86,7 +86,9 @@ class SplitRuns(WordCraftRuns):
         from gumption.agents.setup import setup_of
         from gumption.agents.wordcraft.evaluation import load_policy, player_of
 
-        changes: dict[str, Any] = {"split_seed": job.seed, "kg_only": job.method == "kg_only"}
+        changes: dict[str, Any] = {"split_seed": job.seed}
+        if job.method == "kg_only":
+            changes["agent"] = "graph"
         if "kg_shuffled" in job.settings:
             changes["kg_shuffled"] = job.seed
         if job.settings.get("kg") == ONE_FACT:

@@ -88,8 +88,8 @@ def test_edges_speak_for_the_pushes_that_meet_a_thing() -> None:
 @pytest.mark.parametrize("levels", ["gates-2", "gates-3"])
 def test_an_untrained_agent_does_what_its_graph_alone_does_and_has_learned_nothing(levels: str) -> None:
     shares, first = [], []
-    for kg_only in (False, True):
-        config = SegarConfig(levels=levels, kg="full", kg_scores=("edges",), kg_only=kg_only, **SIZES)
+    for agent in ("network", "graph"):
+        config = SegarConfig(levels=levels, kg="full", kg_scores=("edges",), agent=agent, **SIZES)
         _, advice = knowledge_of(config)
         model: Any = untrained_model(config, advice)
         run = SegarRun(config, {}, [], None, model, advice, advice)
@@ -106,7 +106,7 @@ def test_an_untrained_agent_does_what_its_graph_alone_does_and_has_learned_nothi
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"kg_only": True}, "kg_only: that is for knowledge"),
+        ({"agent": "graph"}, "acts by a graph alone: add kg"),
         ({"kg": "full", "observation": "rgb"}, "kg is 'full': that is for ppo, a task of forces and an observation of"),
         ({"kg": "full", "task": "Gates", "algorithm": "sac"}, "kg is 'full': that is for ppo"),
     ],
