@@ -27,6 +27,7 @@ FED = (WORDS, OUTSIDE, RULES)
 EDGES, _ = CHANNELS = ("edges", WORDS)
 LookAhead = Literal["auto", "on", "off"]  # see gumption.kg.planning
 GRAPH = "graph"  # the agent that has no network of its own: it plays by a graph
+NO_GRAPH = "agent='graph' acts by a graph alone: add kg='train', 'full' or a graph"
 Repeat = Literal["rule", "paper"]  # whether scores speak again for what is chosen already; see `GuidedConfig`
 Overrides = tuple[tuple[str, Any], ...]  # parameters of a learner that differ from its defaults
 
@@ -200,11 +201,6 @@ class KnowledgeConfig(RunConfig):
         self._check_sources()
         self._check_channels()
 
-    def check_alone(self) -> None:
-        """:raises InputError: no graph for the agent "graph", where it plays by the one of `kg`."""
-        if getattr(self, "agent", "") == GRAPH and self.kg == "none":
-            raise InputError("agent='graph' acts by a graph alone: add kg='train', 'full' or a graph")
-
     def _check_channels(self) -> None:
         if not (channels := set(CHANNELS).intersection(self.kg_scores)):
             return
@@ -258,7 +254,8 @@ class GuidedConfig(KnowledgeConfig):
                 f"mixing is {self.mixing!r:.40}; it is {', '.join(MIXINGS)} or MODULE:NAME of a subclass of KGPolicy"
             )
         super().check_knowledge()
-        self.check_alone()
+        if self.kg_only and self.kg == "none":
+            raise InputError(NO_GRAPH)
         if self.kg_only and self.mixing != "linear":
             raise InputError("agent='graph' adds the scores up: leave out mixing")
 

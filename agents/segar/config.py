@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from gymnasium import spaces
 
-from gumption.agents.settings import KnowledgeConfig
+from gumption.agents.settings import GRAPH, NO_GRAPH, KnowledgeConfig
 from gumption.data import InputError
 from gumption.data.modules import name_of
 from gumption.data.reading import read_json
@@ -132,7 +132,8 @@ class SegarConfig(KnowledgeConfig):
         object.__setattr__(self, "task", self.task or ("Gates" if self.levels in WALLS else "PuttPutt"))
         task = read_task(self.task)
         self.check_knowledge()
-        self.check_alone()
+        if self.agent == GRAPH and self.kg == "none":
+            raise InputError(NO_GRAPH)
         if not self.observation:
             usual = task.usual.get("observation") or ("rgb" if self.kg == "none" else "tiles")
             object.__setattr__(self, "observation", usual)

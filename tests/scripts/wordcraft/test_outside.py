@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from gumption.agents.run_folder import load_policy
 from gumption.agents.setup import setup_of
 from gumption.agents.wordcraft.config import TrainConfig
-from gumption.agents.wordcraft.evaluation import load_policy
 from gumption.scripts.experiment import find_experiment
 from gumption.scripts.results import slug
 from gumption.scripts.wordcraft.outside import EXPERIMENTS, NAME
