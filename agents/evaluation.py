@@ -9,7 +9,7 @@ away.
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -134,6 +134,27 @@ def play(
             break
     more = {} if measure is None else measure.rows()
     return rows | {name: values[:count] for name, values in more.items()}
+
+
+def loaded(run: Any, load: Callable[..., Any], **places: Any) -> Any:
+    """The result of a training as it is, or a run in a folder, loaded.
+
+    :param places: for `load`; None leaves one out.
+    :raises InputError: places for a run in memory.
+    """
+    if not hasattr(run, "config"):
+        return load(run, **places)
+    if named := [name for name, place in places.items() if place is not None]:
+        raise InputError(f"{', '.join(named)} is for a run in a folder: this one is in memory")
+    return run
+
+
+def compared(players: Mapping[str, Any], figures: Callable[[Any], Any]) -> dict[str, Any]:
+    """{"players": name -> figures of that player, "failures": sentences on the choices of the first one}."""
+    (name, own), *others = players.items()
+    with transcript() as kept:
+        rows = {name: figures(own)}
+    return {"players": rows | {name: figures(player) for name, player in others}, "failures": failures(kept)}
 
 
 def means(rows: Rows, *names: str) -> dict[str, float]:

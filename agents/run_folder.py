@@ -317,7 +317,8 @@ def load_policy(run_dir: str | Path, **places: Any) -> tuple[Any, Any]:
     load = _of_world(world, "load", "load_policy")
     if load is None:
         raise InputError(f"{run_dir} is a run of {world.name!r}, a world that offers no 'load' of its runs")
-    return load(run_dir, **places)
+    loaded = load(run_dir, **places)
+    return (loaded.config, getattr(loaded, "policy", loaded)) if hasattr(loaded, "config") else loaded
 
 
 def evaluate(run: Any, **settings: Any) -> dict[str, Any]:
@@ -341,10 +342,9 @@ def evaluation_of(world: worlds.World) -> Any:
 
 
 def _of_world(world: worlds.World, offer: str, general: str) -> Any:
-    """The function of a world for its runs, or the general learner's where the world has no config of its own; else
-    None."""
+    """The function of a world for its runs, or the general learner's where that trains them; else None."""
     found = world.get(offer)
-    if found is None and "config" not in world.offers:
+    if found is None and ("config" not in world.offers or "setup" in world.offers):
         return world.load(f"gumption.agents.setup:{general}", offer)
     return found
 

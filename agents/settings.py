@@ -26,6 +26,8 @@ FED = (WORDS, OUTSIDE, RULES)
 #: Scores that are not of the world's relations, but channels of any graph and of word vectors; see gumption.kg.edges.
 EDGES, _ = CHANNELS = ("edges", WORDS)
 LookAhead = Literal["auto", "on", "off"]  # see gumption.kg.planning
+GRAPH = "graph"  # the agent that has no network of its own: it plays by a graph
+NO_GRAPH = "agent='graph' acts by a graph alone: add kg='train', 'full' or a graph"
 Repeat = Literal["rule", "paper"]  # whether scores speak again for what is chosen already; see `GuidedConfig`
 Overrides = tuple[tuple[str, Any], ...]  # parameters of a learner that differ from its defaults
 
@@ -75,6 +77,9 @@ class RunConfig:
         known = {field.name for field in fields(cls)}
         if not isinstance(value, dict) or ("seed" in known and "seed" not in value):
             raise InputError(f"not the config of a run: {value!r:.40}")
+        if "kg_only" in set(value) - known:  # as runs before 29 November 2026 name the agent "graph"
+            alone = {"agent": GRAPH} if value["kg_only"] else {}
+            value = {name: setting for name, setting in value.items() if name != "kg_only"} | alone
         if unknown := sorted(set(value) - known):
             raise InputError(f"not the config of a run: {', '.join(unknown)} unknown")
         return cls(**{**value, **{name: change for name, change in changes.items() if change is not None}})
@@ -228,18 +233,16 @@ class KnowledgeConfig(RunConfig):
 class GuidedConfig(KnowledgeConfig):
     """Knowledge that is mixed into the logits of a policy.
 
-    :ivar kg_only: act by the scores alone; nothing is learned.
     :ivar mixing: "linear" (Jiang et al., 2020, equation 5), "softmax", "product" (learn without the knowledge, act with
         both), or MODULE:NAME of a subclass of `KGPolicy`.
     :ivar look_ahead: score a choice by the best derivation of the goal that it leaves possible, rather than by its own
-        facts alone: "on", "off", or "auto", on for `kg_only` and for goals that need several choices, where no scores
-        are named, and the world and the knowledge have a relation that produces.
+        facts alone: "on", "off", or "auto", on for the agent "graph" and for goals that need several choices, where
+        no scores are named, and the world and the knowledge have a relation that produces.
     :ivar repeat: "rule": a score that spoke for a thing does not speak for choosing it again, unless a fact pairs the
         thing with itself; "paper": it does, as in Jiang et al. (2020), whose agents chose one thing twice.
     """
 
     _: KW_ONLY
-    kg_only: bool = False
     mixing: str = "linear"
     look_ahead: LookAhead = "auto"
     repeat: Repeat = "rule"
@@ -251,8 +254,15 @@ class GuidedConfig(KnowledgeConfig):
                 f"mixing is {self.mixing!r:.40}; it is {', '.join(MIXINGS)} or MODULE:NAME of a subclass of KGPolicy"
             )
         super().check_knowledge()
+        if self.kg_only and self.kg == "none":
+            raise InputError(NO_GRAPH)
         if self.kg_only and self.mixing != "linear":
-            raise InputError("kg_only adds the scores up; it has no mixing")
+            raise InputError("agent='graph' adds the scores up: leave out mixing")
+
+    @property
+    def kg_only(self) -> bool:
+        """Whether the graph plays alone, and nothing is learned."""
+        return getattr(self, "agent", "") == GRAPH
 
     @property
     def looks_ahead(self) -> bool:
@@ -281,6 +291,7 @@ class WorldLearner:
 class WorldConfig(GuidedConfig):
     """A training run in any world whose choices are candidates, one for each action, and that has no config of its own.
 
+    :ivar agent: "network", or "graph", which acts by the scores of `kg` alone and learns nothing.
     :ivar env: settings of the environment.
     :ivar total_steps: environment steps.
     :ivar eval_interval: steps between evaluations, and between checkpoints.
@@ -292,6 +303,7 @@ class WorldConfig(GuidedConfig):
     """
 
     world: str
+    agent: Literal["network", "graph"] = "network"
     env: tuple[tuple[str, Any], ...] = ()
     total_steps: Count = 100_000
     eval_interval: Count = 20_000

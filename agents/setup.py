@@ -18,13 +18,12 @@ from gumption.kg.checkpoint import pick_device
 from gumption.kg.edges import EdgeScores
 
 from .advice import Advice
-from .evaluation import SIDE_BY_SIDE, Greedy, Player, random_player, success_rate
+from .evaluation import SIDE_BY_SIDE, Greedy, Player, compared, loaded, random_player, success_rate
 from .knowledge import Knowledge
 from .policy import MASKED, FlatActorCritic, KGPolicy, Policy, Reader, guided_policy
 from .run import own_random_numbers, put_network, saved_network
-from .run_folder import KNOWLEDGE, RunFolder, read_config
+from .run_folder import KNOWLEDGE, RunFolder, read_config, world_of
 from .settings import Repeat, WorldConfig
-from .transcript import failures, transcript
 
 FIRST_ENVS, FIRST_STEPS = 256, 16  # by which the first lambdas of a policy are set
 
@@ -252,19 +251,30 @@ def setup_of(config: Any) -> type[Setup]:
 
 
 @checked
-def load_policy(
-    run_dir: str | Path, kind: type[Any] = WorldConfig, *, network: nn.Module | None = None, **changes: Any
-) -> tuple[Any, Policy]:
+def load_policy(run_dir: str | Path, *, network: nn.Module | None = None, **changes: Any) -> tuple[Any, Policy]:
     """The config and the policy of a run's last checkpoint, ready to act, with the knowledge that the run keeps.
 
-    :param kind: class of the config.
     :param network: the network of your own that the run was trained with, if it was.
     :param changes: fields of the config that differ here, such as the device, where they are not None.
     :raises InputError: no run, or a damaged one; a network other than it was trained with; other inputs.
     """
     run_dir = Path(run_dir)
-    config = read_config(run_dir, kind, **changes)
+    config = read_config(run_dir, world_of(run_dir).get("config") or WorldConfig, **changes)
     return config, setup_of(config)(config, network=network, trained=run_dir, num_envs=1).policy().eval()
+
+
+def policy_of(run: Any, **places: Any) -> tuple[Any, Policy]:
+    """The config and the policy of the result of a training, or of a run in a folder.
+
+    :param places: for `load_policy`, of a run in a folder.
+    :raises InputError: as `load_policy` and `loaded`; a result without policy and folder.
+    """
+    if hasattr(run, "config") and run.policy is None:
+        run = run.run_dir
+        if run is None:
+            raise InputError("this result has neither a policy nor a run directory")
+    found = loaded(run, load_policy, **places)
+    return found if isinstance(found, tuple) else (found.config, found.policy)
 
 
 def flat(space: spaces.Space[Any], observation: Any) -> np.ndarray:
@@ -316,13 +326,7 @@ def evaluate(
         -> {"success"}; "failures", sentences on the run's choices.
     :raises InputError: as `load_policy`.
     """
-    made = getattr(run, "policy", None)
-    if made is None:
-        config, policy = load_policy(run, device=device, network=network, repeat=repeat)
-    elif repeat is None:
-        config, policy = run.config, made
-    else:
-        raise InputError("repeat is for a run in a folder: this policy is in memory")
+    config, policy = policy_of(run, device=device, network=network, repeat=repeat)
     entry = worlds.find(config.world).environments[0]
     settings = {**dict(config.env), **entry.held_out}
     env: Any = gym.make_vec(entry.id, num_envs=min(episodes, SIDE_BY_SIDE), autoreset_mode="SameStep", **settings)
@@ -333,18 +337,12 @@ def evaluate(
         players["knowledge taken away"] = Greedy(policy, without_knowledge=True)
     players["random"] = random_player
 
-    def figures(player: Player) -> dict[str, float]:
-        return {"success": success_rate(player, env.unwrapped, episodes, seed)}
-
-    with transcript() as kept:
-        found = {"trained": figures(players.pop("trained"))}
-    found |= {name: figures(player) for name, player in players.items()}
+    rows = compared(players, lambda player: {"success": success_rate(player, env.unwrapped, episodes, seed)})
     return {
-        "success": found["trained"]["success"],
-        "random": found["random"]["success"],
+        "success": rows["players"]["trained"]["success"],
+        "random": rows["players"]["random"]["success"],
         "episodes": episodes,
         "seed": seed,
-        "players": found,
-        "failures": failures(kept),
+        **rows,
         "about": f"{episodes:,} episodes " + ("that were held out" if entry.held_out else "drawn as in training"),
     }

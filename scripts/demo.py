@@ -270,7 +270,7 @@ def show_stated(console: Console, experiment: Any, common: dict[str, Any]) -> No
     from gumption.agents.wordcraft.config import TrainConfig
 
     _heading(console, 4, "One guided episode")
-    stated = {"kg": "full", "kg_fit": False, "kg_scores": FITTED["kg_scores"], "kg_only": True}
+    stated = {"kg": "full", "kg_fit": False, "kg_scores": FITTED["kg_scores"], "agent": "graph"}
     config = TrainConfig(**{**experiment.base, **experiment.conditions["no KG"].settings, **common, **stated})
     show_episode(console, "The graph of all facts, looked up,", config, setup.untrained(config, None).policy)
 
@@ -331,7 +331,7 @@ def show_plan(console: Console, experiment: Any, common: dict[str, Any]) -> None
     _heading(console, 8, "Looking ahead")
     settings = {**experiment.base, **experiment.conditions[AHEAD].settings, **common}
     with console.status("planning"):
-        config = TrainConfig(**settings, kg_only=True)
+        config = TrainConfig(**settings, agent="graph")
         env = WordCraftVectorEnv(1, **SHOWN, **config.env_settings("test"))
         player = PolicyPlayer(setup.untrained(config, None).policy, env, outcome=lambda env: env.last_mix(0))
         *steps, end = first_solved(player)

@@ -15,8 +15,7 @@ from gumption.agents import TrainConfig, train_impala
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import load_evaluation, save_evaluation
 from gumption.agents.halma.runs import load_run, train_halma
-from gumption.agents.run_folder import RunFolder, read_final, read_metrics
-from gumption.agents.wordcraft.evaluation import load_policy
+from gumption.agents.run_folder import RunFolder, load_policy, read_final, read_metrics
 from gumption.data import InputError, Note
 from gumption.data.sealed import read_sealed, unverified
 from gumption.envs.halma import HALMAVectorEnv, Mazes
@@ -120,7 +119,7 @@ def test_of_a_run_of_halma_with_a_graph(tmp_path: Path) -> None:
 
     def load(folder: Path) -> Any:
         run = load_run(folder)
-        scores = weights(run.player.guide.knowledge.scores)
+        scores = weights(run.policy.guide.knowledge.scores)
         figures = (
             run.final,
             run.curve,
@@ -128,7 +127,7 @@ def test_of_a_run_of_halma_with_a_graph(tmp_path: Path) -> None:
             load_evaluation(evaluation),
         )
         moves = kept(HALMAMemory.load(folder / "memory"))
-        return run.config, run.mazes.fingerprint, figures, weights(run.network), scores, moves
+        return run.config, run.mazes.fingerprint, figures, weights(run.policy.network), scores, moves
 
     assert silent(tmp_path / "run", load, 5) == []
 

@@ -70,9 +70,8 @@ def test_a_graph_of_strangers_guides_it_by_its_edges(gumption, tmp_path: Path) -
     rows = [f"{place},holds,{thing}" for place, things in places.items() for thing in (*things, "dust")]
     (tmp_path / "rows.csv").write_text("\n".join(["subject,relation,object", *rows]) + "\n", encoding="utf-8")
     gumption("kg", "load", "strangers.nq", "rows.csv", "--header")
-    for more in (("--kg-only",), ()):
-        run = "run" + "".join(more)
-        gumption("train", "shelf", "--kg", "strangers.nq", "--scores", "edges", "--run", run, *more, *SMALL)
+    for run, agent in (("alone", "graph"), ("run", "network")):
+        gumption("train", "shelf", "--kg", "strangers.nq", "--scores", "edges", "--run", run, "--agent", agent, *SMALL)
         assert json.loads((tmp_path / run / "final.json").read_text())["test_success"] > 0.9
     (tmp_path / "strangers.nq").unlink()
     told = gumption("evaluate", "run", "--episodes", "60", "--json")
@@ -83,7 +82,7 @@ def test_a_graph_of_strangers_guides_it_by_its_edges(gumption, tmp_path: Path) -
 @pytest.mark.slow
 def test_a_maze_of_ones_own_is_planned_through(gumption, tmp_path: Path) -> None:
     gumption("kg", "build", "maze", "--out", "kg.nq", "--partition", "all", world="maze")
-    gumption("train", "maze", "--kg", "kg.nq", "--kg-only", "--run", "run", *SMALL, world="maze")
+    gumption("train", "maze", "--kg", "kg.nq", "--agent", "graph", "--run", "run", *SMALL, world="maze")
     told = json.loads(gumption("evaluate", "run", "--episodes", "60", "--json", world="maze"))
     assert told["failures"] == []
     assert told["success"] == pytest.approx(1.0)
@@ -107,6 +106,7 @@ def test_its_speed_is_measured(gumption) -> None:
 def test_what_it_does_not_offer_is_told(gumption) -> None:
     assert "the world 'shelf' offers no" in gumption("splits", "shelf", code=2)
     assert "did you mean 'shelf'" in gumption("train", "shelv", code=2)
+    assert "acts by a graph alone: add kg" in gumption("train", "shelf", "--agent", "graph", code=2)
 
 
 @pytest.mark.parametrize(

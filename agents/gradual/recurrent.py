@@ -6,7 +6,7 @@ answers in a thousand steps; tasks, passed by a stream, mean; loss, value_loss a
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from gumption.agents import setup
-from gumption.agents.learners.impala import vtrace
+from gumption.agents.learners.impala import Counts, actor_critic_loss
 from gumption.agents.run import (
     Learner,
     Line,
@@ -86,19 +86,6 @@ def train_recurrent(
     return run_learner(folder, lambda: RecurrentLearner(config), progress=progress)[2]
 
 
-@dataclass
-class _Done:
-    """The learner's counts; `steps` to `right` are those since the last line of metrics."""
-
-    step: int = 0
-    steps: int = 0
-    reward: float = 0.0
-    right: int = 0
-    loss: float = 0.0
-    value_loss: float = 0.0
-    entropy: float = 0.0
-
-
 class RecurrentLearner(Learner):
     threads = 1
     measured = None  # tasks begin anew with a stream, and a harder task has fewer right answers
@@ -115,7 +102,7 @@ class RecurrentLearner(Learner):
         self.optimiser = torch.optim.Adam(self.network.parameters(), lr=config.learning_rate)
         self.lstm_state = self.network.first_state(config.batch_size)
         self.seen = self._seen(np.zeros(config.batch_size), np.full(config.batch_size, ord(" ")))
-        self.counts = _Done()
+        self.counts = Counts()
         self.frames = config.batch_size * config.unroll_length
         self.total = -(-config.total_steps // self.frames) * self.frames
         self.measured_every = self.kept_every = max(1, round(config.eval_interval / self.frames)) * self.frames
@@ -131,13 +118,9 @@ class RecurrentLearner(Learner):
         logits, values, _ = self.network(seen, before)
         with torch.no_grad():
             bootstrap = self.network(self.seen[None], self.lstm_state)[1][0]
-        log_policy = logits.log_softmax(-1)
-        log_pi = log_policy.gather(-1, actions[..., None])[..., 0]
-        ratios = (log_pi.detach() - behaviour).exp()
-        targets, advantages = vtrace(rewards, config.discount * (~ended), values.detach(), bootstrap, ratios)
-        entropy = -(log_policy.exp() * log_policy).sum(-1)
-        value_loss = config.baseline_cost * (targets - values).square()
-        loss = (-advantages * log_pi + value_loss - config.entropy_cost * entropy).mean()
+        played = actions, behaviour, rewards, ended
+        terms, value_loss, entropy = actor_critic_loss(logits.log_softmax(-1), values, bootstrap, *played, config)
+        loss = terms.mean()
         self.optimiser.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(self.network.parameters(), config.max_grad_norm)
@@ -146,7 +129,7 @@ class RecurrentLearner(Learner):
             self.counts.loss, self.counts.value_loss = float(loss.detach()), float(value_loss.detach().mean())
             self.counts.entropy = float(entropy.detach().mean())
         self.counts.step += self.frames
-        self.counts.steps += self.frames
+        self.counts.updates += 1
 
     @torch.no_grad()
     def _act(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -168,7 +151,7 @@ class RecurrentLearner(Learner):
                 self.lstm_state = self.lstm_state[0] * kept, self.lstm_state[1] * kept
             self.seen = self._seen(np.where(over, 0, reward), said)
             self.counts.reward += float(reward.sum())
-            self.counts.right += int((reward > 0).sum())
+            self.counts.won += int((reward > 0).sum())
         stacked = [torch.stack(part) for part in (seen, actions, behaviour, rewards, ended)]
         return stacked[0], stacked[1], stacked[2], stacked[3], stacked[4]
 
@@ -177,11 +160,11 @@ class RecurrentLearner(Learner):
         return torch.from_numpy(parts).to(self.torch_device)
 
     def measure(self) -> Line:
-        counts = self.counts
-        self.counts = replace(counts, steps=0, right=0, reward=0.0)
+        counts, steps = self.counts, self.counts.updates * self.frames
+        self.counts = replace(counts, updates=0, won=0, reward=0.0)
         return {
-            "reward": counts.reward / counts.steps,
-            "right": 1_000 * counts.right / counts.steps,
+            "reward": counts.reward / steps,
+            "right": 1_000 * counts.won / steps,
             "tasks": float(np.mean([len(self.env.records(i)) - 1 for i in range(self.config.batch_size)])),
             "loss": counts.loss,
             "value_loss": counts.value_loss,
@@ -198,15 +181,12 @@ class RecurrentLearner(Learner):
 
     def put_state(self, tensors: Tensors, meta: dict[str, Any], where: Path) -> None:
         put_training_state(tensors, meta, self.network, self.optimiser, self.env, where)
-        self.counts = _Done(**meta["progress"])
+        self.counts = Counts(**meta["progress"])
         hidden, cell, self.seen = (tensors[f"env.agent_{name}"].to(self.torch_device) for name in REMEMBERED)
         self.lstm_state = hidden, cell
 
     def manifest(self) -> dict[str, Any]:
         return {"seed": self.config.seed, "curriculum": self.curriculum.name}
-
-    def keep(self, path: Path) -> None:
-        """Nothing: the curriculum ships."""
 
 
 class RecurrentAgent:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 from annotated_types import Ge, Le, MultipleOf
 
 from gumption.agents.learners.parameters import MPOParameters, ReplayParameters, TD3Parameters
-from gumption.agents.settings import KnowledgeConfig, Overrides, RunConfig, by_name
+from gumption.agents.settings import GRAPH, KnowledgeConfig, Overrides, RunConfig, by_name
 from gumption.data import InputError
 from gumption.data.settings import Count, InnerShare, NonNegative, Positive, Seed, Size, Whole, settings, shown, unknown
 from gumption.envs.halma.maze import Images, MeanBranches, MeanDepth, NumMazes, Panels
@@ -18,7 +18,6 @@ from gumption.envs.priors import Laws, Names
 
 Symbolic = Literal["mlp", "lstm", "tran", "tran+lstm"]
 Visual = Literal["cnn+mlp", "cnn+tran", "space"]
-GRAPH = "graph"  # the agent without a network, which plans by facts of its own memory
 SYMBOLIC, VISUAL = get_args(Symbolic), get_args(Visual)
 WORLD = "halma"
 SPACE_WORLD = "halma-space"  # of a pretraining, which is no run of an agent

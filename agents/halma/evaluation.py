@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
     from gumption.envs.halma.splits import Splits
 
-    from .runs import HALMARun, LivedRun
+    from .runs import HALMARun
 
 SCHEMA = "gumption/halma-evaluation/1"
 EVALUATION = "evaluation.json"  # of a run
@@ -433,7 +433,7 @@ class Exploring:
         return explored(rng, self.actor.act(percept, rng), self.greedy, self.rules)
 
 
-def comparisons(run: HALMARun | LivedRun) -> Mapping[str, MakeActor]:
+def comparisons(run: HALMARun) -> Mapping[str, MakeActor]:
     """The actors that play the tests of a run, too, by name.
 
     For a run with knowledge these are COMPARISONS, with the knowledge at its end. An agent by TD3 takes the likeliest
@@ -446,8 +446,7 @@ def comparisons(run: HALMARun | LivedRun) -> Mapping[str, MakeActor]:
     }
     if config.agent == GRAPH:
         return others
-    run = cast("HALMARun", run)
-    guide, found = run.player.guide, dict[str, MakeActor]()
+    guide, found = run.policy.guide, dict[str, MakeActor]()
     if config.learner == "td3":
         found[label(config) + DRAWN] = lambda _: run.actor(drawn=True)
     if guide is None:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from gumption.agents.knowledge import Knowledge
-from gumption.agents.run import opened, run_learner
+from gumption.agents.run import RunResult, opened, run_learner
 from gumption.agents.run_folder import CHECKPOINT, FINAL, KNOWLEDGE, MANIFEST, read_config, read_final, read_metrics
 from gumption.data.sealed import damaged, read_sealed
 from gumption.data.settings import checked
@@ -29,23 +29,15 @@ from .training import KIND, Life, Living, Training, advice_of_memory
 
 
 @dataclass(frozen=True)
-class HALMARun:
-    """A run that is complete, or its last checkpoint.
+class HALMARun(RunResult):
+    """A run that is complete, or its last checkpoint; its policy is its player.
 
     :ivar mazes: of the training.
     :ivar final: {"learner", "episodes", "steps", "finished_trials", "valid_moves", "wall_s", "steps_per_s"}; empty for
         a run that is not complete; those from before TD3 name no learner.
-    :ivar curve: the lines of metrics.jsonl.
-    :ivar run_dir: None for a run that was not kept.
     """
 
-    config: HALMAConfig
-    mazes: Mazes
-    final: dict[str, Any]
-    curve: list[dict[str, float]]
-    run_dir: Path | None
-    network: ActorNetwork = field(repr=False)
-    player: NetworkActor = field(repr=False)
+    mazes: Mazes = field(kw_only=True)
 
     def actor(self, *, trained: bool = True, guided: bool = True, drawn: bool = False) -> NetworkActor:
         """A new actor, which plays as the training did at its end: the network's option with probability greedy_last.
@@ -54,43 +46,29 @@ class HALMARun:
         :param guided: with the knowledge of the run, if it has any.
         :param drawn: options are drawn from the network with TD3, too, whose agents take the likeliest.
         """
-        device, network = pick_device(self.config.device), self.network
+        device, network = pick_device(self.config.device), self.policy.network
         if not trained:
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(self.config.seed)
                 network = ActorNetwork(self.config).to(device).eval()
-        made = make_player(self.config, network, self.player.perception, torch.Generator(device), drawn=drawn)
-        if guided and self.player.guide is not None:
-            made.consult(self.player.guide.knowledge, self.config.guide_weight)
+        made = make_player(self.config, network, self.policy.perception, torch.Generator(device), drawn=drawn)
+        if guided and self.policy.guide is not None:
+            made.consult(self.policy.guide.knowledge, self.config.guide_weight)
         return made
 
 
 @dataclass(frozen=True)
-class LivedRun:
-    """A run of the agent without a network; fields as of `HALMARun`.
+class LivedRun(HALMARun):
+    """A run of the agent without a network."""
 
-    :ivar outlook: what its memory teaches.
-    """
-
-    config: HALMAConfig
-    mazes: Mazes
-    final: dict[str, Any]
-    curve: list[dict[str, float]]
-    run_dir: Path | None
-    outlook: Outlook = field(repr=False)
-
-    def actor(self) -> GraphPlayer:
-        return GraphPlayer(self.outlook)
-
-    @property
-    def player(self) -> GraphPlayer:
-        return self.actor()
+    def actor(self, **_: Any) -> Any:
+        return GraphPlayer(self.policy.outlook)
 
 
 @checked
 def train_halma(
     config: HALMAConfig, run_dir: str | Path | None = None, *, resume: bool = False, progress: bool = True
-) -> HALMARun | LivedRun:
+) -> HALMARun:
     """Train an agent of Table 1, or one that its own knowledge or a given graph guides, by TD3 or MPO; or let the agent
     "graph" live, which learns facts.
 
@@ -120,16 +98,16 @@ def train_halma(
             return training
 
         training, curve, final = run_learner(folder, make, title=f"training {config.agent}", progress=progress)
-        path = None if folder is None else folder.path
-        if not isinstance(training, Training):
-            training.memory.flush()
-            return LivedRun(config, training.env.mazes, final, curve, path, Outlook.of(memory_of_run(where)))
-    network = training.learner.actor.eval()
-    return HALMARun(config, training.env.mazes, final, curve, path, network, training.player)
+        made, mazes = (config, final, curve, folder and folder.path), training.env.mazes
+        if isinstance(training, Training):
+            training.learner.actor.eval()
+            return HALMARun(*made, training.player, mazes=mazes)
+        training.memory.flush()
+        return LivedRun(*made, GraphPlayer(Outlook.of(memory_of_run(where))), mazes=mazes)
 
 
 @checked
-def load_run(run_dir: str | Path, *, device: str | None = None, space_model: str | None = None) -> HALMARun | LivedRun:
+def load_run(run_dir: str | Path, *, device: str | None = None, space_model: str | None = None) -> HALMARun:
     """The run in a folder, as of its last checkpoint, ready to play.
 
     :param device: other than the training's.
@@ -139,8 +117,13 @@ def load_run(run_dir: str | Path, *, device: str | None = None, space_model: str
     run_dir = Path(run_dir)
     config = read_config(run_dir, HALMAConfig, device=device, space_model=space_model)
     tensors, meta = load_checkpoint(run_dir / CHECKPOINT, KIND)
+    final = read_final(run_dir) if (run_dir / FINAL).is_file() else {}
+    mazes, manifest = Mazes.load(run_dir / MAZES, config.rules), run_dir / MANIFEST
+    if manifest.is_file() and read_sealed(manifest).get("mazes", mazes.fingerprint) != mazes.fingerprint:
+        damaged(run_dir / MAZES, f"these are not the mazes of the run's {MANIFEST}")
+    kept = config, final, read_metrics(run_dir), run_dir
     if config.agent == GRAPH:
-        return LivedRun(config, *_kept(run_dir, config), run_dir, Outlook.of(memory_of_run(run_dir, meta["memory"])))
+        return LivedRun(*kept, GraphPlayer(Outlook.of(memory_of_run(run_dir, meta["memory"]))), mazes=mazes)
     where = pick_device(config.device)
     network = ActorNetwork(config).to(where)
     put_weights(network, under(tensors, "actor"), run_dir)
@@ -153,20 +136,4 @@ def load_run(run_dir: str | Path, *, device: str | None = None, space_model: str
         vocabulary = HALMAFacts(config.max_opt_len, config.rules).vocabulary
         knowledge = Knowledge.load(run_dir / KNOWLEDGE, vocabulary, RELATIONS)
         player.consult(knowledge.advice(vocabulary, RELATIONS), config.guide_weight)
-    return HALMARun(config, *_kept(run_dir, config), run_dir, network, player)
-
-
-def _kept(run_dir: Path, config: HALMAConfig) -> tuple[Mazes, dict[str, Any], list[dict[str, float]]]:
-    """The mazes of a run, its final figures and its curve."""
-    final = read_final(run_dir) if (run_dir / FINAL).is_file() else {}
-    mazes, manifest = Mazes.load(run_dir / MAZES, config.rules), run_dir / MANIFEST
-    if manifest.is_file() and read_sealed(manifest).get("mazes", mazes.fingerprint) != mazes.fingerprint:
-        damaged(run_dir / MAZES, f"these are not the mazes of the run's {MANIFEST}")
-    return mazes, final, read_metrics(run_dir)
-
-
-@checked
-def load_policy(run_dir: str | Path, **places: str | None) -> tuple[HALMAConfig, NetworkActor | GraphPlayer]:
-    """The config of a run, and its player; see `load_run`."""
-    run = load_run(run_dir, **places)
-    return run.config, run.player
+    return HALMARun(*kept, player, mazes=mazes)

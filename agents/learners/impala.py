@@ -13,7 +13,7 @@ policy, lambda/attention and lambda/NAME of each score (see `Readout.mixture`), 
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -37,21 +37,6 @@ from gumption.agents.setup import Setup, setup_of
 from gumption.data import InputError
 from gumption.data.progress import Bar
 from gumption.data.settings import checked
-
-
-class Config(Protocol):
-    """The fields of a run's config that the learner reads."""
-
-    @property
-    def learner(self) -> Any: ...
-    @property
-    def total_steps(self) -> int: ...
-    @property
-    def eval_interval(self) -> int: ...
-    @property
-    def seed(self) -> int: ...
-    @property
-    def kg_only(self) -> bool: ...
 
 
 def vtrace(
@@ -80,9 +65,33 @@ def vtrace(
     return targets, clipped * (rewards + discounts * next_targets - values)
 
 
+def actor_critic_loss(
+    log_policy: torch.Tensor,
+    values: torch.Tensor,
+    bootstrap: torch.Tensor,
+    actions: torch.Tensor,
+    behaviour: torch.Tensor,
+    rewards: torch.Tensor,
+    ended: torch.Tensor,
+    costs: Any,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The loss of each step (T, B) by V-trace, and in it the loss of the values and the entropies, (T, B) each.
+
+    :param log_policy: (T, B, A). :param values, bootstrap: see `vtrace`.
+    :param actions, behaviour, rewards, ended: (T, B); log mu(a|x) of each action, and whether it ended an episode.
+    :param costs: with `discount`, `baseline_cost` and `entropy_cost`.
+    """
+    log_pi = log_policy.gather(-1, actions[..., None])[..., 0]
+    ratios = (log_pi.detach() - behaviour).exp()
+    targets, advantages = vtrace(rewards, costs.discount * (~ended), values.detach(), bootstrap, ratios)
+    entropy = -(log_policy.exp() * log_policy).sum(-1)
+    value_loss = costs.baseline_cost * (targets - values).square()
+    return -advantages * log_pi + value_loss - costs.entropy_cost * entropy, value_loss, entropy
+
+
 @checked
 def train_impala(
-    config: Config,
+    config: Any,
     run_dir: str | Path | None = None,
     progress: bool = True,
     resume: bool = False,
@@ -136,7 +145,7 @@ class Counts:
 class ImpalaLearner(Learner):
     threads = 1
 
-    def __init__(self, config: Config, setup: Setup) -> None:
+    def __init__(self, config: Any, setup: Setup) -> None:
         self.config, self.setup, self.learner = config, setup, config.learner
         self.env = setup.env
         self.env.reset(seed=config.seed)
@@ -153,7 +162,7 @@ class ImpalaLearner(Learner):
         self.frames = self.learner.batch_size * self.learner.unroll_length
         self.total = 0 if config.kg_only else math.ceil(config.total_steps / self.frames) * self.frames
         self.measured_every = self.kept_every = max(1, round(config.eval_interval / self.frames)) * self.frames
-        self.measured = setup.measured
+        self.measured, self.words, self.keep = setup.measured, setup.words, setup.keep
         self.counts = Counts()
         self.state_now = self.policy.read(self.env)
 
@@ -171,19 +180,9 @@ class ImpalaLearner(Learner):
         joined = PolicyInput(tuple(map(torch.cat, seen)), torch.cat([state.scores for state in states]))
         readout = self.policy(joined)
         shape = rewards.shape
-        log_policy = readout.logits.log_softmax(1)
-        log_pi = log_policy.gather(1, actions.view(-1, 1)).view(shape)
-        values = readout.value.view(shape)
-        targets, advantages = vtrace(
-            rewards,
-            learner.discount * (~ended),
-            values.detach(),
-            bootstrap,
-            (log_pi.detach() - behaviour).exp(),
-        )
-        entropy = -(log_policy.exp() * log_policy).sum(1).view(shape)
-        value_loss = learner.baseline_cost * (targets - values).square()
-        terms = -advantages * log_pi + value_loss - learner.entropy_cost * entropy
+        log_policy, values = readout.logits.log_softmax(1).view(*shape, -1), readout.value.view(shape)
+        played = actions, behaviour, rewards, ended
+        terms, value_loss, entropy = actor_critic_loss(log_policy, values, bootstrap, *played, learner)
         terms = terms + self.policy.prior(readout).view(shape)
         self.update(terms.sum() if learner.reduction == "sum" else terms.mean())
         if self.note(terms.mean(), readout):
@@ -253,9 +252,6 @@ class ImpalaLearner(Learner):
             **{f"lambda/{name}": value for name, value in zip(mixed, counts.mixture, strict=False)},
         }
 
-    def words(self, line: Line) -> str:
-        return self.setup.words(line)
-
     def final(self, curve: list[Line]) -> dict[str, Any]:
         return {**self.setup.final(self.policy), **({"test_curve": self.counts.curve} if self.counts.curve else {})}
 
@@ -270,9 +266,6 @@ class ImpalaLearner(Learner):
     def manifest(self) -> dict[str, Any]:
         parameters = sum(p.numel() for p in self.policy.network.parameters())
         return {"seed": self.config.seed, **self.setup.manifest(), "parameters": parameters}
-
-    def keep(self, path: Path) -> None:
-        self.setup.keep(path)
 
 
 class SupervisedLearner(ImpalaLearner):

@@ -9,18 +9,21 @@ Checkpoints are safetensors and JSON. A model that trains more than its policy n
 `more_optimisers`, dicts by name.
 """
 
-from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
 
-from gumption.agents.run import Learner, Line, Measured, Tensors
-from gumption.agents.run_folder import RunFolder
+from gumption.agents.knowledge import Knowledge
+from gumption.agents.run import Learner, Line, RunResult, Tensors, opened, own_random_numbers, run_learner
+from gumption.agents.run_folder import KNOWLEDGE, RunFolder, read_config, read_final, read_metrics
+from gumption.agents.settings import GRAPH
 from gumption.data.errors import extra
 from gumption.data.progress import Bar
-from gumption.kg.checkpoint import optimiser_tensors, put_weights, restore_optimiser, under
+from gumption.envs import worlds
+from gumption.kg.checkpoint import optimiser_tensors, pick_device, put_weights, restore_optimiser, under
 
 with extra("sb3", "a learner of Stable-Baselines3"):
     from stable_baselines3 import SAC
@@ -33,18 +36,118 @@ _BUFFER = ("observations", "next_observations", "actions", "rewards", "dones", "
 _LOSSES = ("loss", "value_loss", "policy_gradient_loss", "entropy_loss", "auxiliary_loss", "actor_loss", "critic_loss")
 
 
-class Config(Protocol):
-    """The fields of a run's config that the learner reads.
+@dataclass(frozen=True)
+class SB3Run(RunResult):
+    """A run, trained or loaded, whose policy is a model of Stable-Baselines3. :ivar setup: that it learned in."""
 
-    :ivar total_steps, eval_interval: environment steps, rounded to whole updates.
+    setup: Any = field(default=None, repr=False)
+
+
+class SB3Setup:
+    """What a world gives to a learner of Stable-Baselines3; a world derives its own class.
+
+    :cvar kind: of its checkpoints. :cvar config_class: of its runs.
+    :ivar config: whose `total_steps` and `eval_interval` are environment steps, rounded to whole updates.
+    :ivar knowledge: what the config names, from which the policy has its advice; None without knowledge.
     """
 
-    @property
-    def seed(self) -> int: ...
-    @property
-    def total_steps(self) -> int: ...
-    @property
-    def eval_interval(self) -> int: ...
+    kind: str
+    config_class: type[Any]
+    threads = property(lambda self: None)  # this and the next: see `Learner`
+    measured = property(lambda self: None)
+
+    def __init__(self, config: Any, kept: Path | None = None, *, begun: bool = True) -> None:
+        """
+        :param kept: where the run keeps its knowledge.
+        :param begun: read the source of the knowledge, if that is still there; else the kept one.
+        """
+        self.config = config
+        self.knowledge: Knowledge | None = None
+        if config.kg != "none":
+            env, played = self.asked()
+            where = env.vocabulary, env.relations
+            if begun or kept is None:
+                self.knowledge = Knowledge.of_run(kept, config, worlds.find(config.world), *where, played)
+            else:
+                self.knowledge = Knowledge.load(kept, *where)
+
+    def asked(self) -> tuple[Any, dict[str, Any]]:
+        """An environment whose choices knowledge is to advise, and the settings on which its own facts depend."""
+        raise NotImplementedError
+
+    def make_model(self) -> BaseAlgorithm:
+        """The untrained learner, whose weights depend on the seed alone."""
+        raise NotImplementedError
+
+    def run(self, model: Any, final: Line, curve: list[Line], run_dir: Path | None) -> "SB3Run":
+        """The result of a training."""
+        raise NotImplementedError
+
+    def measure(self, model: Any) -> Line:
+        """The figures of the present learner, for a line of metrics."""
+        raise NotImplementedError
+
+    def words(self, line: Line) -> str:
+        """A line of metrics, for the progress bar."""
+        raise NotImplementedError
+
+    def inputs(self) -> dict[str, Any]:
+        """Hashes of what it learns from, for the manifest."""
+        raise NotImplementedError
+
+    def untrained(self) -> Any:
+        """A run before its training."""
+        with own_random_numbers():
+            return self.run(self.make_model(), {}, [], None)
+
+
+def train_sb3(
+    setup_class: type[SB3Setup], config: Any, run_dir: str | Path | None, *, resume: bool, progress: bool
+) -> Any:
+    """Train, and keep metrics and checkpoints in a folder.
+
+    :param run_dir: the folder; None keeps nothing.
+    :param resume: go on from the folder's checkpoint, to the result of an uninterrupted run.
+    :raises InputError: bad settings, a folder that is in use or has another config.
+    """
+    folder = opened(run_dir, config, resume)
+    if folder is not None and folder.complete:
+        return load_sb3(setup_class, folder.path)
+    path = None if folder is None else folder.path
+    setup = setup_class(config, path and path / KNOWLEDGE)
+    learner, curve, final = run_learner(folder, lambda: SB3Learner(setup), progress=progress)
+    return setup.run(learner.model, final, curve, path)
+
+
+def load_sb3(setup_class: type[SB3Setup], run_dir: str | Path, device: str | None = None) -> Any:
+    """A run at its last checkpoint, ready to play.
+
+    :param device: other than the training's.
+    :raises InputError: no run there, or a damaged one.
+    """
+    run_dir = Path(run_dir)
+    config = read_config(run_dir, setup_class.config_class, device=device)
+    run, folder = setup_class(config, run_dir / KNOWLEDGE, begun=False).untrained(), RunFolder.of(run_dir, config)
+    _put_policy(run.policy, folder.load(setup_class.kind)[0], run_dir)
+    final = read_final(run_dir) if folder.complete else {}
+    return replace(run, final=final, curve=read_metrics(run_dir), run_dir=run_dir)
+
+
+def ppo_settings(config: Any) -> dict[str, Any]:
+    """Arguments of PPO and MaskablePPO by the fields of a config."""
+    return {
+        "learning_rate": config.learning_rate,
+        "n_steps": config.n_steps,
+        "n_epochs": config.epochs,
+        "gamma": config.gamma,
+        "gae_lambda": config.gae_lambda,
+        "clip_range": config.clip_range,
+        "ent_coef": config.entropy_coefficient,
+        "vf_coef": config.value_coefficient,
+        "max_grad_norm": config.max_grad_norm,
+        "seed": config.seed,
+        "device": pick_device(config.device),
+    }
 
 
 class SB3Learner(Learner):
@@ -53,30 +156,13 @@ class SB3Learner(Learner):
     :ivar model: of Stable-Baselines3.
     """
 
-    def __init__(
-        self,
-        config: Config,
-        kind: str,
-        model: BaseAlgorithm,
-        measure: Callable[[BaseAlgorithm], Mapping[str, float]],
-        words: Callable[[Line], str],
-        *,
-        manifest: Mapping[str, Any],
-        keep: Callable[[Path], None] = lambda folder: None,
-        threads: int | None = None,
-        measured: Measured | None = None,
-    ) -> None:
-        """
-        :param kind, words, manifest, keep, threads, measured: see `gumption.agents.run.Learner`.
-        :param model: untrained.
-        :param measure: its figures, at the end of each leg.
-        """
-        self.kind, self.model, self.device, self.seed = kind, model, str(model.device), config.seed
-        self.threads, self.measured = threads, measured
-        self._measure, self._words, self._manifest, self._keep = measure, words, dict(manifest), keep
+    def __init__(self, setup: SB3Setup) -> None:
+        config, model = setup.config, setup.make_model()
+        self.setup, self.model, self.device = setup, model, str(model.device)
+        self.kind, self.threads, self.measured, self.words = setup.kind, setup.threads, setup.measured, setup.words
         model.set_logger(Logger(folder=None, output_formats=[]))
         stride = model.n_envs * (model.n_steps if isinstance(model, OnPolicyAlgorithm) else 1)
-        self.total = -(-config.total_steps // stride) * stride
+        self.total = 0 if config.agent == GRAPH else -(-config.total_steps // stride) * stride
         self.measured_every = self.kept_every = max(1, round(config.eval_interval / stride)) * stride
 
     @property
@@ -86,7 +172,7 @@ class SB3Learner(Learner):
     def learn(self, bar: Bar) -> None:
         """A leg; beside the learner's state it depends on the number of its first step alone."""
         model, begun = self.model, self.model.num_timesteps
-        model.set_random_seed(int(np.random.SeedSequence([self.seed, begun]).generate_state(1)[0]))
+        model.set_random_seed(int(np.random.SeedSequence([self.setup.config.seed, begun]).generate_state(1)[0]))
         model._last_obs = None  # the environments begin anew
         model.policy.set_training_mode(True)
         steps = min(self.measured_every, self.total - begun)
@@ -95,20 +181,19 @@ class SB3Learner(Learner):
     def measure(self) -> Line:
         told = self.model.logger.name_to_value
         losses = {name: float(told[f"train/{name}"]) for name in _LOSSES if f"train/{name}" in told}
-        return {**self._measure(self.model), **losses}
-
-    def words(self, line: Line) -> str:
-        return self._words(line)
+        return {**self.setup.measure(self.model), **losses}
 
     def keep(self, path: Path) -> None:
-        self._keep(path)
+        if self.setup.knowledge is not None:
+            self.setup.knowledge.save(path / KNOWLEDGE)
 
     def manifest(self) -> dict[str, Any]:
-        return self._manifest
+        knowledge = self.setup.knowledge
+        return {**self.setup.inputs(), **({} if knowledge is None else {"knowledge": knowledge.about})}
 
     def final(self, curve: list[Line]) -> dict[str, Any]:
         """The last line of metrics, or, of a run of no steps, the figures of the untrained model."""
-        return dict(curve[-1]) if curve else dict(self._measure(self.model))
+        return dict(curve[-1]) if curve else self.setup.measure(self.model)
 
     def state(self) -> tuple[Tensors, dict[str, Any]]:
         return _state(self.model)
@@ -132,14 +217,6 @@ class _Shown(BaseCallback):
 
 
 # ---- checkpoints
-
-
-def put_policy(folder: RunFolder, kind: str, model: BaseAlgorithm) -> None:
-    """Give a learner the weights of the policy in a run's checkpoint.
-
-    :raises InputError: no checkpoint there, a damaged one, or one of another network.
-    """
-    _put_policy(model, folder.load(kind)[0], folder.path)
 
 
 def _put_policy(model: BaseAlgorithm, tensors: Tensors, where: Path) -> None:

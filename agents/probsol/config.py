@@ -4,14 +4,14 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge, Le
 
-from gumption.agents.settings import KnowledgeConfig
+from gumption.agents.settings import GRAPH, KnowledgeConfig
 from gumption.data import InputError
 from gumption.data.settings import Count, Frames, NonNegative, Positive, Seed, Share, Size, Weight, settings, shown
 from gumption.envs.probsol.settings import Fold, Partition, ProbSolSettings
 from gumption.envs.probsol.tasks import Laws, Task
 
 WORLD = "probsol"
-PPO, GRAPH = "ppo", "graph"
+PPO = "ppo"
 
 
 @settings

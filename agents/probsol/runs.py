@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gumption.agents.transcript import failures, transcript
+from gumption.agents.evaluation import compared, loaded
 from gumption.agents.watch import SHOWN, Candidate, Choice, Player, Score, in_words, scores_of
-from gumption.data import InputError
 from gumption.data.settings import Seed, Size, checked
 from gumption.envs.probsol.actions import WHAT, WHERE
 from gumption.envs.probsol.env import ProbSolVectorEnv
@@ -27,14 +26,18 @@ def watch(run: Path, *, task: str | None = None) -> LearnedPlayer | LivedPlayer:
 
     :param task: A task, a family or a file.  [default: the test part of its tasks]
     """
+    agent = _load(run, device="cpu")
+    played = agent.config.tasks("test") if task is None else task
+    settings = {"task": played, "laws": agent.config.laws, "quiz": False}
+    if isinstance(agent, GraphRun):
+        return LivedPlayer(agent, ProbSolVectorEnv(1, **SHOWN, **settings, trial_number=TRIALS))
+    return LearnedPlayer(agent, ProbSolVectorEnv(1, **SHOWN, **settings, actions="objects"))
+
+
+def _load(run: str | Path, **places: Any) -> Any:
     from .training import load_run  # needs Stable-Baselines3
 
-    loaded = load_run(run, device="cpu")
-    played = loaded.config.tasks("test") if task is None else task
-    settings = {"task": played, "laws": loaded.config.laws, "quiz": False}
-    if isinstance(loaded, GraphRun):
-        return LivedPlayer(loaded, ProbSolVectorEnv(1, **SHOWN, **settings, trial_number=TRIALS))
-    return LearnedPlayer(loaded, ProbSolVectorEnv(1, **SHOWN, **settings, actions="objects"))
+    return load_run(run, **places)
 
 
 class LivedPlayer(Player):
@@ -123,25 +126,16 @@ def evaluate(
         "" where the tasks are in every part, so that the training had them, too.
     :raises InputError: no run there, or a damaged one; no such task.
     """
-    if hasattr(run, "config"):
-        if device is not None:
-            raise InputError("device is for a run in a folder: this one is in memory")
-    else:
-        from .training import load_run  # needs Stable-Baselines3
-
-        run = load_run(run, device=device)
+    run = loaded(run, _load, device=device)
     config = run.config
     tasks, every = config.tasks(partition, task), config.tasks("all", task)
     parted = {one.hash for one in tasks} != {one.hash for one in every}
     chosen = [one for family in FAMILIES for one in spread([t for t in tasks if t.family == family], num_tasks)]
-    own, *others = (run.players(seed) | baselines(seed)).items()
-    with transcript() as kept:
-        played = compare(dict([own]), chosen, seed=seed, laws=config.laws)
+    players = run.players(seed) | baselines(seed)
     return {
         "partition": partition if parted else "",
         "tasks": len(chosen),
-        "players": played | compare(dict(others), chosen, seed=seed, laws=config.laws),
-        "failures": failures(kept),
+        **compared(players, lambda player: compare({"": player}, chosen, seed=seed, laws=config.laws)[""]),
         "parts": "family",
         "about": f"{len(chosen)} {f'{partition} tasks' if parted else 'tasks, which the training had, too'}",
     }

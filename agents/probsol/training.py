@@ -5,8 +5,8 @@ disc. The loop is that of `gumption.agents.learners.sb3`; further figures are tr
 the share of tasks solved and the mean solution rate, in one trial each. Training plays no task of the test part.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,29 +16,27 @@ from gymnasium import spaces
 
 from gumption.agents.advice import Advice
 from gumption.agents.knowledge import Knowledge
-from gumption.agents.learners.sb3 import SB3Learner, put_policy
-from gumption.agents.run import opened, own_random_numbers, run_learner
-from gumption.agents.run_folder import KNOWLEDGE, RunFolder, read_config, read_final, read_metrics
+from gumption.agents.learners.sb3 import SB3Run, SB3Setup, load_sb3, ppo_settings, train_sb3
+from gumption.agents.run import Line, opened
+from gumption.agents.run_folder import RunFolder, read_config
+from gumption.agents.settings import GRAPH
 from gumption.data.errors import extra
 from gumption.data.sealed import content_hash
 from gumption.data.settings import checked
-from gumption.envs import worlds
 from gumption.envs.probsol.actions import COARSE, WHAT
 from gumption.envs.probsol.certification import start_distance
 from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.probsol.settings import ActionForm
 from gumption.envs.probsol.tasks import Task
 from gumption.envs.sb3_adapter import SB3VecEnv
-from gumption.kg.checkpoint import pick_device
 
-from .config import GRAPH, WORLD, ProbSolConfig
+from .config import ProbSolConfig
 from .evaluation import play_tasks, spread
 from .lived import GraphRun, load_graph, train_graph
 from .networks import TablePolicy
 
 with extra("sb3", "learning ProbSol"):
     from sb3_contrib import MaskablePPO
-    from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.vec_env import VecEnvWrapper
 
 KIND = "gumption/probsol/1"
@@ -170,163 +168,100 @@ class Trained:
 
 
 @dataclass(frozen=True)
-class ProbSolRun:
-    """The result of a training.
-
-    :ivar final: figures of final.json; empty before the end. :ivar curve: lines of metrics.jsonl.
-    :ivar run_dir: its folder, if any. :ivar model: of sb3-contrib. :ivar knowledge: the source of advice, if any.
-    """
-
-    config: ProbSolConfig
-    final: dict[str, float]
-    curve: list[dict[str, float]]
-    run_dir: Path | None
-    model: MaskablePPO = field(repr=False)
-    knowledge: Knowledge | None = field(default=None, repr=False)
+class ProbSolRun(SB3Run):
+    """A run of MaskablePPO."""
 
     def players(self, seed: int = 0) -> dict[str, Trained]:
         """Its players by name: trained, untrained and, of a run with knowledge, trained with its knowledge taken away.
 
         :param seed: draws their actions.
         """
-        model = _untrained_model(self.config, self.config.tasks("train"), self.knowledge)
-        found = {"trained": self.player(seed), "untrained": Trained(model, self.config, seed, self.knowledge)}
-        if self.knowledge is not None:
-            found["knowledge taken away"] = self.player(seed, without_knowledge=True)
-        return found
+        players = {"trained": self.player(seed), "untrained": self.setup.untrained().player(seed)}
+        if self.setup.knowledge is not None:
+            players["knowledge taken away"] = self.player(seed, without_knowledge=True)
+        return players
 
     def player(self, seed: int = 0, *, without_knowledge: bool = False) -> Trained:
         """The trained player alone; see `Trained`."""
-        return Trained(self.model, self.config, seed, self.knowledge, without_knowledge=without_knowledge)
+        return Trained(self.policy, self.config, seed, self.setup.knowledge, without_knowledge=without_knowledge)
 
 
-def untrained_run(config: ProbSolConfig) -> ProbSolRun:
-    """A run before its training: its trained player is the untrained one."""
-    tasks = config.tasks("train")
-    knowledge = _knowledge_of(config, tasks)
-    return ProbSolRun(config, {}, [], None, _untrained_model(config, tasks, knowledge), knowledge)
+class ProbSolSetup(SB3Setup):
+    """The tasks, tables and figures of MaskablePPO."""
 
+    kind = KIND
+    config_class = ProbSolConfig
+    measured = property(lambda self: ("train_solved", min(len(self.tasks), self.config.eval_tasks)))
 
-def _untrained_model(config: ProbSolConfig, tasks: Sequence[Task], knowledge: Knowledge | None) -> MaskablePPO:
-    """The learner at the beginning of a training of this config."""
-    with own_random_numbers():
-        return _make_model(config, tasks, knowledge)
+    @cached_property
+    def tasks(self) -> list[Task]:
+        """Those of the training."""
+        return list(self.config.tasks("train"))
 
+    @cached_property
+    def parts(self) -> dict[str, list[Task]]:
+        return {"train": self.tasks, "validation": list(self.config.tasks("validation"))}
 
-def _knowledge_of(config: ProbSolConfig, tasks: Sequence[Task], kept: Path | None = None) -> Knowledge | None:
-    if config.kg == "none":
-        return None
-    batch = ProbSolVectorEnv(1, task=tasks)
-    arguments = {"task": config.task, "fold": config.fold, "laws": config.laws}
-    device = str(pick_device(config.device))
-    asked = worlds.find(WORLD), batch.vocabulary, batch.relations
-    return Knowledge.of_run(kept, config, *asked, arguments, device=device)
+    def asked(self) -> tuple[Any, dict[str, Any]]:
+        config = self.config
+        return ProbSolVectorEnv(1, task=self.tasks), {"task": config.task, "fold": config.fold, "laws": config.laws}
+
+    def run(self, model: Any, final: Line, curve: list[Line], run_dir: Path | None) -> ProbSolRun:
+        return ProbSolRun(self.config, final, curve, run_dir, model, self)
+
+    def measure(self, model: Any) -> Line:
+        config, line = self.config, {}
+        for part, tasks in self.parts.items():
+            player = Trained(model, config, config.seed, self.knowledge)
+            figures = play_tasks(player, spread(tasks, config.eval_tasks), trials=1, laws=config.laws).figures()
+            line |= {f"{part}_{name}": figures[name] for name in ("solved", "rate")}
+        return line
+
+    def words(self, line: Line) -> str:
+        return f"{line['validation_solved']:.0%} of validation tasks solved"
+
+    def inputs(self) -> dict[str, Any]:
+        hashes = {part: content_hash([task.hash for task in tasks]) for part, tasks in self.parts.items()}
+        return {"tasks": hashes, "learner": "MaskablePPO"}
+
+    def make_model(self) -> MaskablePPO:
+        config = self.config
+        tables = ProbSolVectorEnv(
+            config.num_envs, autoreset_mode="SameStep", task=self.tasks, trial_number=1,
+            actions="objects", quiz=False, laws=config.laws, max_actions=config.max_actions,
+        )  # fmt: skip
+        advice = _advice(self.knowledge, tables)
+        mixed = {"relations": () if advice is None else advice.relations, "kg_only": config.kg_only}
+        return MaskablePPO(
+            TablePolicy,
+            TrainingTables(tables, config.stack, config.progress, advice),
+            policy_kwargs={"features_extractor_kwargs": mixed},
+            batch_size=config.batch_size,
+            **ppo_settings(config),
+        )
 
 
 def _advice(knowledge: Knowledge | None, tables: ProbSolVectorEnv) -> Advice | None:
     return None if knowledge is None else knowledge.advice(tables.vocabulary, tables.relations)
 
 
-def _make_model(config: ProbSolConfig, tasks: Sequence[Task], knowledge: Knowledge | None) -> MaskablePPO:
-    """A learner, whose weights depend on the seed alone."""
-    tables = ProbSolVectorEnv(
-        config.num_envs, autoreset_mode="SameStep", task=tasks, trial_number=1,
-        actions="objects", quiz=False, laws=config.laws, max_actions=config.max_actions,
-    )  # fmt: skip
-    advice = _advice(knowledge, tables)
-    asked = {"relations": () if advice is None else advice.relations, "kg_only": config.kg_only}
-    return MaskablePPO(
-        TablePolicy,
-        TrainingTables(tables, config.stack, config.progress, advice),
-        policy_kwargs={"features_extractor_kwargs": asked},
-        learning_rate=config.learning_rate,
-        n_steps=config.n_steps,
-        batch_size=config.batch_size,
-        n_epochs=config.epochs,
-        gamma=config.gamma,
-        gae_lambda=config.gae_lambda,
-        clip_range=config.clip_range,
-        ent_coef=config.entropy_coefficient,
-        vf_coef=config.value_coefficient,
-        max_grad_norm=config.max_grad_norm,
-        seed=config.seed,
-        device=pick_device(config.device),
-    )
-
-
 @checked
 def train_probsol(
     config: ProbSolConfig, run_dir: str | Path | None = None, *, resume: bool = False, progress: bool = True
 ) -> ProbSolRun | GraphRun:
-    """Train, or let the agent "graph" live, and keep metrics and checkpoints in a folder.
-
-    :param run_dir: the folder; None keeps nothing.
-    :param resume: go on from the folder's checkpoint, to the result of an uninterrupted run.
-    :raises InputError: bad settings, a folder that is in use or has another config.
-    """
-    folder = opened(run_dir, config, resume)
-    if folder is not None and folder.complete:
-        return load_run(folder.path)
+    """Train (see `train_sb3`), or let the agent "graph" live."""
     if config.agent == GRAPH:
+        folder = opened(run_dir, config, resume)
+        if folder is not None and folder.complete:
+            return load_graph(config, folder)
         return train_graph(config, folder, progress=progress)
-    parts = {part: list(config.tasks(part)) for part in ("train", "validation")}
-    kept = folder.path / KNOWLEDGE if folder is not None and folder.has_checkpoint else None
-    knowledge = _knowledge_of(config, parts["train"], kept)
-    about = {} if knowledge is None else {"knowledge": knowledge.about}
-
-    def measure(model: BaseAlgorithm) -> dict[str, float]:
-        found = {}
-        for part, tasks in parts.items():
-            player = Trained(model, config, config.seed, knowledge)  # pyright: ignore[reportArgumentType]
-            figures = play_tasks(player, spread(tasks, config.eval_tasks), trials=1, laws=config.laws).figures()
-            found |= {f"{part}_{name}": figures[name] for name in ("solved", "rate")}
-        return found
-
-    def make() -> SB3Learner:
-        return SB3Learner(
-            config,
-            KIND,
-            _make_model(config, parts["train"], knowledge),
-            measure,
-            lambda line: f"{line['validation_solved']:.0%} of validation tasks solved",
-            manifest={
-                "tasks": {part: content_hash([task.hash for task in tasks]) for part, tasks in parts.items()},
-                "learner": "MaskablePPO",
-                **about,
-            },
-            keep=lambda path: None if knowledge is None else knowledge.save(path / KNOWLEDGE),
-            measured=("train_solved", min(len(parts["train"]), config.eval_tasks)),
-        )
-
-    learner, curve, final = run_learner(folder, make, progress=progress)
-    model: Any = learner.model
-    return ProbSolRun(config, final, curve, None if folder is None else folder.path, model, knowledge)
+    return train_sb3(ProbSolSetup, config, run_dir, resume=resume, progress=progress)
 
 
 @checked
 def load_run(run_dir: str | Path, *, device: str | None = None) -> ProbSolRun | GraphRun:
-    """A run as of its last checkpoint, ready to play.
-
-    :param device: other than the training's.
-    :raises InputError: no run there, or a damaged one.
-    """
-    run_dir = Path(run_dir)
-    config = read_config(run_dir, ProbSolConfig, device=device)
+    """A run at its last checkpoint; see `load_sb3`."""
+    config = read_config(Path(run_dir), ProbSolConfig, device=device)
     if config.agent == GRAPH:
         return load_graph(config, RunFolder.of(run_dir, config))
-    tasks, knowledge = config.tasks("train"), None
-    if config.kg != "none":
-        batch = ProbSolVectorEnv(1, task=tasks)
-        device = str(pick_device(config.device))
-        knowledge = Knowledge.load(run_dir / KNOWLEDGE, batch.vocabulary, batch.relations, device)
-    model, folder = _untrained_model(config, tasks, knowledge), RunFolder.of(run_dir, config)
-    put_policy(folder, KIND, model)
-    final = read_final(run_dir) if folder.complete else {}
-    return ProbSolRun(config, final, read_metrics(run_dir), run_dir, model, knowledge)
-
-
-@checked
-def load_policy(run_dir: str | Path, **places: str | None) -> tuple[ProbSolConfig, MaskablePPO | GraphRun]:
-    """The config of a run, and its model, or a run of the agent "graph"; see `load_run`."""
-    run = load_run(run_dir, **places)
-    return run.config, run if isinstance(run, GraphRun) else run.model
+    return load_sb3(ProbSolSetup, run_dir, device)

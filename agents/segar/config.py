@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from gymnasium import spaces
 
-from gumption.agents.settings import KnowledgeConfig
+from gumption.agents.settings import GRAPH, NO_GRAPH, KnowledgeConfig
 from gumption.data import InputError
 from gumption.data.modules import name_of
 from gumption.data.reading import read_json
@@ -54,8 +54,8 @@ class SegarConfig(KnowledgeConfig):
     :ivar num_levels: how many training levels there are; each episode plays one of them.
     :ivar level_seed: of the training levels; without it, the seed.
     :ivar test_levels: how many levels of the test part an evaluation plays.
-    :ivar kg_only: act by the graph alone, by the weights that are counted on training levels; nothing is learned, and
-        an untrained network decides between pushes of which the graph says the same.
+    :ivar agent: network, or graph, which acts by `kg` alone, by the weights that are counted on training levels; it
+        learns nothing, and an untrained network decides between pushes of which the graph says the same.
     :ivar names: what kinds of things are called: real, anonymous or shuffled.
     :ivar laws: counterfactual: tiles do what other tiles do, and objects what other objects do.
     :ivar observation: rgb (pixels), state (factors, your own too), names (of gates), tiles (ball, goal and tiles, but
@@ -94,7 +94,7 @@ class SegarConfig(KnowledgeConfig):
     num_levels: Size = 100
     level_seed: Seed | None = None
     test_levels: Size = 100
-    kg_only: bool = False
+    agent: Literal["network", "graph"] = "network"
     names: Names = "real"
     laws: Laws = "real"
     observation: str = ""
@@ -132,6 +132,8 @@ class SegarConfig(KnowledgeConfig):
         object.__setattr__(self, "task", self.task or ("Gates" if self.levels in WALLS else "PuttPutt"))
         task = read_task(self.task)
         self.check_knowledge()
+        if self.agent == GRAPH and self.kg == "none":
+            raise InputError(NO_GRAPH)
         if not self.observation:
             usual = task.usual.get("observation") or ("rgb" if self.kg == "none" else "tiles")
             object.__setattr__(self, "observation", usual)

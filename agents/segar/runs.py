@@ -7,13 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gumption.agents.evaluation import Player
+from gumption.agents.evaluation import Player, compared, loaded
 from gumption.agents.settings import CONFIG
-from gumption.agents.transcript import failures, transcript
 from gumption.agents.watch import SHOWN, ActionPlayer, PolicyPlayer
 from gumption.data import InputError
 from gumption.data.settings import Size, checked
-from gumption.envs.segar.configurations import Levels, Split
+from gumption.envs.segar.configurations import Split
 from gumption.envs.segar.text import FACE
 
 from .evaluation import baselines, env_of
@@ -55,54 +54,30 @@ def evaluate(
     """
     if yardstick is not None and partition == "train":
         raise InputError("a gap is that of other levels than those of the training: leave out yardstick, or partition")
-    from .study import told_gap
+    from .study import played, told_gap
     from .training import load_run
 
-    found: SegarRun = run
-    if not hasattr(run, "config"):
-        found = load_run(run, device=device)
-    elif device is not None:
-        raise InputError("device is for a run in a folder: this one is in memory")
-    told, drawn, figures, failed = _play(found if kg is None else found.advised(kg), partition, levels, num_levels)
-    about = f"{len(drawn)} {partition} levels of {told}"
-    result = {"levels": told, "partition": partition, "num_levels": len(drawn), "players": figures, "about": about}
-    result["failures"] = failed
+    trained: SegarRun = loaded(run, load_run, device=device)
+    shown = trained if kg is None else trained.advised(kg)
+    config = shown.config
+    count = num_levels or (config.num_levels if partition == "train" else config.test_levels)
+    drawn = replace(config, num_levels=count, test_levels=count).draw(partition, levels)
+    name = levels or (config.levels if partition == "train" else config.test or config.levels)
+    players: dict[str, Player] = {"trained": shown.player}
+    if shown.advice is not None:
+        players["knowledge taken away"] = replace(shown, advice=None).player
+    untrained = replace(shown, policy=shown.setup.untrained().policy)
+    players |= {"untrained": untrained.player, **baselines(config.task)}
+    found = compared(players, lambda player: played(shown, drawn, player))
+    about = f"{len(drawn)} {partition} levels of {name}"
+    result = {"levels": name, "partition": partition, "num_levels": len(drawn), **found, "about": about}
     if yardstick is None:
         return result
     several = (yardstick,) if isinstance(yardstick, str) else yardstick
     given = [load_run(Path(one), device=device) if (Path(one) / CONFIG).is_file() else one for one in several]
-    measured = told_gap(found, drawn, figures, given)
+    measured = told_gap(trained, drawn, found["players"], given)
     words = measured.pop("words")
     return result | measured | {"about": f"{about}; {words}"}
-
-
-#: The levels' name, the levels, figures of each player, and the failures of the trained one.
-Played = tuple[str, Levels, dict[str, dict[str, float]], list[str]]
-
-
-def _play(run: SegarRun, partition: Split, levels: str | None, num_levels: int | None) -> Played:
-    from .study import before_training, played
-
-    config = run.config
-    count = num_levels or (config.num_levels if partition == "train" else config.test_levels)
-    drawn = replace(config, num_levels=count, test_levels=count).draw(partition, levels)
-    name = levels or (config.levels if partition == "train" else config.test or config.levels)
-    with transcript() as kept:
-        figures = played(run, drawn, {"trained": run.player})
-    others: dict[str, Player] = {"untrained": before_training(run), **baselines(config.task)}
-    if run.advice is not None:
-        others = {"knowledge taken away": replace(run, advice=None).player, **others}
-    figures |= played(run, drawn, others)
-    return name, drawn, figures, failures(kept)
-
-
-@checked
-def load(run_dir: Path, *, device: str | None = None) -> tuple[Any, Any]:
-    """The config of a run, and its model."""
-    from .training import load_run
-
-    run = load_run(run_dir, device=device)
-    return run.config, run.model
 
 
 # ---- An agent to watch.
@@ -123,7 +98,7 @@ def watch(run: Path, *, partition: Split = "test", level: str | None = None) -> 
     env = env_of(loaded.config, loaded.config.draw(partition), 1, **SHOWN)
     if loaded.advice is not None:
         turns = (f"{360 * turn / env.settings.directions:g} degrees" for turn in range(env.settings.directions))
-        policy = watched(loaded.model, loaded.advice).eval()
+        policy = watched(loaded.policy, loaded.advice).eval()
         return PolicyPlayer(policy, env, labels=["none", *turns], question="push", **shown)
     question = "action" if env.task.action_space is not None else "force"
     return ActionPlayer(loaded.player, env, question=question, **shown)

@@ -2,7 +2,6 @@
 information of features and factors."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -18,7 +17,7 @@ from gumption.envs.segar.observations import MISSING, make_observation
 
 from .evaluation import baselines, begin_levels, env_of, own_player, play_levels, random_player
 from .probe import Information, ProbeSettings, information
-from .training import SegarRun, untrained_model
+from .training import SegarRun
 
 #: The readings of the Wasserstein-2 distance that a study tells; see `gumption.envs.segar.measures.READINGS`.
 DISTANCES = ("factors", "factors, Order", "types", "types, Order")
@@ -56,8 +55,8 @@ def generalisation(run: SegarRun, yardstick: Any = None) -> dict[str, dict[str, 
     for name, levels in there.items():
         players: dict[str, Player] = {"trained": run.player, LOWER: random_player}
         if name == "test":
-            players |= {**baselines(config.task), "untrained": before_training(run)}
-        figures: dict[str, Any] = played(run, levels, players)
+            players |= {**baselines(config.task), "untrained": run.setup.untrained().player}
+        figures: dict[str, Any] = {each: played(run, levels, player) for each, player in players.items()}
         figures |= {each: figures_of(one, levels) for each, one in given.items() if each not in figures}
         figures |= gap(found["train"]["trained"]["return"], figures, list(given))
         figures["w2"] = {label: w2(train.scenes, levels.scenes, **READINGS[label]) for label in DISTANCES}
@@ -221,10 +220,10 @@ def encoder_of(run: SegarRun, given: Any = "trained") -> Encoder:
     :raises InputError: no such encoder.
     """
     if given == "trained":
-        steps = max([run.model.num_timesteps, *(int(line["step"]) for line in run.curve)])
+        steps = max([run.policy.num_timesteps, *(int(line["step"]) for line in run.curve)])
         return Encoder(run.features, f"the run's, trained for {steps:,} steps" if steps else RANDOM_NETWORK)
     if given == "untrained":
-        return Encoder(without_training(run).features, RANDOM_NETWORK)
+        return Encoder(run.setup.untrained().features, RANDOM_NETWORK)
     if isinstance(given, str) and ":" not in given:
         wrong = unknown("the list of encoders", given, ("trained", "untrained"))
         raise InputError(f"{wrong}; one of your own is MODULE:NAME")
@@ -253,19 +252,6 @@ def informed(
     return information(features, factors, settings=settings, encoder=chosen.about)
 
 
-def without_training(run: SegarRun) -> SegarRun:
-    """The same learner before training."""
-    return replace(run, final={}, curve=[], run_dir=None, model=untrained_model(run.config, run.learned_with))
-
-
-def before_training(run: SegarRun) -> Player:
-    """The player of the same learner before training."""
-    return without_training(run).player
-
-
-def played(run: SegarRun, levels: Levels, players: Mapping[str, Player]) -> dict[str, dict[str, float]]:
-    """Mean return and success of players on levels, with the run's observation."""
-    return {
-        name: means(play_levels(player, env_of(run.config, levels)), "return", "success")
-        for name, player in players.items()
-    }
+def played(run: SegarRun, levels: Levels, player: Player) -> dict[str, float]:
+    """Mean return and success of a player on levels, with the run's observation."""
+    return figures_of(home(run)._replace(player=player), levels)

@@ -7,6 +7,7 @@ the test levels, each played once by the most probable actions.
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,24 +18,21 @@ from torch import nn
 from torch.nn.functional import cosine_similarity, cross_entropy, layer_norm, pad
 
 from gumption.agents.advice import Advice
-from gumption.agents.evaluation import Rows
-from gumption.agents.knowledge import Knowledge
-from gumption.agents.learners.sb3 import SB3Learner, put_policy
+from gumption.agents.evaluation import Rows, means
+from gumption.agents.learners.sb3 import SB3Run, SB3Setup, load_sb3, ppo_settings, train_sb3
 from gumption.agents.policy import Policy
-from gumption.agents.run import opened, own_random_numbers, run_learner
-from gumption.agents.run_folder import KNOWLEDGE, RunFolder, read_config, read_final, read_metrics
+from gumption.agents.run import Line
+from gumption.agents.settings import GRAPH
 from gumption.agents.setup import first_states, flat
 from gumption.data import InputError
 from gumption.data.errors import extra
 from gumption.data.sealed import content_hash
 from gumption.data.settings import checked
-from gumption.envs import worlds
 from gumption.envs.kg_wrapper import KG_SCORES, KGScores
 from gumption.envs.priors import other_than_real
 from gumption.envs.sb3_adapter import SB3VecEnv
 from gumption.envs.segar.configurations import Levels
 from gumption.envs.segar.env import SegarVectorEnv
-from gumption.kg.checkpoint import pick_device
 
 from .config import SegarConfig
 from .evaluation import env_of, play_levels
@@ -54,27 +52,16 @@ TIES = 1e-3
 
 
 @dataclass(frozen=True)
-class SegarRun:
-    """The result of a training.
+class SegarRun(SB3Run):
+    """A run of PPO or SAC. :ivar advice: that it plays with, if any; the one of `setup` is what it learned with."""
 
-    :ivar final: figures of final.json; empty before the end. :ivar curve: lines of metrics.jsonl.
-    :ivar run_dir: its folder, if any. :ivar model: of Stable-Baselines3.
-    :ivar learned_with: the advice that the model learned with, if any; `advice` is the one that it plays with.
-    """
-
-    config: SegarConfig
-    final: dict[str, float]
-    curve: list[dict[str, float]]
-    run_dir: Path | None
-    model: BaseAlgorithm = field(repr=False)
-    learned_with: Advice | None = field(default=None, repr=False)
     advice: Advice | None = field(default=None, repr=False)
 
     def player(self, env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
         """The most probable actions."""
         seen: Any = env.observe()
-        if self.learned_with is not None:
-            known = self.learned_with.relations
+        if self.setup.advice is not None:
+            known = self.setup.advice.relations
             scores = np.zeros((*env.pushed().shape[:2], len(known)), dtype=np.float32)
             if self.advice is not None:  # of another graph that may state fewer relations
                 said = self.advice(env).numpy().clip(-BOUND, BOUND)
@@ -82,14 +69,13 @@ class SegarRun:
                     if relation in known:
                         scores[:, :, known.index(relation)] = said[:, :, k]
             seen = {**(seen if isinstance(seen, dict) else {"observation": seen}), KG_SCORES: scores}
-        return self.model.predict(seen, deterministic=True)[0]
+        return self.policy.predict(seen, deterministic=True)[0]
 
     def advised(self, kg: str) -> "SegarRun":
         """The same agent, advised by another source; "none" takes the knowledge away."""
-        if self.learned_with is None:
+        if self.setup.advice is None:
             raise InputError("the run has no knowledge that another could take the place of: train it with kg")
-        advice = None if kg == "none" else knowledge_of(replace(self.config, kg=kg))[1]
-        return replace(self, advice=advice)
+        return replace(self, advice=None if kg == "none" else SegarSetup(replace(self.config, kg=kg)).advice)
 
     def play(self, levels: Levels) -> Rows:
         """Play each level once; see `play_levels`."""
@@ -98,96 +84,100 @@ class SegarRun:
     @torch.no_grad()
     def features(self, observation: np.ndarray) -> np.ndarray:
         """The encoder's features (n, d) float32 of observations (n, ...)."""
-        policy: Any = self.model.policy
+        policy: Any = self.policy.policy
         policy.set_training_mode(False)
         extractor = policy.actor.features_extractor if self.config.algorithm == "sac" else policy.features_extractor
         parts = [policy.obs_to_tensor(part)[0] for part in np.array_split(observation, -(-len(observation) // 512))]
         return torch.cat([policy.extract_features(part, extractor) for part in parts]).cpu().numpy()
 
 
-def knowledge_of(config: SegarConfig, kept: Path | None = None, begun: bool = True) -> tuple[Any, Any]:
-    """The knowledge that a config names, and its advice; None and None without.
+class SegarSetup(SB3Setup):
+    """The levels, environments and networks of SEGAR. No figure is sure to rise as an agent learns: the return is
+    negative, and success often falls while it rises."""
 
-    :param kept: where a run keeps it. :param begun: ask its source again, if that is still there.
-    """
-    if config.kg == "none":
-        return None, None
-    levels = config.draw("train")
-    asked = env_of(config, levels, 1)
-    world, where = worlds.find(config.world), (asked.vocabulary, asked.relations)
-    if begun or kept is None:
+    kind = KIND
+    config_class = SegarConfig
+    threads = property(lambda self: None if self.config.observation == "rgb" else 1)
+
+    @cached_property
+    def levels(self) -> dict[str, Levels]:
+        return {part: self.config.draw(part) for part in ("train", "test")}
+
+    @cached_property
+    def advice(self) -> Advice | None:
+        if self.knowledge is None:
+            return None
+        env = self.asked()[0]
+        return self.knowledge.advice(env.vocabulary, env.relations)
+
+    def asked(self) -> tuple[Any, dict[str, Any]]:
+        config, levels = self.config, self.levels["train"]
         played = {"levels": levels, "task": config.task, **other_than_real(names=config.names, laws=config.laws)}
-        knowledge = Knowledge.of_run(kept, config, world, *where, played)
-    else:
-        knowledge = Knowledge.load(kept, *where)
-    return knowledge, knowledge.advice(*where)
+        return env_of(config, levels, 1), played
 
+    def run(self, model: Any, final: Line, curve: list[Line], run_dir: Path | None) -> SegarRun:
+        return SegarRun(self.config, final, curve, run_dir, model, self, self.advice)
 
-def untrained_model(config: SegarConfig, advice: Advice | None = None) -> BaseAlgorithm:
-    """The learner before a training of this config."""
-    with own_random_numbers():
-        return _make_model(config, config.draw("train"), advice)
+    def measure(self, model: Any) -> Line:
+        rows = {part: self.run(model, {}, [], None).play(levels) for part, levels in self.levels.items()}
+        return {
+            f"{part}_{name}": value for part in rows for name, value in means(rows[part], "return", "success").items()
+        }
 
+    def words(self, line: Line) -> str:
+        return f"return {line['train_return']:.2f}, on test levels {line['test_return']:.2f}"
 
-def _make_model(config: SegarConfig, levels: Levels, advice: Advice | None) -> BaseAlgorithm:
-    """Its weights depend on the seed alone."""
-    batch = env_of(config, levels, config.parallel)
-    env: VecEnv = SB3VecEnv(batch if advice is None else KGScores(batch, advice, bound=BOUND))
-    if config.normalise_rewards:
-        env = VecNormalize(env, norm_obs=False, gamma=config.gamma)
-    space = env.observation_space
-    if not isinstance(space, spaces.Box) and advice is None:
-        raise InputError(f"the observation {config.observation} is a {type(space).__name__}; learners see a Box")
-    encoder = ImpalaEncoder if space.dtype == np.uint8 and len(space.shape or ()) == 3 else StateEncoder
-    shared: dict[str, Any] = {
-        "learning_rate": config.learning_rate,
-        "gamma": config.gamma,
-        "seed": config.seed,
-        "device": pick_device(config.device),
-    }
-    policy: dict[str, Any] = {"features_extractor_class": encoder, "net_arch": []}
-    if advice is not None:
-        policy = {"channels": advice.relations}
-    elif config.observation == "names":  # two layers each for policy and value, which share none
-        policy = {}
-    if config.algorithm == "sac":
-        model: BaseAlgorithm = SAC(
-            "MlpPolicy",
-            env,
-            policy_kwargs=policy | {"net_arch": [256]},
-            buffer_size=config.buffer_size,
-            batch_size=config.batch_size,
-            learning_starts=config.learning_starts,
-            **shared,
-        )
-    else:
-        kind, extra = PPO, {}
-        if config.auxiliary != "none":
-            kind = AuxiliaryPPO
-            extra = {"auxiliary": config.auxiliary, "auxiliary_weight": config.auxiliary_weight}
-        model = kind(
-            "MlpPolicy" if advice is None else GuidedPolicy,
-            env,
-            policy_kwargs=policy,
-            n_steps=config.n_steps,
-            batch_size=config.parallel * config.n_steps // config.minibatches,
-            n_epochs=config.epochs,
-            clip_range=config.clip_range,
-            gae_lambda=config.gae_lambda,
-            ent_coef=config.entropy_coefficient,
-            vf_coef=config.value_coefficient,
-            max_grad_norm=config.max_grad_norm,
-            **extra,
-            **shared,
-        )
-    if advice is not None:
-        told, counted = watched(model, advice), env_of(config, levels, COUNTED[0])
-        network: Any = told.network
-        network.begin(*first_states(told, counted, config.seed, counted=True, steps=COUNTED[1]))
-        if config.kg_only:
-            network.first[0] *= TIES
-            network.mlp[-1].bias.data.copy_(network.first)
-    return model
+    def inputs(self) -> dict[str, Any]:
+        hashes = {part: content_hash([one.to_data() for one in drawn.scenes]) for part, drawn in self.levels.items()}
+        return {"levels": hashes}
+
+    def make_model(self) -> BaseAlgorithm:
+        config, levels, advice = self.config, self.levels["train"], self.advice
+        batch = env_of(config, levels, config.parallel)
+        env: VecEnv = SB3VecEnv(batch if advice is None else KGScores(batch, advice, bound=BOUND))
+        if config.normalise_rewards:
+            env = VecNormalize(env, norm_obs=False, gamma=config.gamma)
+        space = env.observation_space
+        if not isinstance(space, spaces.Box) and advice is None:
+            raise InputError(f"the observation {config.observation} is a {type(space).__name__}; learners see a Box")
+        encoder = ImpalaEncoder if space.dtype == np.uint8 and len(space.shape or ()) == 3 else StateEncoder
+        shared = ppo_settings(config)
+        policy: dict[str, Any] = {"features_extractor_class": encoder, "net_arch": []}
+        if advice is not None:
+            policy = {"channels": advice.relations}
+        elif config.observation == "names":  # two layers each for policy and value, which share none
+            policy = {}
+        if config.algorithm == "sac":
+            model: BaseAlgorithm = SAC(
+                "MlpPolicy",
+                env,
+                policy_kwargs=policy | {"net_arch": [256]},
+                buffer_size=config.buffer_size,
+                batch_size=config.batch_size,
+                learning_starts=config.learning_starts,
+                **{name: shared[name] for name in ("learning_rate", "gamma", "seed", "device")},
+            )
+        else:
+            kind, extra = PPO, {}
+            if config.auxiliary != "none":
+                kind = AuxiliaryPPO
+                extra = {"auxiliary": config.auxiliary, "auxiliary_weight": config.auxiliary_weight}
+            model = kind(
+                "MlpPolicy" if advice is None else GuidedPolicy,
+                env,
+                policy_kwargs=policy,
+                batch_size=config.parallel * config.n_steps // config.minibatches,
+                **extra,
+                **shared,
+            )
+        if advice is not None:
+            shown, counted = watched(model, advice), env_of(config, levels, COUNTED[0])
+            network: Any = shown.network
+            network.begin(*first_states(shown, counted, config.seed, counted=True, steps=COUNTED[1]))
+            if config.agent == GRAPH:
+                network.first[0] *= TIES
+                network.mlp[-1].bias.data.copy_(network.first)
+        return model
 
 
 def watched(model: Any, advice: Advice) -> Policy:
@@ -204,62 +194,14 @@ def watched(model: Any, advice: Advice) -> Policy:
 def train_segar(
     config: SegarConfig, run_dir: str | Path | None = None, *, resume: bool = False, progress: bool = True
 ) -> SegarRun:
-    """Train, and keep metrics and checkpoints in a folder.
-
-    :param run_dir: the folder; None keeps nothing.
-    :param resume: go on from the folder's checkpoint, to the result of an uninterrupted run.
-    :raises InputError: bad settings, a folder that is in use or has another config.
-    """
-    folder = opened(run_dir, config, resume)
-    if folder is not None and folder.complete:
-        return load_run(folder.path)
-    train, test = config.draw("train"), config.draw("test")
-    path = None if folder is None else folder.path
-    knowledge, advice = knowledge_of(config, path / KNOWLEDGE if path else None)
-
-    def measure(model: BaseAlgorithm) -> dict[str, float]:
-        run = SegarRun(config, {}, [], path, model, advice, advice)
-        parts = {"train": run.play(train), "test": run.play(test)}
-        return {
-            f"{part}_{name}": float(rows[name].mean()) for part, rows in parts.items() for name in ("return", "success")
-        }
-
-    def make() -> SB3Learner:
-        made = SB3Learner(
-            config,
-            KIND,
-            _make_model(config, train, advice),
-            measure,
-            lambda line: f"return {line['train_return']:.2f}, on test levels {line['test_return']:.2f}",
-            threads=None if config.observation == "rgb" else 1,
-            measured=None,  # the return is negative, and success often falls while it rises
-            manifest={
-                "levels": {part.split: content_hash([one.to_data() for one in part.scenes]) for part in (train, test)},
-                **({} if knowledge is None else {"knowledge": knowledge.about}),
-            },
-            keep=(lambda folder: None) if knowledge is None else lambda folder: knowledge.save(folder / KNOWLEDGE),
-        )
-        if config.kg_only:
-            made.total = 0
-        return made
-
-    learner, curve, final = run_learner(folder, make, progress=progress)
-    return SegarRun(config, final, curve, path, learner.model, advice, advice)
+    """Train PPO or SAC; see `train_sb3`."""
+    return train_sb3(SegarSetup, config, run_dir, resume=resume, progress=progress)
 
 
 @checked
 def load_run(run_dir: str | Path, *, device: str | None = None) -> SegarRun:
-    """A run at its last checkpoint, ready to play; InputError where there is none, or a damaged one.
-
-    :param device: other than the training's.
-    """
-    run_dir = Path(run_dir)
-    config = read_config(run_dir, SegarConfig, device=device)
-    _, advice = knowledge_of(config, run_dir / KNOWLEDGE, begun=False)
-    model, folder = untrained_model(config, advice), RunFolder.of(run_dir, config)
-    put_policy(folder, KIND, model)
-    final = read_final(run_dir) if folder.complete else {}
-    return SegarRun(config, final, read_metrics(run_dir), run_dir, model, advice, advice)
+    """A run at its last checkpoint; see `load_sb3`."""
+    return load_sb3(SegarSetup, run_dir, device)
 
 
 # ---- Self-supervised losses beside PPO's: CURL (Laskin et al., 2020) and SPR (Schwarzer et al., 2021).

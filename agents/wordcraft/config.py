@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from annotated_types import Ge, Le
 
-from gumption.agents.settings import CHANNELS, OWN, GuidedConfig, Optimiser, Overrides, Reduction, by_name
+from gumption.agents.settings import CHANNELS, GRAPH, OWN, GuidedConfig, Optimiser, Overrides, Reduction, by_name
 from gumption.data import InputError
 from gumption.data.settings import Count, NonNegative, Seed, Share, Size, SmallShare, Whole, checked, settings
 from gumption.envs.priors import Laws, Names
@@ -56,7 +56,11 @@ class Learner:
 
 
 # Parameters that an agent does not read.
-_UNREAD = {"attention": ("hidden_size",), "mlp": ("key_size", "value_size", "value_layers", "gated")}
+_UNREAD = {
+    "attention": ("hidden_size",),
+    GRAPH: ("hidden_size",),
+    "mlp": ("key_size", "value_size", "value_layers", "gated"),
+}
 _OF_REWARDS = ("discount", "entropy_cost", "baseline_cost", "reduction")
 
 PRESETS = {
@@ -99,7 +103,7 @@ class TrainConfig(GuidedConfig):
     :ivar names: what things are called: "real", "anonymous" (codes) or "shuffled" (each other's names).
     :ivar laws: "real", or "counterfactual": recipes make each other's products.
     :ivar features: "glove", "random" or "onehot", what the network knows an entity by.
-    :ivar agent: "attention" or "mlp".
+    :ivar agent: "attention", "mlp", or "graph", which acts by the scores of `kg` alone and learns nothing.
     :ivar cross_fit: while learning, score facts by predictors that have not seen them (kg="train").
     :ivar supervised: learn from the right choices of the training tasks, not from rewards; see `SupervisedLearner`.
     :ivar weights: "softmax" or "logits"; see `SelfAttentionActorCritic`.
@@ -130,7 +134,7 @@ class TrainConfig(GuidedConfig):
     names: Names = "real"
     laws: Laws = "real"
     features: Features = "glove"
-    agent: Literal["attention", "mlp"] = "attention"
+    agent: Literal["attention", "mlp", "graph"] = "attention"
     cross_fit: bool = False
     supervised: bool = False
     weights: Weights = "softmax"

@@ -15,10 +15,10 @@ from torch import nn
 
 from gumption.agents import setup
 from gumption.agents.advice import Advice
-from gumption.agents.evaluation import GivenPlayer, Greedy, Keep, Player, Rows, Tell, ends, play, telling
+from gumption.agents.evaluation import GivenPlayer, Greedy, Keep, Player, Rows, Tell, compared, ends, play, telling
 from gumption.agents.policy import Policy
 from gumption.agents.run import RunResult
-from gumption.agents.settings import Repeat
+from gumption.agents.settings import GRAPH, Repeat
 from gumption.agents.transcript import failures, transcript
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, Size, Whole, checked
@@ -239,20 +239,11 @@ def player_of(
         return Greedy(policy, without_knowledge=method == "without_kg")
     config = replace(config, cross_fit=False)  # held-out scores are for learning
     if method == "kg_only":
-        config = replace(config, kg_only=True, mixing="linear")
+        config = replace(config, agent=GRAPH, mixing="linear")
     return setup.untrained(config, advice, known)
 
 
 # ---- Trained runs
-
-
-def load_policy(run_dir: str | Path, **places: Any) -> tuple[TrainConfig, Policy]:
-    """The policy of a run's last checkpoint; see `gumption.agents.setup.load_policy`.
-
-    :param places: recipe_book, where this file is, if the run was not on what ships; device; network.
-    :raises InputError: also another book or split than it was trained with.
-    """
-    return setup.load_policy(run_dir, TrainConfig, **places)
 
 
 def with_few(figures: Mapping[str, Any], part: str, tasks: int) -> str:
@@ -322,17 +313,7 @@ def evaluate(
         "failures", sentences on the run's choices.
     :raises InputError: as `load_policy`; an agent="mlp" on tables of another size.
     """
-    if isinstance(run, RunResult) and run.policy is not None:
-        if recipe_book or device or network or repeat:
-            raise InputError(
-                "recipe_book, device, network and repeat are for a run directory: this policy is in memory"
-            )
-        config, policy = run.config, run.policy
-    else:
-        where = run.run_dir if isinstance(run, RunResult) else run
-        if where is None:
-            raise InputError("this result has neither a policy nor a run directory")
-        config, policy = load_policy(where, recipe_book=recipe_book, device=device, network=network, repeat=repeat)
+    config, policy = setup.policy_of(run, recipe_book=recipe_book, device=device, network=network, repeat=repeat)
     changed = replace(
         config,
         num_distractors=config.num_distractors if num_distractors is None else num_distractors,
@@ -344,7 +325,7 @@ def evaluate(
     tasks = some_tasks(WordCraftVectorEnv(1, **settings).split.tasks(partition), MOST)
     env = evaluation_env(settings, len(tasks), alternatives=alternatives)
     state = policy.network.state_dict()
-    rows: dict[str, Method] = {}
+    rows: dict[str, Method] = {"trained": "train"}
     has_words = any(name.endswith("encoder.features") for name in state)
     if has_words and not config.kg_only:  # else it is a network of a person's own, or none is trained
         rows["untrained"] = "untrained"
@@ -352,16 +333,11 @@ def evaluate(
             rows |= {"knowledge only": "kg_only", "knowledge taken away": "without_kg"}
     rows |= {"random": "random", "oracle": "oracle"}
 
-    def figures(player: Player) -> dict[str, float | None]:
-        return task_figures(play_tasks(player, env, tasks, draws, seed), draws)
-
-    with transcript() as kept:
-        found = {"trained": figures(player_of("train", config, policy))}
-    for name, method in rows.items():
-        found[name] = figures(player_of(method, config, policy, advice=policy.advice, known=state))
+    players = {name: player_of(of, config, policy, advice=policy.advice, known=state) for name, of in rows.items()}
+    found = compared(players, lambda player: task_figures(play_tasks(player, env, tasks, draws, seed), draws))
     split = env.split.parameters["mode"]
     return {
-        **found["trained"],
+        **found["players"]["trained"],
         "tasks": len(tasks),
         "episodes": len(tasks) * draws,
         "partition": partition,
@@ -370,8 +346,7 @@ def evaluate(
         **other_than_real(names=config.names, laws=config.laws),
         "alternatives": alternatives,
         "seed": seed,
-        "players": found,
-        "failures": failures(kept),
+        **found,
         "about": what_was_played(len(tasks), draws, partition, split, changed.num_distractors, changed.depth),
     }
 

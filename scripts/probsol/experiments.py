@@ -148,10 +148,10 @@ class FamilyRuns(Kind):
 
 def _learner(job: Job, config: Any, progress: bool) -> tuple[Any, dict[str, Any]]:
     """The trained or the untrained player, or one without its knowledge, and the cost of the training."""
-    from gumption.agents.probsol.training import load_run, train_probsol, untrained_run
+    from gumption.agents.probsol.training import ProbSolSetup, load_run, train_probsol
 
     if job.method == "untrained":
-        return untrained_run(config).player(job.seed), {}
+        return ProbSolSetup(config).untrained().player(job.seed), {}
     if job.method in (*WITH_OTHER_FACTS, "without_kg"):
         loaded: Any = load_run(job.source_run())
         other = {"without_knowledge": True} if job.method == "without_kg" else {"known": job.method}

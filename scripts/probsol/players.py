@@ -66,7 +66,7 @@ def run_player(run: Path) -> evaluation.Player:
     if isinstance(loaded, GraphRun):
         return OnEachBatch(loaded.player)
     playing = OnEachBatch(lambda: OneByOne(loaded.player()))
-    discs = loaded.model.observation_space["discs"].shape[1]  # pyright: ignore[reportIndexIssue, reportOptionalSubscript]
+    discs = loaded.policy.observation_space["discs"].shape[1]  # pyright: ignore[reportIndexIssue, reportOptionalSubscript]
 
     def player(batch: ProbSolVectorEnv, first: np.ndarray) -> np.ndarray:
         if batch.tables.discs != discs:

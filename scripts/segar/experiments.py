@@ -396,14 +396,14 @@ class GateRuns(Kind):
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
         from gumption.agents.evaluation import means
-        from gumption.agents.segar import config, evaluation, study, training
+        from gumption.agents.segar import config, evaluation, training
 
         started, chosen = perf_counter(), config.SegarConfig(**job.settings)
         if job.method == "train":
             player = training.train_segar(chosen, job.directory, resume=True, progress=progress).player
         elif (player := evaluation.baselines(chosen.task).get(job.method)) is None:
             run = training.load_run(job.source_run())
-            player = study.before_training(run) if job.method == "untrained" else run.advised(chosen.kg).player
+            player = run.setup.untrained().player if job.method == "untrained" else run.advised(chosen.kg).player
         found: dict[str, Any] = {}
         for part in ("test", "train"):
             env = evaluation.env_of(chosen, chosen.draw(part))
@@ -439,10 +439,10 @@ def _gate_rows(levels: str) -> dict[str, Condition]:
         "no graph, learned": row(),
         "graph and learning": row(kg="full"),
         "one constant fact": row(kg="one-fact"),
-        "graph alone": row(kg="full", kg_only=True),
+        "graph alone": row(kg="full", agent="graph"),
         "graph, untrained": row("untrained", "full"),
         "edges, graph and learning": row(kg="full", kg_scores=("edges",)),
-        "edges, graph alone": row(kg="full", kg_scores=("edges",), kg_only=True),
+        "edges, graph alone": row(kg="full", kg_scores=("edges",), agent="graph"),
         "false facts: names exchanged": row("advised", "exchanged"),
         "false facts: other laws": row("advised", "other-laws"),
         "knowledge taken away": row("advised", "none"),

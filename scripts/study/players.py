@@ -42,16 +42,14 @@ def player_of(policy: str, world: str) -> Player:
             raise InputError(f"the world {world!r} offers no policy {policy!r}; others are {others} and run:FOLDER")
         return player
     if policy.startswith("run:"):
-        from gumption.agents.run_folder import world_of
-        from gumption.agents.setup import load_policy
+        from gumption.agents.run_folder import load_policy, world_of
 
         run = Path(policy.removeprefix("run:"))
         if (its := world_of(run).name) != world:
             raise InputError(f"{run}: is a run of {its}, and the study's task is one of {world}")
         if (player := entry.get("run_player")) is not None:
             return player(run)
-        load = entry.get("load") or load_policy
-        return Greedy(load(run)[1])
+        return Greedy(load_policy(run)[1])
     raise InputError(f"--policy is {policy!r}; it can be {POLICIES}")
 
 

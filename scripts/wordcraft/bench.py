@@ -130,7 +130,7 @@ def plan_case(settings: Settings) -> Iterator[Measurement]:
     for depth, target in ((2, 1.1), (3, 0.11)):
         config = TrainConfig(
             recipe_book=settings.recipe_book, word_vectors=settings.word_vectors, depth=depth, kg="train",
-            kg_only=True, device=settings.device,
+            agent="graph", device=settings.device,
         )  # fmt: skip
         setup = WordCraftSetup(config, num_envs=settings.num_envs)
         env, advice = setup.env, setup.advice

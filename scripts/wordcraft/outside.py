@@ -86,10 +86,13 @@ class SplitRuns(WordCraftRuns):
         """Train the agent of a job, take its knowledge alone, or advise a trained one by other knowledge, and play the
         test tasks."""
         from gumption.agents.learners.impala import train_impala
+        from gumption.agents.run_folder import load_policy
         from gumption.agents.setup import setup_of
-        from gumption.agents.wordcraft.evaluation import load_policy, player_of
+        from gumption.agents.wordcraft.evaluation import player_of
 
-        changes: dict[str, Any] = {"split_seed": job.seed, "kg_only": job.method == "kg_only"}
+        changes: dict[str, Any] = {"split_seed": job.seed}
+        if job.method == "kg_only":
+            changes["agent"] = "graph"
         if "kg_shuffled" in job.settings:
             changes["kg_shuffled"] = job.seed
         if job.settings.get("kg") == ONE_FACT:

@@ -66,7 +66,7 @@ def test_a_run_learns_by_edges_keeps_them_and_evaluates_without_the_source(
 
 def test_a_policy_starts_at_what_training_tasks_count(configure: Callable[..., Any], strangers: Path) -> None:
     """An edge of right choices outweighs one that says nothing, and decides before training."""
-    config = configure(**EDGES, kg=str(strangers), kg_only=True)
+    config = configure(**EDGES, kg=str(strangers), agent="graph")
     result = train_impala(config, progress=False)
     policy = result.policy
     assert policy is not None
@@ -234,7 +234,7 @@ def test_what_has_no_edges_is_refused_before_training(configure: Callable[..., A
         advice.score(action_facts(("near",), (1, 2), [(things, 1, 0)]))
     graph.save(tmp_path / "liquids.nq")
     with pytest.warns(UnknownEntities, match=r"liquids\.nq: the graph knows 2 of the world's 33 entities"):
-        train_impala(configure(**EDGES, kg=str(tmp_path / "liquids.nq"), kg_only=True), progress=False)
+        train_impala(configure(**EDGES, kg=str(tmp_path / "liquids.nq"), agent="graph"), progress=False)
 
 
 def test_a_world_without_a_goal_has_edges_to_what_is_chosen() -> None:

@@ -185,8 +185,8 @@ def test_the_callers_random_numbers_are_left_alone(configure) -> None:
     assert torch.equal(torch.rand(3), expected)
 
 
-def test_kg_only_learns_nothing_and_is_its_baseline(configure) -> None:
-    result = train(configure(kg="full", kg_only=True, kg_scores=("makes",)))
+def test_the_agent_graph_learns_nothing_and_is_its_baseline(configure) -> None:
+    result = train(configure(kg="full", agent="graph", kg_scores=("makes",)))
     assert result.curve == []
     assert result.final["test_success"] > 0.9
     assert result.final["steps_per_s"] == 0.0
@@ -214,7 +214,7 @@ CHANGES: dict[str, Any] = {
     "rules": "2020", "laws": "counterfactual", "supervised": True,
 }  # fmt: skip
 KG_CHANGES: dict[str, Any] = {
-    "kg": "full", "kg_scores": ("combinesWith",), "kg_calibrated": False, "kg_fit": False, "kg_only": True,
+    "kg": "full", "kg_scores": ("combinesWith",), "kg_calibrated": False, "kg_fit": False, "agent": "graph",
     "kg_relations": (("combinesWith", "componentOf"),), "cross_fit": True, "mixing": "softmax", "weights": "logits",
     "kg_rank": 4, "kg_epochs": 3, "kg_n3": 0.5, "kg_reciprocal": False, "kg_members": 2, "kg_seed": 1,
     "look_ahead": "on", "repeat": "paper",

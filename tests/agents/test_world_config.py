@@ -16,7 +16,7 @@ from gumption.data import InputError
         ({"eval_episodes": 2.5}, r"eval_episodes is 2\.5; it is a whole number, at least 1"),
         ({"seed": -1}, "seed is -1; it is a whole number, at least 0"),
         ({"mixing": "max"}, "mixing is 'max'; it is linear, softmax, product or MODULE:NAME of a subclass"),
-        ({"kg_only": True}, "that is for knowledge"),
+        ({"agent": "graph"}, "acts by a graph alone: add kg"),
         ({"mixing": "softmax"}, "that is for knowledge"),
         ({"overrides": (("momentum", 0.9),)}, "has no .momentum.; it has baseline_cost, batch_size"),
         ({"overrides": (("optimiser", "sgd"),)}, "optimiser is 'sgd'; it can be rmsprop, adam"),

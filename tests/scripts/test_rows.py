@@ -104,7 +104,6 @@ def caught(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     for place in TRAININGS.values():
         monkeypatch.setattr(place.replace(":", "."), training)
     monkeypatch.setattr(f"{PLAYERS}.player_of", player)
-    monkeypatch.setattr(f"{PLAYERS}.load_policy", lambda *arguments, **more: (None, None))
     monkeypatch.setattr("gumption.agents.run_folder.load_policy", lambda *arguments, **more: (None, None))
     return found
 

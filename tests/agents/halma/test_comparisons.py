@@ -30,7 +30,7 @@ def run() -> HALMARun:
     assert not comparisons(made), "one episode is fewer than the interval: it has no knowledge"
     graph = KnowledgeGraph()
     graph.add(facts(partition="all"))
-    made.player.consult(Advice(graph, HALMAFacts(5).vocabulary, RELATIONS), made.config.guide_weight)
+    made.policy.consult(Advice(graph, HALMAFacts(5).vocabulary, RELATIONS), made.config.guide_weight)
     return made
 
 
@@ -40,7 +40,7 @@ def test_what_is_taken_away_and_what_stays(run: HALMARun) -> None:
     percept = first_percept(env)
     state, untrained = torch.get_rng_state(), run.actor(trained=False)
     assert torch.equal(torch.get_rng_state(), state), "a run's draws do not depend on this"
-    guides = [actor.guide for actor in (untrained, run.actor(), run.player)]
+    guides = [actor.guide for actor in (untrained, run.actor(), run.policy)]
     assert len({id(guide.knowledge) for guide in guides if guide is not None}) == 1 < len(guides) - guides.count(None)
     assert run.actor(guided=False).guide is None
     assert tuple(comparisons(run)) == COMPARISONS

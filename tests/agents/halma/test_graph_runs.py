@@ -93,7 +93,7 @@ def test_a_killed_run_goes_on_with_the_graph_that_it_kept(tmp_path: Path) -> Non
     (tmp_path / "mine.nq").unlink()
     again = train_halma(config, tmp_path / "cut", resume=True, progress=False)
     assert [line["return"] for line in again.curve] == [line["return"] for line in whole.curve]
-    weights = zip(again.network.parameters(), whole.network.parameters(), strict=True)
+    weights = zip(again.policy.network.parameters(), whole.policy.network.parameters(), strict=True)
     assert all(torch.equal(mine, other) for mine, other in weights)
 
 

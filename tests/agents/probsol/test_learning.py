@@ -15,10 +15,10 @@ from gumption.agents.probsol.players import DoNothing, Random, Solved, steps
 from gumption.agents.probsol.runs import evaluate
 from gumption.agents.probsol.training import (
     Latest,
+    ProbSolSetup,
     TrainingTables,
     load_run,
     train_probsol,
-    untrained_run,
 )
 from gumption.agents.run import own_random_numbers
 from gumption.agents.run_folder import Board, RunFolder, read_final, read_metrics
@@ -116,7 +116,7 @@ def test_the_learner_learns_what_random_actions_seldom_do(config):
 
 
 def test_a_trial_as_long_as_those_of_its_training_ends_with_check(config):
-    run, batch = untrained_run(config(max_actions=6)), tables(easy(0), trial_number=4)
+    run, batch = ProbSolSetup(config(max_actions=6)).untrained(), tables(easy(0), trial_number=4)
     player, longest, checked = run.players()["trained"], 0, []
     for _ in steps(batch, player):
         longest = max(longest, int(batch.tables.actions.max()))
@@ -162,8 +162,8 @@ def test_scores_are_what_the_graph_says_of_putting_each_disc_down(advised):
 
 
 def test_discs_are_chosen_by_the_sum_of_their_scores_alone_if_that_is_asked_for(advised):
-    run, logits = untrained_run(advised(kg_only=True)), []
-    run.model.policy.features_extractor.register_forward_hook(
+    run, logits = ProbSolSetup(advised(kg_only=True)).untrained(), []
+    run.policy.policy.features_extractor.register_forward_hook(
         lambda network, seen, out: logits.append((out[:, TABLE : TABLE + 3], seen[0]["scores"].sum(dim=2)))
     )
     for name in ("trained", "knowledge taken away"):
@@ -184,7 +184,9 @@ def test_a_run_keeps_its_knowledge_and_is_stopped_and_loaded_with_it(tmp_path, a
     about = json.loads((whole / "manifest.json").read_text())["knowledge"]
     kept = KnowledgeGraph.load(whole / "knowledge" / "graph.nq")
     assert about["by"] == "look-up"
-    assert {relation for _, relation, _ in kept.triples()} <= set(run.knowledge.scores.relations)  # what is asked of it
+    assert {relation for _, relation, _ in kept.triples()} <= set(
+        run.setup.knowledge.scores.relations
+    )  # what is asked of it
     assert json.loads((whole / "knowledge" / "scores.json").read_text())["graph"] == kept.content_hash()
     train_probsol(advised(total_steps=64), stopped, progress=False)
     loaded = load_run(whole)

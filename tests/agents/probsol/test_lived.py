@@ -8,7 +8,8 @@ import pytest
 from gumption.agents.probsol.config import ProbSolConfig
 from gumption.agents.probsol.evaluation import play_tasks, spread
 from gumption.agents.probsol.lived import GraphPlayer, tries
-from gumption.agents.probsol.training import load_policy, load_run, train_probsol
+from gumption.agents.probsol.training import load_run, train_probsol
+from gumption.agents.run_folder import load_policy
 from gumption.data import InputError
 from gumption.envs.probsol.library import renamed
 from gumption.envs.probsol.memory import Memory

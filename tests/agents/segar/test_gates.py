@@ -143,7 +143,7 @@ def test_a_run_keeps_its_knowledge_and_plays_with_another_or_none(
         seen.append(observation["kg_scores"])
         return np.zeros(20, dtype=np.int64), None
 
-    monkeypatch.setattr(run.model, "predict", kept)
+    monkeypatch.setattr(run.policy, "predict", kept)
     env = make_env("Gates", run.config.draw("test"), run.config.seen())
     env.reset(seed=0)
     for player in (run.player, run.advised("goal.nq").player, run.advised("none").player):

@@ -11,7 +11,7 @@ from gumption.agents import Advice
 from gumption.agents.evaluation import means
 from gumption.agents.segar.config import SegarConfig
 from gumption.agents.segar.evaluation import play_levels, scripted
-from gumption.agents.segar.training import SegarRun, knowledge_of, train_segar, untrained_model
+from gumption.agents.segar.training import SegarSetup, train_segar
 from gumption.data import InputError
 from gumption.envs.physics.scene import Scene
 from gumption.envs.segar.configurations import Levels, draw_levels
@@ -57,13 +57,13 @@ def test_the_scripted_player_reaches_goals_in_any_direction() -> None:
 def test_a_name_without_a_place_takes_the_scores_of_each_place(tmp_path: Path) -> None:
     config = SegarConfig(levels="tilesx2-medium", kg="full", kg_scores=("affordsReaching",), **SIZES)
     assert (config.task, config.observation) == ("PuttPutt", "tiles")
-    assert knowledge_of(config)[1].relations == ("affordsReaching@1", "affordsReaching@2", "affordsReaching@3")
+    assert SegarSetup(config).advice.relations == ("affordsReaching@1", "affordsReaching@2", "affordsReaching@3")
     graph = KnowledgeGraph()
     graph.add([("Hole", "swallows", "ball"), ("GoalTile", "isWon", "ball")])
     graph.save(tmp_path / "mine.nq")
     names = (("affordsFallingIn", "swallows"),)
     mine = SegarConfig(levels="tilesx2-medium", kg=str(tmp_path / "mine.nq"), kg_relations=names, **SIZES)
-    assert knowledge_of(mine)[1].relations == tuple(f"affordsFallingIn@{place}" for place in (1, 2, 3))
+    assert SegarSetup(mine).advice.relations == tuple(f"affordsFallingIn@{place}" for place in (1, 2, 3))
 
 
 def test_edges_speak_for_the_pushes_that_meet_a_thing() -> None:
@@ -88,13 +88,11 @@ def test_edges_speak_for_the_pushes_that_meet_a_thing() -> None:
 @pytest.mark.parametrize("levels", ["gates-2", "gates-3"])
 def test_an_untrained_agent_does_what_its_graph_alone_does_and_has_learned_nothing(levels: str) -> None:
     shares, first = [], []
-    for kg_only in (False, True):
-        config = SegarConfig(levels=levels, kg="full", kg_scores=("edges",), kg_only=kg_only, **SIZES)
-        _, advice = knowledge_of(config)
-        model: Any = untrained_model(config, advice)
-        run = SegarRun(config, {}, [], None, model, advice, advice)
+    for agent in ("network", "graph"):
+        config = SegarConfig(levels=levels, kg="full", kg_scores=("edges",), agent=agent, **SIZES)
+        run = SegarSetup(config).untrained()
         shares.append(run.play(config.draw("test"))["success"].mean())
-        network = model.policy.features_extractor.network
+        network = run.policy.policy.features_extractor.network
         first.append(dict(zip(("network", *network.channels), network.first.tolist(), strict=True)))
     assert abs(shares[0] - shares[1]) <= 0.02
     assert first[0]["goal.affordsReaching"] == first[1]["goal.affordsReaching"] > 0 > first[0]["goal.affordsFallingIn"]
@@ -106,7 +104,7 @@ def test_an_untrained_agent_does_what_its_graph_alone_does_and_has_learned_nothi
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"kg_only": True}, "kg_only: that is for knowledge"),
+        ({"agent": "graph"}, "acts by a graph alone: add kg"),
         ({"kg": "full", "observation": "rgb"}, "kg is 'full': that is for ppo, a task of forces and an observation of"),
         ({"kg": "full", "task": "Gates", "algorithm": "sac"}, "kg is 'full': that is for ppo"),
     ],

@@ -17,7 +17,6 @@ from gumption.agents.segar.study import (
     informed,
     seen_and_true,
     told_gap,
-    without_training,
 )
 from gumption.agents.segar.training import train_segar
 from gumption.data import InputError
@@ -188,7 +187,7 @@ def test_an_encoder_says_whether_its_weights_are_random(run):
     random = informed(run, levels, encoder="untrained", **quick)
     assert random.encoder == RANDOM_NETWORK
     assert "random network" in RANDOM_NETWORK
-    assert informed(without_training(run), levels, **quick).encoder == RANDOM_NETWORK, "nothing was learned"
+    assert informed(run.setup.untrained(), levels, **quick).encoder == RANDOM_NETWORK, "nothing was learned"
 
     def project(observations):
         return observations.reshape(len(observations), -1)[:, :5]

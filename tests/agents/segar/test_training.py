@@ -10,7 +10,7 @@ from stable_baselines3 import PPO, SAC
 
 from gumption.agents.run_folder import Board, RunFolder, read_final, read_metrics
 from gumption.agents.segar.config import SegarConfig
-from gumption.agents.segar.training import AuxiliaryPPO, load_run, train_segar, untrained_model
+from gumption.agents.segar.training import AuxiliaryPPO, SegarSetup, load_run, train_segar
 from gumption.data import InputError
 from gumption.envs.physics.factors import Position
 
@@ -58,7 +58,7 @@ def test_a_stopped_run_goes_on_to_the_bits_of_an_uninterrupted_one(tmp_path, con
         patch.setattr(Board, "write", stop_at_the_second)
         with pytest.raises(KeyboardInterrupt):
             train_segar(wanted, stopped, progress=False)
-    assert load_run(stopped).model.policy is not None
+    assert load_run(stopped).policy.policy is not None
     train_segar(wanted, stopped, progress=False, resume=True)
     (tensors, meta), (others, told) = bits(whole), bits(stopped)
     assert meta == told
@@ -81,14 +81,12 @@ def test_a_loaded_run_plays_as_the_trained_one(tmp_path, config):
     levels = run.config.draw("test")
     loaded = load_run(tmp_path / "run")
     assert np.array_equal(run.play(levels)["return"], loaded.play(levels)["return"])
-    assert not np.array_equal(run.play(levels)["return"], untrained(run).play(levels)["return"])
+    assert not np.array_equal(run.play(levels)["return"], run.setup.untrained().play(levels)["return"])
     assert run.final["test_return"] == pytest.approx(run.play(levels)["return"].mean())
 
 
-def untrained(run):
-    from dataclasses import replace
-
-    return replace(run, model=untrained_model(run.config))
+def untrained_model(config):
+    return SegarSetup(config).untrained().policy
 
 
 def test_training_leaves_the_random_numbers_of_the_process_alone(config):
@@ -103,7 +101,7 @@ def test_training_leaves_the_random_numbers_of_the_process_alone(config):
 def test_the_learner_learns_to_reach_the_goal(config):
     settings = {"num_envs": 64, "total_steps": 20_000, "learning_rate": 3e-3, "epochs": 4, "gamma": 0.95}
     run = train_segar(config(levels="empty-easy", eval_interval=20_000, **settings), progress=False)
-    start = untrained(run).play(run.config.draw("train"))["return"].mean()
+    start = run.setup.untrained().play(run.config.draw("train"))["return"].mean()
     assert run.final["train_return"] > start / 3, (start, run.final)
 
 

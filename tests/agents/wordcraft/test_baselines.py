@@ -82,8 +82,8 @@ def test_training_facts_alone_know_the_training_recipes(configure) -> None:
     assert found["test_success"] < found["train_success"] - 0.3  # these word vectors say nothing
 
 
-def test_kg_only_is_the_run_of_that_name(configure) -> None:
-    config = configure(kg="train", kg_scores=("componentOf", "makes"), kg_only=True, final_draws=4)
+def test_kg_only_is_the_run_of_the_agent_graph(configure) -> None:
+    config = configure(kg="train", kg_scores=("componentOf", "makes"), agent="graph", final_draws=4)
     final = train_impala(config, progress=False).final
     found = baseline("kg_only", config, seed=1)
     assert {name: final[name] for name in FIGURES - {"train_success"}} == {

@@ -125,7 +125,7 @@ def test_the_logit_of_a_slot_is_the_weighted_sum_of_what_is_shown(configure, mix
 
 def test_a_choice_among_equals_is_the_same_in_a_batch_of_any_size(configure) -> None:
     """Tables of which the graph knows nothing, so that chance decides; in an app, too, which plays one at a time."""
-    config = configure(kg="full", kg_fit=False, kg_scores=("componentOf",), kg_only=True)
+    config = configure(kg="full", kg_fit=False, kg_scores=("componentOf",), agent="graph")
     rng, made = np.random.default_rng(0), WordCraftVectorEnv(1, **config.env_settings("train"))
     entities, size = made.book.entities, 30
     tables = [rng.permutation(entities)[:6].tolist() for _ in range(size)]

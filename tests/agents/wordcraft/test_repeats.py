@@ -69,7 +69,7 @@ def tables(book: RecipeBook, rows: np.ndarray) -> tuple[WordCraftVectorEnv, np.n
 
 
 def looks_up(kg: str, scores: tuple[str, ...]) -> TrainConfig:
-    return TrainConfig(kg=kg, kg_fit=False, kg_scores=scores, kg_only=True, features="onehot", device="cpu")
+    return TrainConfig(kg=kg, kg_fit=False, kg_scores=scores, agent="graph", features="onehot", device="cpu")
 
 
 @pytest.mark.parametrize(

@@ -334,8 +334,8 @@ def test_another_book_is_refused_by_its_hash(finished: RunResult, where: dict[st
         ({"partition": "tests"}, "partition is 'tests'; it can be train, validation, test, all"),
         ({"depth": 0}, "depth is 0; it is a whole number from 1 to 6"),
         ({"num_distractors": -1}, "num_distractors is -1"),
-        ({"device": "cpu"}, "this policy is in memory"),
-        ({"recipe_book": "commonsense"}, "this policy is in memory"),
+        ({"device": "cpu"}, "this one is in memory"),
+        ({"recipe_book": "commonsense"}, "this one is in memory"),
     ],
 )
 def test_bad_questions_are_told(finished: RunResult, arguments: dict[str, Any], message: str) -> None:

@@ -68,7 +68,7 @@ def test_an_agent_that_knowledge_guides_is_trained_and_evaluated(tmp_path, call)
     for levels, options, task in (
         ("tilesx2-medium", (), "PuttPutt"),
         ("gates-3", ("--scores", "edges"), "Gates"),
-        ("gates-2", ("--scores", "edges", "--kg-only", "--laws", "counterfactual"), "Gates"),
+        ("gates-2", ("--scores", "edges", "--agent", "graph", "--laws", "counterfactual"), "Gates"),
     ):
         code, out, err = call("train", "segar", "--levels", levels, "--kg", "full", *options, *small, "--run", levels)
         assert code == 0, err

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from gumption.agents.run_folder import load_policy
 from gumption.agents.setup import setup_of
 from gumption.agents.wordcraft.config import TrainConfig
-from gumption.agents.wordcraft.evaluation import load_policy
 from gumption.scripts.experiment import find_experiment
 from gumption.scripts.results import slug
 from gumption.scripts.wordcraft.outside import EXPERIMENTS, NAME
@@ -20,7 +20,8 @@ def test_the_rows_of_each_split() -> None:
     for panel in panels:
         here = {label.removesuffix(f", {panel}"): c for label, c in experiment.conditions.items() if panel in c.panels}
         for label, one in here.items():  # each is a config that a run may have, and does what its label says
-            config = TrainConfig(**{**experiment.base, **one.settings, "kg_only": one.method == "kg_only"})
+            agent = "graph" if one.method == "kg_only" else "attention"
+            config = TrainConfig(**{**experiment.base, **one.settings, "agent": agent})
             assert (config.split, config.num_distractors) == (f"by_{panel.split()[0]}", 8)
             assert config.supervised == (one.method in ("train", "untrained", "without_kg", "advised"))
             assert (config.features == "onehot") == ("words" not in label.split(", ")[1:] and "sources" not in label)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gumption.agents.wordcraft.evaluation import evaluate, load_policy
+from gumption.agents.run_folder import load_policy
+from gumption.agents.wordcraft.evaluation import evaluate
 from gumption.data import InputError
 from gumption.envs.wordcraft import RecipeBook, Split, WordCraftVectorEnv, facts
 from gumption.kg import KnowledgeGraph

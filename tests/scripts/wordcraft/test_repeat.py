@@ -38,7 +38,7 @@ def figures(told: str) -> dict[str, Any]:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_knowledge_alone_does_as_well_as_it_can(gumption) -> None:
-    looked_up = "train wordcraft --kg full --kg-lookup --scores componentOf --kg-only --run r"
+    looked_up = "train wordcraft --kg full --kg-lookup --scores componentOf --agent graph --run r"
     gumption(*looked_up.split())
     found = figures(gumption("evaluate", "r", "--json"))
     assert found["success"] >= 0.90
@@ -47,7 +47,7 @@ def test_knowledge_alone_does_as_well_as_it_can(gumption) -> None:
     assert f"% {TWICE}" in told.partition("note: ")[2]
     paper = figures(gumption("evaluate", "r", "--repeat", "paper", "--json"))
     assert paper["success"] < found["success"] - 0.4
-    outside = "train wordcraft --kg commonsense-facts --kg-rules linked --split by_goal --kg-only --run s"
+    outside = "train wordcraft --kg commonsense-facts --kg-rules linked --split by_goal --agent graph --run s"
     gumption(*outside.split())
     assert figures(gumption("evaluate", "s", "--json"))["success"] >= 0.37
 
@@ -55,7 +55,7 @@ def test_knowledge_alone_does_as_well_as_it_can(gumption) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_the_setting_is_kept_and_may_differ_in_an_evaluation(gumption, book: Path) -> None:
     given = ("--recipe-book", str(book), "--distractors", "2", "--device", "cpu", "--features", "onehot")
-    known = ("--kg", "full", "--kg-lookup", "--scores", "componentOf", "--kg-only")
+    known = ("--kg", "full", "--kg-lookup", "--scores", "componentOf", "--agent", "graph")
     of_book = ("--recipe-book", str(book), "--draws", "20")
     found = {}
     for repeat, options in (("rule", ()), ("paper", ("--repeat", "paper"))):

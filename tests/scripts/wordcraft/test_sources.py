@@ -34,8 +34,8 @@ def test_the_rows_of_each_split() -> None:
         assert here[f"{BEST}{ALONE}"].settings["kg_sources"] == FED
         assert here[f"{BEST}, random names{ALONE}"].settings["kg_shuffled"] == 0
         for one in here.values():  # each is a config that a run may have
-            given = {**one.settings, "kg_only": one.method == "kg_only"}
-            assert TrainConfig(**given).num_distractors == 8
+            agent = "graph" if one.method == "kg_only" else "attention"
+            assert TrainConfig(**{**one.settings, "agent": agent}).num_distractors == 8
     assert len({slug(label) for label in experiment.conditions}) == len(experiment.conditions)
     assert "wordcraft-depth" in EXPERIMENTS
 
@@ -81,7 +81,7 @@ def test_examples_are_of_tasks_that_words_alone_solve(tmp_path: Path) -> None:
 def test_success_is_told_in_parts_and_the_paper_chooses_things_twice(book: Path, words_file: Path) -> None:
     config = TrainConfig(
         recipe_book=str(book), word_vectors=str(words_file), split="by_goal", num_distractors=3, features="glove",
-        kg="commonsense-facts", kg_rules="linked", kg_only=True, device="cpu",
+        kg="commonsense-facts", kg_rules="linked", agent="graph", device="cpu",
     )  # fmt: skip
     found, paper = (
         played(player_of("kg_only", each), each, 0, draws=10) for each in (config, replace(config, repeat="paper"))
