@@ -106,10 +106,11 @@ class PairTable(nn.Module):
                 self._products = None
         return self._table
 
-    def _make(self, products: "PairProducts", missing: np.ndarray) -> None:
+    def _make(self, products: "PairProducts", missing: np.ndarray, wanted: torch.Tensor | None = None) -> None:
         with Bar(len(missing), "scores of pairs") as bar:
             for done, one in enumerate(missing.tolist(), start=1):
                 others = torch.arange(one, len(self._made), device=self._table.device)
+                others = others if wanted is None else others[wanted[one, one:].to(others.device)]
                 columns = products.table_columns(torch.full_like(others, one), others)
                 self._table[:, self._pair_start[one] + others] = columns.T
                 self._made[one] = True
@@ -561,13 +562,9 @@ def pair_scorer(
             place = predictor.place / f"{TABLE}{of[:16]}.npy"
         made = PairTable(table, products.chance, products, place)
         return made if torch.device(device) == table.device == torch.device("cpu") else made.to(device)
-    starts = pair_starts(size)
-    with Bar(size, "scores of pairs") as bar:
-        for first in range(size):
-            others = first + wanted[first, first:].nonzero()[:, 0].to(ids.device)
-            table[:, starts[first] + others] = products.table_columns(torch.full_like(others, first), others).T
-            bar.show(first + 1)
-    return PairTable(table.to(device), products.chance)
+    made = PairTable(table, products.chance)
+    made._make(products, np.arange(size), wanted)
+    return made.to(device)
 
 
 def _of_known(
