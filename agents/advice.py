@@ -9,7 +9,6 @@ policy mixes the scores into its logits (policy.py), `KGScores` puts them into a
 """
 
 import math
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -26,10 +25,11 @@ from gumption.kg import KnowledgeGraph, NaryRelation, Vocabulary
 from gumption.kg.checkpoint import pick_device
 from gumption.kg.edges import CHOSEN, GOAL, EdgeScores, preferred
 from gumption.kg.facts import (
+    FactTable,
     distinct,
-    fact_graphs,
     label_numbers,
     marks,
+    moved,
     nary_rows,
     pair_marks,
     relation_labels,
@@ -51,7 +51,7 @@ from gumption.kg.scores import (
     pair_scorer,
 )
 from gumption.kg.sources.weights import fact_weights
-from gumption.kg.vocabulary import LINKS, WEIGHTS, nearest_labels, unknown_label
+from gumption.kg.vocabulary import LINKS, Triple, nearest_labels, unknown_label
 
 from .settings import CHANNELS, EDGES, WORDS, Repeat
 from .transcript import open_transcript
@@ -115,11 +115,12 @@ class Advice:
         self.report = ""
         self.scores: Any
         if isinstance(source, KnowledgeGraph) and relations and set(CHANNELS).issuperset(relations):
-            named = under_words(*under_names(source, graph, vocabulary[1:], ()), vocabulary[1:], weights=True)
-            self.scores = edge_scores(named, vocabulary[1:], relations, device=device)
+            named, name = under_names(source, graph, vocabulary[1:], (), weigh=fact_weights)
+            facts = FactTable.of(named, name, fact_weights).about({*vocabulary[1:]}, links_of(named))
+            self.scores = edge_scores(facts, vocabulary[1:], relations, device=device)
         elif isinstance(source, KnowledgeGraph):
             named = under_names(source, graph, vocabulary[1:], relation_labels(relations))
-            stated = StatedFacts.of(*named, vocabulary[1:], relations)
+            stated = StatedFacts.of(FactTable.of(*named), vocabulary[1:], relations)
             self.report = stated.report
             self.scores = stated.look_up(stated.relations, device)
         elif isinstance(source, LinkPredictor):
@@ -415,50 +416,12 @@ def marked_repeats(
     return repeats
 
 
-# ---- Copies of a graph under a world's names
-
-
-def copied(graph: KnowledgeGraph, name: str | None, relations: Sequence[str | None] = (None,)) -> KnowledgeGraph:
-    """A copy in memory of a named graph or of all of them; `relations` are those that are copied, None for all."""
-    copy = KnowledgeGraph()
-    for each in [name] if name is not None else graph.graphs():
-        for relation in relations:
-            copy.add(graph.triples(relation=relation, graph=each), graph=each)
-    return copy
-
-
-def under_words(graph: KnowledgeGraph, name: str | None, words: Sequence[str], weights: bool = False) -> KnowledgeGraph:
-    """A copy in memory of the facts about the world's words. Where the graph links them to entities of its own
-    (`gumption kg link`), what is said of an entity is said of each word that it is linked to."""
-    called: defaultdict[str, set[str]] = defaultdict(set)
-    mine, copy = set(words), KnowledgeGraph()
-    for link in LINKS.values():
-        for word, _, entity in graph.triples(relation=link):
-            called[entity].update({word} & mine)
-    facts_in = fact_graphs(graph.graphs(), name)
-    for each in facts_in + [each + WEIGHTS for each in facts_in if weights and each + WEIGHTS in graph.graphs()]:
-        facts = (
-            (one, relation, other)
-            for subject, relation, object_ in graph.triples(graph=each)
-            if relation not in LINKS.values()
-            for one in called.get(subject) or {subject}
-            for other in called.get(object_) or {object_}
-        )
-        copy.add({fact for fact in facts if not mine.isdisjoint(fact[::2])}, graph=each)
-    return copy
-
-
-def shuffled(graph: KnowledgeGraph, name: str | None, entities: Sequence[str], seed: int) -> KnowledgeGraph:
-    """A copy in memory in which the world's entities have each other's names."""
-    order: list[int] = np.random.Generator(np.random.PCG64(seed)).permutation(len(entities)).tolist()
-    other = {entity: entities[place] for entity, place in zip(entities, order, strict=True)}
-    copy = KnowledgeGraph()
-    for each in [name] if name is not None else graph.graphs():
-        copy.add(((other.get(s, s), r, other.get(o, o)) for s, r, o in graph.triples(graph=each)), graph=each)
-    return copy
-
-
 # ---- The facts that a graph states of a world's relations
+
+
+def links_of(source: KnowledgeGraph | FactTable) -> list[Triple]:
+    """The facts of a graph that link words to its entities (`gumption kg link`)."""
+    return [fact for link in LINKS.values() for fact in source.triples(relation=link)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -482,22 +445,17 @@ class StatedFacts:
     size: int
 
     @classmethod
-    def of(
-        cls, graph: KnowledgeGraph, name: str | None, entities: Sequence[str], relations: Sequence[Relation]
-    ) -> "StatedFacts":
+    def of(cls, table: FactTable, entities: Sequence[str], relations: Sequence[Relation]) -> "StatedFacts":
         """
-        :param name: a named graph; None for all but those of weights and provenance.
         :raises InputError: none of the relations, or facts of them about none of the world's entities, with near
             matches.
         """
         nary = tuple(r for r in relations if isinstance(r, NaryRelation))
         roles = tuple(dict.fromkeys(role for r in nary for role in r.roles))
-        parts = [graph.arrays(each) for each in fact_graphs(graph.graphs(), name)]
-        labels, vocabulary = _vocabularies(entities, parts, roles)
-        none = np.zeros((0, 3), dtype=np.int64)
-        moved = distinct(labels, np.concatenate([none, *(_moved(labels, *part) for part in parts)]))
-        of_node = moved[:, 1] >= len(vocabulary.relations)
-        facts, nodes = moved[~of_node], moved[of_node]
+        labels, vocabulary = _vocabularies(entities, table, roles)
+        ids = distinct(labels, moved(labels, table.vocabulary, table.ids))
+        of_node = ids[:, 1] >= len(vocabulary.relations)
+        facts, nodes = ids[~of_node], ids[of_node]
         rows = {r.name: found for r in nary if len(found := nary_rows(labels, nodes, r))}
         stated = set(vocabulary.relations)
         there = tuple(r for r in relations if (stated_name(r) in stated if isinstance(r, str) else r.name in rows))
@@ -547,7 +505,7 @@ class StatedFacts:
 
 
 def edge_scores(
-    graph: KnowledgeGraph,
+    table: FactTable,
     entities: Sequence[str],
     scores: Sequence[Relation] = (EDGES,),
     *,
@@ -556,7 +514,7 @@ def edge_scores(
     vectors: np.ndarray | None = None,
     device: torch.device | str = "cpu",
 ) -> EdgeScores:
-    """The channels of the edges of a graph for a world, weights of facts as strengths.
+    """The channels of the edges of a graph for a world, the strengths of its facts as theirs.
 
     :param scores: of "edges" and "words"; without edges the channels are words alone.
     :param candidates: the entities of training tasks, by which relations are preferred; None for all.
@@ -568,15 +526,13 @@ def edge_scores(
         from gumption.kg import WordVectors
 
         vectors = WordVectors.load().guessed_vectors(entities)[0]
-    names = [name for name in fact_graphs(graph.graphs()) if EDGES in scores]
-    parts = [graph.arrays(name) for name in names]
-    labels, _ = _vocabularies(entities, parts, ())
-    facts = np.concatenate([np.zeros((0, 3), dtype=np.int64), *(_moved(labels, *part) for part in parts)])
-    strengths = np.concatenate([np.zeros(0, dtype=np.float32), *(fact_weights(graph, name) for name in names)])
+    table = table if EDGES in scores else table.only(np.zeros(0, dtype=np.int64))
+    labels, _ = _vocabularies(entities, table, ())
+    facts = moved(labels, table.vocabulary, table.ids)
     training = np.array([candidates is None or label in candidates for label in entities], dtype=bool)
     chosen = preferred(facts, training, labels.relations) if edges is None else edges
     try:
-        return EdgeScores(labels, len(entities), facts, chosen, strengths, vectors).to(pick_device(device))
+        return EdgeScores(labels, len(entities), facts, chosen, table.strengths, vectors).to(pick_device(device))
     except InputError as error:
         others = labels.entities[len(entities) :][:3]
         near = "; ".join(unknown_label("entity", label, entities) for label in others)
@@ -586,34 +542,19 @@ def edge_scores(
         ) from None
 
 
-def _vocabularies(
-    entities: Sequence[str], parts: Sequence[tuple[Vocabulary, np.ndarray]], roles: Sequence[str]
-) -> tuple[Vocabulary, Vocabulary]:
-    """A vocabulary of all labels of the graphs, and the head of it, without nodes and their roles."""
-    stated: set[str] = set()
-    nodes: set[str] = set()
-    kinds: set[str] = set()
-    for labels, ids in parts:
-        of_node = np.array([relation in roles for relation in labels.relations], dtype=bool)[ids[:, 1]]
-        parties = np.concatenate([ids[~of_node, 0], ids[:, 2]])
-        stated |= {labels.entities[i] for i in np.unique(parties).tolist()}
-        nodes |= {labels.entities[i] for i in np.unique(ids[of_node, 0]).tolist()}
-        kinds |= {labels.relations[i] for i in np.unique(ids[:, 1]).tolist()}
+def _vocabularies(entities: Sequence[str], table: FactTable, roles: Sequence[str]) -> tuple[Vocabulary, Vocabulary]:
+    """A vocabulary of all labels of the facts, and the head of it, without nodes and their roles."""
+    labels, ids = table.vocabulary, table.ids
+    of_node = table.of_relations(roles)
+    stated = {labels.entities[i] for i in np.unique(np.concatenate([ids[~of_node, 0], ids[:, 2]])).tolist()}
+    nodes = {labels.entities[i] for i in np.unique(ids[of_node, 0]).tolist()}
+    kinds = {labels.relations[i] for i in np.unique(ids[:, 1]).tolist()}
     mine = (*entities, *sorted(stated - set(entities)))
     relations = sorted(kinds - set(roles))
     everything = Vocabulary(
         (*mine, *sorted(nodes - set(mine))), (*relations, *(role for role in roles if role in kinds))
     )
     return everything, Vocabulary(mine, relations)
-
-
-def _moved(vocabulary: Vocabulary, labels: Vocabulary, ids: np.ndarray) -> np.ndarray:
-    """Ids of one vocabulary as those of another that has all of their labels: one look-up for each label."""
-    entity = {label: i for i, label in enumerate(vocabulary.entities)}
-    relation = {label: i for i, label in enumerate(vocabulary.relations)}
-    entity_of = np.array([entity.get(label, -1) for label in labels.entities], dtype=np.int64)
-    relation_of = np.array([relation.get(label, -1) for label in labels.relations], dtype=np.int64)
-    return np.stack([entity_of[ids[:, 0]], relation_of[ids[:, 1]], entity_of[ids[:, 2]]], axis=1)
 
 
 def _no_relation(relations: Sequence[Relation], stated: set[str]) -> str:

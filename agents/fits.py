@@ -15,12 +15,10 @@ import pooch
 import torch
 
 from gumption.data.provenance import versions
-from gumption.data.settings import Count, NonNegative, Seed, Size, settings
 from gumption.data.writing import sole_writer
 from gumption.kg import NaryPredictor, Vocabulary, WordVectors
 from gumption.kg.checkpoint import has_checkpoint
 from gumption.kg.links.nary_predictor import NarySettings, PairPredictor
-from gumption.kg.links.training_settings import TrainingSettings
 
 from .advice import StatedFacts
 from .settings import KnowledgeConfig
@@ -32,29 +30,17 @@ if TYPE_CHECKING:
 FIT_VERSION = 3
 
 
-@settings
-class FitSettings:
-    """
-    :ivar rank, epochs, n3, reciprocal: of ComplEx, on the facts of two parties.
-    :ivar members: networks of the predictor of facts of three parties.
-    """
-
-    seed: Seed = TrainingSettings.seed
-    rank: Size = TrainingSettings.rank
-    epochs: Count = TrainingSettings.epochs
-    n3: NonNegative = TrainingSettings.n3
-    reciprocal: bool = TrainingSettings.reciprocal
-    members: Size = KnowledgeConfig.kg_members
-
-
 class Fits:
     """The predictors of one graph's facts: read from the cache, or fitted and put there."""
 
     def __init__(
-        self, stated: StatedFacts, settings: FitSettings, word_vectors: str | None = None, device: str = "cpu"
+        self, stated: StatedFacts, config: KnowledgeConfig, word_vectors: str | None = None, device: str = "cpu"
     ) -> None:
-        """:param word_vectors: a file of vectors, for relations of three parties; None for those that ship."""
-        self.stated, self.settings, self.device = stated, settings, device
+        """
+        :param config: has the settings of predictors, such as `kg_rank`.
+        :param word_vectors: a file of vectors, for relations of three parties; None for those that ship.
+        """
+        self.stated, self.config, self.device = stated, config, device
         self._word_vectors = word_vectors
 
     @cached_property
@@ -69,19 +55,18 @@ class Fits:
         """ComplEx on the facts of two parties, or on some of them."""
         from gumption.kg import ComplEx
 
-        settings, vocabulary = self.settings, self.stated.vocabulary
-        facts = self.stated.ids if ids is None else ids
-        parameters = {name: getattr(settings, name) for name in KnowledgeConfig.COMPLEX}
+        vocabulary, facts = self.stated.vocabulary, self.stated.ids if ids is None else ids
+        parameters = {name: getattr(self.config, f"kg_{name}") for name in KnowledgeConfig.COMPLEX}
         where = self.place("complex", facts, vocabulary, parameters)
-        made = partial(ComplEx.fit, (vocabulary, facts), **parameters, seed=settings.seed, device=self.device)
+        made = partial(ComplEx.fit, (vocabulary, facts), **parameters, seed=self.config.kg_seed, device=self.device)
         keep(lambda: [made()], [where])
         return ComplEx.load(where, self.device)
 
     def nary(self, relation: str) -> PairPredictor:
         """The predictor of a relation of three parties."""
         rows, vocabulary = self.stated.rows[relation], self.pairs(relation)
-        where = self.place(relation, rows, vocabulary, self.nary_parameters(self.settings.members))
-        more: Any = {"members": self.settings.members, "seed": self.settings.seed, "device": self.device}
+        where = self.place(relation, rows, vocabulary, self.nary_parameters(self.config.kg_members))
+        more: Any = {"members": self.config.kg_members, "seed": self.config.kg_seed, "device": self.device}
         keep(lambda: [NaryPredictor.fit(rows, self.words[0], vocabulary, **more)], [where])
         predictor = NaryPredictor.load(where, self.device)
         predictor.place = where
@@ -94,7 +79,7 @@ class Fits:
         places = [
             self.place(f"{relation}-without-{fold}", rows, vocabulary, parameters) for fold in range(folds.max() + 1)
         ]
-        more: Any = {"members": members, "seed": self.settings.seed, "device": self.device}
+        more: Any = {"members": members, "seed": self.config.kg_seed, "device": self.device}
         keep(lambda: NaryPredictor.fit_folds(rows, self.words[0], vocabulary, folds, **more), places)
         return [NaryPredictor.load(where, self.device) for where in places]
 
@@ -110,7 +95,7 @@ class Fits:
         of = {
             "facts": hashlib.sha256(facts.astype("<i8").tobytes()).hexdigest(),
             "vocabulary": vocabulary.hash,
-            "seed": self.settings.seed,
+            "seed": self.config.kg_seed,
             "device": torch.device(self.device).type,
             "version": FIT_VERSION,
             "versions": versions(),

@@ -5,16 +5,17 @@
 A source is made of the known facts and of a graph of any relations about the world's things (`gumption.kg.sources`).
 """
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
 
 from gumption.kg import KnowledgeGraph, NaryPredictor, Vocabulary, mine_rules
-from gumption.kg.facts import distinct
+from gumption.kg.facts import FactTable, distinct
 from gumption.kg.links.experts import VERSION, Experts, Sources, mixed_folds
 from gumption.kg.links.nary_predictor import PairPredictor
 from gumption.kg.rules.horn import Rule
@@ -36,12 +37,12 @@ MINING = {"min_support": 5, "min_confidence": 0.02, "min_head_coverage": 0.001}
 class Outside:
     """
     :ivar sources: names; see `KnowledgeConfig.kg_sources`.
-    :ivar graph: of any relations; empty where none is given.
+    :ivar facts: of any relations; none where no graph is given.
     :ivar about: of the graph, for a run's manifest.
     """
 
     sources: tuple[str, ...]
-    graph: KnowledgeGraph = field(default_factory=KnowledgeGraph)
+    facts: FactTable = field(default_factory=lambda: FactTable.of(KnowledgeGraph()))
     about: dict[str, Any] = field(default_factory=dict)
 
     def fits(self, *given: Any) -> Fits:
@@ -55,14 +56,14 @@ class Outside:
         """
         entities, found = vocabulary.entities, dict[str, list[sparse.csr_array]]()
         if LINKS in self.sources:
-            found[LINKS] = list(entity_links(self.graph, entities).values())
+            found[LINKS] = list(entity_links(self.facts, entities).values())
         if RULES in self.sources:
             of_party = Vocabulary(entities, (PARTY,))
             kind = np.zeros(len(rows), dtype=np.int64)
             stated = np.concatenate([np.stack([rows[:, party], kind, rows[:, 2]], axis=1) for party in (0, 1)])
-            facts = beside_rows(self.graph, None, of_party, distinct(of_party, stated))
-            mined = [each for each in mine_rules(facts, **MINING) if each.rule.head.relation == PARTY]
-            found[RULES] = [rule_scores(kind, facts, PARTY, len(entities)) for kind in _kinds(mined)]
+            both = beside_rows(self.facts, None, of_party, distinct(of_party, stated))
+            mined = [each for each in mine_rules(both, **MINING) if each.rule.head.relation == PARTY]
+            found[RULES] = [rule_scores(kind, both, PARTY, len(entities)) for kind in _kinds(mined)]
         return found
 
 
@@ -81,7 +82,7 @@ class FedFits(Fits):
         entities, sources = self.stated.vocabulary.entities, self.outside.sources
         if OUTSIDE not in sources:
             return super().words
-        features = entity_features(self.outside.graph, entities)
+        features = entity_features(self.outside.facts, entities)
         unknown = [label for label, none in zip(entities, features[:, -1], strict=True) if none]
         if WORDS not in sources:
             return features, tuple(unknown)
@@ -92,12 +93,13 @@ class FedFits(Fits):
         """The experts of a relation of three parties; its predictor alone, where there is no other source."""
         if self._only_predictor:
             return super().nary(relation)
-        rows, vocabulary, seed = self.stated.rows[relation], self.pairs(relation), self.settings.seed
+        rows, vocabulary, seed = self.stated.rows[relation], self.pairs(relation), self.config.kg_seed
         where = self.place(f"{relation}-experts", rows, vocabulary, self._parameters())
 
         def fit() -> list[Experts]:
             folds = mixed_folds(rows, FOLDS, seed)
-            whole = Sources(self._predictor(relation), self.outside.parts(rows, vocabulary))
+            predictor = super(FedFits, self).nary(relation) if self._has_predictor else None
+            whole = Sources(cast("NaryPredictor | None", predictor), self.outside.parts(rows, vocabulary))
             held_out = self._held_out(relation, folds, MEMBERS)
             return [Experts.fit(rows, vocabulary, folds, whole, held_out, seed=seed, device=self.device)]
 
@@ -123,24 +125,20 @@ class FedFits(Fits):
     def _has_predictor(self) -> bool:
         return not {WORDS, OUTSIDE}.isdisjoint(self.outside.sources)
 
-    def _predictor(self, relation: str) -> NaryPredictor | None:
-        made = super().nary(relation) if self._has_predictor else None
-        assert made is None or isinstance(made, NaryPredictor)
-        return made
-
     def _held_out(self, relation: str, folds: np.ndarray, members: int) -> list[Sources]:
         """The sources without the facts of each fold."""
-        rows, vocabulary, made = self.stated.rows[relation], self.pairs(relation), list[Sources]()
-        predictors = super().nary_folds(relation, folds, members) if self._has_predictor else [None] * len(set(folds))
-        for fold, predictor in enumerate(predictors):
-            assert predictor is None or isinstance(predictor, NaryPredictor)
-            made.append(Sources(predictor, self.outside.parts(rows[folds != fold], vocabulary)))
-        return made
+        rows, vocabulary = self.stated.rows[relation], self.pairs(relation)
+        known = super().nary_folds(relation, folds, members) if self._has_predictor else [None] * len(set(folds))
+        return [
+            Sources(cast("NaryPredictor | None", predictor), self.outside.parts(rows[folds != fold], vocabulary))
+            for fold, predictor in enumerate(known)
+        ]
 
     def _parameters(self) -> dict[str, Any]:
         """Of a fit of experts, for the name of its folder."""
-        predictor = self.nary_parameters(self.settings.members) if self._has_predictor else {}
-        graph, sources = self.outside.graph.content_hash(), self.outside.sources
+        predictor = self.nary_parameters(self.config.kg_members) if self._has_predictor else {}
+        facts, sources = self.outside.facts, self.outside.sources
+        graph = hashlib.sha256(facts.vocabulary.hash.encode() + facts.ids.astype("<i8").tobytes()).hexdigest()
         return {**predictor, "sources": sources, "graph": graph, "mining": MINING, "folds": FOLDS, "experts": VERSION}
 
 

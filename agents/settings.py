@@ -175,12 +175,21 @@ class KnowledgeConfig(RunConfig):
 
     #: Those of `TrainingSettings` that a run sets.
     COMPLEX: ClassVar = ("rank", "epochs", "n3", "reciprocal")
+    #: Of a graph alone, and of a second source.
+    OF_GRAPH: ClassVar = ("kg_map", "kg_rules", "kg_relations", "kg_shuffled")
+    TWO: ClassVar = ("kg_beside", "kg_sources")
     PLACES = ("kg", "kg_map", "kg_rules", "kg_beside")
 
     def fit_settings(self) -> dict[str, Any]:
         """The settings of fits that differ from their defaults: rank, epochs, n3, reciprocal, members, seed."""
         chosen = {name: getattr(self, f"kg_{name}") for name in (*self.COMPLEX, "members", "seed")}
-        return {name: value for name, value in chosen.items() if value != getattr(KnowledgeConfig, f"kg_{name}")}
+        return {name: value for name, value in chosen.items() if value != getattr(type(self), f"kg_{name}")}
+
+    def apart(self) -> "tuple[Self, KnowledgeConfig]":
+        """The config of the facts that are fitted, and that of the graph beside them."""
+        without = {one.name: one.default for one in fields(self) if one.name in (*self.OF_GRAPH, *self.TWO)}
+        of_graph = {name: getattr(self, name) for name in self.OF_GRAPH}
+        return replace(self, **without), KnowledgeConfig(kg=self.kg_beside or "none", kg_fit=False, **of_graph)
 
     def check_knowledge(self) -> None:
         """:raises InputError: settings of knowledge without knowledge, or that exclude each other."""

@@ -1,18 +1,21 @@
-"""Sets of facts as ids, marks that identify a fact across vocabularies, and facts of three parties."""
+"""Sets of facts as ids, marks that identify a fact across vocabularies, facts of three parties, and tables of facts."""
 
 import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeGuard, cast
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, TypeGuard, cast
 
 import numpy as np
 
 from gumption.data import InputError, Note
 from gumption.data.settings import whole_numbers
 
-from .vocabulary import PROVENANCE, WEIGHTS, Triple, Vocabulary, checked_triples
+from .vocabulary import LINKS, PROVENANCE, WEIGHTS, Triple, Vocabulary, checked_triples
 
 if TYPE_CHECKING:
     from pykeen.triples import TriplesFactory
@@ -280,3 +283,108 @@ def nary_rows(vocabulary: Vocabulary, ids: np.ndarray, relation: NaryRelation) -
     made = parts[relation.object][np.isin(parts[relation.object][:, 0], nodes)]
     of = nodes.searchsorted(made[:, 0])
     return np.unique(np.stack([pair[0][of], pair[1][of], made[:, 1]], axis=1), axis=0)
+
+
+# ---- All facts of a source in one table, in which names are exchanged: source -> FactTable -> scores -> advice.
+
+
+@dataclass(frozen=True, eq=False)
+class FactTable:
+    """The facts of a graph as ids, which is what names are exchanged in and scores are made of.
+
+    :ivar ids: (n, 3) int64 (subject, relation, object), distinct.
+    :ivar strengths: (n,) float32, the largest weight of each fact; None where weights do not matter.
+    """
+
+    vocabulary: Vocabulary
+    ids: np.ndarray
+    strengths: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, source: Any, name: str | None = None, weigh: Callable[[Any, str], np.ndarray] | None = None) -> Self:
+        """The facts of a named graph of a KnowledgeGraph, or of all but those of weights and provenance; a table is as
+        it is.
+
+        :param weigh: `fact_weights` (kg/sources/weights.py), where weights matter.
+        """
+        if isinstance(source, cls):
+            return source
+        names = fact_graphs(source.graphs(), name)
+        parts = [cls(*source.arrays(each), weigh and weigh(source, each)) for each in names]
+        none = weigh and np.zeros(0, dtype=np.float32)
+        return cls.joined(parts or [cls(Vocabulary((), ()), np.zeros((0, 3), dtype=np.int64), none)])
+
+    @classmethod
+    def joined(cls, tables: Sequence[Self]) -> Self:
+        """The facts of any of the tables, whose labels come sorted."""
+        if len(tables) == 1:
+            return tables[0]
+        entities, relations = (
+            sorted({*chain.from_iterable(getattr(table.vocabulary, kind) for table in tables)})
+            for kind in ("entities", "relations")
+        )
+        vocabulary = Vocabulary(entities, relations)
+        ids = np.concatenate([moved(vocabulary, table.vocabulary, table.ids) for table in tables])
+        strengths = [table.strengths for table in tables if table.strengths is not None]
+        return cls(vocabulary, ids, np.concatenate(strengths) if strengths else None).once()
+
+    def once(self) -> Self:
+        """Each fact once, with its largest strength, sorted."""
+        if self.strengths is None:
+            return replace(self, ids=distinct(self.vocabulary, self.ids))
+        order = np.argsort(-self.strengths, kind="stable")
+        ids, first = np.unique(self.ids[order], axis=0, return_index=True)
+        return replace(self, ids=ids, strengths=self.strengths[order][first])
+
+    def only(self, rows: np.ndarray) -> Self:
+        """The facts of some rows, by their places or (n,) bool."""
+        return replace(self, ids=self.ids[rows], strengths=None if self.strengths is None else self.strengths[rows])
+
+    def of_relations(self, labels: Collection[str]) -> np.ndarray:
+        """(n,) bool: the facts of some relations."""
+        return np.array([label in labels for label in self.vocabulary.relations], dtype=bool)[self.ids[:, 1]]
+
+    def triples(self, relation: str | None = None, graph: str | None = None) -> Iterator[Triple]:
+        """The facts, or those of a relation, as labels. :param graph: as of `KnowledgeGraph.triples`, None."""
+        rows = self.ids if relation is None else self.ids[self.of_relations((relation,))]
+        return iter(self.vocabulary.ids_to_triples(rows))
+
+    def arrays(self, graph: str | None = None) -> tuple[Vocabulary, np.ndarray]:
+        """As of `KnowledgeGraph`."""
+        return self.vocabulary, self.ids
+
+    def relabelled(self, names: Mapping[str, Collection[str]]) -> Self:
+        """The facts with entities under other names: once for each name of a label in `names`, not at all for none."""
+        called = [names.get(label, (label,)) for label in self.vocabulary.entities]
+        vocabulary = Vocabulary(sorted({*chain.from_iterable(called)}), self.vocabulary.relations)
+        new, counts = vocabulary.entity_ids(chain.from_iterable(called)), np.array([*map(len, called)], dtype=np.int64)
+        starts, table = np.cumsum(counts) - counts, self
+        for column in (0, 2):
+            many = counts[table.ids[:, column]]
+            table = table.only(np.repeat(np.arange(len(table.ids)), many))
+            name = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
+            table.ids[:, column] = new[starts[table.ids[:, column]] + name]
+        return replace(table, vocabulary=vocabulary).once()
+
+    def about(self, words: Collection[str], links: Iterable[Triple] = ()) -> Self:
+        """The facts about some words.
+
+        :param links: (word, relation, entity) as of `gumption kg link`: what is said of an entity is said of each word
+            that it is linked to.
+        """
+        called: defaultdict[str, set[str]] = defaultdict(set)
+        for word, _, entity in links:
+            if word in words:
+                called[entity].add(word)
+        named = self.only(~self.of_relations(LINKS.values())).relabelled(called)
+        known = np.array([label in words for label in named.vocabulary.entities], dtype=bool)
+        return named.only(known[named.ids[:, [0, 2]]].any(1))
+
+
+def moved(vocabulary: Vocabulary, labels: Vocabulary, ids: np.ndarray) -> np.ndarray:
+    """Ids of one vocabulary as those of another that has all of their labels: one look-up for each label."""
+    entity = {label: i for i, label in enumerate(vocabulary.entities)}
+    relation = {label: i for i, label in enumerate(vocabulary.relations)}
+    entity_of = np.array([entity.get(label, -1) for label in labels.entities], dtype=np.int64)
+    relation_of = np.array([relation.get(label, -1) for label in labels.relations], dtype=np.int64)
+    return np.stack([entity_of[ids[:, 0]], relation_of[ids[:, 1]], entity_of[ids[:, 2]]], axis=1)

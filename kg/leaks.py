@@ -22,7 +22,7 @@ import pyoxigraph as ox
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from .facts import NaryRelation, label_numbers, marks, pair_marks
+from .facts import FactTable, NaryRelation, label_numbers, marks, pair_marks
 from .graph import KnowledgeGraph
 from .names import NAMING, Names, text_of
 from .vocabulary import PREFIXES, RELATION, SKOS, Triple, Vocabulary, term_to_label
@@ -59,7 +59,7 @@ def asked_facts(
 
 
 def count_leaks(
-    graph: KnowledgeGraph, name: str | None, asked: Collection[Fact], nary: Sequence[NaryRelation] = ()
+    graph: KnowledgeGraph | FactTable, name: str | None, asked: Collection[Fact], nary: Sequence[NaryRelation] = ()
 ) -> Leaks:
     """How many of the asked facts a graph states or entails.
 
@@ -175,7 +175,7 @@ def _facts_of_node(parties: Mapping[str, set[str]], relation: NaryRelation) -> I
                 yield party[first], entailed, party[second]
 
 
-def _classes(graph: KnowledgeGraph) -> tuple[Mapping[str, str], Mapping[str, Collection[str]]]:
+def _classes(graph: KnowledgeGraph | FactTable) -> tuple[Mapping[str, str], Mapping[str, Collection[str]]]:
     """Label -> the first label of its class of sameAs and exactMatch; text -> those of the classes that it is in."""
     same = [(subject, object_) for relation in _SAME for subject, _, object_ in graph.triples(relation=relation)]
     places = {label: number for number, label in enumerate(dict.fromkeys(chain.from_iterable(same)))}
@@ -191,7 +191,7 @@ def _classes(graph: KnowledgeGraph) -> tuple[Mapping[str, str], Mapping[str, Col
     return first, called
 
 
-def _read(graph: KnowledgeGraph, name: str | None) -> Iterator[Triple]:
+def _read(graph: KnowledgeGraph | FactTable, name: str | None) -> Iterator[Triple]:
     """The facts of a graph, and those that it makes statements about, by triple terms or nodes with rdf:subject etc."""
     for triple in graph.triples(graph=name):
         yield triple

@@ -2,7 +2,7 @@
 
     proposal = propose(graph, None, entities, relations, facts("train"))
     proposal.map.save("map.toml")
-    graph, name = under_names(graph, None, entities, relations, NameMap.load("map.toml"))
+    facts, _ = under_names(graph, None, entities, relations, NameMap.load("map.toml"))
 
 Which relation of the graph stands for which of the world's is decided by the pairs of entities that both have, on the
 world's training facts alone; spelling decides between equals only.
@@ -10,8 +10,8 @@ world's training facts alone; spelling decides between equals only.
 
 import json
 import tomllib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -23,13 +23,12 @@ from gumption.data import InputError
 from gumption.data.tables import grouped
 from gumption.data.writing import write_text
 
-from .facts import NaryRelation, fact_graphs, relation_labels, stated_name
+from .facts import FactTable, NaryRelation, relation_labels, stated_name
 from .graph import KnowledgeGraph
 from .names import Names, local_name
 from .vocabulary import Triple, Vocabulary
 
 INVERSE = "^"  # before the name of a relation: with subject and object exchanged, as in a SPARQL path
-RENAMED = "renamed"  # the graph of facts under the world's names of relations
 #: Evidence for a relation: so many pairs of training facts at least, and so many times as many as by chance.
 FEWEST, LIFT = 5, 3
 ROLES = 16  # relations that may be roles of facts of three parties: those with most facts
@@ -95,15 +94,17 @@ def under_names(
     relations: Collection[str],
     given: NameMap | None = None,
     pairs: Sequence[tuple[str, str]] = (),
-) -> tuple[KnowledgeGraph, str | None]:
-    """The graph, or a copy in memory of its facts under a world's names, where those differ from its own.
+    weigh: Callable[[Any, str], np.ndarray] | None = None,
+) -> tuple[KnowledgeGraph | FactTable, str | None]:
+    """The graph, or a table of its facts under a world's names, where those differ from its own.
 
-    Facts with literals are left out of the copy. The facts of a relation are there under the graph's name of it, too,
+    Facts with literals are left out of the table. The facts of a relation are there under the graph's name of it, too,
     but where the map gives that name to another.
 
     :param name: one of its named graphs, None for all but those of weights and provenance.
     :param relations: the world's labels of relations.
     :param pairs: (a world's relation, the graph's label of it, perhaps after `INVERSE`): these win over the map.
+    :param weigh: as of `FactTable.of`.
     :raises InputError: a name that stands for several things of the graph; one of the map that it does not have.
     """
     given = given or NameMap()
@@ -126,22 +127,20 @@ def under_names(
     if all(label == mine for mine, label in (*called.items(), *kinds)) and all(words.values()):
         return graph, name
     others = {mine for mine, label in kinds if mine in mapped and label != mine}  # another relation, too
-    graphs, copy = fact_graphs(graph.graphs(), name), KnowledgeGraph()
-
-    def facts(each: str, relation: str | None = None) -> Iterator[Triple]:
-        for subject, kind, object_ in graph.triples(relation=relation, graph=each):
-            for one in words.get(subject, (subject,)) if object_[0] != '"' else ():
-                yield from ((one, kind, other) for other in words.get(object_, (object_,)))
-
-    for each in graphs:
-        copy.add((fact for fact in facts(each) if fact[1] not in others), graph=each)
+    table = FactTable.of(graph, name, weigh)
+    literal = np.array([label[0] == '"' for label in table.vocabulary.entities], dtype=bool)
+    table = table.only(~literal[table.ids[:, 2]]).relabelled(words)
+    labels = table.vocabulary.relations
+    more = dict.fromkeys(mine for mine, _ in kinds if mine not in labels)
+    table = replace(table, vocabulary=Vocabulary(table.vocabulary.entities, (*labels, *more)))
+    parts = [table.only(~table.of_relations(others))]
     for mine, label in kinds:
-        rows = [fact for each in graphs for fact in facts(each, label.removeprefix(INVERSE)) if label != mine]
-        if label.startswith(INVERSE):
-            copy.add([(o, mine, s) for s, _, o in rows], graph=RENAMED)
-        else:
-            copy.add([(s, mine, o) for s, _, o in rows], graph=RENAMED)
-    return copy, None
+        if label != mine:
+            rows = table.only(table.of_relations((label.removeprefix(INVERSE),)))
+            ids = rows.ids[:, [2, 1, 0]] if label.startswith(INVERSE) else rows.ids.copy()
+            ids[:, 1] = table.vocabulary.relations.index(mine)
+            parts.append(replace(rows, ids=ids))
+    return FactTable.joined(parts), None
 
 
 # ---- A proposal

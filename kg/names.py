@@ -26,6 +26,7 @@ from urllib.parse import unquote
 from gumption.data import InputError
 from gumption.data.tables import grouped
 
+from .facts import FactTable
 from .graph import KnowledgeGraph
 from .vocabulary import ENTITY, PREFIXES, RDFS_LABEL, RELATION, SKOS, Vocabulary, iri_to_label, unknown_label
 
@@ -42,7 +43,7 @@ _LOCAL = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_-])?")
 class Names:
     """The names of the entities and relations of a graph, as it is when they are first asked for.
 
-    :param source: a graph, or a vocabulary, which knows no names but labels and local ones.
+    :param source: a graph, its facts, or a vocabulary, which knows no names but labels and local ones.
     :param graph: one of the graph's named graphs, whose labels are found; their names are read in all of them.
     :param language: of names that win over those without a language, such as "de".
     :param prefixes: prefix -> namespace, beside `PREFIXES`.
@@ -51,7 +52,7 @@ class Names:
 
     def __init__(
         self,
-        source: KnowledgeGraph | Vocabulary,
+        source: KnowledgeGraph | FactTable | Vocabulary,
         graph: str | None = None,
         *,
         language: str | None = None,
@@ -163,7 +164,7 @@ class Names:
         source = self._source
         if kind == "relation":
             return label in self._relations
-        if isinstance(source, Vocabulary) or "_labels" in self.__dict__:
+        if not isinstance(source, KnowledgeGraph) or "_labels" in self.__dict__:
             return label in self._labels["entity"]
         if not label.startswith('"') and next(source.triples(subject=label, graph=self._graph), None):
             return True
@@ -177,9 +178,10 @@ class Names:
 
     @cached_property
     def _relations(self) -> frozenset[str]:
-        if isinstance(self._source, Vocabulary) or "_labels" in self.__dict__ or self._graph is not None:
+        source = self._source
+        if not isinstance(source, KnowledgeGraph) or "_labels" in self.__dict__ or self._graph is not None:
             return self._labels["relation"]
-        return frozenset(row["r"] for row in self._source.query("SELECT DISTINCT ?r { ?s ?r ?o }"))
+        return frozenset(row["r"] for row in source.query("SELECT DISTINCT ?r { ?s ?r ?o }"))
 
     @cached_property
     def _by_name(self) -> dict[str, set[tuple[int, str]]]:

@@ -11,7 +11,6 @@ from typing import Any, Protocol, Self
 import numpy as np
 import torch
 from torch import nn
-from torch.nn import functional
 
 from gumption.data import InputError
 from gumption.data.progress import Bar
@@ -31,7 +30,9 @@ from .vocabulary import unknown_label
 #     scorer(subject, object, given, partners) -> (B, A) float32
 #
 # subject, object and given are (B, A) int64; `partners` (B, P) are the candidates for `given` where it is 0, and the
-# best of them counts (both choices must be right, so the best pair counts, not the sum over pairs).
+# best of them counts (both choices must be right, so the best pair counts, not the sum over pairs). All are tensors or
+# all are NumPy's arrays, and so is the answer, in the same bits: for few choices torch's dispatch takes longer than the
+# look-up.
 #
 # A calibrated score is log p - log 1/N: the log of how much likelier a fact is than one drawn from N entities. 0 speaks
 # neither for nor against a choice: it is the score where subject or object is nothing, and where the predictor does not
@@ -53,10 +54,8 @@ class BinaryTable(nn.Module):
         super().__init__()
         self.register_buffer("table", table, persistent=False)
 
-    def forward(
-        self, subject: torch.Tensor, object: torch.Tensor, given: torch.Tensor, partners: torch.Tensor | None
-    ) -> torch.Tensor:
-        return self.table[subject - 1, object - 1] * ((object > 0) & (subject > 0))
+    def forward(self, subject: Any, object: Any, given: Any, partners: Any) -> Any:
+        return _as(self.table, subject)[subject - 1, object - 1] * ((object > 0) & (subject > 0))
 
 
 class PairTable(nn.Module):
@@ -107,10 +106,11 @@ class PairTable(nn.Module):
                 self._products = None
         return self._table
 
-    def _make(self, products: "PairProducts", missing: np.ndarray) -> None:
+    def _make(self, products: "PairProducts", missing: np.ndarray, wanted: torch.Tensor | None = None) -> None:
         with Bar(len(missing), "scores of pairs") as bar:
             for done, one in enumerate(missing.tolist(), start=1):
                 others = torch.arange(one, len(self._made), device=self._table.device)
+                others = others if wanted is None else others[wanted[one, one:].to(others.device)]
                 columns = products.table_columns(torch.full_like(others, one), others)
                 self._table[:, self._pair_start[one] + others] = columns.T
                 self._made[one] = True
@@ -134,17 +134,17 @@ class PairTable(nn.Module):
         self._table, self._products = self.table, None  # it moves as a whole
         return super()._apply(*arguments, **more)
 
-    def forward(
-        self, subject: torch.Tensor, object: torch.Tensor, given: torch.Tensor, partners: torch.Tensor | None
-    ) -> torch.Tensor:
-        partner = _paired(subject, given, partners)
-        low = torch.minimum(subject[:, :, None], partner).sub(1).clamp_min(0)
-        high = torch.maximum(subject[:, :, None], partner).sub(1).clamp_min(0)
-        table = self._table if self._products is None else self.made(low.numpy())
-        pairs = self._pair_start[low] + high
-        # A flat look-up is the fastest gather that torch has on the CPU.
-        log_p = table.take((object - 1).clamp_min(0)[:, :, None] * table.shape[1] + pairs).float()
-        return (_best(log_p, partner).clamp_min(FLOOR) - self.chance) * ((object > 0) & (subject > 0))
+    def forward(self, subject: Any, object: Any, given: Any, partners: Any) -> Any:
+        of, partner = _kind(subject), _paired(subject, given, partners)
+        low, high = of.minimum(subject[:, :, None], partner) - 1, of.maximum(subject[:, :, None], partner) - 1
+        made = self._table if self._products is None else self.made(np.maximum(np.asarray(low), 0))
+        table = _as(made, subject)
+        # What is nothing has the id -1 here, an entry of the table that does not count. A flat look-up is the fastest
+        # gather that torch has on the CPU.
+        pairs = _as(self._pair_start, subject)[low] + high
+        log_p = table.take((object - 1)[:, :, None] * table.shape[1] + pairs)
+        log_p = log_p.astype(np.float32) if of is np else log_p.float()
+        return (_best(log_p, partner) - self.chance) * ((object > 0) & (subject > 0))
 
 
 class PairProducts(nn.Module):
@@ -184,7 +184,7 @@ class PairProducts(nn.Module):
         keys, place = torch.unique((low[asked] * size + high[asked]) * size + product[asked], return_inverse=True)
         log_p = torch.full(low.shape, self.chance, device=low.device)
         log_p[asked] = self._log_probability(keys // size // size, keys // size % size, keys % size)[place]
-        return (_best(log_p, partner).clamp_min(FLOOR) - self.chance) * ((object > 0) & (subject > 0))
+        return (_best(log_p.clamp_min(FLOOR), partner) - self.chance) * ((object > 0) & (subject > 0))
 
     def table_columns(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
         """(n, N) float16: of n pairs the columns that a `PairTable` would have; `chance` where one is not known.
@@ -242,26 +242,26 @@ class KnownFacts(nn.Module):
         keys = self.keys.cpu().numpy()
         return np.stack([keys // self.size // self.size, keys // self.size % self.size, keys % self.size], axis=1)
 
-    def forward(
-        self, subject: torch.Tensor, object: torch.Tensor, given: torch.Tensor, partners: torch.Tensor | None
-    ) -> torch.Tensor:
+    def forward(self, subject: Any, object: Any, given: Any, partners: Any) -> Any:
         there = (object > 0) & (subject > 0)
         if self.parties == 2:
-            return (self._known(self._key(subject, torch.zeros_like(given), object)) & there).float() * self.weight
-        partner = _paired(subject, given, partners)
-        keys = self._key(subject[:, :, None], partner, object[:, :, None])
-        return ((self._known(keys) & (partner > 0)).any(2) & there).float() * self.weight
+            known = self._known(self._key(subject, 0, object))
+        else:
+            partner = _paired(subject, given, partners)
+            known = (self._known(self._key(subject[:, :, None], partner, object[:, :, None])) & (partner > 0)).any(2)
+        return (known & there) * (np.float32(self.weight) if _kind(subject) is np else self.weight)
 
-    def _key(self, subject: torch.Tensor, given: torch.Tensor, object: torch.Tensor) -> torch.Tensor:
+    def _key(self, subject: Any, given: Any, object: Any) -> Any:
         if self.either:
-            subject, given = torch.minimum(subject, given), torch.maximum(subject, given)
+            of = _kind(subject)
+            subject, given = of.minimum(subject, given), of.maximum(subject, given)
         return (subject * self.size + given) * self.size + object
 
-    def _known(self, keys: torch.Tensor) -> torch.Tensor:
-        if not len(self.keys):
-            return torch.zeros_like(keys, dtype=torch.bool)
-        place = torch.searchsorted(self.keys, keys).clamp_max(len(self.keys) - 1)
-        return self.keys[place] == keys
+    def _known(self, wanted: Any) -> Any:
+        keys = _as(self.keys, wanted)
+        if not len(keys):
+            return wanted < 0
+        return keys[_kind(wanted).searchsorted(keys[:-1], wanted)] == wanted
 
 
 class HeldOut(nn.Module):
@@ -271,10 +271,13 @@ class HeldOut(nn.Module):
         super().__init__()
         self.whole, self.held_out = whole, held_out
 
-    def forward(
-        self, subject: torch.Tensor, object: torch.Tensor, given: torch.Tensor, partners: torch.Tensor | None
-    ) -> torch.Tensor:
-        return (self.held_out if self.training else self.whole)(subject, object, given, partners)
+    @property
+    def now(self) -> nn.Module:
+        """The scorer of the present mode."""
+        return self.held_out if self.training else self.whole
+
+    def forward(self, subject: Any, object: Any, given: Any, partners: Any) -> Any:
+        return self.now(subject, object, given, partners)
 
 
 def pair_starts(size: int) -> torch.Tensor:
@@ -283,14 +286,23 @@ def pair_starts(size: int) -> torch.Tensor:
     return ids * size - ids * (ids + 1) // 2
 
 
-def _paired(subject: torch.Tensor, given: torch.Tensor, partners: torch.Tensor | None) -> torch.Tensor:
+def _kind(ids: Any) -> Any:
+    """The module that has the functions of these arrays: NumPy or torch."""
+    return np if isinstance(ids, np.ndarray) else torch
+
+
+def _as(tensor: torch.Tensor, ids: Any) -> Any:
+    """The tensor as an array of the kind of the ids."""
+    return tensor.numpy() if isinstance(ids, np.ndarray) else tensor
+
+
+def _paired(subject: Any, given: Any, partners: Any) -> Any:
     """(B, A, P): the partner or the possible partners of each candidate; 0 where there is none."""
     open_ = (given == 0) & (subject > 0)
     # With everything given there is one partner each. Checked on the CPU only, where that costs nothing.
-    if partners is None or (given.device.type == "cpu" and not open_.any()):
+    if partners is None or ((_kind(given) is np or given.device.type == "cpu") and not open_.any()):
         return given[:, :, None]
-    chosen = functional.pad(given[:, :, None], (0, partners.shape[1] - 1))
-    return torch.where(open_[:, :, None], partners[:, None, :], chosen)
+    return _kind(given).where(open_[:, :, None], partners[:, None, :], given[:, :, None])
 
 
 def chance_of(predictor: LinkPredictor) -> float:
@@ -298,16 +310,13 @@ def chance_of(predictor: LinkPredictor) -> float:
     return -math.log(len(predictor.vocabulary.entities))
 
 
-def _best(scores: torch.Tensor, partner: torch.Tensor) -> torch.Tensor:
-    return scores.masked_fill(partner == 0, -torch.inf).amax(2)
+def _best(scores: Any, partner: Any) -> Any:
+    """(B, A): the best of the scores (B, A, P) of some partners, `FLOOR` of none."""
+    of = _kind(scores)
+    return of.amax(of.where(partner == 0, FLOOR, scores), 2)
 
 
-# ---- The same look-ups in NumPy: for few choices torch's dispatch takes longer than the look-up.
-#
-# Each form gives the same bits as its scorer; all but small tables share its memory.
-
-
-FEW = 256  # choices times relations; for more, torch is faster, but for a `Gather`
+FEW = 256  # choices times relations; for more, torch is faster than NumPy, but for a `Gather`
 SMALL_TABLE = 1 << 22  # entries up to which a table is copied with a row and a column of zeros for nothing
 
 LookUp = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None], np.ndarray]
@@ -316,26 +325,20 @@ LookUp = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None], np.nd
 def quick_form(scorer: nn.Module) -> LookUp | None:
     """(subject, object, given, partners) -> (B, A) float32, as the scorer on the CPU; None where there is no such
     form."""
+    if isinstance(scorer, HeldOut):
+        return quick_form(scorer.now)
+    if not isinstance(scorer, BinaryTable | PairTable | KnownFacts):
+        return None
     if any(buffer.device.type != "cpu" for buffer in scorer.buffers()):
         return None
-    if isinstance(scorer, HeldOut):
-        return quick_form(scorer.held_out if scorer.training else scorer.whole)
-    if isinstance(scorer, BinaryTable):
-        return _binary(scorer)
-    if isinstance(scorer, PairTable):
-        return _pairs(scorer)
-    return _known(scorer) if isinstance(scorer, KnownFacts) else None
-
-
-def _binary(scorer: BinaryTable) -> LookUp:
-    table = scorer.table.numpy()
-    if len(table) ** 2 <= SMALL_TABLE:
-        return Gather(np.pad(table, ((1, 0), (1, 0))))
-
-    def look_up(s: np.ndarray, o: np.ndarray, g: np.ndarray, partners: np.ndarray | None) -> np.ndarray:
-        return table[s - 1, o - 1] * ((o > 0) & (s > 0))
-
-    return look_up
+    if isinstance(scorer, BinaryTable) and scorer.table.numel() <= SMALL_TABLE:
+        return Gather(np.pad(scorer.table.numpy(), ((1, 0), (1, 0))))
+    if isinstance(scorer, KnownFacts) and scorer.parties == 2 and scorer.size**2 <= SMALL_TABLE:
+        table = np.zeros((scorer.size, scorer.size), dtype=np.float32)
+        subject, _, object_ = scorer.rows().T
+        table[subject, object_] = scorer.weight
+        return Gather(table)
+    return scorer.forward
 
 
 class Gather:
@@ -347,55 +350,6 @@ class Gather:
 
     def __call__(self, s: np.ndarray, o: np.ndarray, g: np.ndarray, partners: np.ndarray | None) -> np.ndarray:
         return self._table[s, o]
-
-
-def _pairs(scorer: PairTable) -> LookUp:
-    start, chance = scorer.get_buffer("_pair_start").numpy(), np.float32(scorer.chance)
-
-    def look_up(s: np.ndarray, o: np.ndarray, g: np.ndarray, partners: np.ndarray | None) -> np.ndarray:
-        partner = _partners(s, g, partners)
-        low = np.maximum(np.minimum(s[:, :, None], partner) - 1, 0)
-        high = np.maximum(np.maximum(s[:, :, None], partner) - 1, 0)
-        log_p = scorer.made(low).numpy()[np.maximum(o - 1, 0)[:, :, None], start[low] + high].astype(np.float32)
-        best = np.where(partner == 0, np.float32(-np.inf), log_p).max(axis=2)
-        return (np.maximum(best, np.float32(FLOOR)) - chance) * ((o > 0) & (s > 0))
-
-    return look_up
-
-
-def _known(scorer: KnownFacts) -> LookUp:
-    keys, size, weight = scorer.keys.numpy(), scorer.size, np.float32(scorer.weight)
-    three, either = scorer.parties == 3, scorer.either
-    if not three and size * size <= SMALL_TABLE:
-        table = np.zeros((size, size), dtype=np.float32)
-        table[keys // (size * size), keys % size] = weight  # nothing is given: a key is subject * size^2 + object
-        return Gather(table)
-
-    def known(wanted: np.ndarray) -> np.ndarray:
-        if not len(keys):
-            return np.zeros(wanted.shape, dtype=bool)
-        return keys[np.minimum(keys.searchsorted(wanted), len(keys) - 1)] == wanted
-
-    def look_up(s: np.ndarray, o: np.ndarray, g: np.ndarray, partners: np.ndarray | None) -> np.ndarray:
-        there = (o > 0) & (s > 0)
-        if not three:
-            return (known(s * (size * size) + o) & there).astype(np.float32) * weight
-        first, partner = s[:, :, None], _partners(s, g, partners)
-        low, high = (np.minimum(first, partner), np.maximum(first, partner)) if either else (first, partner)
-        found = known((low * size + high) * size + o[:, :, None]) & (partner > 0)
-        return (found.any(axis=2) & there).astype(np.float32) * weight
-
-    return look_up
-
-
-def _partners(s: np.ndarray, g: np.ndarray, partners: np.ndarray | None) -> np.ndarray:
-    """(B, A, P) as the scorers above have them."""
-    open_ = (g == 0) & (s > 0)
-    if partners is None or not open_.any():
-        return g[:, :, None]
-    chosen = np.zeros((*g.shape, partners.shape[1]), dtype=g.dtype)
-    chosen[:, :, 0] = g
-    return np.where(open_[:, :, None], partners[:, None, :], chosen)
 
 
 # ---- Scores
@@ -608,13 +562,9 @@ def pair_scorer(
             place = predictor.place / f"{TABLE}{of[:16]}.npy"
         made = PairTable(table, products.chance, products, place)
         return made if torch.device(device) == table.device == torch.device("cpu") else made.to(device)
-    starts = pair_starts(size)
-    with Bar(size, "scores of pairs") as bar:
-        for first in range(size):
-            others = first + wanted[first, first:].nonzero()[:, 0].to(ids.device)
-            table[:, starts[first] + others] = products.table_columns(torch.full_like(others, first), others).T
-            bar.show(first + 1)
-    return PairTable(table.to(device), products.chance)
+    made = PairTable(table, products.chance)
+    made._make(products, np.arange(size), wanted)
+    return made.to(device)
 
 
 def _of_known(

@@ -6,9 +6,19 @@ from typing import Annotated, Any, Literal, get_args
 
 from annotated_types import Ge, Le
 
-from gumption.agents.settings import CHANNELS, GRAPH, OWN, GuidedConfig, Optimiser, Overrides, Reduction, by_name
+from gumption.agents.settings import (
+    CHANNELS,
+    GRAPH,
+    OWN,
+    GuidedConfig,
+    Optimiser,
+    Overrides,
+    Reduction,
+    WorldLearner,
+    by_name,
+)
 from gumption.data import InputError
-from gumption.data.settings import Count, NonNegative, Seed, Share, Size, SmallShare, Whole, checked, settings
+from gumption.data.settings import Count, NonNegative, Seed, Size, SmallShare, Whole, checked, settings
 from gumption.envs.priors import Laws, Names
 from gumption.envs.wordcraft.env import Features, Mixes, Reward, Rules
 from gumption.envs.wordcraft.facts import MAKES, RELATION_NAMES
@@ -21,7 +31,7 @@ WEIGHTS = get_args(Weights)
 
 
 @settings
-class Learner:
+class Learner(WorldLearner):
     """Parameters of the learner and its network.
 
     :ivar batch_size: environments, all stepped at once.
@@ -41,15 +51,11 @@ class Learner:
     optimiser: Optimiser = "rmsprop"
     learning_rate: NonNegative = 1e-3
     epsilon: NonNegative = 0.01
-    discount: Share = 0.99
-    entropy_cost: NonNegative = 0.01
-    baseline_cost: NonNegative = 0.5
-    max_grad_norm: NonNegative = 40.0
     reduction: Reduction = "sum"
+    hidden_size: Size = 300
     key_size: Size = 300
     value_size: Size = 300
     value_layers: Annotated[int, Ge(1), Le(2)] = 1
-    hidden_size: Size = 300
     encoder_size: Annotated[int, Ge(0), Le(65_536)] = 0
     dropout: SmallShare = 0.0
     gated: bool = False
@@ -62,6 +68,11 @@ _UNREAD = {
     "mlp": ("key_size", "value_size", "value_layers", "gated"),
 }
 _OF_REWARDS = ("discount", "entropy_cost", "baseline_cost", "reduction")
+# Settings of the environment.
+_OF_ENV = (
+    *("recipe_book", "depth", "num_distractors", "uniform_distractors", "alternatives", "max_mix_steps", "reward"),
+    *("subgoal_rewards", "rules", "split", "train_ratio", "fit_validation", "split_seed", "names", "laws"),
+)
 
 PRESETS = {
     # Tables 1 and 2 of the paper; what they leave open (baseline cost, gradient norm, sums) is TorchBeast's.
@@ -214,21 +225,4 @@ class TrainConfig(GuidedConfig):
     @checked
     def env_settings(self, partition: str) -> dict[str, Any]:
         """Keyword arguments of the environment that plays a partition."""
-        return {
-            "recipe_book": self.recipe_book,
-            "depth": self.depth,
-            "num_distractors": self.num_distractors,
-            "uniform_distractors": self.uniform_distractors,
-            "alternatives": self.alternatives,
-            "max_mix_steps": self.max_mix_steps,
-            "reward": self.reward,
-            "subgoal_rewards": self.subgoal_rewards,
-            "rules": self.rules,
-            "split": self.split,
-            "train_ratio": self.train_ratio,
-            "fit_validation": self.fit_validation,
-            "split_seed": self.split_seed,
-            "names": self.names,
-            "laws": self.laws,
-            "partition": partition,
-        }
+        return {**{name: getattr(self, name) for name in _OF_ENV}, "partition": partition}

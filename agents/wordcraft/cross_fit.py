@@ -34,15 +34,16 @@ def cross_fitted(knowledge: Knowledge, together: Together | None = None) -> Know
     :param together: groups of recipes that share a fold, by ids of the knowledge's entities.
     :raises InputError: knowledge that is only looked up or has no recipes, or over more entities than tables hold.
     """
-    stated, fits = knowledge.stated, knowledge.fits
+    fits = knowledge.fits
     if not knowledge.predictors:
         raise InputError("cross_fit leaves recipes out of fits, and the graph is looked up: add kg_fit=True (--kg-fit)")
-    if stated is None or fits is None or MAKES.name not in stated.rows:
+    if fits is None or MAKES.name not in fits.stated.rows:
         raise InputError(
             "cross_fit leaves recipes out, and the knowledge has none: use kg='train', or a graph of recipes"
         )
     entities, device = knowledge.scores.entities, fits.device
-    rows, seed = stated.rows[MAKES.name], fits.settings.seed
+    stated, seed = fits.stated, fits.config.kg_seed
+    rows = stated.rows[MAKES.name]
     folds = _folds(rows, None if together is None else together(rows), seed)
     of_product = None if together is None else _of_product(rows, folds, len(entities))
     entry_folds = _entry_folds(rows, folds, len(entities), seed, of_product)

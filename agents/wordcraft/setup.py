@@ -45,8 +45,14 @@ class WordCraftSetup(Setup):
             return None
         return success_rate(policy, self.test_env, self.test_tasks, seed=self.config.seed)["success"]
 
+    def env_settings(self, partition: str) -> dict[str, Any]:
+        """The settings of the environment that plays a partition, with the book and the split that `env` has read."""
+        env = getattr(self, "env", None)
+        opened = {} if env is None else {"recipe_book": env.book, "split": env.split}
+        return {**self.config.env_settings(partition), **opened}
+
     def make_env(self, num_envs: int, **changes: Any) -> WordCraftVectorEnv:
-        return WordCraftVectorEnv(num_envs, **{**self.config.env_settings("train"), **changes})
+        return WordCraftVectorEnv(num_envs, **{**self.env_settings("train"), **changes})
 
     def make_knowledge(self, kept: Path | None) -> Knowledge:
         """See `Setup`; the latest is kept, since all seeds of an experiment run one after the other want the same."""
@@ -117,15 +123,15 @@ class WordCraftSetup(Setup):
 
     @cached_property
     def test_env(self) -> WordCraftVectorEnv:
-        return evaluation_env(self.config.env_settings(self.partition), len(self.test_tasks))
+        return evaluation_env(self.env_settings(self.partition), len(self.test_tasks))
 
     @cached_property
     def train_env(self) -> WordCraftVectorEnv:
-        return evaluation_env(self.config.env_settings("train"), len(self.train_tasks))
+        return evaluation_env(self.env_settings("train"), len(self.train_tasks))
 
     @cached_property
     def validation_env(self) -> WordCraftVectorEnv:
-        return evaluation_env(self.config.env_settings("validation"), len(self.validation_tasks))
+        return evaluation_env(self.env_settings("validation"), len(self.validation_tasks))
 
     def measure(self, policy: Policy) -> dict[str, float]:
         seed = self.config.seed
@@ -152,7 +158,7 @@ class WordCraftSetup(Setup):
         if len(self.validation_tasks):
             validation = self._of_validation(policy, draws, seed)[0]
             validation["validation_tasks"] = len(self.validation_tasks)
-        open_env = evaluation_env(config.env_settings(self.partition), len(self.test_tasks), alternatives=True)
+        open_env = evaluation_env(self.env_settings(self.partition), len(self.test_tasks), alternatives=True)
         return {
             "test_success": test["success"],
             "test_low": test["low"],

@@ -12,7 +12,7 @@ from scipy.linalg import eigh
 
 from gumption.data import InputError
 from gumption.data.settings import Count, Size, checked
-from gumption.kg.facts import fact_graphs
+from gumption.kg.facts import FactTable
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import Vocabulary
 
@@ -23,7 +23,7 @@ OTHERS = "*"  # their name
 
 @checked
 def entity_features(
-    graph: KnowledgeGraph, entities: Sequence[str], *, name: str | None = None, columns: Size = COLUMNS
+    graph: KnowledgeGraph | FactTable, entities: Sequence[str], *, name: str | None = None, columns: Size = COLUMNS
 ) -> np.ndarray:
     """(N, columns + 1) float32: the neighbours of each entity, by a truncated singular value decomposition; and 1 where
     it shares none with another, whose other features are 0.
@@ -52,7 +52,7 @@ def entity_features(
 
 @checked
 def entity_links(
-    graph: KnowledgeGraph, entities: Sequence[str], *, name: str | None = None, most: Count = RELATIONS
+    graph: KnowledgeGraph | FactTable, entities: Sequence[str], *, name: str | None = None, most: Count = RELATIONS
 ) -> dict[str, sparse.csr_array]:
     """(N, N) float32 sparse matrices, for each relation and direction: 1 where the graph has the fact between two
     different entities. "isA" has the subject in the row, "^isA" in the column.
@@ -62,7 +62,7 @@ def entity_links(
     """
     ids = {label: place for place, label in enumerate(entities)}
     found: dict[str, set[tuple[int, int]]] = {}
-    for subject, relation, object_ in _facts(graph, name):
+    for subject, relation, object_ in FactTable.of(graph, name).triples():
         if subject in ids and object_ in ids and subject != object_:
             found.setdefault(relation, set()).add((ids[subject], ids[object_]))
     order = sorted(found, key=lambda relation: (-len(found[relation]), relation))
@@ -78,13 +78,13 @@ def entity_links(
 
 
 def beside_rows(
-    graph: KnowledgeGraph, name: str | None, vocabulary: Vocabulary, facts: np.ndarray
+    graph: KnowledgeGraph | FactTable, name: str | None, vocabulary: Vocabulary, facts: np.ndarray
 ) -> tuple[Vocabulary, np.ndarray]:
     """The facts of a graph with others beside them, for mining rules; the vocabulary's entities are the first.
 
     :param facts: (n, 3) int64 ids of the vocabulary.
     """
-    stated = sorted(_facts(graph, name))
+    stated = sorted(FactTable.of(graph, name).triples())
     mine = dict.fromkeys(vocabulary.entities)
     others = sorted({label for fact in stated for label in fact[::2] if label not in mine})
     relations = sorted({relation for _, relation, _ in stated}.difference(vocabulary.relations))
@@ -93,20 +93,15 @@ def beside_rows(
     return both, np.unique(np.concatenate([facts, ids]), axis=0)
 
 
-def _facts(graph: KnowledgeGraph, name: str | None):
-    for each in fact_graphs(graph.graphs(), name):
-        yield from graph.triples(graph=each)
-
-
 def _columns(
-    graph: KnowledgeGraph, entities: Sequence[str], name: str | None
+    graph: KnowledgeGraph | FactTable, entities: Sequence[str], name: str | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(n,) entity and (n,) column of each neighbour, distinct, and (M,) how many entities have a column."""
     ids = {label: place for place, label in enumerate(entities)}
     if len(ids) < len(entities):
         raise InputError("the entities have a label twice: features are one row for each")
     neighbours: set[tuple[int, str, bool, str]] = set()
-    for subject, relation, object_ in _facts(graph, name):
+    for subject, relation, object_ in FactTable.of(graph, name).triples():
         if subject in ids:
             neighbours.add((ids[subject], relation, False, object_))
         if object_ in ids:

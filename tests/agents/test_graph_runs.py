@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from gumption.agents import TrainConfig, evaluate, train_impala
-from gumption.agents.fits import FitSettings
 from gumption.agents.knowledge import LeakedFacts, UnknownEntities
 from gumption.agents.run import RunResult
 from gumption.agents.run_folder import RunFolder, load_policy
@@ -191,7 +190,7 @@ def test_a_predictor_of_recipes_guides(
 ):
     vectors = WordVectors.load(words_file).vectors(book.entities)
     vocabulary = Vocabulary(book.entities, ("makes: pair", "makes: part"))
-    fitted = NaryPredictor.fit(np.unique(book.recipes, axis=0), vectors, vocabulary, members=FitSettings().members,
+    fitted = NaryPredictor.fit(np.unique(book.recipes, axis=0), vectors, vocabulary, members=TrainConfig().kg_members,
                                device="cpu")  # fmt: skip
     fitted.save(tmp_path / "model")
     result = train(configure(kg=str(tmp_path / "model"), **SMALL))

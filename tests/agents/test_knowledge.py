@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gumption.agents.fits import FitSettings
 from gumption.agents.knowledge import Knowledge, LeakedFacts
 from gumption.agents.settings import KnowledgeConfig
 from gumption.agents.wordcraft.cross_fit import cross_fitted
 from gumption.data import InputError
+from gumption.data.settings import Count, Size, settings
 from gumption.envs.action_facts import action_facts
 from gumption.envs.wordcraft import RecipeBook, WordCraftVectorEnv, facts, recipe_facts
 from gumption.envs.wordcraft.facts import RELATIONS
@@ -21,7 +21,14 @@ from gumption.envs.worlds import WORLDS
 from gumption.kg import ComplEx, KnowledgeGraph, mine_rules
 from gumption.kg.rules.mining import write_mined
 
-SMALL = FitSettings(rank=16, epochs=30, members=1)
+
+@settings
+class SmallFits(KnowledgeConfig):
+    """Knowledge whose predictors are small by default, so that a test need not say which of them it fits."""
+
+    kg_rank: Size = 16
+    kg_epochs: Count = 30
+    kg_members: Size = 1
 
 
 def graph_file(path: Path, triples: Any) -> str:
@@ -33,13 +40,12 @@ def graph_file(path: Path, triples: Any) -> str:
 
 def knowledge(book: RecipeBook, kg: str, words: Path | None = None, **given: Any) -> Knowledge:
     return Knowledge.of(
-        KnowledgeConfig(kg=kg, **given),
+        SmallFits(kg=kg, **given),
         WORLDS["wordcraft"],
         ("", *book.entities),
         RELATIONS,
         {"recipe_book": book},
         word_vectors=None if words is None else str(words),
-        fit_settings=SMALL,
     )
 
 
@@ -288,7 +294,7 @@ def test_of_several_that_need_a_fit_one_makes_it(small_book, tmp_path, monkeypat
     with ThreadPoolExecutor(2) as threads:
         made = threads.map(lambda _: knowledge(book, "train", kg_scores=("componentOf",)), range(2))
         first, second = (next(iter(one.predictors.values())) for one in made)
-    assert fits == [SMALL.rank]
+    assert fits == [SmallFits.kg_rank]
     fact = [next(fact for fact in facts(book, partition="train") if fact[1] == "componentOf")]
     assert first.score(fact) == second.score(fact)
 

@@ -7,6 +7,7 @@ from gumption.agents.advice import StatedFacts
 from gumption.data import InputError
 from gumption.envs.wordcraft.facts import MAKES, RELATIONS
 from gumption.kg import KnowledgeGraph
+from gumption.kg.facts import FactTable
 from gumption.kg.vocabulary import PROVENANCE, WEIGHTS
 
 ENTITIES = ("water", "earth", "fire", "mud", "steam")  # in the world's own order
@@ -22,7 +23,7 @@ def stated(*graphs: list[Triple], name: str | None = None) -> StatedFacts:
     graph = KnowledgeGraph()
     for number, triples in enumerate(graphs):
         graph.add(triples, graph=f"g{number}")
-    return StatedFacts.of(graph, name, ENTITIES, RELATIONS)
+    return StatedFacts.of(FactTable.of(graph, name), ENTITIES, RELATIONS)
 
 
 def labels(found: StatedFacts, rows: np.ndarray) -> set[tuple[str, ...]]:
@@ -89,9 +90,9 @@ def test_one_named_graph_is_read_alone() -> None:
 def test_graphs_that_only_say_something_about_facts_are_left_out(suffix: str) -> None:
     graph = KnowledgeGraph()
     graph.add([("water", "componentOf", "mud")], graph="mine")
-    alone = StatedFacts.of(graph, None, ENTITIES, RELATIONS)
+    alone = StatedFacts.of(FactTable.of(graph), ENTITIES, RELATIONS)
     graph.add([("fact:1", "weight", "0.5"), ("fire", "componentOf", "mud")], graph=f"mine{suffix}")
-    found = StatedFacts.of(graph, None, ENTITIES, RELATIONS)
+    found = StatedFacts.of(FactTable.of(graph), ENTITIES, RELATIONS)
     assert found.vocabulary == alone.vocabulary
     assert found.ids.tolist() == alone.ids.tolist()
 

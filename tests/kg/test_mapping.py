@@ -80,7 +80,7 @@ def test_a_graph_of_other_names_guides_as_the_facts_themselves(
     assert NameMap.load(tmp_path / "map.toml") == found.map
     made, own = knowledge(book, str(file), kg_map=str(tmp_path / "map.toml")), knowledge(book, "train")
     assert made.scores.relations == own.scores.relations
-    assert set(made.graph.triples(relation="componentOf")) == set(own.graph.triples(relation="componentOf"))
+    assert set(made.facts.triples(relation="componentOf")) == set(own.facts.triples(relation="componentOf"))
     assert made.about["test_facts"]["stated"] == 0
     made.save(tmp_path / "kept")
     kept = Knowledge.load(tmp_path / "kept", ("", *book.entities), RELATIONS)

@@ -1,7 +1,6 @@
 """What the predictors of an agent were fitted on, and the scores of small ones."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from gumption.agents.fits import FitSettings
 from gumption.agents.knowledge import Knowledge
 from gumption.agents.settings import KnowledgeConfig
 from gumption.agents.wordcraft.cross_fit import Together, cross_fitted
+from gumption.data.settings import Count, Size, settings
 from gumption.envs.action_facts import action_facts
 from gumption.envs.wordcraft import RecipeBook, Split, make_split
 from gumption.envs.wordcraft.facts import RELATION_NAMES, RELATIONS
@@ -20,8 +19,16 @@ from gumption.envs.worlds import WORLDS
 from gumption.kg import ComplEx, NaryPredictor, RelationScores, Vocabulary
 from gumption.kg.scores import BinaryTable, PairTable
 
-SMALL = FitSettings(rank=8, epochs=10, members=1)
 Recipe = tuple[str, str, str]
+
+
+@settings
+class SmallFits(KnowledgeConfig):
+    """Knowledge whose predictors are small by default, so that a test need not say which of them it fits."""
+
+    kg_rank: Size = 8
+    kg_epochs: Count = 10
+    kg_members: Size = 1
 
 
 class Seen:
@@ -75,16 +82,16 @@ def scores(words_file: Path) -> Callable[..., RelationScores]:
         cross_fit: bool = True,
         together: Together | None = None,
         words: Path = words_file,
-        **settings: Any,
+        **fits: Any,
     ) -> RelationScores:
+        own = {f"kg_{name}": value for name, value in fits.items()}
         made = Knowledge.of(
-            KnowledgeConfig(kg=source, kg_scores=tuple(relations), kg_calibrated=calibrated),
+            SmallFits(kg=source, kg_scores=tuple(relations), kg_calibrated=calibrated, **own),
             WORLDS["wordcraft"],
             ("", *book.entities),
             RELATIONS,
             {"recipe_book": book, "split": split or make_split(book)},
             word_vectors=str(words),
-            fit_settings=replace(SMALL, **settings),
         )
         return (cross_fitted(made, together) if cross_fit else made).scores
 

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from gumption.agents import TrainConfig
-from gumption.agents.fits import FitSettings
 from gumption.agents.wordcraft.config import PRESETS, Learner
 from gumption.data import InputError
 
@@ -31,7 +30,7 @@ def test_the_paper_preset_has_the_numbers_of_tables_1_and_2() -> None:
     )
     assert TrainConfig().train_ratio == 0.8
     assert TrainConfig().total_steps == 3_000_000
-    assert FitSettings().rank == 128
+    assert TrainConfig().kg_rank == 128
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from gumption.agents.knowledge import Knowledge
-from gumption.agents.settings import KnowledgeConfig
 from gumption.agents.wordcraft.cross_fit import FOLDS, cross_fitted
 from gumption.data import InputError
 from gumption.envs.wordcraft import RecipeBook, facts, make_split
@@ -16,7 +15,7 @@ from gumption.envs.wordcraft.facts import RELATION_NAMES, RELATIONS
 from gumption.envs.worlds import WORLDS
 from gumption.kg import KnowledgeGraph
 
-from .conftest import SMALL, Seen, ask, tables
+from .conftest import Seen, SmallFits, ask, tables
 
 
 def test_recipes_of_one_pair_share_a_fold(book: RecipeBook, seen: Seen, scores) -> None:
@@ -125,10 +124,8 @@ def test_nothing_can_be_left_out_of_knowledge_without_recipes(book: RecipeBook, 
     graph = KnowledgeGraph()
     graph.add(facts(book, partition="train"), graph="pairs")
     graph.save(tmp_path / "pairs.nq")
-    config = KnowledgeConfig(kg=str(tmp_path / "pairs.nq"), kg_fit=True)
-    made = Knowledge.of(
-        config, WORLDS["wordcraft"], ("", *book.entities), RELATIONS, {"recipe_book": book}, fit_settings=SMALL
-    )
+    config = SmallFits(kg=str(tmp_path / "pairs.nq"), kg_fit=True)
+    made = Knowledge.of(config, WORLDS["wordcraft"], ("", *book.entities), RELATIONS, {"recipe_book": book})
     assert made.scores.relations == RELATION_NAMES[:2]  # all that there is, where there are no recipes
     with pytest.raises(InputError, match="cross_fit leaves recipes out, and the knowledge has none"):
         cross_fitted(made)

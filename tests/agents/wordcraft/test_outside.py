@@ -157,8 +157,8 @@ def test_shuffled_names_say_something_else(configure, graph: str) -> None:
     things = ("water", "earth", "fire", "sand")
     assert scored(true, "mud", *things) != scored(false, "mud", *things)
     assert knowledge_of(false).about["shuffled"] == 3
-    assert len(list(knowledge_of(false).graph.triples())) == len(list(knowledge_of(true).graph.triples()))  # type: ignore[union-attr]
-    again, other = (set(knowledge_of(config).graph.triples()) for config in (false, true))  # type: ignore[union-attr]
+    assert len(list(knowledge_of(false).facts.triples())) == len(list(knowledge_of(true).facts.triples()))  # type: ignore[union-attr]
+    again, other = (set(knowledge_of(config).facts.triples()) for config in (false, true))  # type: ignore[union-attr]
     assert again != other
     # Beside training facts it is the graph whose names are shuffled.
     one, other = (
@@ -166,7 +166,7 @@ def test_shuffled_names_say_something_else(configure, graph: str) -> None:
         for more in ({}, {"kg_shuffled": 3})
     )
     assert one.about["graph"] == other.about["graph"]
-    assert set(one.graph.triples()) != set(other.graph.triples())  # type: ignore[union-attr]
+    assert set(one.facts.triples()) != set(other.facts.triples())  # type: ignore[union-attr]
 
 
 # ---- bad input

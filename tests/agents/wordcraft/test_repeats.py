@@ -11,9 +11,7 @@ import torch
 
 from gumption.agents import Advice, TrainConfig
 from gumption.agents.evaluation import play
-from gumption.agents.fits import FitSettings
 from gumption.agents.knowledge import Knowledge
-from gumption.agents.settings import KnowledgeConfig
 from gumption.agents.wordcraft.cross_fit import cross_fitted
 from gumption.agents.wordcraft.evaluation import baseline, player_of
 from gumption.envs.action_facts import action_facts
@@ -23,10 +21,11 @@ from gumption.envs.worlds import WORLDS
 from gumption.kg import ComplEx, KnowledgeGraph, NaryPredictor, Vocabulary, fit_pykeen
 from gumption.kg.links.nary_predictor import NarySettings
 
+from .conftest import SmallFits
+
 pytestmark = pytest.mark.filterwarnings(
     "ignore::gumption.agents.knowledge.LeakedFacts", "ignore::gumption.agents.knowledge.UnknownEntities"
 )
-SMALL = FitSettings(rank=8, epochs=10, members=1)
 Pairs = set[tuple[str, str]]
 
 
@@ -105,13 +104,12 @@ def test_each_recipe_that_uses_a_thing_twice_is_solved_by_look_up(
 def knowledge(book: RecipeBook, words_file: Path) -> Callable[..., Knowledge]:
     def make(kg: str, **given: Any) -> Knowledge:
         return Knowledge.of(
-            KnowledgeConfig(kg=kg, **given),
+            SmallFits(kg=kg, **given),
             WORLDS["wordcraft"],
             ("", *book.entities),
             RELATIONS,
             {"recipe_book": book},
             word_vectors=str(words_file),
-            fit_settings=SMALL,
         )
 
     return make

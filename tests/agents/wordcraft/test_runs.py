@@ -20,7 +20,8 @@ from gumption.agents.wordcraft.evaluation import evaluation_env, play_tasks
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed, sealed, write_sealed
 from gumption.data.writing import is_part
-from gumption.envs.wordcraft import RecipeBook, make_split
+from gumption.envs.wordcraft import RecipeBook, facts, make_split
+from gumption.kg import KnowledgeGraph
 
 SMALL: dict[str, Any] = {"total_steps": 512, "eval_interval": 256}
 
@@ -44,9 +45,36 @@ def finished(configure, cache: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.fixture
+def graph_file(book: RecipeBook, tmp_path: Path) -> Path:
+    """A file with the facts of training recipes."""
+    graph = KnowledgeGraph()
+    graph.add(facts(book, partition="train"), graph="mine")
+    graph.save(tmp_path / "mine.nq")
+    return tmp_path / "mine.nq"
+
+
+@pytest.fixture
 def where(finished: RunResult, book_file: Path, words_file: Path) -> dict[str, str]:
     """How `evaluate` finds the files of the run."""
     return {"recipe_book": str(book_file)}
+
+
+@pytest.mark.filterwarnings("ignore::gumption.agents.knowledge.UnknownEntities")
+def test_the_book_and_the_graph_are_read_once_in_a_run(
+    configure, graph_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once the file of the book was read six times, and its split was resolved anew in each environment."""
+    reads: list[str] = []
+    for owner, name in ((RecipeBook, "load"), (KnowledgeGraph, "load")):
+        load = getattr(owner, name)
+
+        def counted(source: Any, *arguments: Any, load: Any = load, **more: Any) -> Any:
+            reads.extend([Path(source).name] if isinstance(source, str | Path) else [])
+            return load(source, *arguments, **more)
+
+        monkeypatch.setattr(owner, name, counted)
+    train(configure(**SMALL, kg=str(graph_file), test_curve=True))
+    assert sorted(reads) == ["mine.nq", "small.tsv"]
 
 
 # ---- what is in a run directory
