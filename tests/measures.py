@@ -166,6 +166,17 @@ def dialect() -> dict[str, Figure]:
     }
 
 
+# ---- Results on pages
+
+
+def pages() -> dict[str, Figure]:
+    """How many figures of results each page states that no generated table on it holds."""
+    from tests.test_page_figures import PAGES, outside_tables
+
+    texts = {page: (REPOSITORY / page).read_text(encoding="utf-8") for page in PAGES}
+    return {f"results outside tables of {page}": len(outside_tables(text)) for page, text in texts.items()}
+
+
 # ---- Lines that are executed
 
 FACTS = "".join(
@@ -278,7 +289,7 @@ TARGETS = {
 
 def of_source() -> dict[str, Figure]:
     """The figures that files show, in a few seconds."""
-    return {**lines(), **exceptions(), **class_names(), **dialect()}
+    return {**lines(), **exceptions(), **class_names(), **dialect(), **pages()}
 
 
 def of_journeys() -> dict[str, Figure]:
