@@ -335,7 +335,6 @@ def test_a_run_is_evaluated_beside_players_that_learn_nothing(config):
         ({"task": ()}, "task is empty; it names one task at least"),
         ({"batch_size": 48}, "batch_size is 48; it divides num_envs . n_steps = 64"),
         ({"stack": 0}, "stack is 0"),
-        ({"fold": 10}, "fold is 10"),
     ],
 )
 def test_bad_settings_are_refused_by_name(config, settings, told):
