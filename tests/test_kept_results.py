@@ -1,5 +1,5 @@
-"""Small runs of every learner, whole and resumed, and of experiments come out as they are kept in kept_results.json: a
-step that only moves code changes none.
+"""Small runs of every learner, whole and resumed, and of experiments have the figures of kept_results.json, bit by bit:
+a step that only moves code changes none. Figures are numbers by key; no sentence is kept, so each may be rewritten.
 
 Floating-point sums differ between processors, and what is learned from them more and more: results are kept for
 several processors, some by the number of their model, and on any other one a run is compared with its resumed twin
@@ -32,22 +32,23 @@ from gumption.scripts import cli
 from gumption.scripts.experiment import find_experiment
 from gumption.scripts.probsol import experiments as of_probsol
 from gumption.scripts.results import Job, slug
-from tests.killed_commands import CLOCK, without_clock
+from tests.killed_commands import CLOCK
 from tests.test_kills import BOOK
 
 KEPT = Path(__file__).with_name("kept_results.json")
-RATES = CLOCK | {"seconds", "path", "played_s"}
+# Readings of a clock, and what a run is given.
+LEFT_OUT = CLOCK | {"minutes", "seconds", "path", "played_s", "config", "settings", "parameters"}
 SMALL_SEGAR = "--observation state --num-levels 2 --test-levels 2 --steps 64 --eval-interval 32"
-# The learner -> its training, and what is called afterwards, whose output is kept, too.
+# The learner -> its training, and what is called afterwards; the figures that this writes as JSON are kept, too.
 RUNS = {
     "V-trace on WordCraft, with knowledge": (
         "train wordcraft --recipe-book small.tsv --features onehot --distractors 1 --preset paper --steps 512"
         " --eval-interval 256 --final-draws 2 --kg train --scores componentOf",
-        "evaluate run",
+        "evaluate run --json",
     ),
     "V-trace on Gradual": (
         "train gradual --env max_steps=20 --steps 512 --eval-interval 256 --eval-episodes 2 --kg full",
-        "evaluate run",
+        "evaluate run --json",
     ),
     "V-trace, recurrent": (
         "gradual pretrain --tasks micro4 --steps 256 --eval-interval 128 --batch-size 4 --unroll-length 8"
@@ -57,25 +58,25 @@ RUNS = {
         "train halma --agent lstm --mazes 2 --episodes 4 --log-interval 1 --checkpoint-interval 1 --kg full"
         " --set num_envs=2 --set batch_size=32 --set hidden_size=16 --set candidates=2 --set random_candidates=1",
         "splits halma --run run --mazes 1 --out run/splits",
-        "evaluate run --seeds 1 --no-matched",
+        "evaluate run --seeds 1 --no-matched --json",
     ),
     "PPO on SEGAR": (
         f"train segar {SMALL_SEGAR} --num-envs 2 --n-steps 8 --minibatches 2",
-        "evaluate run",
+        "evaluate run --json",
     ),
     "PPO on SEGAR, with knowledge": (
         "train segar --levels gates-3 --kg full --scores edges --num-levels 2 --test-levels 2 --num-envs 2 --n-steps 8"
         " --minibatches 2 --steps 64 --eval-interval 32",
-        "evaluate run",
+        "evaluate run --json",
     ),
     "SAC on SEGAR": (
         f"train segar --algorithm sac {SMALL_SEGAR} --learning-starts 10 --buffer-size 50 --batch-size 4",
-        "evaluate run",
+        "evaluate run --json",
     ),
     "MaskablePPO on ProbSol, with knowledge": (
         "train probsol --task fishing/0 --num-envs 2 --n-steps 8 --batch-size 8 --epochs 1 --steps 64"
         " --eval-interval 32 --eval-tasks 1 --stack 1 --kg full",
-        "evaluate run",
+        "evaluate run --json",
     ),
     "SPACE": ("halma pretrain --steps 50 --preset fast --batch-size 1 --mazes 1",),
 }
@@ -162,11 +163,12 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def timeless(value: Any) -> Any:
-    """JSON without readings of a clock."""
+def numbers(value: Any) -> Any:
+    """The numbers of JSON by key; texts and what is in `LEFT_OUT` are none."""
     if isinstance(value, dict):
-        return {key: timeless(inner) for key, inner in without_clock(value).items() if key not in RATES}
-    return [timeless(inner) for inner in value] if isinstance(value, list) else value
+        inner = {key: numbers(part) for key, part in value.items() if key not in LEFT_OUT and not isinstance(part, str)}
+        return {key: part for key, part in inner.items() if part not in ({}, [])}
+    return [numbers(part) for part in value if not isinstance(part, str)] if isinstance(value, list) else value
 
 
 def figures(run: Path) -> dict[str, Any]:
@@ -179,7 +181,7 @@ def figures(run: Path) -> dict[str, Any]:
         if tensor.is_floating_point():
             part = name.split(".")[0].split("/")[0]
             squares[part] = squares.get(part, 0.0) + float(tensor.double().square().sum())
-    lines = [timeless(json.loads(line)) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    lines = [numbers(json.loads(line)) for line in (run / "metrics.jsonl").read_text().splitlines()]
     # The results were kept before lambda was in the metrics; the hash of the weights holds what it is made of.
     metrics = [{name: value for name, value in line.items() if not name.startswith("lambda/")} for line in lines]
     return {
@@ -207,21 +209,23 @@ def ran(name: str, folder: Path) -> dict[str, Any]:
                 with killed_after_a_checkpoint():
                     called(f"{train} --run killed")
                 called(f"{train} --run killed --resume")
-            lines = [line.rstrip() for command in after for line in called(command).splitlines() if line.strip()]
-            # Notes on failures are newer than the results; tests/agents/test_transcript.py is about them.
-            told = [line for line in lines if not line.startswith("note: ")]
-            found = {**figures(Path("run")), "told": told}
+            printed = {command.split()[0]: called(command) for command in after}
+            result = figures(Path("run"))
             if name not in ONE_CHECKPOINT:
-                assert {**figures(Path("killed")), "told": told} == found
+                assert figures(Path("killed")) == result
+            if "evaluate" in printed:
+                result["evaluate"] = numbers(json.loads(printed["evaluate"]))
+            if "splits" in printed:
+                result["splits"] = numbers(json.loads(Path("run/splits/manifest.json").read_text()))
     finally:
         os.chdir(before)
-    return found
+    return result
 
 
 def measured(name: str, folder: Path) -> dict[str, Any]:
     """Run conditions of an experiment in a folder, each with one seed, and work out their figures."""
     of, labels, smaller = EXPERIMENTS[name]
-    experiment, rows, told, bits = find_experiment(of), [], [], hashlib.sha256()
+    experiment, rows, bits = find_experiment(of), [], hashlib.sha256()
     write_facts(folder / "facts")
     before = Path.cwd()
     os.chdir(folder)
@@ -234,7 +238,6 @@ def measured(name: str, folder: Path) -> dict[str, Any]:
                 settings = {**experiment.base, **condition.settings, "device": "cpu", **smaller}
                 job = Job(label, 0, condition.method, settings, Path(slug(label)), last=experiment.kind.last)
                 experiment.kind.run(job, False)
-                told.append(f"{label}: {experiment.kind.told(job)}")
                 row = {"condition": label, "settings": settings, "seeds": [0]}
                 rows.append(row | experiment.kind.row(condition, {0: job.directory}))
             more = experiment.kind.more(rows, Path(), {})
@@ -242,8 +245,8 @@ def measured(name: str, folder: Path) -> dict[str, Any]:
             bits.update(path.read_bytes())
     finally:
         os.chdir(before)
-    found = json.dumps(timeless(json.loads(json.dumps([rows, more]))), sort_keys=True)
-    return {"weights": bits.hexdigest(), "metrics": digest(found.encode()), "norms": {}, "last": {}, "told": told}
+    shown = {"rows": {row["condition"]: row for row in rows}, "more": more}
+    return {"weights": bits.hexdigest(), **numbers(json.loads(json.dumps(shown)))}
 
 
 def write_facts(folder: Path) -> None:
@@ -281,12 +284,12 @@ def small_run(name: str, folder: Path) -> dict[str, Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_small_run_comes_out_as_it_is_kept(name: str, tmp_path: Path) -> None:
-    found, kept = small_run(name, tmp_path), json.loads(KEPT.read_text())
-    if mine := next((kept[each] for each in processors() if name in kept.get(each, {})), None):
-        assert found == mine[name]
+    result, kept = small_run(name, tmp_path), json.loads(KEPT.read_text())
+    own = next((kept[processor][name] for processor in processors() if name in kept.get(processor, {})), {})
+    assert {part: result[part] for part in own} == own
     for runs in kept.values():
-        for part in ("norms", "last"):
-            assert name not in runs or found[part].keys() == runs[name][part].keys()
+        for part, values in runs.get(name, {}).items():
+            assert not isinstance(values, dict) or result[part].keys() == values.keys()
 
 
 def keep(names: list[str]) -> None:
@@ -300,8 +303,14 @@ def keep(names: list[str]) -> None:
         with TemporaryDirectory() as folder:
             started = process_time()
             runs[name] = small_run(name, Path(folder))
-        print(f"{name}, {process_time() - started:.1f} s: {runs[name]['last'] or runs[name]['told']}")
-    KEPT.write_text(json.dumps(kept, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+        print(f"{name}, {process_time() - started:.1f} s")
+    write(kept)
+
+
+def write(kept: dict[str, Any]) -> None:
+    """Write the file, with the innermost figures in a line."""
+    text = json.dumps(kept, indent=1, sort_keys=True, ensure_ascii=False)
+    KEPT.write_text(re.sub(r"[\[{][^][{}]*[\]}]", lambda numbers: " ".join(numbers[0].split()), text) + "\n")
 
 
 if __name__ == "__main__":

@@ -319,17 +319,9 @@ def test_the_settings_come_back_from_json() -> None:
     [
         ({"image_size": 100}, "image_size is 100"),
         ({"grid": 7}, "grid 7"),
-        ({"glimpse": 12}, "glimpse is 12"),
-        ({"base": 12}, "base is 12"),
-        ({"features": 8}, "features is 8"),
-        ({"components": 0}, "components is 0"),
-        ({"foreground_std": 0.0}, "foreground_std is 0.0"),
         ({"presence_prior": Anneal(0.1, 0.0, 0, 1)}, "presence_prior"),
         ({"temperature": Anneal(0.0, 1.0, 0, 1)}, "temperature"),
-        ({"fixed_alpha": 1.0}, "fixed_alpha"),
-        ({"fixed_alpha_steps": -1}, "fixed_alpha"),
         ({"boundary": 16}, "boundary"),
-        ({"boundary_weight": -1.0}, "boundary_weight"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(changes: dict, said: str) -> None:

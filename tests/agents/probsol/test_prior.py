@@ -86,7 +86,6 @@ def test_solvers_that_care_for_neither_are_told_no_better_than_by_frequency() ->
         (lambda: Prior(ROWS, smoothing=0.0), "smoothing is 0"),
         (lambda: Prior(ROWS, 1.0, ROWS[:2]), "there is no over policy 'none'; there are curiosity"),
         (lambda: Prior(ROWS).posterior("dance", "tight", "goal"), "there is no goal 'dance'; there are build, fish"),
-        (lambda: Prior(ROWS).posterior("fish", "tight", "both"), "factoring"),  # pyright: ignore[reportArgumentType]
         (lambda: left_out_likelihoods(ROWS[:1]), "two at least"),
     ],
 )

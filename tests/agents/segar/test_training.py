@@ -146,7 +146,6 @@ def test_hidden_factors_and_frames_change_what_is_seen(config):
         ({"minibatches": 5}, "it divides num_envs \\* n_steps = 32"),
         ({"minibatches": 32}, "a minibatch has one step"),
         ({"algorithm": "dqn"}, "algorithm"),
-        ({"gamma": 1.5}, "gamma"),
     ],
 )
 def test_bad_settings_are_told(config, settings, told):

@@ -358,10 +358,6 @@ def test_another_book_is_refused_by_its_hash(finished: RunResult, where: dict[st
     ("arguments", "message"),
     [
         ({"draws": 0}, "draws is 0"),
-        ({"seed": -1}, "seed is -1; it is a whole number, at least 0"),
-        ({"partition": "tests"}, "partition is 'tests'; it can be train, validation, test, all"),
-        ({"depth": 0}, "depth is 0; it is a whole number from 1 to 6"),
-        ({"num_distractors": -1}, "num_distractors is -1"),
         ({"device": "cpu"}, "this one is in memory"),
         ({"recipe_book": "commonsense"}, "this one is in memory"),
     ],

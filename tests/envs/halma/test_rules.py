@@ -255,7 +255,6 @@ def test_the_facts_of_a_jump():
         ({"primitives": f"0,1,{__name__}:jump,{__name__}:again"}, "primitives have jump twice"),
         ({"side": 3}, "side is 3"),
         ({"side": 12, "observation": "visual"}, "handwritten digits show distances up to 9"),
-        ({"panels_equal": "none"}, "panels_equal is 'none'"),
         ({"painter": f"{__name__}:paint"}, "painter=.* is for observation='visual'"),
         ({"side": 4, "num_mazes": 1000}, "in a box of 4 x 4 there are"),
         ({"mazes": Mazes(sample_mazes(1, 0)), "panels_equal": "one"}, "the mazes are of the paper's rules, not of"),

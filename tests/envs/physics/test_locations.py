@@ -136,8 +136,6 @@ def test_each_hull_is_drawn_anew() -> None:
         (lambda: RandomTopLocation(boundaries=(0.0, 0.1)), r"RandomTopLocation: between boundaries .* no room"),
         (lambda: RandomTopLocation(margin=-1.0), "margin is -1.0"),
         (lambda: UniformNoise2D((0, 0), (1, 0)), "low is less than high in both"),
-        (lambda: GaussianNoise2D((0, 0), (1, 0)), "std is"),
-        (lambda: RandomConvexHull(0.0), "size is 0.0"),
         (lambda: RandomEdgeLocation().w2(Center()), "no exact formula; draw samples"),
         (lambda: Center().w2(RandomEdgeLocation()), "no exact formula; draw samples"),
     ],

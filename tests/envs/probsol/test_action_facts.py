@@ -197,7 +197,6 @@ def test_another_task_adds_its_labels_and_old_advice_is_refused() -> None:
         ([[7]], "holds something else than 0 to 6"),
         ([[0, 4]], "holds something else than 0 to 3"),
         ([[0.5]], "whole numbers"),
-        ([[0], [0]], "whole numbers"),
     ],
 )
 def test_bad_parts_of_an_action_are_refused(chosen: Any, message: str) -> None:

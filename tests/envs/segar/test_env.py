@@ -196,12 +196,8 @@ def test_scenes_of_other_entities_than_the_levels_can_be_played_beside_them() ->
         ({"levels": "objects-easy"}, "objects-easy"),
         ({"directions": 2}, "at least 3"),
         ({"num_levels": 0}, "num_levels"),
-        ({"action_max": -1.0}, "action_max"),
-        ({"preset": "mended"}, "preset"),
-        ({"observation": "smell"}, "smell"),
         ({"levels": "nowhere.json"}, "nowhere.json"),
         ({"levels": "billiards"}, "GolfBall"),
-        ({"colour": 1}, "colour"),
     ],
 )
 def test_bad_settings(settings: dict[str, Any], said: str) -> None:

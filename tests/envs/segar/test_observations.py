@@ -138,7 +138,6 @@ def test_settings_pass_through() -> None:
     [
         ("smell", "kind is 'smell'; it can be rgb, entity, object"),
         (5, "observation is 5; it is a kind such as 'rgb', or a dict of settings"),
-        ({"kind": "rgb", "n_thing": 3}, "ObservationSettings has no 'n_thing'; did you mean 'n_things'?"),
         ({"kind": "rgb", "n_things": 3}, "n_things is of observations of the kind state or objects or tiles; this one"),
         ({"kind": "rgb", "hidden": ["Mass"]}, "hidden is of observations of the kind entity or object"),
         ({"kind": "state", "renderer": {"resolution": 3}}, "renderer is of observations of the kind rgb"),

@@ -229,7 +229,6 @@ def test_a_map_of_letters_tells_nothing_of_what_is_invisible() -> None:
     ("settings", "told"),
     [
         ({"kind": "cubist"}, "kind is 'cubist'; it can be linear, features, colours, flow, affordances"),
-        ({"resolution": 0}, "resolution is 0; it is a whole number"),
         ({"kind": "flow", "hidden": ("Mass",)}, "hidden is of renderers of the kind linear or features; this one is"),
         ({"annotations": "ids"}, "annotations is of renderers of the kind colours; this one is 'linear'"),
         ({"kind": "features", "models": "five"}, "models is of renderers of the kind linear"),

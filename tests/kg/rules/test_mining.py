@@ -213,10 +213,6 @@ def test_a_graph_and_its_arrays_give_the_same():
     ("settings", "message"),
     [
         ({"min_support": 0}, "min_support is 0; it is a whole number, at least 1"),
-        ({"min_head_coverage": 1.5}, "min_head_coverage is 1.5; it is a number from 0 to 1"),
-        ({"min_confidence": -1}, "min_confidence is -1"),
-        ({"min_pca_confidence": 2}, "min_pca_confidence is 2"),
-        ({"min_contradiction_confidence": -0.5}, "min_contradiction_confidence is -0.5; it is a number from 0 to 1"),
         ({}, "there are no facts to mine rules from"),
     ],
 )

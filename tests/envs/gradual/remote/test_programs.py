@@ -172,7 +172,6 @@ def test_the_programs_that_an_agent_started_end_with_it(tmp_path: Path, monkeypa
         ({"transport": "pipe"}, "--transport pipe needs --command"),
         ({"address": "192.0.2.1"}, "cannot listen at 192.0.2.1, port 0"),
         ({"transport": "udp"}, "transport is 'udp'; it can be zeromq, tcp, pipe"),
-        ({"port": 65_536}, "port is 65536; it is a whole number from 0 to 65,535"),
     ],
 )
 def test_what_cannot_begin_is_told(monkeypatch, settings: dict[str, Any], told: str) -> None:
