@@ -326,7 +326,7 @@ def main(*arguments: str) -> None:
         target = f"; the target is {TARGETS[what]:,}" if what in TARGETS else ""
         names = f": {', '.join(figure)}" if isinstance(figure, list) else ""
         number, most = (len(one) if isinstance(one, list) else one for one in (figure, ceilings.get(what, 0)))
-        print(f"{what:<45} {number:>7,}   at most {most:,}{target}{names}")
+        print(f"{what:<50} {number:>7,}   at most {most:,}{target}{names}")
     if "--write" in arguments:
         CEILINGS.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 
