@@ -77,9 +77,6 @@ class RunConfig:
         known = {field.name for field in fields(cls)}
         if not isinstance(value, dict) or ("seed" in known and "seed" not in value):
             raise InputError(f"not the config of a run: {value!r:.40}")
-        if "kg_only" in set(value) - known:  # as runs before 29 November 2026 name the agent "graph"
-            alone = {"agent": GRAPH} if value["kg_only"] else {}
-            value = {name: setting for name, setting in value.items() if name != "kg_only"} | alone
         if unknown := sorted(set(value) - known):
             raise InputError(f"not the config of a run: {', '.join(unknown)} unknown")
         return cls(**{**value, **{name: change for name, change in changes.items() if change is not None}})
