@@ -36,7 +36,6 @@ from .players import Script, Scripts, nearest_open, play
 
 Discs = Literal["monopoles", "with dipoles"]
 Known = Literal["lived", "false", "none"]
-Known = Literal["lived", "false", "none"]
 #: What a quiz asks about -> its place among the comparisons, `COMPARED`.
 TRAITS = {"mass": 0, "magnetism": 1, "polarity": 2}
 #: Cells of 12 px between two discs that meet: each is a way to meet.
