@@ -51,7 +51,7 @@ from gumption.kg.scores import (
     pair_scorer,
 )
 from gumption.kg.sources.weights import fact_weights
-from gumption.kg.vocabulary import LINKS, Triple, nearest_labels, unknown_label
+from gumption.kg.vocabulary import LINKS, nearest_labels, unknown_label
 
 from .settings import CHANNELS, EDGES, WORDS, Repeat
 from .transcript import open_transcript
@@ -116,7 +116,8 @@ class Advice:
         self.scores: Any
         if isinstance(source, KnowledgeGraph) and relations and set(CHANNELS).issuperset(relations):
             named, name = under_names(source, graph, vocabulary[1:], (), weigh=fact_weights)
-            facts = FactTable.of(named, name, fact_weights).about({*vocabulary[1:]}, links_of(named))
+            links = [fact for link in LINKS.values() for fact in named.triples(relation=link)]
+            facts = FactTable.of(named, name, fact_weights).about({*vocabulary[1:]}, links)
             self.scores = edge_scores(facts, vocabulary[1:], relations, device=device)
         elif isinstance(source, KnowledgeGraph):
             named = under_names(source, graph, vocabulary[1:], relation_labels(relations))
@@ -417,11 +418,6 @@ def marked_repeats(
 
 
 # ---- The facts that a graph states of a world's relations
-
-
-def links_of(source: KnowledgeGraph | FactTable) -> list[Triple]:
-    """The facts of a graph that link words to its entities (`gumption kg link`)."""
-    return [fact for link in LINKS.values() for fact in source.triples(relation=link)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -36,7 +36,7 @@ from gumption.kg.mapping import INVERSE, NameMap, under_names
 from gumption.kg.names import Names
 from gumption.kg.scores import VERSION, HeldOut, KnownFacts, PairProducts, PairTable, RelationScores, Repeats
 from gumption.kg.sources.weights import add_weighted, fact_weights
-from gumption.kg.vocabulary import unknown_label
+from gumption.kg.vocabulary import LINKS, unknown_label
 
 from .advice import (
     BINARY,
@@ -45,7 +45,6 @@ from .advice import (
     StatedFacts,
     edge_scores,
     lacking,
-    links_of,
     marked_repeats,
     names_of,
     planner_of,
@@ -77,13 +76,17 @@ class LeakedFacts(Note):
     """A graph or a predictor knows facts of the world's test part, and so gives the agent answers."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Request:
     """What asks for knowledge: the config of a run, and its world.
 
     :ivar entities, relations: of the world's environment.
     :ivar played: settings of the environment on which the world's facts depend.
     :ivar word_vectors: a file, for fits of relations of three parties; None for the vectors that ship.
+    :ivar of_rules, of_model: whether the source is a file of rules, which are applied to the world's own facts, or a
+        link predictor; `own`, whether the facts are the world's own.
+    :ivar channels: kinds of edge channels that are scored in place of relations; `weigh` then weighs their facts.
+    :ivar wanted: the relations that are named; none where the knowledge decides.
     """
 
     config: KnowledgeConfig
@@ -93,6 +96,16 @@ class Request:
     played: Mapping[str, Any]
     word_vectors: str | None = None
     device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        """:raises InputError: scores of a relation that the world does not have."""
+        source = self.config.kg
+        self.of_rules = source.endswith(".json") and Path(source).is_file()
+        self.own, self.of_model = source in OWN or self.of_rules, source not in OWN and has_checkpoint(Path(source))
+        self.channels = set(CHANNELS).intersection(self.config.kg_scores)
+        self.weigh = fact_weights if self.channels else None
+        names = () if self.channels else self.config.kg_scores
+        self.wanted = [relation for name in names for relation in _of_name(name, self.relations)]
 
     @cached_property
     def test(self) -> Collection[Fact] | None:
@@ -108,41 +121,6 @@ class Request:
     def train(self) -> list[Fact]:
         """The world's training facts; none in a world without facts."""
         return [] if self.world.get("facts") is None else [*self.world.facts("train", **self.played)]
-
-    @property
-    def of_rules(self) -> bool:
-        """Whether the source is a file of rules, which are applied to the world's own facts."""
-        return self.config.kg.endswith(".json") and Path(self.config.kg).is_file()
-
-    @property
-    def of_model(self) -> bool:
-        """Whether the source is a link predictor."""
-        return self.config.kg not in OWN and has_checkpoint(Path(self.config.kg))
-
-    @property
-    def own(self) -> bool:
-        """Whether the facts are the world's own."""
-        return self.config.kg in OWN or self.of_rules
-
-    @property
-    def channels(self) -> set[str]:
-        """The kinds of edge channels that are scored in place of relations."""
-        return set(CHANNELS).intersection(self.config.kg_scores)
-
-    @property
-    def weigh(self) -> Callable[..., np.ndarray] | None:
-        """What gives the weights of facts, where they are strengths of edges."""
-        return fact_weights if self.channels else None
-
-    @property
-    def wanted(self) -> list[Relation]:
-        """The relations that are named; none where the knowledge decides."""
-        names = () if self.channels else self.config.kg_scores
-        return [relation for name in names for relation in _of_name(name, self.relations)]
-
-    def leaks(self, source: KnowledgeGraph | FactTable, name: str | None = None) -> dict[str, int]:
-        """The test facts that a source states or entails, as the manifest has them."""
-        return count_leaks(source, name, self.test or (), self.world.get("nary") or ())._asdict()
 
     def learned(
         self,
@@ -314,7 +292,7 @@ class Knowledge:
             raise InputError("raw scores are a link predictor's; a graph that is looked up has none: add kg_fit=True")
         _refuse_unread(config)
         names = [*map(relation_name, chosen)]
-        kept = facts.only(facts.of_relations(relation_labels(chosen)))
+        kept = replace(facts, ids=facts.ids[facts.of_relations(relation_labels(chosen))])
         repeats = _in_words(stated.repeats, request.entities)
         return cls(names, facts=kept, weights=dict.fromkeys(names, 1.0), about=about, repeats=repeats)
 
@@ -490,7 +468,8 @@ class Knowledge:
             edges = self.about["edges"]
             return edge_scores(self.facts, entities, self.kinds, edges=edges, vectors=vectors, device=device)
         scorers: dict[str, torch.nn.Module] = {}
-        if looked_up := [_relation(name, relations) for name in self.relations if name in self.weights]:
+        by_name = {relation_name(relation): relation for relation in relations}
+        if looked_up := [by_name[name] for name in self.relations if name in self.weights]:
             assert self.facts is not None
             stated = StatedFacts.of(self.facts, entities, looked_up)
             found = stated.look_up(stated.relations, pick_device(device))
@@ -550,7 +529,7 @@ class Knowledge:
 
 def graph_of(facts: FactTable) -> KnowledgeGraph:
     """A graph in memory with these facts, and with weights where they have strengths."""
-    graph, triples = KnowledgeGraph(), [*facts.triples()]
+    graph, triples = KnowledgeGraph(), facts.vocabulary.ids_to_triples(facts.ids)
     if facts.strengths is None:
         graph.add(triples, graph="stated")
     else:
@@ -601,9 +580,10 @@ def read_facts(request: Request) -> tuple[FactTable, dict[str, Any]]:
         about["graph"] = graph.content_hash(name)
         named = _named(request, graph, name, about) if not own or config.kg_relations else (graph, name)
         if not own and request.test is not None:
-            about["test_facts"] = request.leaks(*named)
+            about["test_facts"] = count_leaks(*named, request.test or (), request.world.get("nary") or ())._asdict()
             warn_of_leaks(source, about["test_facts"])
-        facts, links = FactTable.of(*named, request.weigh), [] if own else links_of(named[0])
+        links = () if own else [fact for link in LINKS.values() for fact in named[0].triples(relation=link)]
+        facts = FactTable.of(*named, request.weigh)
     if links:
         facts = facts.about({*request.entities}, links)
     if config.kg_shuffled is not None:
@@ -635,7 +615,8 @@ def _entailed(request: Request, facts: FactTable, file: str, about: dict[str, An
         names = dict(request.config.kg_relations)
         about["rules"]["test_facts"] = request.learned(mined_from(file), names, source=file)
         if not request.own:
-            about["rules"]["entailed_test_facts"] = request.leaks(facts)
+            leaks = count_leaks(facts, None, request.test or (), request.world.get("nary") or ())
+            about["rules"]["entailed_test_facts"] = leaks._asdict()
     return facts
 
 

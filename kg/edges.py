@@ -11,7 +11,7 @@ a channel, and a policy learns the weights (`gumption.agents.policy`). Channels 
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,16 +30,9 @@ TWO_STEP, KNOWN, AGAIN, WORDS = "two-step", "known", "again", "words"
 GOAL, CHOSEN = "goal", "chosen"
 
 
-class Choices(Protocol):
-    """What edge channels read of the choices in B environments, as ids of a world's vocabulary; 0 is nothing. See
-    `gumption.envs.action_facts.ActionFacts`."""
-
-    @property
-    def things(self) -> np.ndarray | None: ...
-    @property
-    def about(self) -> np.ndarray | None: ...
-    @property
-    def chosen(self) -> np.ndarray | None: ...
+#: `ActionFacts` of gumption.envs.action_facts: the choices in B environments, by ids of a world's vocabulary; 0 is
+#: nothing. Read of them are `things`, `about` and `chosen`.
+Choices = Any
 
 
 class EdgeScores(nn.Module):

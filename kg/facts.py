@@ -312,13 +312,12 @@ class FactTable:
         names = fact_graphs(source.graphs(), name)
         parts = [cls(*source.arrays(each), weigh and weigh(source, each)) for each in names]
         none = weigh and np.zeros(0, dtype=np.float32)
-        return cls.joined(parts or [cls(Vocabulary((), ()), np.zeros((0, 3), dtype=np.int64), none)])
+        parts = parts or [cls(Vocabulary((), ()), np.zeros((0, 3), dtype=np.int64), none)]
+        return cls.joined(parts) if len(parts) > 1 else parts[0]
 
     @classmethod
     def joined(cls, tables: Sequence[Self]) -> Self:
         """The facts of any of the tables, whose labels come sorted."""
-        if len(tables) == 1:
-            return tables[0]
         entities, relations = (
             sorted({*chain.from_iterable(getattr(table.vocabulary, kind) for table in tables)})
             for kind in ("entities", "relations")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -316,15 +316,16 @@ def _best(scores: Any, partner: Any) -> Any:
     return of.amax(of.where(partner == 0, FLOOR, scores), 2)
 
 
-FEW = 256  # choices times relations; for more, torch is faster than NumPy, but for a `Gather`
+FEW = 256  # choices times relations; for more, torch is faster than NumPy, but for one gather
 SMALL_TABLE = 1 << 22  # entries up to which a table is copied with a row and a column of zeros for nothing
 
 LookUp = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None], np.ndarray]
 
 
-def quick_form(scorer: nn.Module) -> LookUp | None:
-    """(subject, object, given, partners) -> (B, A) float32, as the scorer on the CPU; None where there is no such
-    form."""
+def quick_form(scorer: nn.Module) -> tuple[LookUp, bool] | None:
+    """(subject, object, given, partners) -> (B, A) float32, as the scorer on the CPU, and whether it is faster than
+    torch for any number of choices: one gather from a table whose first row and column are 0. None where there is no
+    such form."""
     if isinstance(scorer, HeldOut):
         return quick_form(scorer.now)
     if not isinstance(scorer, BinaryTable | PairTable | KnownFacts):
@@ -332,24 +333,13 @@ def quick_form(scorer: nn.Module) -> LookUp | None:
     if any(buffer.device.type != "cpu" for buffer in scorer.buffers()):
         return None
     if isinstance(scorer, BinaryTable) and scorer.table.numel() <= SMALL_TABLE:
-        return Gather(np.pad(scorer.table.numpy(), ((1, 0), (1, 0))))
-    if isinstance(scorer, KnownFacts) and scorer.parties == 2 and scorer.size**2 <= SMALL_TABLE:
-        table = np.zeros((scorer.size, scorer.size), dtype=np.float32)
-        subject, _, object_ = scorer.rows().T
-        table[subject, object_] = scorer.weight
-        return Gather(table)
-    return scorer.forward
-
-
-class Gather:
-    """A look-up that is one gather by ids from a table (N + 1, N + 1), whose first row and column are 0. It is faster
-    than torch for any number of choices."""
-
-    def __init__(self, table: np.ndarray) -> None:
-        self._table = table
-
-    def __call__(self, s: np.ndarray, o: np.ndarray, g: np.ndarray, partners: np.ndarray | None) -> np.ndarray:
-        return self._table[s, o]
+        table = np.pad(scorer.table.numpy(), ((1, 0), (1, 0)))
+    elif isinstance(scorer, KnownFacts) and scorer.parties == 2 and scorer.size**2 <= SMALL_TABLE:
+        keys, table = scorer.keys.numpy(), np.zeros((scorer.size, scorer.size), dtype=np.float32)
+        table[keys // scorer.size**2, keys % scorer.size] = scorer.weight  # nothing is given
+    else:
+        return scorer.forward, False
+    return lambda subject, object_, given, partners: table[subject, object_], True
 
 
 # ---- Scores
@@ -361,25 +351,9 @@ TABLE_BYTES = 5 << 27
 TABLE, TABLES = "pairs-", 4  # how a file of a table's scores begins, and how many are kept
 
 
-class FactIds(Protocol):
-    """The facts that speak for each of A choices in B environments, by ids of a world's vocabulary; 0 is nothing."""
-
-    @property
-    def relations(self) -> tuple[str, ...]: ...
-    @property
-    def subject(self) -> np.ndarray: ...
-    @property
-    def object(self) -> np.ndarray: ...
-    @property
-    def given(self) -> np.ndarray: ...
-    @property
-    def partners(self) -> np.ndarray | None: ...
-    @property
-    def named(self) -> np.ndarray: ...
-    @property
-    def again(self) -> np.ndarray: ...
-
-
+#: `ActionFacts` of gumption.envs.action_facts: the facts that speak for each of A choices in B environments, by ids of
+#: a world's vocabulary; 0 is nothing.
+FactIds = Any
 #: The facts that use one thing twice: relation -> (n, 2) int64 rows (thing, object) of env ids. Of two parties that is
 #: (thing, relation, thing), of three (thing, given itself, relation, object).
 Repeats = Mapping[str, np.ndarray]
@@ -412,7 +386,7 @@ class RelationScores(nn.Module):
         self.entities, self.relations = tuple(entities), tuple(scorers)
         self.repeats = dict(repeats or {})
         self.scorers = nn.ModuleList(scorers.values())
-        self._quick: tuple[LookUp | None, ...] | None = None  # made when first needed
+        self._quick: tuple[tuple[LookUp, bool] | None, ...] | None = None  # made when first needed
         self.eval()
 
     def train(self, mode: bool = True) -> Self:
@@ -471,10 +445,14 @@ class RelationScores(nn.Module):
             return torch.empty(*facts.subject.shape[:2], 0, device=self.device)
         if self._quick is None:
             self._quick = tuple(quick_form(scorer) for scorer in self.scorers)
-        few = facts.subject.size <= FEW
-        if all(isinstance(form, Gather) or (few and form is not None) for form in self._quick):
-            return torch.from_numpy(_looked_up(self._quick, columns, facts))
-        return self._gathered(columns, facts)
+        few, forms = facts.subject.size <= FEW, [form for form in self._quick if form is not None]
+        if len(forms) < len(columns) or not (few or all(always for _, always in forms)):
+            return self._gathered(columns, facts)
+        scores = np.empty((*facts.subject.shape[:2], len(columns)), dtype=np.float32)
+        for place, (k, (look_up, _)) in enumerate(zip(columns, forms, strict=True)):
+            parts = facts.subject[:, :, k], facts.object[:, :, k], facts.given[:, :, k]
+            scores[:, :, place] = look_up(*parts, facts.partners)
+        return torch.from_numpy(scores)
 
     @torch.no_grad()
     def _gathered(self, columns: Sequence[int], facts: FactIds) -> torch.Tensor:
@@ -597,15 +575,6 @@ def known_scores(
         scorer = KnownFacts(torch.from_numpy(facts), len(entities), parties=parties, either=either)
         scorers[relation_name(relation)] = scorer.to(device)
     return RelationScores(entities, scorers, repeats)
-
-
-def _looked_up(quick: Sequence[LookUp | None], columns: Sequence[int], facts: FactIds) -> np.ndarray:
-    scores = np.empty((*facts.subject.shape[:2], len(columns)), dtype=np.float32)
-    for place, (k, look_up) in enumerate(zip(columns, quick, strict=True)):
-        assert look_up is not None
-        parts = facts.subject[:, :, k], facts.object[:, :, k], facts.given[:, :, k]
-        scores[:, :, place] = look_up(*parts, facts.partners)
-    return scores
 
 
 def _ids(
