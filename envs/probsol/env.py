@@ -228,7 +228,9 @@ class ProbSolVectorEnv(NativeVectorEnv):
     def _begin(self, columns: np.ndarray, rows: np.ndarray, seeds: np.ndarray) -> None:
         named = [self.settings.laws or self.tasks[row].laws for row in rows.tolist()]
         laws = [
-            np.random.default_rng([seed, 3]).integers(len(LAW_NAMES)) if law == "shuffled" else LAW_NAMES.index(law)
+            int(np.random.default_rng([seed, 3]).integers(len(LAW_NAMES)))
+            if law == "shuffled"
+            else LAW_NAMES.index(law)
             for law, seed in zip(named, seeds.tolist(), strict=True)
         ]
         self.tables.begin(columns, rows, laws)

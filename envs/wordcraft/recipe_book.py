@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from gumption import data
-from gumption.data.errors import InputError, located, nearest
+from gumption.data.errors import InputError, nearest
 from gumption.data.recipe_files import Recipes, entities_of, read_recipe_table, read_recipes_json, read_recipes_tsv
 from gumption.data.settings import Count, check, checked
 from gumption.data.tables import grouped
@@ -112,8 +112,10 @@ class RecipeBook:
         if not path.is_file():
             raise InputError(f"{path}: no such recipe file")
         entities, rows, origins = _READERS[path.suffix.lower()](path)
-        with located(path):
+        try:
             return cls(name, entities, rows, origins)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
 
     def only(self, recipes: np.ndarray) -> "RecipeBook":
         """The same entities with some of the recipes alone, in the same order.

@@ -315,10 +315,11 @@ def _experience(run: Path | None, memory: Path | None, **choices: Any) -> Experi
     """What an agent has seen, read from one of the two folders with these choices."""
     from gumption.envs.halma.splits import read_memory, read_run
 
-    if (run is None) == (memory is None):
+    read, folder = (read_memory, memory) if run is None else (read_run, run)
+    if folder is None or None not in (run, memory):
         raise InputError("give either --run, a run of gumption, or --memory, a folder that RecordMemory wrote")
     with working("reading what the agent has seen"):
-        experience = read_memory(memory, **choices) if run is None else read_run(run, **choices)
+        experience = read(folder, **choices)
     _warn(experience.warning)
     return experience
 
