@@ -251,7 +251,7 @@ class Knowledge:
         return cls._of_source(own, Outside(config.kg_sources or FED, kept, about))
 
     @classmethod
-    def _of_edges(cls, request: Request, facts: FactTable, about: dict[str, Any], outside: None) -> "Knowledge":
+    def _of_edges(cls, request: Request, facts: FactTable, about: dict[str, Any], _: Any) -> "Knowledge":
         kinds, entities = request.config.kg_scores, request.entities
         near = facts.about({*entities}) if EDGES in kinds else facts.only(np.zeros(0, dtype=np.int64))
         facts = near if len(near.ids) or EDGES not in kinds else facts  # the error names what it has
@@ -474,6 +474,7 @@ class Knowledge:
             stated = StatedFacts.of(self.facts, entities, looked_up)
             found = stated.look_up(stated.relations, pick_device(device))
             for name, scorer in zip(found.relations, found.scorers, strict=True):
+                assert isinstance(scorer, KnownFacts)
                 scorers[name], scorer.weight = scorer, self.weights[name]
         if fitted := [name for name in self.relations if name not in self.weights]:
             more: dict[str, Any] = {"calibrated": self.calibrated, "names": self.names, "unknown": self.unknown}
@@ -537,7 +538,7 @@ def graph_of(facts: FactTable) -> KnowledgeGraph:
     return graph
 
 
-def _in_words(repeats: Repeats, labels: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
+def _in_words(repeats: Repeats, labels: Sequence[str]) -> dict[str, Any]:
     """The repeats of env ids as pairs of labels."""
     return {
         name: [(labels[thing - 1], labels[object_ - 1]) for thing, object_ in rows.tolist()]

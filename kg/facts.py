@@ -310,8 +310,8 @@ class FactTable:
         if isinstance(source, cls):
             return source
         names = fact_graphs(source.graphs(), name)
-        parts = [cls(*source.arrays(each), weigh and weigh(source, each)) for each in names]
-        none = weigh and np.zeros(0, dtype=np.float32)
+        parts = [cls(*source.arrays(each), weigh(source, each) if weigh else None) for each in names]
+        none = np.zeros(0, dtype=np.float32) if weigh else None
         parts = parts or [cls(Vocabulary((), ()), np.zeros((0, 3), dtype=np.int64), none)]
         return cls.joined(parts) if len(parts) > 1 else parts[0]
 
@@ -377,7 +377,7 @@ class FactTable:
                 called[entity].add(word)
         named = self.only(~self.of_relations(LINKS.values())).relabelled(called)
         known = np.array([label in words for label in named.vocabulary.entities], dtype=bool)
-        return named.only(known[named.ids[:, [0, 2]]].any(1))
+        return named.only(np.flatnonzero(known[named.ids[:, [0, 2]]].any(1)))
 
 
 def moved(vocabulary: Vocabulary, labels: Vocabulary, ids: np.ndarray) -> np.ndarray:

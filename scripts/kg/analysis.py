@@ -328,7 +328,7 @@ def leaks(
 
 def _under_map(
     graph: KnowledgeGraph, name: str | None, file: Path, digest: str, asked: list[frozenset[tuple[str, ...]]]
-) -> tuple[KnowledgeGraph, str | None]:
+) -> tuple[Any, str | None]:
     """The graph under the names of a world whose facts are asked."""
     from gumption.kg.mapping import NameMap, under_names
     from gumption.kg.vocabulary import unknown_label
