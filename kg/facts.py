@@ -310,7 +310,7 @@ class FactTable:
         if isinstance(source, cls):
             return source
         names = fact_graphs(source.graphs(), name)
-        parts = [cls(*source.arrays(each), weigh(source, each) if weigh else None) for each in names]
+        parts = [cls(*source.arrays(each), strengths=weigh(source, each) if weigh else None) for each in names]
         none = np.zeros(0, dtype=np.float32) if weigh else None
         parts = parts or [cls(Vocabulary((), ()), np.zeros((0, 3), dtype=np.int64), none)]
         return cls.joined(parts) if len(parts) > 1 else parts[0]
