@@ -201,11 +201,11 @@ class KnowledgeGraph:
         :raises InputError: a file that was changed; a fact that the format cannot hold: triple terms in JSON-LD, TSV
             and CSV; in RDF/XML a relation whose IRI ends in no name.
         """
-        path = Path(path)
+        path, form = Path(path), file_format(Path(path), write=True)
         if merge and graph is not None:
             raise InputError(f"merge=True keeps all that {path} has: save all graphs, not only {graph!r}")
         # A new file needs no lock: it appears at once.
-        with sole_writer(path) if merge or path.exists() else nullcontext(), uncollected():
+        with sole_writer(path) if merge or path.is_file() else nullcontext(), uncollected():
             before, now = self._files.get(path.resolve()), file_sha256(path) if path.is_file() else None
             if now not in (None, before):
                 if merge:
@@ -216,7 +216,7 @@ class KnowledgeGraph:
                     raise InputError(f"{path} {change}: load it again, or save with merge=True, which adds its facts")
             names = list(self.graphs()) if graph is None else [graph]
             about = {name: said for name in names if (said := self.annotations(name))}
-            apart = graph is not None or file_format(path, write=True).names_graphs
+            apart = graph is not None or form.names_graphs
             facts: dict[str, list[Triple]] = {}
             for name, source in {name: name for name in names}.items() if apart else [(DEFAULT_GRAPH, None)]:
                 vocabulary, ids = self.arrays(source)

@@ -371,7 +371,8 @@ def test_what_is_no_run_is_told(kept, tmp_path):
         load_run(copy)
     other = kept.config.to_json() | {"agent": "tran"}
     write_sealed(copy / "config.json", other)
-    (copy / "checkpoint").symlink_to(kept.run_dir / "checkpoint")
+    for name in ("checkpoint", "mazes.jsonl"):
+        (copy / name).symlink_to(kept.run_dir / name)
     with pytest.raises(InputError, match="the checkpoint does not fit the network of its config"):
         load_run(copy)
     write_sealed(copy / "config.json", kept.config.to_json())
