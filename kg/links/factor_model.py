@@ -49,7 +49,7 @@ class FactorModel(LinkPredictor):
 
     @property
     def parameters(self) -> dict[str, torch.Tensor]:
-        """The learned tensors, by name."""
+        """Return the learned tensors by name."""
         return {name: getattr(self, name) for name in self._names}
 
     @staticmethod

@@ -116,7 +116,7 @@ class PairRegression:
         self._of_features = features.T @ weight
 
     def expected(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Return (A, B) float64: the expected worth of each pair of an id in `first` (A,) and one in `second` (B,)."""
+        """Return the expected worth of each pair of ids, from `first` (A,) and from `second` (B,): (A, B) float64."""
         product = (self._first[first] * self._weight) @ self._second[second].T
         product += (self._second[first] * self._weight) @ self._first[second].T
         linear = self._things.features(first, second, self._possible) @ self._of_features

@@ -225,7 +225,7 @@ QUESTIONS = 256
 class Why:
     """
     :ivar nearest: known facts of the same relation with their nearness in [0, 1], nearest first. At 1, the predictor
-        scores both entities of the fact like those of the prediction.
+        cannot distinguish the entities of the fact from the entities of the prediction.
     :ivar paths: paths of one or two known facts between subject and object, direct facts and rare entities first.
     """
 

@@ -81,7 +81,7 @@ def fit_pykeen(
         raise InputError(f"{name} cannot be trained on a graph: {reason}")
     given = {"rank": rank, "batch_size": batch_size, "learning_rate": learning_rate, "patience": patience}
     told: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    TrainingSettings(epochs=epochs, valid_every=valid_every, seed=seed, **told)  # refuses what is out of range
+    TrainingSettings(epochs=epochs, valid_every=valid_every, seed=seed, **told)  # refuses values out of range
     if vocabulary is None and is_pair(facts):
         vocabulary = facts[0]
     elif vocabulary is None:
@@ -206,7 +206,7 @@ class _Looks(Stopper):
 
     def should_stop(self, epoch: int) -> bool:
         mrr = evaluate_ranking(self.predictor, self.valid, self.true)["mrr"]
-        self.predictor.model.post_parameter_update()  # drop what graph networks cached without gradients
+        self.predictor.model.post_parameter_update()  # clear representations cached without gradients
         self.rows[-1]["valid_mrr"] = mrr
         self.stale += 1
         if mrr > self.best_mrr:

@@ -181,7 +181,7 @@ def rules_from_json(content: Any) -> tuple[Rule, ...]:
 
 
 def rules_to_json(rules: Sequence[Rule]) -> dict[str, Any]:
-    """Convert rules to the content of a file, in short form where there is one."""
+    """Convert rules to the content of a file, in short form if possible."""
     entries: list[dict[str, Any]] = []
     waiting = list(rules)
     while waiting:
@@ -224,7 +224,7 @@ def of_any(rules: Sequence[Rule], stated: Iterable[str]) -> list[Rule]:
 
 
 def check_relations(rules: Sequence[Rule], known: Iterable[str]) -> None:
-    """Raise InputError for a relation in a rule that is not in the graph and that no rules can entail from it."""
+    """Raise InputError for a relation in a body that is neither in the graph nor can be entailed from it by rules."""
     reached = set(known)
     while new := {rule.head.relation for rule in rules if all(a.relation in reached for a in rule.body)} - reached:
         reached |= new

@@ -88,8 +88,8 @@ class StatedPairs:
         self.irreflexive = self._loops == 0
         self._starts = np.searchsorted(self._keys, np.arange(entities + 1) * entities)  # first pair of each x
         turned = (self._oriented.indices + relations) % (2 * relations)
-        # A path x -> z -> y has the code first * 2R + second. _near has the terms of the steps from the end where the
-        # search begins, _far those from the other end; the second halves are for searches that begin at y.
+        # A path x -> z -> y has the code first * 2R + second. _near has the terms of steps from the end where the
+        # search begins, _far of steps from the other end; the second halves are for searches that begin at y.
         ahead, back = self._oriented.indices * np.int64(2 * relations), turned.astype(np.int64)
         self._near, self._far = np.concatenate([ahead, back]), np.concatenate([back, ahead])
 
