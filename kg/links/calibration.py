@@ -1,9 +1,9 @@
-"""Calibrated probabilities: temperatures of a link predictor, fitted on held-out facts.
+"""Calibrate the probabilities of a link predictor by temperatures, fitted on held-out facts.
 
-For the query (s, p, ?), a predictor gives softmax(scores / T) over the answers that are not known yet. T is fitted by
-the likelihood of held-out facts (Guo et al., 2017, "On calibration of modern neural networks", section 4.2), one
-temperature for each direction and relation. It changes no rank. The probability is that x is the answer of a fact
-which is true, has this query and is not among the known ones.
+For the query (s, p, ?), the probabilities are softmax(scores / T) over the candidates without the known answers. One
+T for each direction and relation maximises the likelihood of held-out facts (temperature scaling; Guo et al., 2017,
+"On calibration of modern neural networks", section 4.2). T changes no rank. The probability of x estimates how likely
+x is the answer of a true fact with this query that is not among the known facts.
 """
 
 import os
@@ -34,11 +34,11 @@ BINS = 15
 
 @dataclass(frozen=True)
 class Reliability:
-    """The distance of predicted probabilities from frequencies, over held-out facts and both directions.
+    """How well predicted probabilities match frequencies, over held-out facts and both directions.
 
     :ivar error: the expected calibration error, the mean over predictions of |confidence - accuracy| of their bin, in
-        15 bins of equal width; confidence is the probability of the likeliest answer, and accuracy how often that is
-        the true one.
+        15 bins of equal width. Confidence is the probability of the top candidate, accuracy the share of predictions
+        whose top candidate is the true answer.
     :ivar likelihood: mean log-probability of the true answer, in nats.
     """
 
@@ -55,7 +55,7 @@ class Calibration:
     """Temperatures of a predictor.
 
     :ivar vocabulary: hash of the predictor's vocabulary.
-    :ivar object, subject: (R,) float64, for queries that ask for an object and for a subject.
+    :ivar object, subject: (R,) float64 temperatures of the queries for an object (tail) and for a subject (head).
     :ivar before, after: the reliability on the facts of the fit, without and with the temperatures.
     """
 
@@ -71,12 +71,12 @@ class Calibration:
     ) -> "Calibration":
         """Fit temperatures on facts that the predictor was not trained on.
 
-        The log-likelihood is concave in 1 / T, so that Newton's method finds its one maximum, for all relations at
-        once; T is kept within 0.02 and 50. Relations with fewer than 50 held-out facts share one temperature.
+        The log-likelihood is concave in 1 / T, so that Newton's method converges to its only maximum, for all
+        relations at once. T stays between 0.02 and 50. Relations with fewer than 50 held-out facts share one T.
 
         :param known: facts whose answers are left out, usually [train].
         :param memory: bytes that scores may take at a time, as in `filtered_ranks`.
-        :raises InputError: as `filtered_ranks`. A Note says how many facts the predictor was trained on.
+        :raises InputError: as `filtered_ranks`. A Note counts the held-out facts that the predictor was trained on.
         """
         vocabulary = predictor.vocabulary
         facts, true = asked_and_true(vocabulary, held_out, known)
@@ -102,7 +102,7 @@ class Calibration:
                 if not slope.isfinite().all():
                     raise InputError("the predictor gives scores that are NaN or infinite, which no temperature mends")
                 step = torch.where(bend > 0, slope / bend, torch.sign(slope) * torch.inf)
-                # Newton's step may leave the region where it is right: at most by a factor of 4 at a time.
+                # Far from the maximum, Newton's step may overshoot: limit it to a factor of 4.
                 new = (sharpness + step).clamp(sharpness / 4, sharpness * 4).clamp(1 / HIGHEST, 1 / LOWEST)
                 new = torch.where(slope == 0, sharpness, new)
                 moved = float((new.log() - sharpness.log()).abs().max())
@@ -115,7 +115,7 @@ class Calibration:
         return cls(vocabulary.hash, found["object"], found["subject"], before, after)
 
     def temperature(self, predictor: LinkPredictor, side: Side, relation: Whole) -> float:
-        """The temperature of a relation (by id) for queries that ask for the "object" or the "subject".
+        """Return the temperature of a relation (by id) for queries for its "object" or its "subject".
 
         :raises InputError: a predictor with another vocabulary, or a relation that it does not have.
         """
@@ -141,9 +141,9 @@ class Calibration:
 
     @classmethod
     def load(cls, directory: str | os.PathLike[str], predictor: LinkPredictor) -> "Calibration | None":
-        """The calibration in the folder of the predictor's checkpoint; None where there is none.
+        """Read the calibration from the folder of the predictor's checkpoint, or return None if there is no file.
 
-        :raises InputError: a damaged file, or one of another vocabulary.
+        :raises InputError: a damaged file, or a calibration of another vocabulary.
         """
         path = Path(directory) / FILE
         if not path.is_file():
@@ -173,7 +173,7 @@ def reliability(
     temperatures: dict[str, np.ndarray],
     memory: int | None,
 ) -> Reliability:
-    """The distance of probabilities at these temperatures from frequencies, over both sides of facts (n, 3) int64."""
+    """Compute the reliability of the probabilities at these temperatures, over both sides of facts (n, 3) int64."""
     confidence, right, likelihood = [], [], []
     for side in SIDES:
         sharpness = torch.from_numpy(1 / temperatures[side][facts[:, 1]]).float().to(predictor.device)
@@ -198,7 +198,7 @@ def reliability(
 def _unknown_answers(
     predictor: LinkPredictor, side: str, facts: np.ndarray, true: np.ndarray, memory: int | None
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
-    """Chunks of (B, N) scores with -inf for known answers but each fact's own; (B, 1) those; (B,) which facts."""
+    """Yield chunks: (B, N) scores, -inf for known answers except the fact's own; its id (B, 1); fact rows (B,)."""
     for rows in filtered_scores(predictor, side, facts, true, memory, cell_bytes=24):
         mine = rows.scores.gather(1, rows.target)
         rows.scores.view(-1).index_fill_(0, rows.known, -torch.inf)

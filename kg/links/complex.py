@@ -1,8 +1,8 @@
 """ComplEx with the weighted nuclear 3-norm, trained with the full softmax over all entities.
 
-Trouillon et al. (2016) for the score, Lacroix et al. (2018) for reciprocal relations, the regulariser and the loss;
-Jiang et al. (2020), appendix A, equations 1 and 2, for both as WordCraft uses them; Chen et al. (2021) for relation
-prediction beside it. The training below has the gradient.
+Sources: Trouillon et al. (2016) for the score; Lacroix et al. (2018) for reciprocal relations, the regulariser and the
+loss; Jiang et al. (2020), appendix A, equations 1 and 2, for score and loss as WordCraft uses them; Chen et al. (2021)
+for the auxiliary objective of relation prediction. The section below derives the gradient.
 """
 
 import os
@@ -29,36 +29,35 @@ if TYPE_CHECKING:
 
 # ---- How ComplEx learns: the full softmax over all entities with its gradient in closed form, and Adagrad.
 #
-# For a query q = (s, p, ?) with c true answers among the facts, the loss of Lacroix et al. (2018), summed over them, is
+# For a query q = (s, p, ?) with c true answers, the loss of Lacroix et al. (2018), summed over the answers, is
 #
 #     c * logsumexp_o z(q, o) - sum over answers o of z(q, o),      z(q, o) = Re <e_s * w_p, conj(e_o)>
 #
-# so each distinct query needs one row of logits Z, one softmax P and three matrix products, however many facts share
-# it:
+# so each distinct query needs one row of logits Z, one softmax P and three matrix products, for any number of facts:
 #
 #     dZ = c * P - [o is an answer],   dE = dZ^T Q,   dQ = dZ E,   de_s = dQ * conj(w_p),   dw_p = dQ * conj(e_s).
 #
 # The regulariser adds its penalties of e_s, w_p and e_o for each fact; the auxiliary objective of Chen et al. (2021)
 # adds weight * -log softmax_p z(s, p, o). Both are sums over facts too, so that weighting queries by their counts
-# changes nothing but the time. The objective as it is written, with its gradient by autograd, is in factor_model.py.
+# saves time and does not change the result. factor_model.py has the same objective with its gradient by autograd.
 #
-# Several processes (torchrun) hold a slice of the entities each. Embeddings of queries and answers, the softmax's sums
-# and dQ are added up over the processes: O(B * rank) numbers a step, where gradients of all entities were O(N * rank).
+# With several processes (torchrun), each holds a slice of the entities. Embeddings of queries and answers, the sums of
+# the softmax and dQ are summed over the processes: O(B * rank) numbers per step instead of O(N * rank) for gradients.
 
 INIT_SCALE = 1e-3
-BY_ENTRY = 4  # entries of dZ that are handled in the time of one of an answer's embedding
+BY_ENTRY = 4  # entries of dZ that are processed in the time of one entry of an answer's embedding
 LOG2_E = 1 / log(2)
 
 
 class ComplExTraining(Training):
-    """The training of ComplEx, by one process or several.
+    """Train ComplEx in one process or several.
 
-    Tensors are real; width 2 * rank holds (real, imaginary) pairs side by side, which torch reads as complex numbers
-    without a copy. `tensors` gives the layout of ComplEx.
+    Tensors are real. Width 2 * rank holds interleaved (real, imaginary) pairs, which torch views as complex numbers
+    without a copy. `tensors` converts them to the layout of ComplEx.
 
-    :ivar parameters: "entity" (slice of N, 2 * rank) and "relation" (2R or R, 2 * rank); with word vectors "entity" is
-        the free part of the entities with facts and "projection" (F, 2 * rank) reads the words; with word_mode="gate"
-        also "gate" (2 * rank,).
+    :ivar parameters: "entity" (slice of N, 2 * rank) and "relation" (2R or R, 2 * rank). With word vectors, "entity"
+        holds the free embeddings of the entities with facts, and "projection" (F, 2 * rank) maps word vectors to
+        embeddings; word_mode="gate" adds "gate" (2 * rank,).
     """
 
     def __init__(
@@ -77,14 +76,14 @@ class ComplExTraining(Training):
         self.vectors = words
         self.learned = np.empty(0, dtype=np.int64)
         if words is not None:
-            # An entity without facts would be in negative examples only: its embedding comes from its words.
+            # Entities without facts would only be negative examples: their embeddings come from words alone.
             self.learned = np.unique(ids[:, [0, 2]])
             ids = np.stack([np.searchsorted(self.learned, ids[:, 0]), ids[:, 1],
                             np.searchsorted(self.learned, ids[:, 2])], axis=1)  # fmt: skip
             entities = len(self.learned)
-        self.words: torch.Tensor | None = None  # of the entities held here
+        self.words: torch.Tensor | None = None  # word vectors of the slice's entities
         super().__init__(ids, entities, relations, settings, device, regularizer)
-        # Answers are taken off the entries of dZ where a pass over it is less work than rows of embeddings for each.
+        # Subtract answers from the entries of dZ if that is less work than gathering the embedding of each answer.
         rows = 2 * self.queries.facts * 2 * settings.rank
         self.by_entry = self.slice.alone and len(self.queries) * entities <= BY_ENTRY * rows
         self._logits: torch.Tensor | None = None
@@ -93,7 +92,7 @@ class ComplExTraining(Training):
         settings, low, high, width = self.settings, self.slice.low, self.slice.high, 2 * self.settings.rank
         held = torch.empty(high - low, width)
         entities = self.slice.entities
-        for start in range(0, entities, 1 << 16):  # the same numbers for any number of processes
+        for start in range(0, entities, 1 << 16):  # draw the same numbers for any number of processes
             block = torch.randn(min(1 << 16, entities - start), width, generator=generator)
             first, last = max(low, start), min(high, start + len(block))
             if first < last:
@@ -116,7 +115,7 @@ class ComplExTraining(Training):
         tensors = {"entity": entity, "relation": halves(self.parameters["relation"])}
         if self.vectors is not None:
             projection = self.parameters["projection"]
-            if "gate" in self.parameters:  # its share where there is no free embedding
+            if "gate" in self.parameters:  # without a free embedding, only the projection's share remains
                 projection = projection * (1 - self.parameters["gate"].sigmoid())
             tensors["projection"] = halves(projection)
             tensors["entity"] = torch.from_numpy(self.vectors).to(self.device) @ tensors["projection"]
@@ -124,7 +123,7 @@ class ComplExTraining(Training):
         return tensors
 
     def logits(self, query: torch.Tensor, entity: torch.Tensor) -> torch.Tensor:
-        """(B, slice of N) scores; in low precision in memory that the next call reuses."""
+        """Compute (B, slice of N) scores; in low precision, in memory that the next call overwrites."""
         if query.dtype == torch.float32:
             return against_all(query, entity)
         if self._logits is None or self._logits.numel() < len(query) * len(entity):
@@ -134,11 +133,11 @@ class ComplExTraining(Training):
 
 
 class _Gradient:
-    """The gradient of one batch, summed part by part."""
+    """Sum the gradient of one batch over its parts."""
 
     def __init__(self, training: ComplExTraining) -> None:
         self.training = training
-        self.kept: torch.Tensor | None = None  # the free embeddings that are not dropped
+        self.kept: torch.Tensor | None = None  # mask of the free embeddings that are not dropped
         parameters, words, dropout = training.parameters, training.words, training.settings.word_dropout
         if words is not None and dropout:
             drawn = torch.from_numpy(training.shuffle.random(training.slice.entities, dtype=np.float32))
@@ -146,9 +145,9 @@ class _Gradient:
             self.kept = kept.to(training.device)[:, None]
         self.entity = compose(parameters, words, self.kept)
         self.low = self.entity.bfloat16() if training.settings.precision == "bfloat16" else self.entity
-        self.d_entity = torch.empty(0, device=training.device)  # the first product is its first value
+        self.d_entity = torch.empty(0, device=training.device)  # the first part's product replaces it
         self.d_relation = torch.zeros_like(parameters["relation"])
-        self.asked = self.d_relation.new_zeros(len(self.d_relation))  # the weight of the facts of each relation
+        self.asked = self.d_relation.new_zeros(len(self.d_relation))  # sum of the fact weights of each relation
 
     def add(self, part: QueryPart, scale: float) -> torch.Tensor:
         training, settings, regularizer = self.training, self.training.settings, self.training.regularizer
@@ -159,8 +158,8 @@ class _Gradient:
         entry, true = part.row * len(self.entity) + part.answer, torch.zeros(())
         if training.by_entry:
             true = part.weight @ logits.view(-1).index_select(0, entry).float() / LOG2_E
-        # exp(z - m), in place; what makes it a weighted probability is left to the narrow matrices.
-        # torch finds the largest bfloat16 of a row in twice the time that it takes by way of float32.
+        # p is exp(z - m), in place. The narrow matrices are scaled instead of p to make it a weighted probability.
+        # torch takes twice as long for the maximum of a bfloat16 row as for a float32 copy of it.
         wide = logits.float() if training.by_entry else logits
         largest = held.max(wide.amax(1, keepdim=True)).to(logits.dtype)
         p = logits.sub_(largest).exp2_()
@@ -173,7 +172,7 @@ class _Gradient:
         self.d_entity = self.d_entity.add_(product) if len(self.d_entity) else product.float()
         d_query = held.sum(against_all(p, self.low.T).float() * share)
         if training.by_entry:
-            if regularizer:  # each entity's penalty by the weight of where it is an answer or asked about
+            if regularizer:  # weight each entity's penalty by its occurrences as answer and as anchor
                 times = weight.new_zeros(len(self.entity))
                 times.index_add_(0, torch.cat([part.answer, part.anchor]), torch.cat([weight, of_query[:, 0]]))
                 by, slope = _penalised(regularizer, self.entity)
@@ -201,7 +200,7 @@ class _Gradient:
         return loss - true
 
     def _through(self, kind: torch.Tensor) -> torch.Tensor:
-        """(B, 2 * rank) embeddings of kinds of query; without reciprocal relations R + p is the conjugate of p."""
+        """Return (B, 2 * rank) relation embeddings; without reciprocal relations, R + p is the conjugate of p."""
         relation = self.training.parameters["relation"]
         if self.training.settings.reciprocal:
             return relation.index_select(0, kind)
@@ -217,8 +216,8 @@ class _Gradient:
         self.d_relation.index_add_(0, kind, gradient)
 
     def _add_relation_prediction(self, start: torch.Tensor, part: QueryPart, weight: torch.Tensor) -> None:
-        """-weight * log softmax_p z(s, p, o) for each fact, where z is the product of w_p with conj(e_s) * e_o; over
-        all kinds of query, or, without reciprocal relations, over the R relations and for each fact once."""
+        """Add the gradient of -weight * log softmax_p z(s, p, o), where z is the product of w_p with conj(e_s) * e_o.
+        The softmax is over all kinds of query; without reciprocal relations over R relations, each fact once."""
         held = self.training.slice
         relation, kind = self.training.parameters["relation"], part.kind.index_select(0, part.row)
         anchor = part.anchor.index_select(0, part.row)
@@ -265,10 +264,10 @@ class _Gradient:
 def compose(
     parameters: dict[str, torch.Tensor], words: torch.Tensor | None, kept: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """(n, 2 * rank) the embeddings that score: the free ones, with the projection of word vectors added, or mixed with
-    it by a gate for each dimension (Kristiadi et al., 2019, LiteralE, with a gate that does not depend on the entity).
+    """Return (n, 2 * rank) entity embeddings: free embeddings plus the projection of word vectors, or both mixed by a
+    gate for each dimension (Kristiadi et al., 2019, LiteralE, with a gate that does not depend on the entity).
 
-    :param words: (n, F) float32, or None where there are none.
+    :param words: (n, F) float32 word vectors; None for free embeddings alone.
     :param kept: (n, 1) bool, False where the free embedding counts as zero.
     """
     free = parameters["entity"]
@@ -283,12 +282,12 @@ def compose(
 
 
 def halves(pairs: torch.Tensor) -> torch.Tensor:
-    """(..., 2 * rank) with (real, imaginary) side by side -> the real parts, then the imaginary ones."""
+    """Rearrange (..., 2 * rank) from interleaved (real, imaginary) pairs to real parts, then imaginary parts."""
     return torch.cat([pairs[..., 0::2], pairs[..., 1::2]], dim=-1)
 
 
 def _times(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """Product of complex rows, as real ones."""
+    """Multiply interleaved complex rows element by element."""
     return (left.view(torch.complex64) * right.view(torch.complex64)).view(torch.float32)
 
 
@@ -297,7 +296,7 @@ def _conj(rows: torch.Tensor) -> torch.Tensor:
 
 
 def _penalised(regularizer: Regularizer, rows: torch.Tensor) -> tuple[float, torch.Tensor]:
-    """The gradient of the penalties of complex rows, as real ones; see Regularizer.gradient."""
+    """Return the gradient of the penalties of interleaved complex rows; see Regularizer.gradient."""
     by, gradient = regularizer.gradient(rows.view(torch.complex64))
     return by, gradient.view(torch.float32)
 
@@ -309,18 +308,18 @@ STATE = "gumption/complex-training/1"
 
 @checked_methods
 class ComplEx(FactorModel):
-    """phi(s, p, o) = Re <e_s, e_p, conj(e_o)> with complex embeddings of a given rank (equation 1).
+    """phi(s, p, o) = Re <e_s, e_p, conj(e_o)> with complex embeddings of a chosen rank (equation 1).
 
-    Embeddings are real arrays of width 2 * rank: the real parts, then the imaginary ones. Subjects are predicted
-    through reciprocal relations (rows R to 2R - 1 of `relation`), or, with `reciprocal=False`, by the same phi: the
-    two softmaxes of equation 2.
+    Embeddings are real arrays of width 2 * rank: real parts, then imaginary parts. Reciprocal relations (rows R to
+    2R - 1 of `relation`) predict subjects. With `reciprocal=False` the same phi predicts both sides: the two softmaxes
+    of equation 2.
 
     :ivar entity: (N, 2 * rank) float32.
     :ivar relation: (2R, 2 * rank) float32 with reciprocal relations, else (R, 2 * rank).
-    :ivar projection: (F, 2 * rank) float32, the embedding of an entity without facts from its word vector; None where
-        the model was fitted without words.
-    :ivar origin: how it was trained, as plain JSON: settings, loss by epoch, MRR of the validation facts, sha256 of
-        the facts, versions.
+    :ivar projection: (F, 2 * rank) float32, maps the word vector of an entity without facts to its embedding; None for
+        a model fitted without words.
+    :ivar origin: record of the training, as plain JSON: settings, loss by epoch, MRR of the validation facts, sha256
+        of the facts, versions.
     """
 
     KIND = "gumption/complex/1"
@@ -380,37 +379,37 @@ class ComplEx(FactorModel):
     ) -> Self:
         """Train with Adagrad on the distinct queries (s, p, ?) and (?, p, o).
 
-        Each query's logsumexp is computed once and weighted by the number of its facts, and so is its share of the
-        regulariser: the objective is that of training on the facts one by one, for less work. Under torchrun each
-        process holds its slice of the entities; all of them return the model. On a CPU a small graph is trained with
-        one thread, unless OMP_NUM_THREADS is set; the size of graph, batch and rank decides, not the machine.
+        Each query's logsumexp and its share of the regulariser are computed once and weighted by the number of its
+        facts: the objective of training on single facts, for less work. Under torchrun each process holds a slice of
+        the entities, and all processes return the model. On a CPU, small graphs are trained with one thread, unless
+        OMP_NUM_THREADS is set; the size of graph, batch and rank decides, not the machine.
 
         :param batch_size: distinct queries in a step.
-        :param n3: weight of the nuclear 3-norm, |e_s|^3 + |e_p|^3 + |e_o|^3 for each fact and direction; 0.01 unless a
-            `regularizer` is given.
+        :param n3: weight of the nuclear 3-norm, |e_s|^3 + |e_p|^3 + |e_o|^3 for each fact and direction; 0.01 unless
+            `regularizer` replaces it.
         :param valid: facts whose MRR is measured every `valid_every` epochs; the best parameters are kept.
-        :param graph: the named graph to train on, where a KnowledgeGraph is given; None for all.
-        :param vocabulary: the labels to learn, where they are more than those of the facts.
+        :param graph: the named graph of a KnowledgeGraph to train on; None for all graphs.
+        :param vocabulary: the labels to learn, if more than the labels of the facts.
         :param relation_weight: weight of the auxiliary objective, predicting the relation (Chen et al., 2021).
         :param weighting: equal weights for each "fact" (Lacroix et al., 2018), or for each "query" with all its answers
             (KvsAll training with labels that sum to 1; Dettmers et al., 2018, Ruffinelli et al., 2020), which helps
-            where some queries have very many answers.
+            if some queries have very many answers.
         :param precision: of the products with all entities: "float32", "tf32" (on a GPU that has it) or "bfloat16".
         :param patience: stop after so many measurements on `valid` without a better MRR; None never stops.
-        :param known: other true facts, left out when `valid` is ranked, as those trained on are; some may have labels
-            that the model does not learn.
-        :param words: word vectors. An entity is then a free embedding with a projection of its word's vector, and one
-            without facts (of a wider `vocabulary`, or added by `extended`) is the projection alone. Labels without a
-            vector are an error.
+        :param known: other true facts; like the training facts, they are filtered out when `valid` is ranked. They may
+            have labels that the model does not learn.
+        :param words: word vectors. An entity's embedding then combines a free embedding with a projection of its word
+            vector; an entity without facts (of a wider `vocabulary`, or added by `extended`) has the projection alone.
+            Labels without a vector are an error.
         :param word_mode: "add" the projection, or mix it in by a learned "gate" for each dimension.
-        :param word_dropout: share of the entities whose free embedding is left out in a step, so that the projection
-            learns to do without it.
-        :param checkpoint: a folder for the state of the training, written every `checkpoint_seconds` and at the end;
-            a training with a state there resumes, to the same bits on a CPU, until there are `epochs` in all.
+        :param word_dropout: share of the entities whose free embedding is dropped in a step, so that the projection
+            learns to predict without it.
+        :param checkpoint: folder for the state of the training, written every `checkpoint_seconds` and at the end.
+            If it holds a state, training resumes from it, with the same bits on a CPU, up to `epochs` in total.
         :param progress: show progress on stderr, on a terminal by a bar.
-        :param regularizer: in place of N3, such as `F2(1e-3)`.
-        :param literals: learn the facts of a KnowledgeGraph with literals, too; they are left out otherwise, as those
-            with triple terms always are, and a Note counts them. Triples are learned as they are.
+        :param regularizer: replaces N3, for example `F2(1e-3)`.
+        :param literals: whether to learn facts of a KnowledgeGraph with literals too. Otherwise they are left out, as
+            facts with triple terms always are, and a Note counts them. Facts passed as triples are all learned.
         :raises InputError: no facts, a setting out of range, a checkpoint of other facts or settings.
         """
         settings = TrainingSettings(
@@ -426,7 +425,7 @@ class ComplEx(FactorModel):
         return Run(cls, facts, training, STATE, vectors).train(checkpoint, checkpoint_seconds, progress)
 
     def _through(self, kind: torch.Tensor) -> torch.Tensor:
-        """(B, 2 * rank) embeddings of kinds of query: relation p asks for objects, R + p for subjects."""
+        """Return (B, 2 * rank) relation embeddings: kind p queries objects, kind R + p subjects."""
         if self.reciprocal:
             return self.relation[kind]
         real, imaginary = self.relation.chunk(2, dim=1)
@@ -434,7 +433,7 @@ class ComplEx(FactorModel):
 
     @staticmethod
     def tensors(entities: Count, relations: Count, rank: Count, generator: torch.Generator) -> dict[str, torch.Tensor]:
-        """The initial tensors of `fit` without words.
+        """Draw the initial tensors of `fit` without words.
 
         :param relations: 2R, or R without reciprocal relations.
         """
@@ -457,10 +456,10 @@ class ComplEx(FactorModel):
         return super().relation_scores(heads, tails)[:, : len(self.relation)]
 
     def extended(self, labels: Sequence[str], words: "WordVectors") -> "ComplEx":
-        """The same model with more entities, whose embeddings come from their words alone.
+        """Return the model with more entities, whose embeddings come from their word vectors alone.
 
-        :raises InputError: a model fitted without words or with vectors of another width; a label that it has already
-            or that has no vector.
+        :raises InputError: a model fitted without words or with vectors of another width; a label that the model
+            already has or that has no vector.
         """
         if self.projection is None:
             raise InputError("this model was fitted without word vectors and cannot score unknown entities: fit one")
@@ -475,6 +474,6 @@ class ComplEx(FactorModel):
 
 
 def _product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """Element-wise product of complex rows in the layout (real parts, imaginary parts)."""
+    """Multiply complex rows in the layout (real parts, imaginary parts) element by element."""
     (a, b), (c, d) = left.chunk(2, dim=1), right.chunk(2, dim=1)
     return torch.cat([a * c - b * d, a * d + b * c], dim=1)

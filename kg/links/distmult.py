@@ -1,4 +1,4 @@
-"""DistMult, a model that learns by the plain objective."""
+"""DistMult, a link predictor trained by autograd (see factor_model.py)."""
 
 import torch
 
@@ -11,7 +11,7 @@ from .factor_model import FactorModel
 class DistMult(FactorModel):
     """phi(s, p, o) = sum of e_s * w_p * e_o with real embeddings (Yang et al., 2015), here with reciprocal relations.
 
-    It gives (s, p, o) and (o, p, s) the same score.
+    For one row of `relation`, (s, p, o) and (o, p, s) have the same score.
     """
 
     KIND = "gumption/distmult/1"

@@ -1,15 +1,15 @@
-"""A product of experts that may abstain: p(object | pair) from a recipe predictor and from what speaks for one party.
+"""A product of experts for p(object | pair): a recipe predictor and sources that score one party, or abstain.
 
     log p(c | {a, b}) = u log p_words(c | {a, b}) + sum_i [s_i(a, c) + s_i(b, c) + v_i both_i(a, b, c)] + bias - log Z
 
-p_words is a `NaryPredictor`. A source i says by s_i(x, c), a weighted sum of its features of the two, that x is a
-party of a fact whose object is c, and both_i is 1 where it says something of both parties; where it abstains all are 0,
-and the product is that of the others. Such are links of a graph from outside, or rules mined from it and known facts.
-A thing that is paired with itself is one party.
+p_words is a `NaryPredictor`. s_i(x, c), a weighted sum of the features of source i, scores x as a party of a fact with
+the object c. both_i is 1 if source i has features for both parties. If it abstains, its terms are 0 and the other
+sources decide. Sources are links of an external graph, or rules mined from such a graph and known facts. An entity
+paired with itself counts as one party.
 
-Weights (a log-linear pool, Genest and Zidek 1986; products of small experts: Piriyakulkij et al., 2025) are those of
-the highest likelihood on facts that the sources have not seen (cross-fitting). They differ between objects of known
-facts, where the predictor has siblings of an unseen fact to lean on, and other objects.
+The weights (a log-linear pool, Genest and Zidek 1986; products of small experts: Piriyakulkij et al., 2025) maximise
+the likelihood of facts held out from the sources (cross-fitting). Objects of known facts have their own weights,
+because the predictor was trained on other facts with the same object.
 """
 
 import os
@@ -31,24 +31,24 @@ from .nary_predictor import NaryPredictor, PairPredictor
 from .predictor import marks_to_tensors, take_marks
 
 KIND = "gumption/experts/1"
-VERSION = 2  # raised when the code learns other weights of the same sources
-PREDICTOR = "predictor"  # the source that says whole facts
-UNSEEN, SEEN = 0, 1  # objects without a known fact, and with one
-AT_ONCE = 1 << 21  # scores of held-out pairs and objects from which weights are learned, at most
-DECAY = 1e-2  # of squared weights, beside the mean log-likelihood; chosen on validation recipes
+VERSION = 2  # raised when the code learns different weights from the same sources
+PREDICTOR = "predictor"  # the source that scores whole facts
+UNSEEN, SEEN = 0, 1  # objects without a known fact, and with a known fact
+AT_ONCE = 1 << 21  # maximum number of scores (held-out pairs times objects) from which weights are learned
+DECAY = 1e-2  # weight of the squared parameters, added to the mean loss; chosen on validation recipes
 STEPS = 50  # of the optimiser (L-BFGS)
-TABLE = 1 << 27  # entries of a table of a source, at most: 11,585 entities
-SELF_PAIRS = 0.2  # of the pairs that make nothing; as in `NarySettings`
+TABLE = 1 << 27  # maximum entries of a source's table: 11,585 entities
+SELF_PAIRS = 0.2  # share of self-pairs among the pairs that make nothing; as in `NarySettings`
 
 Parts = Mapping[str, Sequence[sparse.csr_array]]  # source -> its features, (N, N) with the party in the row
 
 
 @dataclass(frozen=True)
 class Sources:
-    """What was made of the same known facts.
+    """The sources built from one set of known facts.
 
-    :ivar predictor: of whole facts; None without that source.
-    :ivar parts: the other sources.
+    :ivar predictor: scores whole facts; None without that source.
+    :ivar parts: the features of the other sources.
     """
 
     predictor: NaryPredictor | None
@@ -60,8 +60,8 @@ class Experts(PairPredictor):
     """A frozen product of experts over N entities.
 
     :ivar sources: the names of its sources.
-    :ivar weights: as they were learned: "bias" and, by the names of sources, "sources", each for objects without and
-        with known facts; "nothing", the bias of that answer and its weight of the predictor.
+    :ivar weights: the learned weights: "bias" and "sources" (by name), each for objects without and with known facts;
+        "nothing": the bias of the answer "nothing" and the weight of the predictor for it.
     """
 
     def __init__(
@@ -101,15 +101,15 @@ class Experts(PairPredictor):
         seed: Seed = 0,
         device: str = "auto",
     ) -> "Experts":
-        """Learn the weights of sources.
+        """Learn the weights of the sources.
 
         :param rows: (n, 3) int64 known facts (subject, given, object), ids of the vocabulary.
         :param vocabulary: N entities and the two relations of a `PairPredictor`.
-        :param folds: (n,) int, of each fact; see `mixed_folds`.
-        :param whole: the sources, made of all facts.
-        :param held_out: for each fold the same sources, made without its facts.
-        :raises InputError: no source, other sources in a fold, features of another shape, or not finite; facts and
-            folds that do not go together.
+        :param folds: (n,) int, the fold of each fact; see `mixed_folds`.
+        :param whole: the sources, built from all facts.
+        :param held_out: for each fold the same sources, built without its facts.
+        :raises InputError: no source, other sources in a fold, features of another shape or not finite; folds that do
+            not match the facts.
         """
         rows, folds = whole_numbers("rows", rows, None, 3), whole_numbers("folds", folds, None)
         if len(rows) != len(folds) or not len(rows) or set(np.unique(folds).tolist()) != set(range(len(held_out))):
@@ -123,9 +123,9 @@ class Experts(PairPredictor):
     def of(
         cls, rows: np.ndarray, vocabulary: Vocabulary, sources: Sources, weights: Mapping[str, Any], device: str
     ) -> "Experts":
-        """Experts with weights that were learned of the same sources.
+        """Build experts from weights learned earlier with the same sources.
 
-        :param rows: (n, 3) the facts that the sources were made of.
+        :param rows: (n, 3) the facts from which the sources were built.
         """
         size = len(vocabulary.entities)
         if sources.parts and size**2 > TABLE:
@@ -176,8 +176,8 @@ class Experts(PairPredictor):
     def shares(
         self, first: torch.Tensor, second: torch.Tensor, product: torch.Tensor, normalisers: torch.Tensor | None = None
     ) -> dict[str, torch.Tensor]:
-        """(B,) ids -> for each source (B,) float32, what it adds to the score of the product of a pair: 0 where it
-        abstains."""
+        """Return each source's contribution to the scores: (B,) ids of pairs and products -> (B,) float32, 0 where the
+        source abstains."""
         found: dict[str, torch.Tensor] = {}
         if self.predictor is not None:
             normalisers = self.predictor.normalisers(first, second) if normalisers is None else normalisers[:, :-1]
@@ -191,7 +191,7 @@ class Experts(PairPredictor):
         return found
 
     def _scores(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-        """(B, N + 1), without the normaliser; the last column is "nothing"."""
+        """Return (B, N + 1) unnormalised log-probabilities; the last column is "nothing"."""
         tensors = self.tensors
         scores = tensors["bias"].expand(len(first), -1)
         nothing = tensors["nothing"][0].expand(len(first), 1)
@@ -205,7 +205,7 @@ class Experts(PairPredictor):
         return torch.cat([scores, nothing], dim=1)
 
     def save(self, directory: str | os.PathLike[str]) -> None:
-        """Write a checkpoint folder (safetensors and JSON), replacing one that is there."""
+        """Write a checkpoint folder (safetensors and JSON), replacing an existing folder."""
         inside = {} if self.predictor is None else self.predictor.networks.state_dict()
         tensors = {f"predictor.{name}": tensor for name, tensor in inside.items()} | self.tensors
         meta = {"kind": KIND, "vocabulary": self.vocabulary.to_json(), "weights": self.weights}
@@ -213,7 +213,7 @@ class Experts(PairPredictor):
 
     @classmethod
     def load(cls, directory: str | os.PathLike[str], device: str = "auto") -> "Experts":
-        """Read what `save` wrote; InputError where it is missing, damaged or of another kind."""
+        """Read a folder written by `save`; raises InputError if it is missing, damaged or of another kind."""
         tensors, meta = load_checkpoint(directory, KIND)
         marks, where = take_marks(tensors), pick_device(device)
         vocabulary, mark = Vocabulary.from_json(meta["vocabulary"]), "predictor."
@@ -226,8 +226,8 @@ class Experts(PairPredictor):
 
 @checked
 def mixed_folds(rows: np.ndarray, folds: Count = 5, seed: Seed = 0) -> np.ndarray:
-    """(n,) int64 fold of each fact, so that held-out facts are of both kinds: all facts of half of the objects share a
-    fold (held out, no sibling is known), those of the others lie in any. Facts of one pair share a fold.
+    """Assign each fact to a fold, (n,) int64, so that held-out facts have unseen and seen objects. For half of the
+    objects, all facts share a fold; facts of the other objects lie in random folds. Facts of one pair share a fold.
 
     :param rows: (n, 3) int64 facts (subject, given, object).
     """
@@ -261,7 +261,7 @@ def _check(fold: Sources, whole: Sources, size: int) -> None:
 
 
 class _Weights:
-    """The parameters: rows are `UNSEEN` and `SEEN` objects."""
+    """The parameters to learn; their rows are for `UNSEEN` and `SEEN` objects."""
 
     def __init__(self, whole: Sources) -> None:
         counts = {name: len(features) for name, features in whole.parts.items()}
@@ -282,7 +282,7 @@ class _Weights:
         return (self.features**2).sum() + (self.both**2).sum() + ((self.predictor - 1) ** 2).sum()
 
     def to_json(self) -> dict[str, Any]:
-        """See `Experts.weights`."""
+        """Return the parameters in the form of `Experts.weights`."""
         found: dict[str, Any] = {PREDICTOR: self.predictor.tolist()} if self.has_predictor else {}
         parts = zip(self.names, self.features.split(self.counts, 1), self.both.T, strict=True)
         found |= {name: {"features": of.tolist(), "both": both.tolist()} for name, of, both in parts}
@@ -292,12 +292,12 @@ class _Weights:
 
 @dataclass(frozen=True)
 class _Asked:
-    """Pairs whose products are held out, and what the sources say of them.
+    """Pairs whose products are held out, with the features of the sources.
 
-    :ivar target: (P, N + 1) what the pairs make; `log_p` (P, N + 1) of the predictor, or None.
-    :ivar seen: (P, N) int64, the kind of each object for the sources of the pair's fold.
-    :ivar place, feature, value: (m,) where features are not 0: flat place in (P, N), number of the feature, value.
-    :ivar both: for each source (k,) flat places where it says something of both parties.
+    :ivar target: (P, N + 1) distribution over the products; `log_p`: (P, N + 1) of the predictor, or None.
+    :ivar seen: (P, N) int64, `UNSEEN` or `SEEN` for each object, by the facts outside the pair's fold.
+    :ivar place, feature, value: (m,) the features that are not 0: flat index in (P, N), number of the feature, value.
+    :ivar both: for each source (k,) flat indices where it has features for both parties.
     """
 
     target: torch.Tensor
@@ -344,7 +344,7 @@ def _learn(
 def _asked(
     rows: np.ndarray, folds: np.ndarray, whole: Sources, held_out: Sequence[Sources], size: int, seed: int
 ) -> _Asked:
-    """Known pairs, and as many that make nothing, each asked of sources that have not seen it."""
+    """Collect known pairs and random pairs that make nothing, with features of the sources of a fold without them."""
     rng = np.random.Generator(np.random.PCG64(seed))
     pairs, pair_of = np.unique(np.sort(rows[:, :2], axis=1), axis=0, return_inverse=True)
     fold_of = np.empty(len(pairs), dtype=np.int64)

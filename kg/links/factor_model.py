@@ -1,4 +1,4 @@
-"""Link predictors of your own: a model gives its tensors and its scores; training, saving and loading are shared."""
+"""Base class for your own link predictors: a model defines tensors and scores; training, saving, loading are shared."""
 
 import os
 from abc import abstractmethod
@@ -24,15 +24,15 @@ from .training_settings import TrainingSettings, Weighting
 
 @checked_methods
 class FactorModel(LinkPredictor):
-    """A link predictor made of tensors: a subclass gives `tensors`, `factors` and either `queries` or `scores`.
+    """A link predictor made of tensors. A subclass defines `tensors`, `factors` and either `queries` or `scores`.
 
-    Each relation is learned in both directions (Lacroix et al., 2018): a query (head, p) asks for the objects of
-    relation p where p < R, and (head, R + p) for its subjects.
+    Each relation is learned in both directions (Lacroix et al., 2018): a query (head, p) with p < R is for objects of
+    relation p, and (head, R + p) for its subjects.
 
-    Each tensor is an attribute by its name, such as `self.entity`.
+    Each tensor is an attribute with its name, for example `self.entity`.
 
-    :ivar origin: how it was trained, as plain JSON: settings, loss by epoch, MRR of the validation facts, sha256 of
-        the facts, versions.
+    :ivar origin: record of the training, as plain JSON: settings, loss by epoch, MRR of the validation facts, sha256
+        of the facts, versions.
     """
 
     def __init__(
@@ -49,36 +49,36 @@ class FactorModel(LinkPredictor):
 
     @property
     def parameters(self) -> dict[str, torch.Tensor]:
-        """The learned tensors, by name."""
+        """Return the learned tensors by name."""
         return {name: getattr(self, name) for name in self._names}
 
     @staticmethod
     @abstractmethod
     def tensors(entities: Count, relations: Count, rank: Count, generator: torch.Generator) -> dict[str, torch.Tensor]:
-        """The parameters before training, float32 on the CPU.
+        """Draw the parameters before training, float32 on the CPU.
 
         :param relations: 2R, each relation in both directions.
         """
 
     @abstractmethod
     def factors(self, heads: torch.Tensor, relations: torch.Tensor, tails: torch.Tensor) -> Sequence[torch.Tensor]:
-        """The factors of n facts that the regulariser penalises: real or complex tensors of n rows.
+        """Return the factors of n facts for the regulariser: real or complex tensors of n rows.
 
         :param heads, relations, tails: (n,) int64; the relations are below 2R.
         """
 
     def queries(self, heads: torch.Tensor, relations: torch.Tensor) -> torch.Tensor:
-        """(B,) and (B,) ids of queries -> (B, width), whose products with the rows of the tensor "entity" are the
-        scores."""
+        """Map queries (B,) and (B,) ids to vectors (B, width). Their dot products with the rows of the tensor "entity"
+        are the scores."""
         raise NotImplementedError(f"{type(self).__name__} has neither `queries` nor `scores`")
 
     def scores(self, heads: torch.Tensor, relations: torch.Tensor) -> torch.Tensor:
-        """(B,) and (B,) ids of queries -> (B, N), the scores of all entities. Override it where they are no products of
-        `queries`, and set `score_bytes` to the bytes that a score takes at the peak."""
+        """Score all entities: (B,) and (B,) ids of queries -> (B, N). Override it for scores that are not dot products
+        with `queries`, and set `score_bytes` to the bytes that a score takes at the peak."""
         return against_all(self.queries(heads, relations), self.parameters["entity"])
 
     def relation_scores(self, heads: torch.Tensor, tails: torch.Tensor) -> torch.Tensor:
-        """(n,) and (n,) ids -> (n, 2R), the score of each tail for the query of its head by each relation."""
+        """Score each (head, tail) under each relation: (n,) and (n,) ids -> (n, 2R)."""
         kinds = 2 * len(self.vocabulary.relations)
         every = torch.arange(kinds, device=heads.device).repeat(len(heads))
         queries = self.queries(heads.repeat_interleave(kinds), every).unflatten(0, (-1, kinds))
@@ -118,11 +118,11 @@ class FactorModel(LinkPredictor):
         progress: bool = False,
         literals: bool = False,
     ) -> Self:
-        """Train with the full softmax over all entities and Adagrad; the gradient is autograd's.
+        """Train with the full softmax over all entities, Adagrad and gradients by autograd.
 
-        The parameters are those of `ComplEx.fit`.
+        See `ComplEx.fit` for the parameters.
 
-        :raises InputError: as there; a `relation_weight` for a model without `queries`.
+        :raises InputError: as `ComplEx.fit`; a `relation_weight` for a model without `queries`.
         """
         if isabstract(cls):
             raise InputError(f"{cls.__name__} has no tensors of its own: fit a class that gives them, such as DistMult")
@@ -147,18 +147,18 @@ class FactorModel(LinkPredictor):
 
     @classmethod
     def kind(cls) -> str:
-        """The "kind" of its checkpoints, for `load` to compare: the class's own KIND, or its name. Nothing is imported
-        or run by that name."""
-        return vars(cls).get("KIND", f"{OWN}{cls.__name__}/1")  # an inherited KIND is another model's
+        """Return the "kind" of the class's checkpoints: its own KIND, or else its name. `load` only compares the name
+        and never imports by it."""
+        return vars(cls).get("KIND", f"{OWN}{cls.__name__}/1")  # an inherited KIND belongs to another model
 
     def save(self, directory: str | os.PathLike[str]) -> None:
-        """Write a checkpoint folder (safetensors and JSON), replacing one that is there."""
+        """Write a checkpoint folder (safetensors and JSON), replacing an existing folder."""
         meta = {"kind": self.kind(), "vocabulary": self.vocabulary.to_json(), "origin": self.origin}
         save_checkpoint(directory, self.parameters | marks_to_tensors(self), meta)
 
     @classmethod
     def load(cls, directory: str | os.PathLike[str], device: str = "auto") -> Self:
-        """Read what `save` wrote; InputError where it is missing, damaged or of another kind."""
+        """Read a folder written by `save`; raises InputError if it is missing, damaged or of another kind."""
         tensors, meta = load_checkpoint(directory, cls.kind())
         marks = take_marks(tensors)
         where = pick_device(device)
@@ -174,8 +174,8 @@ class FactorModel(LinkPredictor):
         return loaded
 
 
-# ---- The objective as the papers write it, with its gradient by autograd: it trains any model, and tests compare the
-# closed form of complex.py with it.
+# ---- The objective as in the papers, with its gradient by autograd. It trains any model, and tests compare the closed
+# form of complex.py with it.
 #
 # For a query q = (s, p, ?) with c true answers among the facts, the sum of the answers' cross entropies is
 #
@@ -186,7 +186,7 @@ class FactorModel(LinkPredictor):
 
 
 class PlainTraining(Training):
-    """The training of any model, by one process."""
+    """Train any `FactorModel` in one process, with gradients by autograd."""
 
     def __init__(
         self,
@@ -199,7 +199,7 @@ class PlainTraining(Training):
         regularizer: Regularizer | None = None,
     ) -> None:
         """
-        :param begin: gives the model before its first epoch, on the device.
+        :param begin: creates the untrained model on the device.
         :raises InputError: several processes.
         """
         self._make = begin
@@ -221,7 +221,7 @@ class PlainTraining(Training):
 
     @torch.enable_grad()
     def add(self, part: QueryPart, scale: float) -> torch.Tensor:
-        """Take in some queries, their weights times `scale`; the weighted sum of their losses, on the device."""
+        """Add the gradient of some queries, their weights times `scale`; returns their weighted loss, on the device."""
         model = self.model
         scores = model.scores(part.anchor, part.kind)
         weight, anchor, kind = part.weight.to(scores.dtype), part.anchor[part.row], part.kind[part.row]
@@ -232,12 +232,12 @@ class PlainTraining(Training):
                 objective = objective + weight @ self.regularizer.penalty(factor)
         if self.settings.relation_weight:
             relations = model.relation_scores(anchor, part.answer)
-            scored = kind < relations.shape[1]  # a model without reciprocal relations predicts those of facts alone
+            scored = kind < relations.shape[1]  # without reciprocal relations, predict only the relations of facts
             entropy = cross_entropy(relations, kind * scored, reduction="none")
             objective = objective + self.settings.relation_weight * ((weight * scored) @ entropy)
         (scale * objective).backward()
         return loss.detach()
 
     def apply(self) -> None:
-        """One step of Adagrad."""
+        """Update the parameters by one step of Adagrad."""
         self.optimiser.step()

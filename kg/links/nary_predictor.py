@@ -1,16 +1,16 @@
-"""A model of facts of three parties: p(object | unordered pair of subject and given), from word vectors.
+"""Predict facts of three parties, p(object | unordered pair of subject and given), from word vectors.
 
-A recipe is such a fact: its ingredients are the pair, its product the object. Four binary triples do not state it: that
-rain and smoke combine and that both are components of acid rain does not say that they make it. This predictor models
+A recipe is such a fact: its ingredients are the pair, its product is the object. Four binary triples cannot express it:
+that rain and smoke combine and are both components of acid rain does not mean that they make it. This predictor models
 the whole fact. The embedding of an entity x is f(x) = A w(x) + u(x) as an ingredient and g(x) = B w(x) + v(x) as a
-product, where w is its word vector and u, v are free; that of a pair is h(a, b) = MLP([f(a) + f(b); f(a) * f(b)]),
-which does not depend on the order. Then
+product, where w is its word vector and u, v are free. h(a, b) = MLP([f(a) + f(b); f(a) * f(b)]) embeds a pair and does
+not depend on the order. Then
 
     p(c | {a, b}) = softmax over all products and "nothing" of h(a, b) . g(c) + bias(c).
 
-"Nothing" is learned from pairs that are no known recipe, many of them pairs of an entity with itself, so that the model
-does not assume that an entity combines with itself. Dropout of whole free embeddings trains the word part alone, too:
-an entity without training facts is predicted from its word.
+"Nothing" is learned from pairs that are no known recipe. Many of these are self-pairs, so that the model does not
+assume that an entity combines with itself. Dropout of whole free embeddings also trains the word part alone, which
+predicts entities without training facts.
 """
 
 import os
@@ -72,14 +72,14 @@ class NarySettings:
 
 @checked_methods
 class PairPredictor(LinkPredictor):
-    """Says p(object | unordered pair) over N entities.
+    """Predict p(object | unordered pair) over N entities.
 
-    As a link predictor it has two relations. The first (of recipes: combinesWith) is between the parties of a pair: the
-    log-probability that they make anything. The second (componentOf) is between one of them and a product: the log of
-    the product's probability summed over all partners.
+    As a link predictor it has two relations. The first (for recipes: combinesWith) links the parties of a pair; its
+    score is the log-probability that they make anything. The second (componentOf) links a party to a product; its
+    score is the log of the product's probability summed over all partners.
 
-    :ivar vocabulary: the entities, and these two relations.
-    :ivar place: a cache folder, where what is computed of it may be kept for other processes.
+    :ivar vocabulary: the entities and these two relations.
+    :ivar place: a cache folder in which results computed with this predictor may be kept for other processes.
     """
 
     place: Path | None = None
@@ -88,25 +88,25 @@ class PairPredictor(LinkPredictor):
     @property
     @abstractmethod
     def members(self) -> int:
-        """Numbers that `normalisers` gives for a pair."""
+        """Return M, the number of normalisers of a pair."""
 
     @abstractmethod
     def log_probabilities(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-        """(B,) and (B,) int64 ids -> (B, N + 1) float32 log p(product | pair); the last column is "nothing"."""
+        """Return log p(product | pair): (B,) and (B,) int64 ids -> (B, N + 1) float32; the last column is "nothing"."""
 
     @abstractmethod
     def normalisers(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-        """(B,) and (B,) int64 ids -> (B, M): the logs of a pair's normalisers, which `log_probability` takes."""
+        """Return the log normalisers for `log_probability`: (B,) and (B,) int64 ids of pairs -> (B, M)."""
 
     @abstractmethod
     def log_probability(
         self, first: torch.Tensor, second: torch.Tensor, product: torch.Tensor, normalisers: torch.Tensor
     ) -> torch.Tensor:
-        """(B,) log p(product | pair) of single products, given the `normalisers` (B, M) of the pairs."""
+        """Return log p(product | pair) of single products, (B,), from the `normalisers` (B, M) of the pairs."""
 
     @abstractmethod
     def to(self, device: torch.device | str) -> "PairPredictor":
-        """The predictor on another device."""
+        """Return the predictor on another device."""
 
     def count_trained(self, ids: np.ndarray, what: str) -> int | None:
         return None
@@ -123,7 +123,7 @@ class PairPredictor(LinkPredictor):
 
     @torch.no_grad()
     def _tables(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """The (N, N) table of each relation, made at the first call in one pass over all pairs."""
+        """Return the (N, N) scores of each relation, computed at the first call in one pass over all pairs."""
         if self._binary is not None:
             return self._binary
         size = len(self.vocabulary.entities)
@@ -171,7 +171,7 @@ class NaryPredictor(PairPredictor):
         """Train on facts (subject, given, object), all networks at once.
 
         :param rows: (n, 3) int64 ids of entities.
-        :param vectors: (N, F) word vectors of the entities; no others can be scored later.
+        :param vectors: (N, F) word vectors of the entities; other entities cannot be scored later.
         :param vocabulary: N entities and the two relations of the predictor.
         :param members: networks in the ensemble.
         :raises InputError: no facts, ids outside the vocabulary, or vectors that do not fit the entities.
@@ -196,7 +196,7 @@ class NaryPredictor(PairPredictor):
         seed: Seed = 0,
         device: str = "auto",
     ) -> "list[NaryPredictor]":
-        """For each fold k = 0, 1, ... a predictor that has not seen its facts, all trained at once (cross-fitting).
+        """Train a predictor for each fold k = 0, 1, ... on the facts of the other folds, all at once (cross-fitting).
 
         :param fold_of_row: (n,) int; facts of one pair share a fold.
         :raises InputError: as `fit`; folds that do not fit the facts.
@@ -241,13 +241,13 @@ class NaryPredictor(PairPredictor):
         return (scores - normalisers.T).logsumexp(0) - np.log(members)
 
     def save(self, directory: str | os.PathLike[str]) -> None:
-        """Write a checkpoint folder (safetensors and JSON), replacing one that is there."""
+        """Write a checkpoint folder (safetensors and JSON), replacing an existing folder."""
         meta = {"kind": KIND, "vocabulary": self.vocabulary.to_json()}
         save_checkpoint(directory, self.networks.state_dict() | marks_to_tensors(self), meta)
 
     @classmethod
     def load(cls, directory: str | os.PathLike[str], device: str = "auto") -> "NaryPredictor":
-        """Read what `save` wrote; InputError where it is missing, damaged or of another kind."""
+        """Read a folder written by `save`; raises InputError if it is missing, damaged or of another kind."""
         tensors, meta = load_checkpoint(directory, KIND)
         marks = take_marks(tensors)
         loaded = cls.of_tensors(Vocabulary.from_json(meta["vocabulary"]), tensors, pick_device(device))
@@ -258,7 +258,7 @@ class NaryPredictor(PairPredictor):
     def of_tensors(
         cls, vocabulary: Vocabulary, tensors: dict[str, torch.Tensor], device: torch.device
     ) -> "NaryPredictor":
-        """With the parameters of its networks (a state_dict).
+        """Build a predictor from the parameters of its networks (a state_dict).
 
         :raises InputError: other tensors.
         """
@@ -270,7 +270,7 @@ class NaryPredictor(PairPredictor):
 
 
 class _Networks(nn.Module):
-    """M networks side by side: every parameter has a leading axis of M."""
+    """M networks in one module: every parameter has a leading axis of M."""
 
     words: torch.Tensor
 
@@ -297,18 +297,18 @@ class _Networks(nn.Module):
 
     @classmethod
     def of(cls, tensors: dict[str, torch.Tensor]) -> "_Networks":
-        """Networks with these parameters (a state_dict)."""
+        """Build networks from a state_dict."""
         members, _, width = tensors["ingredient_words"].shape
         networks = cls(members, tensors["words"], width, tensors["layer1"].shape[2], torch.Generator())
         networks.load_state_dict(tensors)
         return networks
 
     def part(self, chosen: slice) -> "_Networks":
-        """Some of the networks."""
+        """Return a slice of the networks."""
         return _Networks.of({name: t if name == "words" else t[chosen] for name, t in self.state_dict().items()})
 
     def forward(self, first: torch.Tensor, second: torch.Tensor, dropout: "NarySettings | None" = None) -> torch.Tensor:
-        """(M, B) and (M, B) int64 ids -> (M, B, N + 1) logits, the last column "nothing"."""
+        """Compute logits: (M, B) and (M, B) int64 ids -> (M, B, N + 1); the last column is "nothing"."""
         ingredient = self._embed(self.ingredient_words, self.ingredient_free, dropout)
         product = self._embed(self.product_words, self.product_free, dropout)
         pair = self._pair(ingredient, first, second, dropout)
@@ -317,7 +317,7 @@ class _Networks(nn.Module):
         return torch.cat([products, nothing], dim=2)
 
     def of_products(self, first: torch.Tensor, second: torch.Tensor, product: torch.Tensor) -> torch.Tensor:
-        """(M, B), (M, B) and (B,) int64 ids -> (M, B): the logit of one product for each pair."""
+        """Compute the logit of one product for each pair: (M, B), (M, B) and (B,) int64 ids -> (M, B)."""
         ingredient = self._embed(self.ingredient_words, self.ingredient_free, None)
         products = self._embed(self.product_words, self.product_free, None)[:, product]
         return (self._pair(ingredient, first, second, None) * products).sum(2) + self.product_bias[:, 0, product]
@@ -325,7 +325,7 @@ class _Networks(nn.Module):
     def _pair(
         self, ingredient: torch.Tensor, first: torch.Tensor, second: torch.Tensor, dropout: "NarySettings | None"
     ) -> torch.Tensor:
-        """h of each pair, (M, B, width); `ingredient` (M, N, width) is f of all entities."""
+        """Compute h of each pair, (M, B, width); `ingredient` (M, N, width) is f of all entities."""
         offset = torch.arange(self.members, device=first.device)[:, None] * self.entities
         flat = ingredient.flatten(0, 1)
         a, b = functional.embedding(first + offset, flat), functional.embedding(second + offset, flat)
@@ -335,7 +335,7 @@ class _Networks(nn.Module):
         return hidden @ self.layer2 + self.bias2
 
     def _embed(self, words: torch.Tensor, free: torch.Tensor, dropout: "NarySettings | None") -> torch.Tensor:
-        """(M, N, width)"""
+        """Compute the embeddings of all entities, (M, N, width)."""
         if dropout is None:
             return self.words @ words + free
         kept = functional.dropout(self.words.expand(self.members, -1, -1), dropout.word_dropout)
@@ -344,7 +344,7 @@ class _Networks(nn.Module):
 
 
 def _check(rows: np.ndarray, vectors: np.ndarray, vocabulary: Vocabulary) -> tuple[np.ndarray, torch.Tensor]:
-    """(n, 3) ids with the pair in ascending order, and standardised (N, F) word vectors."""
+    """Return (n, 3) ids with each pair in ascending order, and standardised (N, F) word vectors."""
     if len(vocabulary.relations) != 2:
         raise InputError(f"the predictor answers two relations, and the vocabulary has {len(vocabulary.relations)}")
     rows, size = whole_numbers("rows", rows, None, 3).copy(), len(vocabulary.entities)
@@ -362,7 +362,7 @@ def _check(rows: np.ndarray, vectors: np.ndarray, vocabulary: Vocabulary) -> tup
 def _train(
     rows: np.ndarray, words: torch.Tensor, share: np.ndarray, settings: NarySettings, seed: int, device: str
 ) -> _Networks:
-    """M networks, each on its share of the P distinct pairs: share is (M, P) bool."""
+    """Train M networks, each on its share of the P distinct pairs: share is (M, P) bool."""
     where = pick_device(device)
     members, size = len(share), len(words)
     pairs, pair_of = np.unique(rows[:, :2], axis=0, return_inverse=True)
@@ -389,7 +389,7 @@ def _train(
     with torch.random.fork_rng(devices=[] if where.type == "cpu" else [where]):
         torch.manual_seed(seed)
         for _ in range(settings.epochs):
-            # A network with a smaller share meets some of its pairs twice in an epoch.
+            # A network with a smaller share repeats some of its pairs within an epoch.
             epoch = np.stack([np.resize(order.permutation(np.flatnonzero(mine)), largest) for mine in share])
             for batch in torch.from_numpy(epoch).to(where).split(settings.batch_size, dim=1):
                 loss = _loss(networks, ingredients[batch], target[batch], known, settings)
@@ -403,7 +403,7 @@ def _train(
 def _loss(
     networks: _Networks, pairs: torch.Tensor, target: torch.Tensor, known: torch.Tensor, settings: NarySettings
 ) -> torch.Tensor:
-    """Cross entropy of the products of known pairs (M, B, 2), plus that of "nothing" for random other pairs."""
+    """Compute the cross entropy of the products of known pairs (M, B, 2), plus of "nothing" for random other pairs."""
     members, count, size = len(pairs), pairs.shape[1], networks.entities
     negatives = int(count * settings.negatives)
     other = torch.randint(size, (2, members, negatives), device=pairs.device)

@@ -1,16 +1,16 @@
-"""What a pair of things is worth, learned from pairs that were tried: Gaussian process regression on unordered pairs.
+"""Gaussian process regression on unordered pairs: predict the worth of a pair of things from pairs already tried.
 
-A recipe predictor learns from pairs that made something. Whoever chooses what to try next also knows pairs that made
-nothing, and few of both. Sources tell how things go together (`Source`): words, or the facts of a graph. Two pairs are
-alike where their things are, whichever way round; r is the mean likeness of the sources:
+A recipe predictor learns from pairs that made something. An agent that chooses its next pair also has a few pairs that
+made nothing. Each `Source` (word vectors, or the facts of a graph) provides similarities and links between things. The
+kernel compares two pairs in both orders; r is the mean likeness of the sources:
 
     k({a, b}, {c, d}) = r(a, c) r(b, d) + r(a, d) r(b, c) + r(a, c) + r(a, d) + r(b, c) + r(b, d) + f(a, b) . f(c, d)
 
-The products say that the whole pair is alike, the sums that a thing is as good with others as it was before. f are
-features of a pair: whether it is a thing with itself, and, from each source, how strongly its things are linked, and
-how strongly both are to things that may come of them: sum over x of l(a, x) l(b, x) / degree(x), the index of resource
-allocation (Zhou, Lü and Zhang, 2009). What each feature is worth is learned, as all else. The expected worth of a pair
-is the posterior mean under noise of variance NOISE (Rasmussen and Williams, 2006, equation 2.25).
+The products compare whole pairs. The sums carry the worth of one thing over to its pairs with other things. f are the
+features of a pair: whether both things are the same and, from each source, the strength of their link and of their
+common links to possible products x: sum over x of l(a, x) l(b, x) / degree(x), the resource allocation index (Zhou, Lü
+and Zhang, 2009). The weights of the features are learned too. The expected worth of a pair is the posterior mean under
+noise of variance NOISE (Rasmussen and Williams, 2006, equation 2.25).
 """
 
 from collections.abc import Sequence
@@ -22,17 +22,17 @@ from scipy.linalg import cho_factor, cho_solve
 from gumption.data import InputError
 from gumption.data.settings import whole_numbers
 
-LENGTH, LINK_LENGTH = 0.3, 0.1  # of likeness and of links by vectors: exp((cos - 1) / length)
+LENGTH, LINK_LENGTH = 0.3, 0.1  # length scales of likeness and links from vectors: exp((cos - 1) / length)
 NOISE = 0.3
-SAME = 3.0  # the feature of a thing with itself
+SAME = 3.0  # value of the feature "both things are the same"
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """How N things go together, as far as one source tells.
+    """Similarities and links between N things, from one source.
 
-    :ivar likeness: (N, N) in [0, 1], how much alike two things are; 1 for a thing with itself.
-    :ivar links: (N, N) at least 0, how strongly two things are linked; 0 for a thing with itself.
+    :ivar likeness: (N, N) in [0, 1], the similarity of two things; 1 on the diagonal.
+    :ivar links: (N, N) at least 0, the strength of the link between two things; 0 on the diagonal.
     """
 
     likeness: np.ndarray
@@ -40,11 +40,11 @@ class Source:
 
     @classmethod
     def of_vectors(cls, vectors: np.ndarray, links: np.ndarray | None = None) -> "Source":
-        """By vectors of the things.
+        """Compute a source from vectors of the things.
 
         :param vectors: (N, F).
-        :param links: those of a graph; without them things are linked where they are alike.
-        :raises InputError: rows that are not finite.
+        :param links: (N, N) links of a graph; by default similar things are linked.
+        :raises InputError: vectors that are not a finite matrix.
         """
         rows = np.asarray(vectors, dtype=np.float64)
         if rows.ndim != 2 or not np.isfinite(rows).all():
@@ -59,9 +59,9 @@ class Source:
 
 
 class Association:
-    """How things go together, by all sources.
+    """Similarities and links between N things, combined from all sources.
 
-    :ivar likeness: (N, N) float64.
+    :ivar likeness: (N, N) float64, the mean over the sources.
     """
 
     def __init__(self, sources: Sequence[Source]) -> None:
@@ -77,9 +77,9 @@ class Association:
             self._through.append(through * size / max(np.linalg.norm(through.sum(axis=0)), 1e-9))
 
     def features(self, first: np.ndarray, second: np.ndarray, possible: np.ndarray) -> np.ndarray:
-        """(A, B, F) float64: f of each pair of one of the (A,) ids `first` and one of the (B,) ids `second`.
+        """Compute f for each pair of an id of `first` (A,) with an id of `second` (B,): (A, B, F) float64.
 
-        :param possible: (M,) ids of what may come of them.
+        :param possible: (M,) ids of possible products.
         """
         found = [SAME * (first[:, None] == second)]
         for links, through in zip(self._links, self._through, strict=True):
@@ -89,12 +89,12 @@ class Association:
 
 
 class PairRegression:
-    """The expected worth of pairs, after those that were tried. The same in the same order give the same bits.
+    """Predict the worth of pairs from tried pairs. The same pairs in the same order give the same bits.
 
-    :param pairs: (n, 2) int ids of the pairs that were tried, at least one.
-    :param worth: (n,) what each was worth.
+    :param pairs: (n, 2) int ids of the tried pairs, at least one.
+    :param worth: (n,) the worth of each tried pair.
     :param possible: (M,) ids, see `Association.features`.
-    :raises InputError: ids outside the things, or another number of worths.
+    :raises InputError: ids out of range, or another number of worths than of pairs.
     """
 
     def __init__(self, things: Association, pairs: np.ndarray, worth: np.ndarray, possible: np.ndarray) -> None:
@@ -116,8 +116,7 @@ class PairRegression:
         self._of_features = features.T @ weight
 
     def expected(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """(A, B) float64: the expected worth of each pair of one of the (A,) ids `first` and one of the (B,) ids
-        `second`."""
+        """Return the expected worth of each pair of ids, from `first` (A,) and from `second` (B,): (A, B) float64."""
         product = (self._first[first] * self._weight) @ self._second[second].T
         product += (self._second[first] * self._weight) @ self._first[second].T
         linear = self._things.features(first, second, self._possible) @ self._of_features

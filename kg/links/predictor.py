@@ -1,4 +1,4 @@
-"""Link predictors: scores of facts, the likeliest answers, and explanations by known facts."""
+"""Link predictors: score facts, predict the best answers to a query, and explain a prediction by known facts."""
 
 import os
 from abc import ABC, abstractmethod
@@ -21,7 +21,7 @@ from gumption.kg.facts import Facts, distinct, marks_of, note_trained, to_ids
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import Triple, Vocabulary
 
-OWN = "model/"  # begins the kinds of users' classes
+OWN = "model/"  # prefix of the checkpoint kinds of users' classes
 Answer = tuple[str, float, float]
 Side = Literal["object", "subject"]
 
@@ -30,42 +30,42 @@ class Temperatures(Protocol):
     """Divisors of scores before the softmax; see `Calibration`."""
 
     def temperature(self, predictor: "LinkPredictor", side: Side, relation: int) -> float:
-        """The divisor for queries of a relation, by the side of the answer."""
+        """Return the divisor for queries of a relation, for answers on this side."""
         ...
 
 
 @checked_methods
 class LinkPredictor(ABC):
-    """Scores facts (subject, relation, object) over a vocabulary of N entities and R relations.
+    """Score facts (subject, relation, object) over a vocabulary of N entities and R relations.
 
-    A predictor scores every object for a (subject, relation), and every subject for a (relation, object). Their
-    softmax is the probability of an answer; the two directions may differ.
+    A predictor scores every object for a (subject, relation), and every subject for a (relation, object). The softmax
+    of the scores gives the probability of each answer. The two directions may score a fact differently.
     """
 
     vocabulary: Vocabulary
     device: torch.device
-    #: (n,) uint64, the marks of its training facts (see facts.py); None where they are unknown.
+    #: (n,) uint64, the marks (hashes) of its training facts (see facts.py); None if they are unknown.
     trained_on: np.ndarray | None = None
-    #: Likewise of the validation facts that chose its epoch; None without any.
+    #: The marks of the validation facts that selected its epoch; None without validation.
     chosen_by: np.ndarray | None = None
-    #: Bytes that object_scores and subject_scores take at their peak for each score they give, the score included.
+    #: Bytes that object_scores and subject_scores take at their peak per score, the score included.
     score_bytes: int = 4
 
     @abstractmethod
     def object_scores(self, subjects: torch.Tensor, relations: torch.Tensor) -> torch.Tensor:
-        """(B,) and (B,) int64 ids on the device -> (B, N) float32."""
+        """Score all objects: (B,) and (B,) int64 ids on the device -> (B, N) float32."""
 
     @abstractmethod
     def subject_scores(self, relations: torch.Tensor, objects: torch.Tensor) -> torch.Tensor:
-        """(B,) and (B,) int64 ids on the device -> (B, N) float32."""
+        """Score all subjects: (B,) and (B,) int64 ids on the device -> (B, N) float32."""
 
     @torch.no_grad()
     def score(self, triples: Sequence[Triple], side: Side = "object") -> np.ndarray:
-        """(n,) float32, the score of each label triple, as an answer of one side.
+        """Score each label triple as an answer on one side: (n,) float32.
 
-        Scores of one query and side are comparable, and they are those by which `predict` and `evaluate_ranking` rank:
-        compare the objects of (subject, relation, ?) by side="object", the subjects of (?, relation, object) by
-        side="subject". A model with reciprocal relations gives a fact another score on the other side.
+        `predict` and `evaluate_ranking` rank by the same scores. Only scores of one query and side are comparable: use
+        side="object" to compare the objects of (subject, relation, ?), and side="subject" for the subjects of
+        (?, relation, object). With reciprocal relations, the two sides score a fact differently.
 
         :raises InputError: an unknown label, with near matches.
         """
@@ -88,11 +88,11 @@ class LinkPredictor(ABC):
         without: Facts = (),
         calibration: "Temperatures | None" = None,
     ) -> list[Answer]:
-        """The k best answers for the part that is left out: (label, score, probability among all answers).
+        """Predict the omitted subject or object. Return the k best as (label, score, probability among all answers).
 
-        :param without: facts whose answers to this query are left out; the probability is then among the others.
-        :param calibration: temperatures for the probability, for facts that are not among those of `without`.
-        :raises InputError: unless exactly one of subject and object is left out; an unknown label; k below 1; a
+        :param without: facts whose answers to this query are excluded; the probability is then among the others.
+        :param calibration: temperatures for the probability, which is then for facts that are not in `without`.
+        :raises InputError: unless exactly one of subject and object is omitted; an unknown label; k below 1; a
             calibration of other labels.
         """
         if relation is None or (subject is None) == (object is None):
@@ -121,15 +121,15 @@ class LinkPredictor(ABC):
         ]
 
     def count_trained(self, ids: np.ndarray, what: str) -> int | None:
-        """As `note_trained`, of facts of two parties; None where the training facts are unknown, or have three."""
+        """Call `note_trained` for binary facts; None if the training facts are unknown or have three parties."""
         if self.trained_on is None:
             return None
         rows = whole_numbers("ids", ids, None, 3)
-        self.vocabulary.ids_to_triples(rows)  # refuses others than its ids
+        self.vocabulary.ids_to_triples(rows)  # refuses ids outside the vocabulary
         return note_trained(self.trained_on, marks_of(self.vocabulary, rows), what)
 
     def questions_at_once(self, memory: int = 1 << 26) -> int:
-        """How many rows of scores fit into so many bytes at a time; one at least."""
+        """Return the number of rows of scores that fit into `memory` bytes; at least 1."""
         return max(1, memory // (self.score_bytes * max(len(self.vocabulary.entities), 1)))
 
     def _ids(self, ids: np.ndarray) -> torch.Tensor:
@@ -140,18 +140,18 @@ _MARKS = ("trained_on", "chosen_by")  # tensors of a checkpoint
 
 
 def marks_to_tensors(predictor: LinkPredictor) -> dict[str, torch.Tensor]:
-    """The marks of a predictor as tensors of a checkpoint."""
+    """Return the marks of a predictor as tensors for a checkpoint."""
     kept = {name: getattr(predictor, name) for name in _MARKS}
     return {name: torch.from_numpy(marks.view(np.int64)) for name, marks in kept.items() if marks is not None}
 
 
 def take_marks(tensors: dict[str, torch.Tensor]) -> dict[str, np.ndarray]:
-    """The marks as attributes of a predictor, removed from the tensors of a checkpoint."""
+    """Remove the marks from the tensors of a checkpoint and return them by attribute name."""
     return {name: tensors.pop(name).numpy().view(np.uint64) for name in _MARKS if name in tensors}
 
 
 class FrequencyBaseline(LinkPredictor):
-    """Scores an answer by the number of facts in which it answers the relation, for any given entity."""
+    """Score an answer by its number of facts with the relation on that side, whatever the query's entity."""
 
     score_bytes = 8
 
@@ -172,7 +172,7 @@ class FrequencyBaseline(LinkPredictor):
         return torch.from_numpy(self._subjects[relations.numpy()].toarray())
 
 
-# ---- Any link predictor from its checkpoint folder
+# ---- Loading any link predictor from its checkpoint folder
 
 
 # The "kind" of a checkpoint, without its version -> module and class.
@@ -187,10 +187,10 @@ KINDS = {
 
 @checked
 def load_predictor(directory: str | os.PathLike[str], device: str = "auto") -> LinkPredictor:
-    """The link predictor in a folder that `save` wrote, of any class of gumption.
+    """Load a link predictor of any class of gumption from a folder written by `save`.
 
-    :raises InputError: no checkpoint, a damaged one, one of something else than a link predictor, or one of a user's
-        class: nothing is imported by a name in a checkpoint.
+    :raises InputError: no checkpoint, a damaged checkpoint, a checkpoint of another kind, or of a user's class, which
+        is never imported by its name in a checkpoint.
     """
     try:
         kind = parse_json((present_folder(Path(directory)) / META).read_text(encoding="utf-8"))["kind"]
@@ -210,23 +210,23 @@ def load_predictor(directory: str | os.PathLike[str], device: str = "auto") -> L
     return getattr(import_module(f".{module}", __package__), predictor).load(directory, device)
 
 
-# ---- Explanations of a prediction: the nearest known facts, and known paths between its two ends.
+# ---- Explanations of a prediction: the nearest known facts, and known paths between its subject and object.
 #
-# Two entities are alike as objects of a relation when the predictor scores them alike over many known queries
-# (s', p, ?), and as subjects over (?, p, o'). A known fact (s', p, o') is near (s, p, o) when s' is like s and o' like
-# o. This works for every model.
+# Two objects are similar if the predictor's scores for them agree over many known queries (s', p, ?); two subjects if
+# the scores agree over (?, p, o'). A known fact (s', p, o') is near (s, p, o) if s' is similar to s and o' to o. Any
+# model can be explained this way.
 
 
-#: Known queries by which entities are compared.
+#: Number of known queries by which entities are compared.
 QUESTIONS = 256
 
 
 @dataclass(frozen=True)
 class Why:
     """
-    :ivar nearest: known facts of the same relation with their nearness in [0, 1], nearest first. 1 is a fact that the
-        predictor cannot tell from the prediction.
-    :ivar paths: paths of one or two known facts between subject and object; those through rare entities come first.
+    :ivar nearest: known facts of the same relation with their nearness in [0, 1], nearest first. At 1, the predictor
+        cannot distinguish the entities of the fact from the entities of the prediction.
+    :ivar paths: paths of one or two known facts between subject and object, direct facts and rare entities first.
     """
 
     nearest: list[tuple[Triple, float]]
@@ -236,10 +236,10 @@ class Why:
 @torch.no_grad()
 @checked
 def why(predictor: LinkPredictor, facts: KnowledgeGraph | Facts, triple: Triple, k: Count = 5) -> Why:
-    """The k nearest known facts of a prediction and k paths between its ends.
+    """Explain a prediction by its k nearest known facts and k paths between its subject and object.
 
-    :param facts: known facts, usually those of the fit; facts with labels that the predictor lacks, and the prediction
-        itself, are left out.
+    :param facts: known facts, usually the training facts; facts with labels that the predictor lacks, and the
+        prediction itself, are left out.
     :raises InputError: an unknown label in the triple, no known facts, k below 1.
     """
     vocabulary = predictor.vocabulary
@@ -264,10 +264,10 @@ def _nearest(predictor: LinkPredictor, known: np.ndarray, asked: np.ndarray, k: 
 
 
 def _likeness(predictor: LinkPredictor, known: np.ndarray, asked: np.ndarray, column: int) -> np.ndarray:
-    """(N,) in [0, 1], how alike each entity is to that of the asked fact, as subjects (column 0) or objects (2)."""
+    """Compute (N,) similarities in [0, 1] of entities to the explained fact's subject (column 0) or object (2)."""
     anchor = 2 - column
     questions = np.unique(known[:, [1, anchor]], axis=0)
-    # Queries of the same relation first; others only where these are few.
+    # Prefer queries of the same relation; fill up with others if there are too few.
     questions = questions[np.argsort(questions[:, 0] != asked[1], kind="stable")]
     same = int((questions[:, 0] == asked[1]).sum())
     chosen = np.linspace(0, max(same, min(len(questions), QUESTIONS)) - 1, QUESTIONS).round().astype(np.int64)
@@ -277,14 +277,14 @@ def _likeness(predictor: LinkPredictor, known: np.ndarray, asked: np.ndarray, co
         scores = torch.cat([predictor.object_scores(part[:, 1], part[:, 0]) for part in chunks])
     else:
         scores = torch.cat([predictor.subject_scores(part[:, 0], part[:, 1]) for part in chunks])
-    # Standardised, so that each query counts the same.
+    # Standardise, so that each query has the same weight.
     scores = (scores - scores.mean(1, keepdim=True)) / scores.std(1, keepdim=True).clamp_min(1e-12)
     scores = torch.nn.functional.normalize(scores, dim=0)
     return (scores[:, asked[column]] @ scores).clamp(0.0, 1.0).cpu().numpy()
 
 
 def _paths(predictor: LinkPredictor, known: np.ndarray, asked: np.ndarray, k: int) -> list[tuple[Triple, ...]]:
-    """Paths of one or two facts between subject and object, in either direction of each fact."""
+    """Collect paths of one or two facts between subject and object; a fact may point either way."""
     start, end = asked[0], asked[2]
     if start == end:
         return []
@@ -297,7 +297,7 @@ def _paths(predictor: LinkPredictor, known: np.ndarray, asked: np.ndarray, k: in
         through = (middle != near) & (middle != far)
         sides.append((facts[through], middle[through]))
     (first, left), (second, right) = sides
-    # For each middle all pairs of a fact from the one side with a fact from the other.
+    # For each middle entity, join all facts of the start with all facts of the end.
     order = np.argsort(right, kind="stable")
     second, right = second[order], right[order]
     low, high = np.searchsorted(right, left), np.searchsorted(right, left, side="right")

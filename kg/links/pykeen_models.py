@@ -1,7 +1,7 @@
-"""Models of PyKEEN as link predictors, and our ComplEx as one of theirs.
+"""Use PyKEEN's models as link predictors, and export our ComplEx to PyKEEN.
 
-PyKEEN's own folders are read without executing their pickle; our checkpoint of such a model is a folder like any other
-here, safetensors and JSON.
+Folders that PyKEEN wrote are read without executing their pickle. Our checkpoints of such models consist of safetensors
+and JSON, like all others.
 """
 
 import csv
@@ -46,13 +46,13 @@ MODEL, TRIPLES, STATE, CONFIG = "trained_model.pkl", "training_triples", "model_
 
 @checked_methods
 class PyKEENPredictor(LinkPredictor):
-    """A model of PyKEEN's (TransE, RotatE, ConvE, ...) with the labels of its ids.
+    """A model of PyKEEN (TransE, RotatE, ConvE, ...) with the labels of its ids.
 
-    Scores are those of PyKEEN's `predict_t` and `predict_h`: a model trained with inverse triples predicts subjects as
-    the objects of the inverse relation.
+    PyKEEN's `predict_t` and `predict_h` compute the scores: a model trained with inverse triples predicts subjects as
+    objects of the inverse relation.
 
-    :ivar model: in evaluation mode; its N entities and R relations (inverse ones not counted) are the vocabulary's.
-    :ivar origin: how it was trained, as plain JSON, where `fit_pykeen` trained it; else empty.
+    :ivar model: in evaluation mode; its N entities and R relations (without inverses) match the vocabulary.
+    :ivar origin: record of a training by `fit_pykeen`, as plain JSON; otherwise empty.
     """
 
     def __init__(
@@ -63,8 +63,8 @@ class PyKEENPredictor(LinkPredictor):
         origin: dict[str, Any] | None = None,
     ) -> None:
         """
-        :param device: None for that of the model.
-        :raises InputError: a vocabulary of another size than the model's.
+        :param device: None keeps the model's device.
+        :raises InputError: a vocabulary whose size differs from the model's.
         """
         sizes = model.num_entities, model.num_real_relations
         if sizes != (len(vocabulary.entities), len(vocabulary.relations)):
@@ -80,7 +80,7 @@ class PyKEENPredictor(LinkPredictor):
 
     @classmethod
     def from_result(cls, result: "PipelineResult") -> "PyKEENPredictor":
-        """The trained model of `pykeen.pipeline.pipeline(...)`.
+        """Wrap the trained model of `pykeen.pipeline.pipeline(...)`.
 
         :raises InputError: a result whose triples have no labels.
         """
@@ -100,7 +100,7 @@ class PyKEENPredictor(LinkPredictor):
 
     @cached_property
     def score_bytes(self) -> int:  # type: ignore[override]  # measured at the first use
-        """Twice the largest array that one query makes (many models make one number per entity and dimension)."""
+        """Return 4 plus twice a query's largest array per entity (many models compute N x dimensions per query)."""
         one = torch.zeros(1, dtype=torch.int64, device=self.device)
         with _LargestArray() as seen:
             self.object_scores(one, one)
@@ -108,7 +108,7 @@ class PyKEENPredictor(LinkPredictor):
         return 4 + 2 * -(-seen.bytes // len(self.vocabulary.entities))
 
     def save(self, directory: str | os.PathLike[str]) -> None:
-        """Write a checkpoint folder (safetensors and JSON, no pickle), replacing one that is there.
+        """Write a checkpoint folder (safetensors and JSON, no pickle), replacing an existing folder.
 
         :raises InputError: a model with parts that are neither PyKEEN's nor data.
         """
@@ -125,7 +125,7 @@ class PyKEENPredictor(LinkPredictor):
         save_checkpoint(directory, tensors | marks_to_tensors(self), meta)
 
     def structure(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-        """The modules and attributes of the model as JSON, and its tensors by path.
+        """Return the modules and attributes of the model as JSON, and its tensors by path.
 
         :raises InputError: a model with parts that are neither PyKEEN's nor data.
         """
@@ -136,9 +136,9 @@ class PyKEENPredictor(LinkPredictor):
 
     @classmethod
     def load(cls, directory: str | os.PathLike[str], device: str = "auto") -> "PyKEENPredictor":
-        """Read what `save` wrote.
+        """Read a folder written by `save`.
 
-        :raises InputError: where it is missing, damaged or of another kind, or holds NaN.
+        :raises InputError: a checkpoint that is missing, damaged or of another kind, or holds NaN.
         """
         tensors, meta = load_checkpoint(directory, KIND)
         marks = take_marks(tensors)
@@ -150,9 +150,9 @@ class PyKEENPredictor(LinkPredictor):
 
 @checked
 def load_pykeen(folder: str | os.PathLike[str], device: str = "auto") -> PyKEENPredictor:
-    """The model in a folder of PyKEEN's `PipelineResult.save_to_directory` or of `export_pykeen`.
+    """Load the model from a folder of PyKEEN's `PipelineResult.save_to_directory` or of `export_pykeen`.
 
-    Its pickle is read as data: nothing in it is executed.
+    Its pickle is read as data; no code in it is executed.
 
     :raises InputError: a missing or damaged part, weights that are NaN, a model with parts that are not PyKEEN's.
     """
@@ -175,14 +175,13 @@ def load_pykeen(folder: str | os.PathLike[str], device: str = "auto") -> PyKEENP
 def export_pykeen(model: "ComplEx", folder: str | os.PathLike[str], facts: Facts = ()) -> None:
     """Write a folder that PyKEEN opens: a pykeen.models.ComplEx with the same scores.
 
-    `trained_model.pkl` and `training_triples/` are files of `PipelineResult.save_to_directory`; `model_state.pt` is the
-    state dict alone, for the model that `config.json` describes, for readers that load no pickles of models. With
-    reciprocal relations it is a model with inverse triples. PyKEEN itself reads some labels, such as "NA" and "null",
-    back as nan.
+    `trained_model.pkl` and `training_triples/` are as in `PipelineResult.save_to_directory`. `model_state.pt` is the
+    state dict of the model described in `config.json`, for readers that load no pickled models. Reciprocal relations
+    become inverse triples. PyKEEN reads some labels, for example "NA" and "null", back as nan.
 
-    :param facts: the facts for `training_triples`, usually those of the fit, of which filters are made; a Note counts
-        what they lack of these.
-    :raises InputError: a folder that exists, or facts of other labels.
+    :param facts: the facts for `training_triples`, from which PyKEEN builds its filters; usually the training facts.
+        A Note counts the training facts that are missing.
+    :raises InputError: a folder that exists, or facts with other labels.
     """
     import pykeen.models
 
@@ -200,18 +199,18 @@ def export_pykeen(model: "ComplEx", folder: str | os.PathLike[str], facts: Facts
             stacklevel=2,
         )
     factory = triples_factory(vocabulary, ids, inverse=model.reciprocal)
-    # The seed is that of weights which are replaced at once.
+    # Any seed will do: the weights are replaced below.
     settings: dict[str, Any] = {"embedding_dim": model.rank, "random_seed": 0}
     theirs: Any = pykeen.models.ComplEx(triples_factory=factory, **settings)
     relation = model.relation
-    if model.reciprocal:  # theirs are interleaved: 2r and its inverse 2r + 1
+    if model.reciprocal:  # PyKEEN interleaves them: relation 2r and its inverse 2r + 1
         relation = torch.stack(relation.chunk(2), dim=1).flatten(0, 1)
     with torch.no_grad():
         for module, rows in (
             (theirs.entity_representations[0], model.entity),
             (theirs.relation_representations[0], relation),
         ):
-            # Theirs are (real, imaginary) pairs, ours the real parts and then the imaginary ones.
+            # PyKEEN has (real, imaginary) pairs; here real parts come first, then imaginary parts.
             module._embeddings.weight.copy_(torch.stack(rows.chunk(2, dim=1), dim=2).flatten(1))
     refuse_infinite(folder, theirs.state_dict(), "it was not written; train the model again")
     with whole_folder(folder) as beside:
@@ -232,7 +231,7 @@ def export_pykeen(model: "ComplEx", folder: str | os.PathLike[str], facts: Facts
 
 
 class _LargestArray(TorchDispatchMode):
-    """Measures the largest new array of the operations within it."""
+    """Measure the largest array allocated by operations within the block."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -248,7 +247,7 @@ class _LargestArray(TorchDispatchMode):
 
 
 def _dense(value: Any) -> TypeGuard[torch.Tensor]:
-    """Whether it is a tensor with a storage; R-GCN's sparse ones have none."""
+    """Return whether the value is a tensor with a storage; R-GCN's sparse tensors have none."""
     return isinstance(value, torch.Tensor) and value.layout == torch.strided
 
 
@@ -268,7 +267,7 @@ def _build(structure: Any, tensors: dict[str, torch.Tensor], folder: Any) -> Any
 
 
 def _read_labels(path: Path) -> list[str]:
-    """The labels of PyKEEN's table of ids (a gzipped TSV with the columns id and label), in the order of the ids."""
+    """Read the labels of PyKEEN's table of ids (a gzipped TSV with columns id and label), in the order of the ids."""
     try:
         with io.TextIOWrapper(open_packed(path), encoding="utf-8", newline="") as file:
             rows = list(csv.reader(file, delimiter="\t"))
@@ -288,11 +287,11 @@ def _in_order(ids: Any, count: int, where: str) -> list[str]:
 
 # ---- Bounds on pickles, and on the values read from them.
 #
-# A few hundred bytes can name a value that holds itself, or one that holds another twice, which holds another twice,
-# and so on: to visit or to hash it never ends.
+# A few hundred bytes can describe a value that contains itself, or a chain of values that each contain the next one
+# twice. Visiting or hashing such a value does not end.
 
 
-PICKLE_BYTES = 1 << 22  # those of PyKEEN's models have some 20,000
+PICKLE_BYTES = 1 << 22  # pickles of PyKEEN's models have some 20,000
 VALUES, DEPTH = 1_000_000, 200
 
 _REMEMBER = ("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE")
@@ -300,10 +299,10 @@ _RECALL = ("GET", "BINGET", "LONG_BINGET")
 
 
 def check_pickle(content: bytes) -> None:
-    """ValueError for a pickle that would fill memory, or hash a tuple without end, while it is read.
+    """Raise ValueError for a pickle that would fill memory, or hash a tuple without end, while it is read.
 
-    The weight of a tuple is the number of values in it, repeated ones counted each time. Lists and dicts, which may
-    grow later, weigh one: they cannot be hashed. `unfolded` bounds them afterwards.
+    The weight of a tuple is the number of values in it, repetitions included. Lists and dicts have weight 1, because
+    they cannot be hashed and may grow later; `unfolded` bounds them afterwards.
     """
     if len(content) > PICKLE_BYTES:
         raise ValueError(f"its data.pkl has more than {PICKLE_BYTES >> 20} MB")
@@ -329,7 +328,7 @@ def check_pickle(content: bytes) -> None:
 
 
 def _taken(stack: list[int | None], opcode: pickletools.OpcodeInfo) -> int:
-    """Pop the values of an opcode from the stack; the sum of their weights."""
+    """Pop an opcode's values from the stack and return the sum of their weights."""
     before = opcode.stack_before
     taken: list[int | None] = []
     count = len(before)
@@ -342,9 +341,9 @@ def _taken(stack: list[int | None], opcode: pickletools.OpcodeInfo) -> int:
 
 
 def unfolded(value: Any, parts: Callable[[Any], Iterable[Any]]) -> Iterator[Any]:
-    """The value and all values within it, repeated ones each time; ValueError where they are too many or too deep.
+    """Yield a value and all values in it, repetitions included; raise ValueError for too many or too deep values.
 
-    :param parts: the values directly within a value.
+    :param parts: returns the values directly within a value.
     """
     waiting = [(value, 0)]
     seen = 0
@@ -358,29 +357,29 @@ def unfolded(value: Any, parts: Callable[[Any], Iterable[Any]]) -> Iterator[Any]
         waiting += below
 
 
-# ---- A trained PyKEEN model as data: read from PyKEEN's pickle without executing it, and built again from that.
+# ---- A trained PyKEEN model as data: read from PyKEEN's pickle without executing it, then rebuilt.
 #
-# PyKEEN saves a model whole, with torch.save: a zip archive with a pickle of the object tree and one file for each
-# tensor's numbers. Unpickling calls whatever the file names. Here every name becomes a `Record` that only keeps its
-# arguments, so nothing is called and nothing imported; `describe` then turns the records into JSON and named tensors,
-# and `build` makes a model of those from classes of PyKEEN and torch.nn alone.
+# PyKEEN saves a whole model with torch.save: a zip archive with a pickle of the object tree and a file of numbers for
+# each tensor. Unpickling calls any function named in the file. Here every name becomes a `Record` that only stores its
+# arguments, so that nothing is called or imported. `describe` converts the records to JSON and named tensors, and
+# `build` rebuilds the model from them with classes of PyKEEN and torch.nn only.
 #
-# Parts for training only (the loss, regularisers, initialisers, constraints) are left out, and so are the entities'
-# representations that graph networks cache.
+# Parts used only in training (loss, regularisers, initialisers, constraints) are left out, and so are entity
+# representations cached by graph networks.
 
 
 _LEFT_OUT = (
     "loss", "regularizer", "weight_regularizers", "initializer", "constrainer", "_random_seed",
     "enriched_embeddings", "enriched_representations",
 )  # fmt: skip
-# Functions that a representation may apply to its rows while it scores; nothing else is called by name.
+# Functions that a representation may apply to its rows while scoring; no other function is called by name.
 _FUNCTIONS = frozenset(
     {"torch.nn.functional.normalize", "pykeen.utils.complex_normalize", "pykeen.nn.quaternion.normalize"}
 )
 _MODULES = ("pykeen.", "torch.nn.modules.")
 _OBJECTS = ("pykeen.nn.", "pykeen.inverse.")
 _MOST_NAMES = 1_000  # of classes and functions; PyKEEN's models have some thirty
-_MOST_SHARED = 16  # tensors of one storage, on average; tied weights are two
+_MOST_SHARED = 16  # average number of tensors per storage; tied weights have two
 _STORAGES = {
     "torch.DoubleStorage": torch.float64,
     "torch.FloatStorage": torch.float32,
@@ -395,7 +394,7 @@ _STORAGES = {
 
 
 class Record:
-    """A class or function that a pickle names, or its result, with its arguments, state and items."""
+    """A class or function named in a pickle, or a call of it, with its arguments, state and items."""
 
     origin = ""
 
@@ -431,7 +430,7 @@ class Record:
 
 
 class _Inert(pickle.Unpickler):
-    """Makes a Record of every name."""
+    """An unpickler that turns every name into a Record."""
 
     def __init__(self, file: IO[bytes], archive: zipfile.ZipFile, prefix: str) -> None:
         super().__init__(file)
@@ -461,9 +460,9 @@ class _Inert(pickle.Unpickler):
 
 
 def read_pickled_model(source: Path | IO[bytes]) -> Record:
-    """The record of the model in a file that torch.save wrote, with nothing of it executed.
+    """Read the model in a file written by torch.save as a Record, without executing anything.
 
-    :raises InputError: a missing file, or one that is no such archive.
+    :raises InputError: a missing file, or a file that is no such archive.
     """
     try:
         with open_archive(source, str(source)) as archive:
@@ -491,7 +490,7 @@ def read_pickled_model(source: Path | IO[bytes]) -> Record:
 
 
 def _check_values(model: Any, stored: int) -> None:
-    """ValueError for values nested without end, and for tensors with more numbers than are stored."""
+    """Raise ValueError for values nested without end, and for tensors with more numbers than are stored."""
     numbers = 0
     for value in unfolded(model, _parts):
         if isinstance(value, Record) and value.origin == "torch._utils._rebuild_tensor_v2":
@@ -513,7 +512,7 @@ def _parts(value: Any) -> Iterable[Any]:
 
 
 def _stored_bytes(archive: zipfile.ZipFile) -> int:
-    """The bytes of the files in it; ValueError where they are compressed or overlap, unlike those of torch.save."""
+    """Return the bytes of an archive's files; ValueError if compressed or overlapping (torch.save writes neither)."""
     files = archive.infolist()
     total = sum(file.file_size for file in files)
     assert archive.fp is not None
@@ -523,7 +522,7 @@ def _stored_bytes(archive: zipfile.ZipFile) -> int:
 
 
 def describe(model: Record, tensors: dict[str, torch.Tensor], path: str = "") -> dict[str, Any]:
-    """The JSON of a module and its children: class, attributes, modules. Its tensors go into `tensors`, by path.
+    """Convert a module and its children to JSON: class, attributes, modules. Store the tensors in `tensors`, by path.
 
     :raises InputError: an attribute that is not data.
     """
@@ -554,7 +553,7 @@ def describe(model: Record, tensors: dict[str, torch.Tensor], path: str = "") ->
 
 
 def build(structure: Mapping[str, Any], tensors: Mapping[str, torch.Tensor], path: str = "") -> nn.Module:
-    """The module that `describe` has described, in evaluation mode.
+    """Rebuild the module that `describe` converted, in evaluation mode.
 
     :raises InputError: a class or function that is not PyKEEN's or torch's, or not in the installed version.
     """
@@ -577,7 +576,7 @@ def build(structure: Mapping[str, Any], tensors: Mapping[str, torch.Tensor], pat
 
 
 def _pairs(value: Any) -> list[tuple[str, Any]]:
-    """The items of a dict or of the record of an OrderedDict."""
+    """Return the items of a dict or of the record of an OrderedDict."""
     return list(value.items()) if isinstance(value, dict) else value.items
 
 
@@ -596,7 +595,7 @@ def _tensor(value: Any) -> torch.Tensor | None:
 
 
 def _plain(value: Any, where: str) -> Any:
-    """A value as JSON: what JSON has as it is, the rest as {"kind": ...}."""
+    """Convert a value to JSON: types that JSON has stay as they are, others become {"kind": ...}."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
@@ -627,7 +626,7 @@ def _plain(value: Any, where: str) -> Any:
 
 
 def _object(value: Any) -> Any:
-    """The value that `_plain` has written."""
+    """Rebuild a value that `_plain` converted."""
     if isinstance(value, list):
         return [_object(each) for each in value]
     return _KINDS[value["kind"]](value) if isinstance(value, dict) else value
@@ -635,7 +634,7 @@ def _object(value: Any) -> Any:
 
 def _instance(value: Mapping[str, Any]) -> Any:
     kind = _named(value["class"], _OBJECTS)
-    # A module or a function would run code of its own when called; these are named tuples and plain objects.
+    # Calling a module or a function would run its own code. Named tuples and plain objects are safe.
     if not isinstance(kind, type) or issubclass(kind, nn.Module):
         raise InputError(f"{value['class']} is not a kind of value that a model holds")
     made = kind.__new__(kind, *(_object(each) for each in value["arguments"]))
@@ -663,7 +662,7 @@ _KINDS = {
 
 
 def _named(origin: str, prefixes: tuple[str, ...]) -> Any:
-    """The object of a dotted name; InputError for one without any of the prefixes."""
+    """Import the object with a dotted name; raise InputError unless it has one of the prefixes."""
     if not origin.startswith(prefixes):
         raise InputError(f"{origin} is not part of PyKEEN or torch.nn: a model of such parts is not read here")
     module, _, name = origin.rpartition(".")

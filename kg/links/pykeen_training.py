@@ -1,8 +1,8 @@
-"""Training of PyKEEN's models by PyKEEN's own loops, as link predictors of gumption.
+"""Train PyKEEN's models with PyKEEN's own loops, as link predictors of gumption.
 
-Every model that learns from triples alone can be trained. A model whose own loss is a binary cross entropy is trained
-on all entities for each (subject, relation), with inverse relations, as ConvE and TuckER were in their papers (LCWA);
-the others are trained with sampled negatives (sLCWA).
+Every model that learns from triples alone can be trained. Models whose default loss is a binary cross entropy are
+trained on all entities for each (subject, relation), with inverse relations, as in the papers of ConvE and TuckER
+(LCWA). Other models are trained with sampled negatives (sLCWA).
 """
 
 import gc
@@ -34,12 +34,12 @@ from .ranking import evaluate_ranking
 from .training_settings import TrainingSettings
 
 # Models that need inverse relations, with their further settings. NodePiece's default aggregation is a function, which
-# a checkpoint without pickles cannot hold; "mlp" is that of its paper.
+# a checkpoint without pickles cannot hold; its paper uses "mlp".
 _NEED_INVERSE: dict[str, dict[str, Any]] = {"compgcn": {}, "nodepiece": {"aggregation": "mlp"}}
 
 
 def trainable_models() -> list[str]:
-    """The names of PyKEEN's models that `fit_pykeen` trains, sorted."""
+    """List the names of PyKEEN's models that `fit_pykeen` trains, sorted."""
     return sorted(name for name in model_resolver.lookup_dict if _refusal(name) is None)
 
 
@@ -61,18 +61,18 @@ def fit_pykeen(
     device: str = "auto",
     progress: Callable[[int, str], None] | None = None,
 ) -> PyKEENPredictor:
-    """Train a model of PyKEEN's with Adam. A setting of None is PyKEEN's default for the model.
+    """Train a PyKEEN model with Adam. A setting of None takes PyKEEN's default for the model.
 
-    :param model: its name in any case: "rotate", "TuckER", ...; `trainable_models` lists them.
-    :param vocabulary: the labels to learn, where they are more than those of the facts.
+    :param model: name in upper or lower case: "rotate", "TuckER", ...; `trainable_models` lists the names.
+    :param vocabulary: the labels to learn, if more than the labels of the facts.
     :param rank: the embedding dimension.
-    :param batch_size: facts in a step; distinct (subject, relation) pairs where all entities are scored for each.
-    :param valid: facts whose MRR, measured every `valid_every` epochs and after the last, chooses the best parameters.
-    :param known: other true facts, left out when `valid` is ranked, as those trained on are.
+    :param batch_size: facts in a step; with LCWA, distinct (subject, relation) pairs.
+    :param valid: facts whose MRR, measured every `valid_every` epochs and after the last, selects the best parameters.
+    :param known: other true facts; like the training facts, they are filtered out when `valid` is ranked.
     :param patience: stop after so many measurements on `valid` without a better MRR; None never stops.
-    :param progress: called after each epoch with its number, and its loss and MRR in words.
-    :raises InputError: an unknown model, or one that cannot be trained on triples, a setting out of range, no facts, a
-        loss that is no longer finite.
+    :param progress: called after each epoch with its number and a text with its loss and MRR.
+    :raises InputError: an unknown model, or a model that cannot be trained on triples; a setting out of range; no
+        facts; a loss that is no longer finite.
     """
     name = model_resolver.normalize(model)
     if name not in model_resolver.lookup_dict:
@@ -81,7 +81,7 @@ def fit_pykeen(
         raise InputError(f"{name} cannot be trained on a graph: {reason}")
     given = {"rank": rank, "batch_size": batch_size, "learning_rate": learning_rate, "patience": patience}
     told: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    TrainingSettings(epochs=epochs, valid_every=valid_every, seed=seed, **told)  # refuses what is out of range
+    TrainingSettings(epochs=epochs, valid_every=valid_every, seed=seed, **told)  # refuses values out of range
     if vocabulary is None and is_pair(facts):
         vocabulary = facts[0]
     elif vocabulary is None:
@@ -103,7 +103,7 @@ def fit_pykeen(
         made: Any = model_resolver.make(name, chosen, triples_factory=factory, random_seed=seed)
         predictor = PyKEENPredictor(made, vocabulary, pick_device(device))
         predictor.trained_on, predictor.chosen_by = trained_on, chosen_by
-        predictor.structure()  # refuses what could not be kept before it is trained
+        predictor.structure()  # before training, refuses a model that could not be saved
         rate: Any = {} if learning_rate is None else {"lr": learning_rate}
         kind: Any = LCWATrainingLoop if all_entities else SLCWATrainingLoop
         optimizer = torch.optim.Adam(made.get_grad_params(), **rate)
@@ -123,7 +123,7 @@ def fit_pykeen(
             ) from None
         except NonFiniteLossError:
             raise InputError(f"the loss of {name} is no longer a finite number: lower the learning rate") from None
-        except RuntimeError as error:  # a rank that the model's layers cannot have, no memory
+        except RuntimeError as error:  # a rank that does not fit the model's layers, or no memory
             raise InputError(f"PyKEEN cannot train {name} so: {error}") from None
     if looks is not None:
         made.load_state_dict(looks.best)
@@ -140,7 +140,7 @@ def fit_pykeen(
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without PyKEEN's messages about pinned memory, batch sizes, seeds and facts that its loaders leave out."""
+    """Suppress PyKEEN's messages about pinned memory, batch sizes, seeds and facts that its loaders leave out."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
@@ -153,9 +153,9 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def frozen_garbage() -> Iterator[None]:
-    """Objects from before the block are left out by the garbage collector, which PyKEEN's loop calls each epoch.
+    """Exclude existing objects from garbage collection, which PyKEEN's loop runs after each epoch.
 
-    Blocks may be nested: the inner one freezes the objects since the outer one, which is quick.
+    Blocks may be nested: an inner block quickly freezes the objects created since the outer block began.
     """
     within_another = gc.get_freeze_count() > 0
     gc.collect()
@@ -168,7 +168,7 @@ def frozen_garbage() -> Iterator[None]:
 
 
 class _History(TrainingCallback):
-    """Records the loss of each epoch, and reports progress."""
+    """Record the loss of each epoch and report progress."""
 
     def __init__(self, progress: Callable[[int, str], None] | None) -> None:
         super().__init__()
@@ -183,7 +183,7 @@ class _History(TrainingCallback):
 
 
 class _Looks(Stopper):
-    """Ranks validation facts every so many epochs, keeps the best parameters, and stops when `patience` is over."""
+    """Rank validation facts every `every` epochs, keep the best parameters, and stop when `patience` is exhausted."""
 
     def __init__(
         self,
@@ -206,7 +206,7 @@ class _Looks(Stopper):
 
     def should_stop(self, epoch: int) -> bool:
         mrr = evaluate_ranking(self.predictor, self.valid, self.true)["mrr"]
-        self.predictor.model.post_parameter_update()  # graph networks keep representations, made without gradients here
+        self.predictor.model.post_parameter_update()  # clear representations cached without gradients
         self.rows[-1]["valid_mrr"] = mrr
         self.stale += 1
         if mrr > self.best_mrr:
@@ -219,7 +219,7 @@ class _Looks(Stopper):
 
 
 def _refusal(name: str) -> str | None:
-    """Why a model cannot be trained on triples alone, None where it can."""
+    """Return why a model cannot be trained on triples alone; None if it can."""
     kind = model_resolver.lookup_dict[name]
     if issubclass(kind, LiteralModel):
         return "it needs numbers about each entity beside the facts"

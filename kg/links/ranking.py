@@ -1,4 +1,4 @@
-"""Filtered ranking of a link predictor: MRR and Hits@k with realistic ranks; overall, by side and by relation."""
+"""Rank the answers of a link predictor: filtered MRR and Hits@k with realistic ranks; overall, by side, by relation."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,19 +15,19 @@ from gumption.kg.vocabulary import Vocabulary
 from .predictor import LinkPredictor
 
 HITS = (1, 3, 10)
-# The side of the answer: the column of the entity that is given beside the relation, and the column of the answer.
+# Side of the answer -> columns of the query's entity (the anchor) and of the answer in (n, 3) facts.
 SIDES = {"object": (0, 2), "subject": (2, 0)}
-# Where the caller sets no budget. On a CPU, small chunks stay in the caches and in memory that is reused.
+# Default budgets. On a CPU, small chunks stay in the caches and in memory that is reused.
 CPU_MEMORY, MEMORY = 1 << 26, 1 << 30
-CELL_BYTES = 4  # of the working copy of a score
-PAIR_BYTES = 64  # of a known answer in a chunk: the int64 indices that `_places` holds at once
+CELL_BYTES = 4  # per score, for its working copy
+PAIR_BYTES = 64  # per known answer of a chunk, for the int64 indices that `_places` holds at once
 _LARGEST = torch.finfo(torch.float32).max
 EXACT = 1 << 24  # sums of this many +1 and -1 are exact in float32
 
 
 @dataclass(frozen=True)
 class Ranks:
-    """The filtered realistic ranks of n distinct facts, from both sides.
+    """The filtered realistic ranks of n distinct facts, for both sides.
 
     :ivar facts: (n, 3) int64 ids in `vocabulary`, sorted.
     :ivar object, subject: (n,) float64, the rank of the true object (tail) and of the true subject (head).
@@ -39,15 +39,15 @@ class Ranks:
     subject: np.ndarray
 
     def figures(self) -> dict[str, float]:
-        """{"mrr", "hits@1", "hits@3", "hits@10"}, means over facts and sides."""
+        """Return {"mrr", "hits@1", "hits@3", "hits@10"}, means over facts and sides."""
         return _figures(np.concatenate([self.object, self.subject]))
 
     def by_side(self) -> dict[str, dict[str, float]]:
-        """The figures of "object" (tail prediction) and of "subject" (head prediction)."""
+        """Return the figures of "object" (tail prediction) and of "subject" (head prediction)."""
         return {"object": _figures(self.object), "subject": _figures(self.subject)}
 
     def by_relation(self) -> dict[str, dict[str, float]]:
-        """The figures of each relation that has facts here, both sides together, and how many "facts" they are."""
+        """Return the figures of each relation with facts, over both sides, and its number of "facts"."""
         relations = self.facts[:, 1]
         return {
             self.vocabulary.relations[relation]: {
@@ -80,10 +80,10 @@ def filtered_ranks(
     memory: Count | None = None,
     progress: bool = False,
 ) -> Ranks:
-    """The rank of each fact of `test`, of its object among all objects and of its subject among all subjects.
+    """Rank the object of each test fact among all objects, and its subject among all subjects.
 
     Filtered: other true answers, by `known` or `test`, are left out (Bordes et al., 2013). Realistic: among equal
-    scores the true one stands in the middle (Berrendorf et al., 2020), so that with r rivals
+    scores the true answer has the middle rank (Berrendorf et al., 2020), so that with r rivals
 
         rank = 1 + better + ties / 2 = 1 + (r + sum over rivals of sign(score of the rival - score of the truth)) / 2.
 
@@ -91,11 +91,11 @@ def filtered_ranks(
 
     :param test, known: label triples, or (vocabulary, (n, 3) ids) with the predictor's vocabulary. `known` are sets of
         true facts, usually [train, valid, test]; label triples with labels that the predictor lacks are left out.
-    :param memory: bytes that scores and masks may take at a time, on the predictor's device, beside the facts
-        themselves. None is 64 MiB on a CPU, else 1 GiB, or the bytes of one query where they are more.
+    :param memory: bytes that scores and masks may take at a time on the predictor's device, without the facts
+        themselves. None is 64 MiB on a CPU, else 1 GiB, or the bytes of one query if that is more.
     :param progress: show progress on stderr, on a terminal by a bar.
-    :raises InputError: no test facts, a label in them that the predictor does not know, ids of another vocabulary,
-        less memory than one query takes, or scores that are NaN.
+    :raises InputError: no test facts, a test label that is not in the predictor's vocabulary, ids of another
+        vocabulary, less memory than one query takes, or scores that are NaN.
     """
     vocabulary, size = predictor.vocabulary, len(predictor.vocabulary.entities)
     facts, true = asked_and_true(vocabulary, test, known)
@@ -107,9 +107,9 @@ def filtered_ranks(
         with Bar(len(facts), f"{side}s", progress) as bar:
             for rows in filtered_scores(predictor, side, facts, true, memory):
                 ahead = rows.scores
-                ahead.clamp_(-_LARGEST, _LARGEST)  # two infinities are a tie, and their difference would be NaN
+                ahead.clamp_(-_LARGEST, _LARGEST)  # equal infinities are a tie, but their difference would be NaN
                 ahead.sub_(ahead.gather(1, rows.target))
-                ahead.view(-1).index_fill_(0, rows.known, 0.0)  # the truth among them: none of them is a rival
+                ahead.view(-1).index_fill_(0, rows.known, 0.0)  # true answers, the target included, are no rivals
                 strange.append(ahead.amax(1).isnan().any())  # the sign of NaN is 0
                 ahead.sign_()
                 better.append(torch.stack([part.sum(1).double() for part in ahead.split(EXACT, dim=1)]).sum(0))
@@ -125,7 +125,7 @@ def filtered_ranks(
 
 
 def asked_and_true(vocabulary: Vocabulary, test: Facts, known: Sequence[Facts]) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct ids of the test facts, (n, 3) int64, and of all true facts, both sorted.
+    """Return the distinct ids of the test facts, (n, 3) int64, and of all true facts, both sorted.
 
     :raises InputError: no test facts; as `to_ids`.
     """
@@ -140,13 +140,13 @@ def asked_and_true(vocabulary: Vocabulary, test: Facts, known: Sequence[Facts]) 
 
 @dataclass(frozen=True)
 class Rows:
-    """Scores of all N answers to the queries of B facts, and which answers are known.
+    """Scores of all N candidates for the queries of B facts, with the positions of known answers.
 
-    :ivar facts: (B,) int64, the places of these facts.
-    :ivar scores: (B, N) float32, which the caller may overwrite, until the next Rows.
-    :ivar target: (B, 1) int64, each fact's own answer.
-    :ivar known: (P,) int64, flat places in `scores` of the true answers, each fact's own among them.
-    :ivar known_count: (B,) int64, the number of true answers of each fact.
+    :ivar facts: (B,) int64, row numbers of the facts.
+    :ivar scores: (B, N) float32, valid until the next Rows; the caller may overwrite it.
+    :ivar target: (B, 1) int64, the answer of each fact.
+    :ivar known: (P,) int64, flat indices in `scores` of all true answers, including `target`.
+    :ivar known_count: (B,) int64, the number of true answers to each fact's query.
     """
 
     facts: np.ndarray
@@ -159,19 +159,19 @@ class Rows:
 def filtered_scores(
     predictor: LinkPredictor, side: str, facts: np.ndarray, true: np.ndarray, memory: int | None, cell_bytes: int = 0
 ) -> Iterator[Rows]:
-    """Chunks of the facts with the scores of their side; facts that share a query share its row while it is made.
+    """Yield chunks of the facts with the scores of one side. Each distinct query of a chunk is scored once.
 
-    Nothing here waits for the device.
+    The loop never waits for the device.
 
-    :param side: "object" or "subject", the part to be predicted.
-    :param facts, true: (n, 3) ids, distinct; the facts are among the true ones.
+    :param side: "object" or "subject", the part to predict.
+    :param facts, true: (n, 3) ids, distinct; `true` contains `facts`.
     :param memory: bytes that a chunk may take, as in `filtered_ranks`.
-    :param cell_bytes: bytes that the caller takes for each score, beside the scores themselves.
+    :param cell_bytes: further bytes that the caller needs for each score.
     """
     vocabulary, device = predictor.vocabulary, predictor.device
     size, relations = len(vocabulary.entities), len(vocabulary.relations)
     anchor, answer = SIDES[side]
-    # Known answers sorted by query, so that those of a query are a slice.
+    # Sort known answers by query, so that the answers of a query are a slice.
     true_keys = true[:, anchor] * relations + true[:, 1]
     order = np.argsort(true_keys, kind="stable")
     true_keys, answers = true_keys[order], torch.from_numpy(true[order, answer]).to(device)
@@ -204,15 +204,15 @@ def filtered_scores(
 
 
 def _places(first: torch.Tensor, counts: torch.Tensor, total: int, answers: torch.Tensor, size: int) -> torch.Tensor:
-    """(total,) flat places, in a (B, N) matrix, of the known answers first[b], ..., first[b] + counts[b] - 1."""
-    # With its length given, repeat_interleave does not wait for the device.
+    """Return (total,) flat indices in a (B, N) matrix of the known answers first[b], ..., first[b] + counts[b] - 1."""
+    # With output_size, repeat_interleave does not wait for the device.
     row = torch.repeat_interleave(counts, output_size=total)
     within = torch.arange(total, device=first.device) - (counts.cumsum(0) - counts)[row]
     return row * size + answers[first[row] + within]
 
 
 def _chunks(work: np.ndarray, memory: int, strict: bool) -> np.ndarray:
-    """Bounds of chunks of rows whose work, in bytes a row, fits into the memory; one row at least unless strict."""
+    """Return bounds of chunks whose work, in bytes per row, fits into the memory; at least one row unless strict."""
     if strict and work.max() > memory:
         raise InputError(f"memory is {memory} bytes, but one query takes {int(work.max())}: allow at least that")
     upto = np.cumsum(work)

@@ -1,4 +1,4 @@
-"""The training of all models of links: batches of distinct queries, Adagrad, regularisers, validation, checkpoints."""
+"""Train link predictors: batches of distinct queries, Adagrad, regularisers, validation, checkpoints."""
 
 import hashlib
 import os
@@ -33,9 +33,9 @@ from .training_settings import TrainingSettings
 
 @contextmanager
 def processes(device: str = "auto") -> Iterator[tuple[str, bool]]:
-    """Join the other processes of a torchrun, if this is one of them: NCCL on GPUs, a GPU each, else Gloo.
+    """Join the process group under torchrun: NCCL with one GPU per process, else Gloo. Otherwise do nothing.
 
-    Gives the device for this process, and whether it is the first, which writes files and messages.
+    Yields this process's device, and whether it is the first process, which writes files and messages.
     """
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield device, True
@@ -53,7 +53,7 @@ def processes(device: str = "auto") -> Iterator[tuple[str, bool]]:
 
 
 class EntitySlice:
-    """The entities of this process: ids low to high - 1 of N; all of them where it is the only one."""
+    """The entities of this process: ids low to high - 1 of N; all N for a single process."""
 
     def __init__(self, entities: int) -> None:
         self.alone = not (distributed.is_available() and distributed.is_initialized())
@@ -65,23 +65,23 @@ class EntitySlice:
         self.high = entities * (number + 1) // self.processes
 
     def mine(self, ids: torch.Tensor) -> torch.Tensor:
-        """Whether each id is in the slice (bool)."""
+        """Return a bool mask of the ids in the slice."""
         return (ids >= self.low) & (ids < self.high)
 
     def sum(self, values: torch.Tensor) -> torch.Tensor:
-        """The sum over all processes, in place."""
+        """Sum over all processes, in place."""
         if not self.alone:
             distributed.all_reduce(values)
         return values
 
     def max(self, values: torch.Tensor) -> torch.Tensor:
-        """The largest over all processes, in place."""
+        """Take the maximum over all processes, in place."""
         if not self.alone:
             distributed.all_reduce(values, distributed.ReduceOp.MAX)
         return values
 
     def rows(self, table: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-        """(n, width) rows of the whole table, of which `table` is the slice."""
+        """Return (n, width) rows of the whole table; `table` is this process's slice of it."""
         if self.alone:
             return table.index_select(0, ids)
         mine = self.mine(ids)
@@ -89,14 +89,14 @@ class EntitySlice:
         return self.sum(found * mine[:, None])
 
     def add(self, table: torch.Tensor, ids: torch.Tensor, rows: torch.Tensor) -> None:
-        """Add rows to those of the slice; the others are left to their processes."""
+        """Add rows in place to the ids of the slice; each other id is handled by its own process."""
         if not self.alone:
-            mine = self.mine(ids)  # others' rows are added as zeros: a selection would wait for a GPU
+            mine = self.mine(ids)  # other rows are added as zeros: selecting rows would wait for the GPU
             ids, rows = (ids - self.low).where(mine, 0), rows * mine[:, None]
         table.index_add_(0, ids, rows)
 
     def whole(self, table: torch.Tensor) -> torch.Tensor:
-        """(N, width) the slices of all processes together."""
+        """Gather the slices of all processes to (N, width)."""
         if self.alone:
             return table
         longest = -(-self.entities // self.processes)
@@ -107,7 +107,7 @@ class EntitySlice:
         return torch.cat([part[: high - low] for part, low, high in zip(parts, bounds, bounds[1:], strict=False)])
 
     def agreed(self, value: float) -> float:
-        """The first process's value, in all of them."""
+        """Return the first process's value in all processes."""
         if self.alone:
             return value
         told = torch.tensor([value], dtype=torch.float64)
@@ -122,15 +122,15 @@ class EntitySlice:
 
 class Queries:
     """The distinct queries of some facts: query i is (anchor[i], kind[i]), its answers are
-    answer[first[i] : first[i + 1]]. Kind p < R asks for objects of relation p, kind R + p for its subjects.
+    answer[first[i] : first[i + 1]]. Kind p < R queries objects of relation p, kind R + p its subjects.
 
-    :ivar facts: how many distinct facts there are; each is an answer twice.
+    :ivar facts: the number of distinct facts; each fact answers two queries.
     """
 
     def __init__(self, ids: np.ndarray, relations: int, by_query: bool = False) -> None:
         """
         :param ids: (n, 3) int64 facts.
-        :param by_query: whether each query weighs 1, else each fact.
+        :param by_query: give each query the weight 1; otherwise each fact.
         """
         self.by_query = by_query
         ids = np.unique(ids, axis=0)
@@ -149,15 +149,14 @@ class Queries:
     def epoch(
         self, rng: np.random.Generator, size: int, device: torch.device, most: int
     ) -> "Iterator[tuple[int, list[QueryPart]]]":
-        """All queries once, in random order: for each batch its total weight, and the batch in parts of at most `most`
-        queries. The arrays go to the device once for the whole epoch."""
+        """Yield all queries once, in random order: each batch's total weight, and the batch in parts of at most `most`
+        queries. The arrays are copied to the device once per epoch."""
         order = rng.permutation(len(self))
         counts = np.diff(self.first)[order]
         ends = np.concatenate([[0], np.cumsum(counts)])
         within = np.arange(ends[-1]) - np.repeat(ends[:-1], counts)
         answers = self.answer[np.repeat(self.first[:-1][order], counts) + within]
         rows = np.repeat(np.arange(len(order)), counts)
-        # Either each fact has the same weight, or each query.
         totals = counts.astype(np.float32)
         weights = 1 / totals if self.by_query else np.ones_like(totals)
         columns = [self.anchor[order], self.kind[order], totals * weights, rows, answers, weights[rows]]
@@ -179,9 +178,9 @@ class QueryPart:
     """B queries and their n answers.
 
     :ivar anchor, kind: (B,) int64.
-    :ivar total: (B,) float32, the weight of a query, the sum of those of its answers.
-    :ivar row, answer: (n,) int64, an answer's query within the part, and its entity.
-    :ivar weight: (n,) float32.
+    :ivar total: (B,) float32, the weight of a query, the sum of the weights of its answers.
+    :ivar row, answer: (n,) int64, the row of an answer's query in the part, and the answer's entity.
+    :ivar weight: (n,) float32, the weight of an answer.
     """
 
     anchor: torch.Tensor
@@ -198,9 +197,9 @@ class QueryPart:
 @checked_methods
 @dataclass(frozen=True)
 class Regularizer(ABC):
-    """A penalty that training adds to the loss of each fact, for each of the fact's factors.
+    """A penalty on each factor (embedding) of a fact, added to the fact's loss in training.
 
-    :ivar weight: the factor of the penalty.
+    :ivar weight: the coefficient of the penalty.
     :raises InputError: a weight that is no number of at least 0.
     """
 
@@ -208,10 +207,10 @@ class Regularizer(ABC):
 
     @abstractmethod
     def penalty(self, factor: torch.Tensor) -> torch.Tensor:
-        """(n, width) real or complex embeddings -> (n,) the penalty of each."""
+        """Compute penalties: (n, width) real or complex embeddings -> (n,)."""
 
     def gradient(self, factor: torch.Tensor) -> tuple[float, torch.Tensor]:
-        """A number and (n, width) whose product is the gradient of the summed penalties, here by autograd.
+        """Return a number and (n, width) rows whose product is the gradient of the summed penalties, by autograd.
 
         The caller multiplies the number into the weights of the rows, which saves a pass over the embeddings.
         """
@@ -228,7 +227,7 @@ class N3(Regularizer):
         return self.weight * factor.abs().pow(3).sum(-1)
 
     def gradient(self, factor: torch.Tensor) -> tuple[float, torch.Tensor]:
-        # The root of a product is several times faster than torch's abs of complex numbers.
+        # The square root of z * conj(z) is several times faster than torch's abs of complex numbers.
         return 3 * self.weight, factor * (factor * factor.conj()).real.sqrt()
 
 
@@ -244,9 +243,9 @@ class F2(Regularizer):
 
 
 def n3_beside(n3: float | None, regularizer: Regularizer | None) -> float:
-    """The weight of N3 in a fit: by default that of the settings, or 0 where a regulariser takes its place.
+    """Return the weight of N3 in a fit: by default that of `TrainingSettings`, or 0 if a regulariser replaces N3.
 
-    :raises InputError: both are given.
+    :raises InputError: both n3 and a regulariser.
     """
     if regularizer is None:
         return TrainingSettings.n3 if n3 is None else n3
@@ -255,14 +254,14 @@ def n3_beside(n3: float | None, regularizer: Regularizer | None) -> float:
     return 0.0
 
 
-# ---- The matrix product of the scores, by the faster of torch's libraries.
+# ---- The matrix product of the scores, by torch's faster library.
 
 
 def against_all(queries: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    """(B, D) and (N, D) float32 -> (B, N) float32, `queries @ rows.T`; no gradient flows through it on a CPU.
+    """Compute `queries @ rows.T`: (B, D) and (N, D) -> (B, N); on a CPU by oneDNN for float32 without a gradient.
 
-    On a CPU torch multiplies by MKL, which uses half of the vector units of other makers' processors; oneDNN, which
-    torch has for convolutions, takes less than half the time there at the same precision.
+    On a CPU torch multiplies with MKL, which uses half of the vector units of non-Intel processors. oneDNN, which
+    torch uses for convolutions, takes less than half the time there at the same precision.
     """
     if (
         queries.device.type == "cpu"
@@ -279,33 +278,32 @@ def against_all(queries: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
 # ---- The loop
 
 LOGITS_BYTES = 1 << 28  # a batch with more logits is processed in parts
-#: Multiplications of a batch's queries with all entities up to which a training takes one thread. On two busy cores a
-#: training of 135 entities took 0.5 s with one thread and 4 to 11 s with two, of 700 entities 0.6 s and 4 to 6 s.
+#: Up to this many multiplications per batch (queries by all entities), train with one thread. On two busy cores,
+#: training on 135 entities took 0.5 s with one thread and 4 to 11 s with two; on 700 entities 0.6 s and 4 to 6 s.
 ONE_THREAD = 1 << 27
 
 
 class Step(Protocol):
-    """One step of Adagrad, made of the parts of a batch."""
+    """One step of Adagrad, summed over the parts of a batch."""
 
     def add(self, part: QueryPart, scale: float) -> torch.Tensor:
-        """Add the gradient of some queries, their weights times `scale`; the weighted sum of their losses, on the
-        device."""
+        """Add the gradient of some queries, their weights times `scale`; returns their weighted loss, on the device."""
         ...
 
     def apply(self) -> None:
-        """Change the parameters."""
+        """Update the parameters."""
         ...
 
 
 class Training(ABC):
-    """Parameters, Adagrad's sums and the order of batches; `run_epoch` takes them one epoch further.
+    """The state of a training: parameters, Adagrad's sums, order of batches. `run_epoch` trains one more epoch.
 
     :ivar parameters: the learned tensors by name; "entity" has the rows of this process's slice.
-    :ivar regularizer: None where nothing is penalised.
-    :ivar told: the settings with the given regulariser, as plain JSON.
+    :ivar regularizer: None for no penalty.
+    :ivar told: the settings and the regulariser that replaces N3, as plain JSON.
     """
 
-    score_bytes = 4  # of each score of a query while its gradient is computed
+    score_bytes = 4  # per score of a query, while its gradient is computed
 
     def __init__(
         self,
@@ -318,7 +316,7 @@ class Training(ABC):
     ) -> None:
         """
         :param ids: (n, 3) int64 facts.
-        :param regularizer: in place of N3(settings.n3).
+        :param regularizer: replaces N3(settings.n3).
         """
         self.settings, self.device, self.relations = settings, device, relations
         self.told = {**asdict(settings), "regularizer": None if regularizer is None else str(regularizer)}
@@ -326,9 +324,9 @@ class Training(ABC):
         self.regularizer = regularizer if regularizer.weight else None
         self.queries = Queries(ids, relations, settings.weighting == "query")
         self.slice = EntitySlice(entities)
-        generator = torch.Generator().manual_seed(settings.seed)  # on the CPU, so that every device starts alike
+        generator = torch.Generator().manual_seed(settings.seed)  # on the CPU: the same start on every device
         self.parameters = self._begin(generator)
-        # Fused, it is the fastest on the CPU.
+        # The fused implementation is the fastest on the CPU.
         self.optimiser = torch.optim.Adagrad(
             self.parameters.values(), lr=settings.learning_rate, fused=device.type == "cpu" or None
         )
@@ -337,25 +335,25 @@ class Training(ABC):
 
     @property
     def threads(self) -> int | None:
-        """Of torch on a CPU; None for torch's own number. The size of the job alone decides: a busy machine gives the
-        same bits."""
+        """Return the number of torch's CPU threads, None for torch's default. It depends on the size of the job alone,
+        so that a busy machine computes the same bits."""
         queries = min(self.settings.batch_size, len(self.queries))
         return 1 if queries * self.slice.entities * 2 * self.settings.rank <= ONE_THREAD else None
 
     @abstractmethod
     def _begin(self, generator: torch.Generator) -> dict[str, torch.Tensor]:
-        """The parameters before the first epoch, on the device."""
+        """Create the parameters before the first epoch, on the device."""
 
     @abstractmethod
     def _step(self) -> Step:
-        """The next step of Adagrad."""
+        """Start the next step of Adagrad."""
 
     @abstractmethod
     def tensors(self) -> dict[str, torch.Tensor]:
-        """The present parameters of the model, for all entities."""
+        """Return the current parameters of the model, for all entities."""
 
     def run_epoch(self) -> float:
-        """One pass over all queries; the mean loss of a fact or of a query (`weighting`), without penalties."""
+        """Train on all queries once. Return the mean loss per fact or query (`weighting`), without penalties."""
         settings = self.settings
         most = max(1, LOGITS_BYTES // (self.score_bytes * max(1, self.slice.high - self.slice.low)))
         total = torch.zeros((), device=self.device)
@@ -373,7 +371,7 @@ class Training(ABC):
         return float(total) / (len(self.queries) if self.queries.by_query else 2 * self.queries.facts)
 
     def state(self) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-        """Everything that the next epoch depends on: tensors (of all entities) and plain JSON."""
+        """Return everything that the next epoch depends on: tensors (of all entities) and plain JSON."""
         tensors = {}
         for name, parameter in self.parameters.items():
             for kind, value in (("parameter", parameter), ("sum", self.optimiser.state[parameter]["sum"])):
@@ -382,7 +380,7 @@ class Training(ABC):
 
     @torch.no_grad()
     def restore(self, tensors: dict[str, torch.Tensor], state: dict[str, Any]) -> None:
-        """Load what `state` gave.
+        """Load a state that `state` returned.
 
         :raises InputError: a state with other parameters.
         """
@@ -399,7 +397,7 @@ class Training(ABC):
         self.shuffle.bit_generator.state = state["shuffle"]
 
 
-# ---- One fit from its facts to the model: validation, early stopping, checkpoints, progress.
+# ---- One fit, from facts to model: validation, early stopping, checkpoints, progress.
 
 
 Fitted = TypeVar("Fitted", bound=LinkPredictor)
@@ -428,9 +426,9 @@ class TrainingFacts:
         known: Facts,
         literals: bool = False,
     ) -> Self:
-        """Labels as ids, in the given vocabulary or in that of the facts.
+        """Convert labels to ids in `vocabulary`, by default the vocabulary of the facts.
 
-        :param literals: whether facts of a KnowledgeGraph with literals are kept.
+        :param literals: keep facts of a KnowledgeGraph with literals.
         :raises InputError: no facts, an unknown label, or `known` without `valid`.
         """
         check("vocabulary", vocabulary, Vocabulary | None)
@@ -445,7 +443,7 @@ class TrainingFacts:
 
 
 class Run(Generic[Fitted]):
-    """One fit: a training with its facts, history and best parameters so far."""
+    """One fit: a training with its facts, its history and the best parameters so far."""
 
     def __init__(
         self,
@@ -456,9 +454,9 @@ class Run(Generic[Fitted]):
         words: np.ndarray | None = None,
     ) -> None:
         """
-        :param make: makes the model of (vocabulary, origin=..., and the tensors of the training by their names).
-        :param state_kind: the "kind" of checkpoints of the training.
-        :param words: the word vectors of the training, for its fingerprint.
+        :param make: called as make(vocabulary, origin=..., and the tensors by name); returns the model.
+        :param state_kind: the "kind" of the training's checkpoints.
+        :param words: the word vectors used in training, for its fingerprint.
         """
         self.make, self.facts, self.training, self.state_kind = make, facts, training, state_kind
         vocabulary = facts.vocabulary
@@ -473,12 +471,12 @@ class Run(Generic[Fitted]):
         self.history: list[dict[str, float]] = []
         self.best: dict[str, torch.Tensor] = {}
         self.best_mrr = -1.0
-        self.stale = 0  # looks at `valid` since the best one
+        self.stale = 0  # measurements on `valid` since the best MRR
 
     def train(self, folder: str | os.PathLike[str] | None, seconds: float, progress: bool) -> Fitted:
-        """Train to the end; the best model.
+        """Train to the end and return the best model.
 
-        :param folder: for the state, written every so many seconds; training resumes from one that is there.
+        :param folder: folder for the state, written every `seconds`; training resumes from a state in it.
         """
         training, epochs = self.training, self.training.settings.epochs
         if folder is not None and training.slice.agreed(float(has_checkpoint(folder))):
@@ -567,18 +565,18 @@ class Run(Generic[Fitted]):
         meta = {"kind": self.state_kind, "facts": self.fingerprint, "settings": self._comparable(), **state, **found}
         if self.training.slice.first:
             save_checkpoint(folder, tensors, meta)
-        self.training.slice.agreed(0.0)  # no process goes on before the state is there
+        self.training.slice.agreed(0.0)  # a barrier: all processes wait until the state is written
 
     def _comparable(self) -> dict[str, Any]:
-        """What must be the same to resume: all settings but epochs and patience, and the facts of validation, by which
-        the best parameters were chosen."""
+        """Return the values that must be equal to resume: all settings but epochs and patience, and hashes of the
+        validation and known facts, which selected the best parameters."""
         same = {name: value for name, value in self.training.told.items() if name not in ("epochs", "patience")}
         valid, known = self.facts.valid, self.facts.known
         return {**same, "valid": None if valid is None else _hash(valid), "known": _hash(known) if len(known) else None}
 
 
 def _hash(ids: np.ndarray) -> str:
-    """sha256 (hex) of facts as a set."""
+    """Compute the sha256 (hex) of a set of facts."""
     return hashlib.sha256(np.unique(ids, axis=0).tobytes()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Settings of trainings, in a module without torch, so that a command refuses a bad value at once."""
+"""Settings of the training of link predictors, in a module without torch, so that commands check values quickly."""
 
 from typing import Literal
 

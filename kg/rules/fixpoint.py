@@ -1,19 +1,19 @@
-"""The fixpoint of rules on arrays, by semi-naive evaluation (Abiteboul, Hull and Vianu, "Foundations of Databases",
-1995, section 13.1).
+"""Compute the fixpoint of rules on arrays, by semi-naive evaluation (Abiteboul, Hull and Vianu, "Foundations of
+Databases", 1995, section 13.1).
 
-A round joins the facts that the round before entailed (the delta) with all known facts, once for each atom of a body.
-In a transitive rule r(x, z) <= r(x, y) & r(y, z) the last step r(y, z) is a fact that no transitive rule entailed. This
-entails the same, and with any step a path of n edges would derive each of n^2 / 2 pairs n / 3 times.
+A round joins the facts entailed by the previous round (the delta) with all known facts, once for each atom of a body.
+In a transitive rule r(x, z) <= r(x, y) & r(y, z), the last step r(y, z) must be a fact that no transitive rule
+entailed. The result is the same; with any step, a path of n edges would derive each of n^2 / 2 pairs n / 3 times.
 
-The confidence of a fact is that of its best proof: 1 of a stated fact, else
+The confidence of a fact is the confidence of its best proof: 1 for a stated fact, else
 
     confidence(head) = max over rules and over facts of their bodies of confidence(rule) * product of confidence(fact)
 
-This is the max-product semiring (Green, Karvounarakis and Tannen, "Provenance semirings", PODS 2007). Of several rules
-for one fact the best one counts, as in AnyBURL's max aggregation (Meilicke et al., "Anytime bottom-up rule learning for
-knowledge graph completion", IJCAI 2019). A fact whose confidence rises is in the next delta again. It ends, because
-confidences only rise, and a proof that uses a fact for itself is not better than one without. A fact of less confidence
-than a threshold is derived, but used in no other proof.
+This is the max-product semiring (Green, Karvounarakis and Tannen, "Provenance semirings", PODS 2007). If several rules
+entail a fact, the best rule counts, as in AnyBURL's max aggregation (Meilicke et al., "Anytime bottom-up rule learning
+for knowledge graph completion", IJCAI 2019). A fact whose confidence rises enters the next delta again. Evaluation
+terminates, because confidences only rise and a circular proof is never better. A fact below the confidence threshold is
+derived, but not used in other proofs.
 """
 
 from collections import defaultdict
@@ -32,21 +32,21 @@ from .horn import Atom, Rule
 
 # ---- Joins of binary relations on sorted int64 arrays.
 #
-# A pair (a, b) of ids below `size` is the key a * size + b, and a relation a sorted array of distinct keys. Two binary
-# searches find the pairs that begin with `a`. Ids may go up to three billion.
+# A pair (a, b) of ids below `size` has the key a * size + b; a relation is a sorted array of distinct keys. Two binary
+# searches locate the pairs that begin with `a`. Ids may go up to three billion.
 
-ROWS = 1 << 22  # of one piece of a join, which bounds its memory to a few hundred megabytes
+ROWS = 1 << 22  # rows per piece of a join, which bounds its memory to a few hundred megabytes
 
 
 class Pairs:
-    """A growing set of pairs, kept as a few sorted runs, each at most half as long as the one before. So n pairs are
-    merged about log n times each, even where they are added in many small steps."""
+    """A growing set of pairs, stored as a few sorted runs, each at most half as long as the previous run. Each of n
+    pairs is merged about log n times, even if they are added in many small steps."""
 
     def __init__(self, size: int, keys: np.ndarray | None = None) -> None:
         """:param keys: (n,) int64, sorted and distinct."""
         self.size = size
         self._forward: list[np.ndarray] = []
-        self._backward: list[np.ndarray] | None = None  # the swapped pairs, made when they are first needed
+        self._backward: list[np.ndarray] | None = None  # the swapped pairs, computed when first needed
         if keys is not None:
             self.add(keys)
 
@@ -58,11 +58,11 @@ class Pairs:
 
     @property
     def keys(self) -> np.ndarray:
-        """(n,) int64: all pairs, sorted."""
+        """Return the keys of all pairs, (n,) int64, sorted."""
         return union(self._forward)
 
     def has(self, keys: np.ndarray) -> np.ndarray:
-        """(n,) bool: which of these keys are in the set."""
+        """Return a mask of the keys in the set, (n,) bool."""
         found = np.zeros(len(keys), dtype=bool)
         for run in self._forward:
             places = np.minimum(np.searchsorted(run, keys), len(run) - 1)
@@ -70,7 +70,7 @@ class Pairs:
         return found
 
     def runs(self, backward: bool) -> list[np.ndarray]:
-        """The sorted arrays that together hold the pairs, or the swapped pairs."""
+        """Return the sorted arrays that together hold the pairs, or the swapped pairs."""
         if not backward:
             return self._forward
         if self._backward is None:
@@ -82,9 +82,9 @@ class Pairs:
 def partners(
     values: np.ndarray, sets: Sequence[Pairs], backward: bool
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:  # fmt: skip
-    """The pairs of some disjoint sets that begin with each of (n,) ids, in pieces of about ROWS pairs.
+    """Yield the pairs of disjoint sets that begin with each of (n,) ids, in pieces of about ROWS pairs.
 
-    :param backward: the pairs that end with the id instead.
+    :param backward: yield the pairs that end with the ids instead.
     :returns: rows and ids: `values[rows[i]]` is paired with `ids[i]`.
     """
     if not len(values):
@@ -104,7 +104,7 @@ def partners(
 
 
 def pieces(costs: np.ndarray, most: int) -> Iterator[slice]:
-    """Consecutive slices of (n,) rows with costs of about `most` each, or of one row that costs more."""
+    """Yield consecutive slices of (n,) rows that cost about `most` each, or a single row that costs more."""
     if not len(costs):
         return
     total = np.cumsum(costs)
@@ -116,24 +116,24 @@ def pieces(costs: np.ndarray, most: int) -> Iterator[slice]:
 
 
 def ranges(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of (n,) ranges, counts[i] from starts[i] on, after the index i of each number."""
+    """Expand (n,) ranges of counts[i] numbers from starts[i]; return the index i of each number, and the numbers."""
     rows = np.repeat(np.arange(len(counts)), counts)
     return rows, np.arange(len(rows)) + np.repeat(starts - (np.cumsum(counts) - counts), counts)
 
 
 def swapped(keys: np.ndarray, size: int) -> np.ndarray:
-    """The keys of the swapped pairs, sorted."""
+    """Return the sorted keys of the swapped pairs."""
     return np.sort(keys % size * size + keys // size)
 
 
 def distinct(keys: np.ndarray) -> np.ndarray:
-    """The sorted distinct keys. np.unique hashes them first, which takes several times as long (NumPy 2.4)."""
-    ordered = np.sort(keys, kind="stable")  # a merge where the keys are a few sorted runs
+    """Return the sorted distinct keys. np.unique hashes first, which takes several times as long (NumPy 2.4)."""
+    ordered = np.sort(keys, kind="stable")  # merges if the keys are a few sorted runs
     return ordered[np.diff(ordered, prepend=-1) > 0]
 
 
 def union(runs: Iterable[np.ndarray]) -> np.ndarray:
-    """The sorted distinct keys of some arrays."""
+    """Return the sorted distinct keys of some arrays."""
     return distinct(np.concatenate([np.empty(0, dtype=np.int64), *runs]))
 
 
@@ -150,8 +150,8 @@ def _push(runs: list[np.ndarray], keys: np.ndarray) -> None:
 # ---- The fixpoint
 
 NONE = -1
-LEAST = 0.5  # confidence of a fact that other proofs use, unless a caller chooses another
-ROUNDING = 1e-12  # of a product of confidences
+LEAST = 0.5  # default minimum confidence of facts that other proofs use
+ROUNDING = 1e-12  # tolerance for rounding of a product of confidences
 Facts = dict[int, np.ndarray]  # relation -> keys
 _Table = dict[str, np.ndarray]  # variable -> (n,) ids
 
@@ -159,10 +159,10 @@ _Table = dict[str, np.ndarray]  # variable -> (n,) ids
 class Entailed(NamedTuple):
     """(n,) entailed facts.
 
-    :ivar keys: int64, (relation * size + subject) * size + object; while they are derived subject * size + object.
-    :ivar rules: int64, the last rule of the best proof of each, of equal ones the first that was found.
-    :ivar premises: (n, 3) int64, the keys with relations of the atoms of that rule's body, each derived before; NONE
-        for missing atoms. None without tracing.
+    :ivar keys: int64, (relation * size + subject) * size + object; during evaluation subject * size + object.
+    :ivar rules: int64, index of the last rule of each fact's best proof, of equal proofs the first one.
+    :ivar premises: (n, 3) int64, keys with relations for the atoms of that rule's body, each derived earlier; NONE for
+        missing atoms. None without tracing.
     :ivar confidences: float64.
     """
 
@@ -172,13 +172,13 @@ class Entailed(NamedTuple):
     confidences: np.ndarray
 
     def only(self, places: np.ndarray) -> "Entailed":
-        """The facts at these places."""
+        """Select the facts at these positions."""
         premises = None if self.premises is None else self.premises[places]
         return Entailed(self.keys[places], self.rules[places], premises, self.confidences[places])
 
     @classmethod
     def joined(cls, parts: Sequence["Entailed"]) -> "Entailed":
-        """The parts one after the other."""
+        """Concatenate the parts."""
         premises = [part.premises for part in parts if part.premises is not None]
         return cls(
             np.concatenate([part.keys for part in parts]),
@@ -188,19 +188,19 @@ class Entailed(NamedTuple):
         )
 
     def best(self) -> "Entailed":
-        """The most confident one of equal keys, of equal ones the first, sorted by key."""
+        """Keep the most confident fact of each key, the first of equal confidences, sorted by key."""
         order = np.argsort(-self.confidences, kind="stable")
         return self.only(order[np.unique(self.keys[order], return_index=True)[1]])
 
 
 class _Uncertain:
-    """The confidences of the pairs of a relation that are not certain."""
+    """The confidences of the uncertain pairs of a relation."""
 
     def __init__(self) -> None:
         self._keys, self._values = np.empty(0, dtype=np.int64), np.empty(0)
 
     def of(self, keys: np.ndarray, others: np.ndarray | float = 1.0) -> np.ndarray:
-        """(n,) float64, `others` of pairs that are not here."""
+        """Return (n,) float64 confidences; `others` for pairs that are not stored."""
         if not len(self._keys):
             return np.broadcast_to(others, len(keys))
         places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
@@ -213,11 +213,11 @@ class _Uncertain:
 
 
 class Fixpoint:
-    """Evaluates rules over a vocabulary of relations and `size` entities.
+    """Evaluate rules over a vocabulary of relations and `size` entities.
 
     :param barred: ids that cannot be a subject (literals).
     :param traced: keep the premises of each entailed fact.
-    :param least: confidence of a fact that proofs use.
+    :param least: minimum confidence of facts that proofs use.
     """
 
     def __init__(
@@ -234,12 +234,12 @@ class Fixpoint:
         self._last = {index: place for index, rule in enumerate(rules) if (place := _last_step(rule)) is not None}
 
     def run(self, old: Facts, new: Facts) -> Entailed:
-        """The facts that `old` and `new` entail together, without those in `old`.
+        """Compute the facts entailed by `old` and `new` together that are not in `old`.
 
         :param old: facts that are closed under the rules.
         :param new: facts that are not in `old`.
         """
-        # All facts, and those of transitive relations that can be a last step.
+        # _known has all facts, _steps the facts of transitive relations that can be a last step.
         closing = {self._relations[self._rules[index].head.relation] for index in self._last}
         self._known, self._steps = (
             defaultdict(lambda: Pairs(self._size), {r: Pairs(self._size, keys) for r, keys in old.items() if kept(r)})
@@ -276,7 +276,7 @@ class Fixpoint:
                 pairs = sets[place][1].get(self._relations[atom.relation])
                 if pairs is None:
                     continue
-                # Two deltas are joined at the first of them: the atoms before it see older facts only.
+                # Join two deltas only at the first: atoms before it join older facts only.
                 rest = [
                     (other, [known[r], *([fresh[r]] if k > place and r in fresh else [])])
                     for k, (other, (known, fresh)) in enumerate(zip(rule.body, sets, strict=True))
@@ -294,13 +294,13 @@ class Fixpoint:
         return {atom.subject: subjects, atom.object: objects}
 
     def _extend(self, table: _Table, rest: list[tuple[Atom, list[Pairs]]], wanted: tuple[str, ...]) -> Iterator[_Table]:
-        """The table joined with the remaining atoms, in pieces."""
+        """Join the table with the remaining atoms, in pieces."""
         if not len(next(iter(table.values()))):
             return
         if not rest:
             yield table
             return
-        # Prefer an atom with two bound variables, which only filters, to one with a single bound variable.
+        # Prefer an atom with two bound variables, which only filters, to an atom with a single bound variable.
         best = max(range(len(rest)), key=lambda k: sum(variable in table for variable in rest[k][0].variables))
         (atom, sets), after = rest[best], rest[:best] + rest[best + 1 :]
         if atom.subject in table and atom.object in table:
@@ -318,7 +318,7 @@ class Fixpoint:
             yield from self._extend(self._projected(longer, after, wanted), after, wanted)
 
     def _projected(self, table: _Table, rest: list[tuple[Atom, list[Pairs]]], wanted: tuple[str, ...]) -> _Table:
-        """The distinct rows of the variables that are still needed."""
+        """Project the table to the distinct rows of the variables that are still needed."""
         needed = {*wanted, *(variable for atom, _ in rest for variable in atom.variables)}
         kept = [name for name in table if name in needed]
         if self._traced or not self._certain or not rest or len(kept) == len(table) or len(kept) > 2:
@@ -344,8 +344,8 @@ class Fixpoint:
         return Entailed(keys, np.full(len(keys), index), premises if self._traced else None, confidences).best()
 
     def _first(self, relation: int, parts: list[Entailed], log: defaultdict[int, list[Entailed]]) -> Entailed:
-        """The facts of these parts that are new, or more confident than before, for the next round; the log attributes
-        each to the most confident part that has it, of equal ones to the first."""
+        """Return the facts that are new, or more confident than before, for the next round, and add them to the log.
+        Each fact is attributed to the part with the highest confidence, of equal parts to the first."""
         found = Entailed.joined(parts)
         before = self._uncertain[relation].of(found.keys, self._known[relation].has(found.keys))
         kept = found.confidences > before
@@ -363,14 +363,14 @@ class Fixpoint:
         none = Entailed(ids, ids, np.empty((0, 3), dtype=np.int64) if self._traced else None, np.empty(0))
         parts = [part._replace(keys=part.keys + r * self._size**2) for r in log for part in reversed(log[r])]
         found = Entailed.joined([none, *parts])
-        # Of equal keys the one that was derived last, the most confident.
+        # Of equal keys, keep the last derived fact, which is the most confident.
         return found.only(np.unique(found.keys, return_index=True)[1])
 
 
 def _last_step(rule: Rule) -> int | None:
-    """The place of r(y, z) in a rule r(x, z) <= r(x, y) & r(y, z), in any variables and order; None of other rules.
+    """Return the position of r(y, z) in r(x, z) <= r(x, y) & r(y, z), in any variables and order; None otherwise.
 
-    A rule with x != z is another one: from x -> y -> x -> z it entails no r(x, x), so any fact may be the last step.
+    Rules with x != z are excluded: for x -> y -> x -> z they entail no r(x, x), so any fact may be the last step.
     """
     if rule.distinct or len(rule.body) != 2 or {atom.relation for atom in rule.body} != {rule.head.relation}:
         return None
@@ -387,12 +387,12 @@ def _last_step(rule: Rule) -> int | None:
 
 
 def default_into(source: str | None) -> str:
-    """The default name of the graph of entailed facts."""
+    """Return the default name of the graph of entailed facts."""
     return "inferred" if source is None else f"{source}/inferred"
 
 
 def sources_of(graph: KnowledgeGraph, source: str | None, into: str, must_exist: bool) -> list[str]:
-    """The graphs whose facts the rules are applied to; InputError for none, and for an unknown source."""
+    """List the graphs to which the rules are applied; with `must_exist`, InputError for no or an unknown graph."""
     names = graph.graphs()
     if source is None:
         sources = [name for name in names if name not in (into, into + PROVENANCE)]
@@ -408,8 +408,8 @@ class FactArrays:
     """The facts of the source graphs and of `into`, the graph of entailed facts, as ids of one vocabulary.
 
     :ivar stated, derived: (n, 3) int64 distinct rows of ids, of the sources and of `into`.
-    :ivar stated_keys: (n,) int64, sorted, as of `Entailed`.
-    :ivar vocabulary: their labels, and the relations of the rules.
+    :ivar stated_keys: (n,) int64, sorted keys of the stated facts, as in `Entailed`.
+    :ivar vocabulary: the labels of the facts, and the relations of the rules.
     :ivar literals: ids of the literals.
     """
 
@@ -430,7 +430,7 @@ class FactArrays:
         for part, ids, derived in parts:
             entities = self.vocabulary.entity_ids(part.entities)
             relations = self.vocabulary.relation_ids(part.relations)
-            # One number a row, so that `union` drops facts that several graphs state.
+            # One key per row, so that `union` drops facts repeated in several graphs.
             keys[derived].append(
                 (relations[ids[:, 1]] * self.size + entities[ids[:, 0]]) * self.size + entities[ids[:, 2]]
             )
@@ -441,21 +441,21 @@ class FactArrays:
         self._marks = [label_numbers(labels) for labels in (self.vocabulary.entities, self.vocabulary.relations)]
 
     def fixpoint(self, rules: Sequence[Rule], traced: bool, least: float = 0.0) -> Fixpoint:
-        """The evaluation of rules over these labels; see `Fixpoint`."""
+        """Create a `Fixpoint` of rules over this vocabulary."""
         return Fixpoint(rules, self.relations, self.size, self.literals, traced, least)
 
     def marks(self, ids: np.ndarray) -> np.ndarray:
-        """(n,) uint64 marks of the facts of (n, 3) ids; see kg/facts.py."""
+        """Return the (n,) uint64 marks (hashes) of the facts (n, 3); see kg/facts.py."""
         entities, relations = self._marks
         return marks(entities[ids[:, 0]], relations[ids[:, 1]], entities[ids[:, 2]])
 
     def keys(self, ids: np.ndarray) -> Facts:
-        """Sorted keys by relation of distinct rows."""
+        """Return the sorted keys of distinct rows, by relation."""
         keys = ids[:, 0] * self.size + ids[:, 2]
         order = np.lexsort((keys, ids[:, 1]))
         relations, starts = np.unique(ids[order, 1], return_index=True)
         return dict(zip(relations.tolist(), np.split(keys[order], starts[1:]), strict=False))
 
     def rows(self, keys: np.ndarray) -> np.ndarray:
-        """(n, 3) ids of the keys of `Entailed`."""
+        """Convert the keys of `Entailed` to (n, 3) ids."""
         return np.stack([keys // self.size % self.size, keys // self.size**2, keys % self.size], axis=1)

@@ -11,10 +11,10 @@ and two variables. The file that a person writes is JSON:
       {"name": "heirs share", "head": "sibling(x, y)", "body": ["parent(x, z)", "parent(y, z)"]}
     ]}
 
-An atom is text, or a list ["relation", "x", "y"] where the relation's name does not fit into such a text. In a body
-"*(x, y)" is of any relation of the facts that no other atom of the rules names, the same one in all of the body. A body
-may also have the condition "x != y" on the two variables of the head. Any rule may have a "name", a "confidence" in
-(0, 1] (without one it is certain, 1), and for people a "comment" and the "figures" with which it was mined.
+An atom is text, or a list ["relation", "x", "y"] if the name of the relation does not fit into such a text. In a body,
+"*(x, y)" stands for any relation of the facts that no atom of the rules names, the same relation in all of the body.
+A body may also have the condition "x != y" on the two variables of the head. Any rule may have a "name", a "confidence"
+in (0, 1] (1, certain, by default) and, for readers only, a "comment" and the "figures" with which it was mined.
 """
 
 import re
@@ -36,8 +36,8 @@ _ATOM = re.compile(
 )
 _CONDITION = re.compile(r"\s*([^\s(),]+)\s*!=\s*([^\s(),]+)\s*")
 _VARIABLE = re.compile("[A-Za-z][A-Za-z0-9_]*")
-ANY = "*"  # the relation of an atom of any relation
-MINED_FROM = "mined_from"  # the key of a file of mined rules beside them; see mining.py
+ANY = "*"  # stands for any relation in an atom
+MINED_FROM = "mined_from"  # key for the marks of the facts in a file of mined rules; see mining.py
 _FOR_PEOPLE = ("comment", "figures")
 
 
@@ -69,14 +69,14 @@ class Atom:
 
 @dataclass(frozen=True)
 class Rule:
-    """`head` holds whenever all atoms of `body` do; without a `name` the rule's text is its name.
+    """A Horn rule: `head` holds if all atoms of `body` hold. The default `name` is the rule's text.
 
-    :ivar distinct: the two variables of the head have to be different entities, as in
+    :ivar distinct: the two variables of the head must be different entities, as in
         sibling(x, y) <= parent(x, z) & parent(y, z) & x != y.
-    :ivar confidence: of a fact that the rule entails from certain ones.
+    :ivar confidence: confidence of a fact that the rule entails from certain facts.
     :raises InputError: a body without atoms or with more than three, a variable of the head that the body lacks, atoms
-        of the body without a common variable (they would join everything with everything), a distinct head r(x, x), a
-        confidence out of range.
+        of the body that no common variables connect (a Cartesian product), a distinct head r(x, x), a confidence out of
+        range.
     """
 
     head: Atom
@@ -111,35 +111,35 @@ class Rule:
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """The conditions of the body beside its atoms."""
+        """Return the conditions of the body other than its atoms."""
         return (f"{self.head.subject} != {self.head.object}",) if self.distinct else ()
 
 
 def symmetric(relation: str) -> Rule:
-    """relation(y, x) <= relation(x, y)"""
+    """Return the rule relation(y, x) <= relation(x, y)."""
     return Rule(Atom(relation, "y", "x"), (Atom(relation, "x", "y"),), f"symmetric({relation})")
 
 
 def transitive(relation: str) -> Rule:
-    """relation(x, z) <= relation(x, y) & relation(y, z)"""
+    """Return the rule relation(x, z) <= relation(x, y) & relation(y, z)."""
     body = Atom(relation, "x", "y"), Atom(relation, "y", "z")
     return Rule(Atom(relation, "x", "z"), body, f"transitive({relation})")
 
 
 def inverse(first: str, second: str) -> tuple[Rule, Rule]:
-    """second(y, x) <= first(x, y), and the other way round."""
+    """Return two rules: second(y, x) <= first(x, y), and first(y, x) <= second(x, y)."""
     name = f"inverse({first}, {second})"
     there = Rule(Atom(second, "y", "x"), (Atom(first, "x", "y"),), name)
     return there, Rule(Atom(first, "y", "x"), (Atom(second, "x", "y"),), name)
 
 
 def composition(first: str, second: str, head: str) -> Rule:
-    """head(x, z) <= first(x, y) & second(y, z)"""
+    """Return the rule head(x, z) <= first(x, y) & second(y, z)."""
     body = Atom(first, "x", "y"), Atom(second, "y", "z")
     return Rule(Atom(head, "x", "z"), body, f"composition({first}, {second}, {head})")
 
 
-# Form in a file -> (number of relations that it names, function that makes the rules).
+# Form in a file -> (number of its relations, function that makes the rules).
 _FORMS: dict[str, tuple[int, Callable[..., Rule | tuple[Rule, ...]]]] = {
     "symmetric": (1, symmetric),
     "transitive": (1, transitive),
@@ -150,26 +150,26 @@ _FORMS: dict[str, tuple[int, Callable[..., Rule | tuple[Rule, ...]]]] = {
 
 @checked
 def read_rules(path: str | PathLike[str]) -> tuple[Rule, ...]:
-    """The rules of a JSON file; InputError with the file and the wrong line or rule."""
+    """Read the rules of a JSON file; raises InputError with the file and the wrong line or rule."""
     content = read_rule_file(path)
     with located(path):
         return rules_from_json(content)
 
 
 def read_rule_file(path: str | PathLike[str]) -> Any:
-    """The JSON content of a file of rules. People change such files: only `gumption verify` compares their sha256."""
+    """Read the JSON of a file of rules. Users edit such files, so only `gumption verify` compares their sha256."""
     content = read_json(Path(path), advice='write {"rules": [...]}')
     return {key: content[key] for key in content if key != SHA256} if isinstance(content, dict) else content
 
 
 @checked
 def write_rules(path: str | PathLike[str], rules: Sequence[Rule]) -> None:
-    """Write rules to a JSON file with its sha256, which appears when it is complete."""
+    """Write rules to a JSON file with its sha256. The file appears when it is complete."""
     write_sealed(Path(path), rules_to_json(rules))
 
 
 def rules_from_json(content: Any) -> tuple[Rule, ...]:
-    """The rules of a parsed file; InputError names the wrong rule by its number from 1."""
+    """Build the rules of a parsed file; InputError names the wrong rule by its number from 1."""
     known = isinstance(content, dict) and "rules" in content and set(content) <= {"rules", MINED_FROM}
     if not known or not isinstance(content["rules"], list):
         raise InputError('expected {"rules": [...]} and nothing else')
@@ -181,7 +181,7 @@ def rules_from_json(content: Any) -> tuple[Rule, ...]:
 
 
 def rules_to_json(rules: Sequence[Rule]) -> dict[str, Any]:
-    """The content of a file, in short forms where rules have one."""
+    """Convert rules to the content of a file, in short form if possible."""
     entries: list[dict[str, Any]] = []
     waiting = list(rules)
     while waiting:
@@ -196,7 +196,7 @@ def rules_to_json(rules: Sequence[Rule]) -> dict[str, Any]:
 
 
 def rule_to_json(rule: Rule) -> dict[str, Any]:
-    """An entry of the file with head and body in full."""
+    """Convert a rule to an entry of the file with head and body."""
     body = [*map(_atom_to_json, rule.body), *rule.conditions]
     entry: dict[str, Any] = {"head": _atom_to_json(rule.head), "body": body}
     entry |= {"confidence": rule.confidence} if rule.confidence < 1 else {}
@@ -204,7 +204,7 @@ def rule_to_json(rule: Rule) -> dict[str, Any]:
 
 
 def of_any(rules: Sequence[Rule], stated: Iterable[str]) -> list[Rule]:
-    """The rules, each with an atom of any relation as one rule for each stated relation that no rule names.
+    """Replace each rule that contains `ANY` by a rule for each stated relation that no rule names.
 
     :raises InputError: there is no such relation.
     """
@@ -224,7 +224,7 @@ def of_any(rules: Sequence[Rule], stated: Iterable[str]) -> list[Rule]:
 
 
 def check_relations(rules: Sequence[Rule], known: Iterable[str]) -> None:
-    """Raise InputError for a relation of a body that neither the graph has nor a rule can entail from it."""
+    """Raise InputError for a relation in a body that is neither in the graph nor can be entailed from it by rules."""
     reached = set(known)
     while new := {rule.head.relation for rule in rules if all(a.relation in reached for a in rule.body)} - reached:
         reached |= new

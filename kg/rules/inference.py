@@ -1,15 +1,15 @@
-"""Entailment: the facts that follow from a graph by rules, in a named graph of their own.
+"""Derive the facts that rules entail from a graph, and write them to a separate named graph.
 
     infer(graph, [symmetric("combinesWith")], source="wordcraft/train")     # -> wordcraft/train/inferred
     print(explain(graph, ("water", "combinesWith", "fire"), rules, source="wordcraft/train"))
 
-The facts are read once as arrays and joined there (fixpoint.py), and only changes are written; the store evaluates no
-rules.
+The facts are read once as arrays and joined there (fixpoint.py). Only changes are written to the store, which evaluates
+no rules.
 
-The annotation `inferenceState` of the graph of entailed facts keeps the rules and a 64-bit hash of each fact that they
-were applied to (11 bytes a fact), so that the next run follows only new facts. After any other change (a fact removed,
-other rules, entailed facts changed by hand, a killed run) it starts from the beginning, says why, and removes what no
-longer follows. With rules that are not certain it always does.
+The annotation `inferenceState` of the graph of entailed facts stores the rules and a 64-bit hash of each source fact
+(11 bytes per fact), so that the next run evaluates only new facts. After any other change (removed facts, other rules,
+entailed facts edited by hand, a killed run), the run starts from the beginning, reports the reason, and removes facts
+that no longer follow. With uncertain rules (confidence below 1) it always starts from the beginning.
 """
 
 import base64
@@ -39,16 +39,16 @@ _UNFINISHED = "unfinished"
 
 @dataclass(frozen=True)
 class Result:
-    """The outcome of `infer`, in numbers of facts.
+    """The result of `infer`, in numbers of facts.
 
     :ivar into: the graph of entailed facts.
-    :ivar stated: facts that the rules were applied to.
-    :ivar entailed: facts of `into` now; `added` of them are new.
-    :ivar removed: facts that are stated now or no longer follow.
-    :ivar recomputed: why the run started from the beginning; None where it followed only new facts.
-    :ivar by_rule: rule -> facts of this run that it entailed first, or with most confidence.
-    :ivar uncertain: the entailed facts with a confidence below 1, the most confident first.
-    :ivar below: facts that follow from stated and entailed ones with less confidence than the least, and are left out.
+    :ivar stated: facts to which the rules were applied.
+    :ivar entailed: facts in `into` after the run; `added` of them are new.
+    :ivar removed: facts removed from `into`, because they are stated now or no longer follow.
+    :ivar recomputed: why the run started from the beginning; None if it evaluated only new facts.
+    :ivar by_rule: rule -> facts of this run that it entailed first, or with the highest confidence.
+    :ivar uncertain: the entailed facts with a confidence below 1, in descending order of confidence.
+    :ivar below: facts that are left out because their confidence is below `min_confidence`.
     """
 
     into: str
@@ -63,8 +63,8 @@ class Result:
 
 
 class _State(NamedTuple):
-    """The rules and settings of an earlier run, the (n,) hashes of the facts that it read, and one hash of the facts
-    that it wrote."""
+    """The rules and settings of an earlier run, the (n,) hashes of its stated facts, and one hash of all its entailed
+    facts."""
 
     settings: str
     processed: np.ndarray
@@ -94,19 +94,19 @@ def infer(
     provenance: bool = False,
     min_confidence: Share = LEAST,
 ) -> Result:
-    """Bring the graph `into` up to date: it then holds exactly the entailed facts that are not stated, each with a
-    confidence of at least `min_confidence` (the confidence of its best proof, see fixpoint.py).
+    """Update the graph `into`, so that it holds exactly the entailed facts that are not stated, each with a confidence
+    of at least `min_confidence` (the confidence of its best proof, see fixpoint.py).
 
-    Facts about literals are left out, because RDF has no literal subjects. The licence and attribution of the source
-    are copied to the entailed graph.
+    Facts with a literal as subject are left out, because RDF does not allow them. The licence and attribution of the
+    source are copied to the entailed graph.
 
-    :param source: the graph with the stated facts; None for all graphs but those that this call writes.
+    :param source: the graph with the stated facts; None for all graphs except those that this call writes.
     :param into: a graph without other facts; by default "SOURCE/inferred", or "inferred" without a source.
-    :param provenance: also write the best proof of each entailed fact into "INTO/provenance", six to ten facts each: a
-        node with rdf:subject, rdf:predicate, rdf:object, gum:entailedBy (the rule), gum:confidence where it is below 1,
-        and prov:wasDerivedFrom (the premises, described likewise). False removes the derivations of earlier runs.
-    :raises InputError: no rules; an unknown graph; a relation that neither the source nor a head has; `into` is the
-        source or has facts that inference did not write.
+    :param provenance: also write the best proof of each entailed fact to "INTO/provenance", six to ten facts each: a
+        node with rdf:subject, rdf:predicate, rdf:object, gum:entailedBy (the rule), gum:confidence if it is below 1,
+        and prov:wasDerivedFrom (the premises, described in the same way). False removes the proofs of earlier runs.
+    :raises InputError: no rules; an unknown graph; a relation that is neither in the source nor in a head; `into` is
+        the source or has facts that inference did not write.
     """
     into = into or default_into(source)
     if not rules:
@@ -123,7 +123,7 @@ def infer(
     rules = _told_apart(graph, rules, sources_of(graph, source, into, must_exist=state_text is None))
     settings = json.dumps([rules_to_json(rules), source, provenance])
     content = FactArrays(graph, sources_of(graph, source, into, must_exist=state_text is None), into, rules)
-    # In later runs a relation may have lost its last fact, and with it its name.
+    # In later runs a relation may be absent because its last fact was removed.
     if state is None or state.settings != settings:
         check_relations(rules, content.stated_relations if len(content.stated) else content.vocabulary.relations)
 
@@ -177,7 +177,7 @@ def infer(
 
 
 def _told_apart(graph: KnowledgeGraph, rules: Sequence[Rule], sources: Sequence[str]) -> Sequence[Rule]:
-    """The rules without atoms of any relation."""
+    """Expand rules with an atom of any relation (`ANY`) into rules with named relations."""
     if all(atom.relation != ANY for rule in rules for atom in rule.body):
         return rules
     return of_any(rules, {relation for name in sources for relation in graph.arrays(name)[0].relations})
@@ -186,7 +186,7 @@ def _told_apart(graph: KnowledgeGraph, rules: Sequence[Rule], sources: Sequence[
 def _reason(
     state: _State | None, state_text: str | None, settings: str, stated: np.ndarray, content: FactArrays
 ) -> str | None:
-    """Why the run has to start from the beginning; None where it need not."""
+    """Return why the run has to start from the beginning; None if new facts suffice."""
     if state_text is None:
         return "first run"
     if state is None:
@@ -211,7 +211,7 @@ def _digest(hashes: np.ndarray) -> str:
     return hashlib.sha256(np.sort(hashes).astype("<u8").tobytes()).hexdigest()
 
 
-# ---- How entailed facts follow from stated ones: a derivation of one fact for people, of all facts in PROV.
+# ---- Proofs of entailed facts: of one fact as text, of all facts in PROV.
 
 _SUBJECT, _PREDICATE, _OBJECT = (PREFIXES["rdf"] + part for part in ("subject", "predicate", "object"))
 _DERIVED_FROM = PREFIXES["prov"] + "wasDerivedFrom"
@@ -220,7 +220,7 @@ _ENTAILED_BY, _RULE_TEXT, _CONFIDENCE = "entailedBy", "ruleText", "confidence"
 
 @dataclass(frozen=True)
 class Step:
-    """A fact of an explanation: stated (`rule` is None), or by a rule from earlier steps, numbered from 0; and the
+    """A fact of a proof: stated (`rule` is None), or entailed by a rule from earlier steps, numbered from 0, with the
     confidence of its proof."""
 
     fact: Triple
@@ -231,7 +231,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Explanation:
-    """A derivation of a fact: each step once and after its premises, the fact itself last."""
+    """A proof of a fact: each step occurs once and after its premises; the fact itself is last."""
 
     steps: tuple[Step, ...]
 
@@ -249,14 +249,14 @@ def explain(
     graph: KnowledgeGraph, fact: Triple, rules: Sequence[Rule], source: str | None = None, into: str | None = None,
     *, min_confidence: Share = LEAST,
 ) -> Explanation:  # fmt: skip
-    """The best proof of a fact from stated ones; the graph of entailed facts is neither read nor written.
+    """Return the best proof of a fact from stated facts; the graph of entailed facts is neither read nor written.
 
-    Of equal ones it is the proof that evaluation finds first, for a certain transitive relation a shortest path. The
-    rules that matter for the fact are applied anew, which takes as long as `infer` does for them; SPARQL can instead
-    query what `infer` writes with provenance=True.
+    Of equal proofs, the first in the order of evaluation is returned: a shortest path for a certain transitive
+    relation. The rules that can lead to the fact are evaluated again, which takes as long as `infer` with these rules.
+    Alternatively, query the proofs that `infer` writes with provenance=True by SPARQL.
 
     :param source, into: as for `infer`.
-    :param min_confidence: of the facts that the proof uses.
+    :param min_confidence: minimum confidence of the facts that the proof uses.
     :raises InputError: an unknown label, with near matches; a fact that does not follow.
     """
     sources = sources_of(graph, source, into or default_into(source), must_exist=True)
@@ -267,28 +267,28 @@ class Closure:
     """The stated facts of some graphs and the facts that rules entail from them, with a proof of each.
 
     :ivar content: the stated facts.
-    :ivar entailed: the other ones.
+    :ivar entailed: the entailed facts.
     """
 
     def __init__(
         self, graph: KnowledgeGraph, sources: Sequence[str], rules: Sequence[Rule], relation: str | None = None,
         least: float = LEAST,
     ) -> None:  # fmt: skip
-        """:param relation: apply only the rules that facts of this relation can follow by."""
+        """:param relation: apply only rules that can contribute to facts of this relation."""
         rules = _told_apart(graph, rules, sources)
         self._rules, self._least = rules if relation is None else _relevant(rules, relation), least
         self.content = content = FactArrays(graph, sources, None, self._rules)
         self.entailed = content.fixpoint(self._rules, True, least).run({}, content.keys(content.stated))
 
     def explain(self, fact: Triple, source: str | None = None) -> Explanation:
-        """As the function of this name."""
+        """Return the best proof of a fact; see the function `explain`."""
         content, found = self.content, self.entailed
         assert found.premises is not None
         ((subject, relation, object_),) = content.vocabulary.triples_to_ids([fact]).tolist()
         proven: dict[int, int] = {}
         steps: list[Step] = []
         waiting = [(relation * content.size + subject) * content.size + object_]
-        while waiting:  # depth first, without recursion: a derivation may be thousands of steps deep
+        while waiting:  # depth first, without recursion: a proof may be thousands of steps deep
             key = waiting[-1]
             place = _place(found.keys, key)
             premises = [] if place is None else [each for each in found.premises[place].tolist() if each != NONE]
@@ -320,7 +320,7 @@ def write_provenance(
     graph: KnowledgeGraph, name: str, content: FactArrays, found: Entailed, rules: Sequence[Rule], removed: np.ndarray,
     wanted: bool, fresh: bool,
 ) -> None:  # fmt: skip
-    """Bring the graph `name`, described at `infer`, up to date with a run.
+    """Update the graph of proofs `name` after a run; see `infer` for its content.
 
     :param removed: (n, 3) ids of the facts that are no longer entailed.
     :param fresh: the run started from the beginning and replaces everything.
@@ -329,7 +329,7 @@ def write_provenance(
         graph.remove(graph.triples(graph=name), graph=name)
     elif len(removed):
         nodes = set(_nodes(content, removed))
-        for relation in (_ENTAILED_BY, _DERIVED_FROM):  # of certain rules: other runs start from the beginning
+        for relation in (_ENTAILED_BY, _DERIVED_FROM):  # no _CONFIDENCE: with uncertain rules every run is fresh
             gone = [triple for triple in graph.triples(relation=relation, graph=name) if triple[0] in nodes]
             graph.remove(gone, graph=name)
     if not wanted:
@@ -357,10 +357,10 @@ def write_provenance(
 def stale_without(
     graph: KnowledgeGraph, facts: Collection[Triple], name: str | None = None
 ) -> dict[str, tuple[int | None, str | None]]:
-    """The graphs of entailed facts that go stale when these facts are removed from the graph `name`, or from all.
+    """Report which graphs of entailed facts go stale if these facts are removed from the graph `name`, or from all.
 
-    :returns: the graph -> how many of its facts have a proof that uses any of these, perhaps by way of other entailed
-        facts, None where no proofs are kept; and the graph that they are entailed from, None for all.
+    :returns: graph -> the number of its facts whose proofs use any of these facts, directly or through other entailed
+        facts (None if no proofs are stored), and the graph from which they are entailed (None for all graphs).
     """
     names, stale = graph.graphs(), {}
     states = {into: said[STATE] for into in names if STATE in (said := graph.annotations(into))}
@@ -401,6 +401,6 @@ def _nodes(content: FactArrays, ids: np.ndarray) -> list[str]:
 
 
 def _place(keys: np.ndarray, key: int) -> int | None:
-    """The place of a key among sorted ones."""
+    """Return the position of a key in sorted keys, or None if it is absent."""
     place = int(np.searchsorted(keys, key))
     return place if place < len(keys) and keys[place] == key else None

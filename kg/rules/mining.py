@@ -1,16 +1,16 @@
-"""Horn rules that a graph mostly obeys, in AMIE's language and with its measures.
+"""Mine Horn rules from a graph, with the rule language and measures of AMIE.
 
 Galarraga, Teflioudi, Hose and Suchanek, "AMIE: association rule mining under incomplete evidence in ontological
-knowledge bases", WWW 2013. Mining gives all closed rules with one or two atoms in the body:
+knowledge bases", WWW 2013. Mining returns all closed rules with one or two atoms in the body:
 
     r(x, y) <= b(x, y)                  r(x, y) <= b(x, z) & c(z, y)            r(x, y) <= b(x, y) & c(x, y)
 
 with each body atom in either direction. AMIE refines rules one by one. Here all bodies of a head are counted at once;
 then the pairs of each body with enough support are counted, for all its heads, as a product of sparse matrices.
 
-Two things go beyond AMIE. A rule whose head is irreflexive in the facts (no fact r(x, x)) and whose body holds for some
-x = y gets the condition x != y, and its figures leave those pairs out (object identity, to rule miners). And the
-contradiction confidence suits graphs of which facts are missing at random (see MinedRule).
+Two features go beyond AMIE. If the head is irreflexive in the facts (no fact r(x, x)) and the body holds for some
+x = y, the rule gets the condition x != y, and its figures exclude those pairs (object identity, in rule mining). The
+contradiction confidence is for graphs in which facts are missing at random (see MinedRule).
 """
 
 import base64
@@ -34,23 +34,23 @@ from gumption.kg.vocabulary import Vocabulary
 from .fixpoint import distinct, pieces, ranges
 from .horn import MINED_FROM, Atom, Rule, read_rule_file, rule_to_json
 
-# ---- The support of rules: for each head, how often each body holds where the head is stated.
+# ---- The support of rules: for each head, how often each body holds at stated pairs of the head.
 #
-# A body is counted at the stated pairs of the head only. So a chain through a hub, which joins millions of pairs, costs
-# no more than the paths between stated pairs.
+# A body is counted only at the stated pairs of the head, so that a chain through a hub, which joins millions of pairs,
+# costs no more than the paths between stated pairs.
 
-STEPS = 1 << 20  # of one piece of a search, which bounds its memory to a few hundred megabytes
-PATHS = 1 << 24  # of one piece of a product, likewise
+STEPS = 1 << 20  # steps per piece of a search, which bounds its memory to a few hundred megabytes
+PATHS = 1 << 24  # paths per piece of a matrix product, for the same reason
 
 
 @dataclass(frozen=True)
 class Bodies:
     """Bodies of one head, as (n,) arrays.
 
-    :ivar chain: whether the bodies are b(x, z) & c(z, y); else both atoms are between x and y.
+    :ivar chain: whether the bodies are b(x, z) & c(z, y); otherwise both atoms are between x and y.
     :ivar first, second: the oriented relations of the atoms, equal for a body of one atom.
-    :ivar support: pairs for which body and head hold.
-    :ivar alone: the higher confidence of either atom alone, 0 for chains.
+    :ivar support: number of pairs for which body and head hold.
+    :ivar alone: the higher confidence of the two atoms alone; 0 for chains and single atoms.
     """
 
     chain: bool
@@ -63,12 +63,12 @@ class Bodies:
 class StatedPairs:
     """The facts of N entities and R relations as pairs (x, y), keys x * N + y, with the relations of each pair.
 
-    Pairs are kept in both directions: the oriented relation i < R is r_i(x, y), and R + i is r_i(y, x). P is the number
-    of distinct pairs.
+    Pairs are stored in both directions: the oriented relation i < R is r_i(x, y), and R + i is r_i(y, x). P is the
+    number of distinct pairs.
 
-    :ivar sizes: (2R,) int64, facts of each oriented relation.
-    :ivar irreflexive: (2R,) bool, whether it has no fact r(x, x). Pairs x = y count neither for nor against a rule with
-        such a head.
+    :ivar sizes: (2R,) int64, number of facts of each oriented relation.
+    :ivar irreflexive: (2R,) bool, True for a relation without facts r(x, x). Pairs x = y count neither for nor against
+        a rule with such a head.
     """
 
     def __init__(self, entities: int, relations: int, ids: np.ndarray) -> None:
@@ -86,26 +86,26 @@ class StatedPairs:
         self._reflexive = self._oriented[self._equal]
         self._loops = np.bincount(self._reflexive.indices, minlength=2 * relations)
         self.irreflexive = self._loops == 0
-        self._starts = np.searchsorted(self._keys, np.arange(entities + 1) * entities)  # of the pairs of each x
+        self._starts = np.searchsorted(self._keys, np.arange(entities + 1) * entities)  # first pair of each x
         turned = (self._oriented.indices + relations) % (2 * relations)
-        # The terms of a path's code first * 2R + second: of a step x -> z and of a step y -> z for x -> z -> y, in the
-        # second half for the other way.
+        # A path x -> z -> y has the code first * 2R + second. _near has the terms of steps from the end where the
+        # search begins, _far of steps from the other end; the second halves are for searches that begin at y.
         ahead, back = self._oriented.indices * np.int64(2 * relations), turned.astype(np.int64)
         self._near, self._far = np.concatenate([ahead, back]), np.concatenate([back, ahead])
 
     def pairs(self, oriented: int) -> tuple[np.ndarray, np.ndarray]:
-        """The sorted x and y of an oriented relation."""
+        """Return the x and y of an oriented relation, sorted by (x, y)."""
         return np.divmod(self._keys[self._places(oriented)], self.entities)
 
     def _places(self, oriented: int) -> np.ndarray:
         return self._by_relation.indices[slice(*self._by_relation.indptr[oriented : oriented + 2])]
 
     def shared(self, oriented: int) -> np.ndarray:
-        """(2R,) int64: the number of pairs that a relation has in common with each oriented relation."""
+        """Count the pairs that a relation shares with each oriented relation, (2R,) int64."""
         return self._oriented[self._places(oriented)].sum(axis=0)
 
     def contradicted(self, disjoint: Any) -> Any:
-        """(P, R) sparse int64, 0/1: whether a pair has a relation that is disjoint with r.
+        """Return (P, R) sparse int64: 1 if a pair has a relation that is disjoint with relation r.
 
         :param disjoint: (R, 2R) sparse int64, 0/1, of `disjoint_relations`.
         """
@@ -116,9 +116,9 @@ class StatedPairs:
         return sparse.csr_array((ones, (pairs[kept], relations[kept])), shape=found.shape)
 
     def closed(self, first: int) -> Any:
-        """(N, 2R) sparse: nonzero where x has, for some z, first(x, z) and c(x, z), so that the chain of `first` and
-        the reverse of c holds for x = y."""
-        places = self._places(first)  # sorted by x, so that the relations of each x lie together
+        """Return (N, 2R) sparse: nonzero if first(x, z) and c(x, z) for some z. The chain of `first` and the reverse of
+        c then holds for x = y."""
+        places = self._places(first)  # sorted by x, so that the pairs of each x are consecutive
         of_pair = self._oriented[places]
         starts = of_pair.indptr[np.searchsorted(places, self._starts)]
         shape = (self.entities, 2 * self.relations)
@@ -127,17 +127,17 @@ class StatedPairs:
         return of_x.tocsc()
 
     def reflexive(self, first: int, second: int) -> np.ndarray:
-        """The sorted x for which both relations state (x, x)."""
-        if not self._loops[first] or not self._loops[second]:  # true of nearly all relations
+        """Return the sorted x for which both relations have a fact (x, x)."""
+        if not self._loops[first] or not self._loops[second]:  # true for nearly all relations
             return np.empty(0, dtype=np.int64)
         found = (self._reflexive[:, [first, second]].toarray() == 1).all(axis=1)
         return self._keys[self._equal][found] % self.entities
 
     def between(self, head: int) -> Bodies:
-        """The bodies of one and two atoms between x and y, without the head itself."""
+        """Count the bodies of one and two atoms between x and y, without the head itself."""
         both = sparse.coo_array(self.together(self._places(head)))
         first, second = both.coords
-        # The confidence of one atom is taken over the pairs that count for this head.
+        # Compute the confidence of a single atom over the pairs that count for this head.
         sizes = self.sizes - self._loops if self.irreflexive[head] else self.sizes
         alone = both.tocsr().diagonal() / np.maximum(sizes, 1)
         kept = (first <= second) & (first != head) & (second != head)
@@ -146,12 +146,12 @@ class StatedPairs:
         return Bodies(False, first, second, both.data[kept], best)
 
     def together(self, places: np.ndarray) -> Any:
-        """(2R, 2R) sparse int64: the number of these pairs that have both relations."""
+        """Count how many of these pairs have both relations, (2R, 2R) sparse int64."""
         of_pair = self._oriented[places]
         return of_pair.T @ of_pair
 
     def chains(self, head: int) -> Bodies:
-        """The bodies b(x, z) & c(z, y)."""
+        """Count the bodies b(x, z) & c(z, y)."""
         many = 2 * self.relations
         found = [(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))]
         for _, codes in self.chains_at(self._places(head)):
@@ -165,17 +165,17 @@ class StatedPairs:
         return Bodies(True, first, second, total.data, np.zeros(total.nnz))
 
     def chains_at(self, places: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """The chains that hold at some pairs, in pieces: the places of n pairs, and the sorted distinct codes
-        i * (2R)^2 + first * 2R + second of the chains at the i-th of them.
+        """Yield the chains that hold at some pairs, in pieces: the places of n pairs, and sorted distinct codes
+        i * (2R)^2 + first * 2R + second of the chains at the i-th pair.
 
-        The search for z begins at the end with fewer neighbours.
+        The search for z starts from the end with fewer neighbours.
         """
         many, starts, half = 2 * self.relations, self._starts, self._oriented.nnz
         neighbours, relations = np.diff(starts), np.diff(self._oriented.indptr)
         x, y = np.divmod(self._keys[places], self.entities)
         turned = neighbours[x] > neighbours[y]
         near, far = np.where(turned, y, x), np.where(turned, x, y)
-        order = np.argsort(far, kind="stable")  # so that consecutive searches are close in memory
+        order = np.argsort(far, kind="stable")  # consecutive searches are then close in memory
         near, far, turned = near[order], far[order], turned[order]
         for part in pieces(neighbours[near], STEPS):
             rows, steps = ranges(starts[near[part]], neighbours[near[part]])
@@ -183,7 +183,7 @@ class StatedPairs:
             others = np.minimum(np.searchsorted(self._keys, asked), len(self._keys) - 1)
             met = np.flatnonzero(self._keys[others] == asked)
             rows, steps, others = rows[met], steps[met], others[met]
-            # All pairs of a relation between x and z and one between z and y.
+            # Combine each relation between x and z with each relation between z and y.
             other_way = turned[part][rows] * half
             paths = relations[steps] * relations[others]
             for each in pieces(np.bincount(rows, paths, part.stop - part.start), STEPS):
@@ -192,7 +192,7 @@ class StatedPairs:
                 codes = self._near[entry] + rows[of][path] * many**2
                 to = self._oriented.indptr[others[of]] + other_way[of]
                 path, entry = ranges(to[path], relations[others[of]][path])
-                codes = np.sort(codes[path] + self._far[entry])  # (x, y) and the body, once for each z
+                codes = np.sort(codes[path] + self._far[entry])  # pair and body, repeated for each z
                 yield places[order[part]], codes[np.diff(codes, prepend=-1) > 0]
 
 
@@ -201,23 +201,23 @@ class StatedPairs:
 
 @dataclass(frozen=True)
 class MinedRule:
-    """A rule with its figures (sections 3.3 and 4 of the paper). A pair (x, y) counts once, whatever z is.
+    """A rule with its figures (sections 3.3 and 4 of the paper). A pair (x, y) counts once, for any number of z.
 
     The contradiction confidence is the precision p / (p + n) of rule learning (Fuernkranz and Flach, "ROC 'n' rule
-    learning", Machine Learning 2005). Its negative examples n are stated by relations that are disjoint with the
-    head's; a pair with neither is unknown and counts neither way. So it does not fall where facts of the head's and of
-    disjoint relations are missing equally often. Without a disjoint relation it is the PCA confidence.
+    learning", Machine Learning 2005). The negative examples n are pairs with a relation that is disjoint with the
+    head's. Pairs with neither relation are unknown and do not count, so that the measure does not fall if facts of both
+    relations are missing equally often. Without a disjoint relation it equals the PCA confidence.
 
-    :ivar rule: with the confidence that it was selected by: the contradiction confidence where mining had a threshold
-        of it, else the PCA confidence where mining had one of that, else the confidence.
-    :ivar support: pairs for which body and head hold.
-    :ivar body_size: pairs for which the body holds.
-    :ivar head_coverage: support / facts of the head's relation.
+    :ivar rule: the rule. Its confidence is the contradiction confidence if mining had a threshold for it, else the PCA
+        confidence if mining had a threshold for that, else the confidence.
+    :ivar support: number of pairs for which body and head hold.
+    :ivar body_size: number of pairs for which the body holds.
+    :ivar head_coverage: support / number of facts of the head's relation.
     :ivar confidence: support / body_size, which counts unstated facts as false.
-    :ivar pca_confidence: support / pairs of the body of which the head's relation states anything (the partial
-        completeness assumption): of x, or of y where the relation has more distinct y than x.
+    :ivar pca_confidence: support / number of body pairs whose x has a fact of the head's relation (partial
+        completeness assumption); whose y has a fact, if the relation has more distinct y than x.
     :ivar contradiction_confidence: support / (support + contradictions).
-    :ivar contradictions: pairs of the body that have a relation of `contradicted_by`.
+    :ivar contradictions: number of body pairs that have a relation of `contradicted_by`.
     :ivar contradicted_by: the relations that are disjoint with the head's, as atoms of the head's x and y.
     """
 
@@ -239,7 +239,7 @@ class MinedRule:
         )
 
     def figures(self) -> dict[str, Any]:
-        """The figures by name, as JSON values: numbers, and the atoms that contradict the head as texts."""
+        """Return the figures by name, as JSON values: numbers, and the atoms that contradict the head as texts."""
         figures = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "rule"}
         return {**figures, "contradicted_by": [str(atom) for atom in self.contradicted_by]}
 
@@ -248,9 +248,9 @@ class MinedRule:
 def write_mined(
     path: str | PathLike[str], mined: Sequence[MinedRule], facts: tuple[Vocabulary, np.ndarray] | None = None
 ) -> None:
-    """Write mined rules with their figures to a JSON file for `read_rules`, which appears when it is complete.
+    """Write mined rules with their figures to a JSON file for `read_rules`. The file appears when it is complete.
 
-    :param facts: the facts that they were mined from. The file keeps 8 bytes of each, by which `gumption` counts leaks.
+    :param facts: the facts from which they were mined. The file stores an 8-byte hash of each, to count leaks.
     """
     rules = [
         {**rule_to_json(each.rule), "confidence": each.rule.confidence, "figures": each.figures()} for each in mined
@@ -262,7 +262,7 @@ def write_mined(
 
 
 def mined_from(path: str | PathLike[str]) -> np.ndarray | None:
-    """(n,) uint64 marks (see kg/facts.py) of the facts that a file's rules were mined from, None where it has none.
+    """Read the marks of the facts from which a file's rules were mined, (n,) uint64 (see kg/facts.py), None if absent.
 
     :raises InputError: a file that is not JSON, or damaged.
     """
@@ -288,16 +288,16 @@ def mine_rules(
     progress: Callable[[int, int], None] | None = None,
     literals: bool = False,
 ) -> list[MinedRule]:
-    """The rules that reach all thresholds, by falling confidence, then support, then text.
+    """Mine the rules that reach all thresholds, sorted by descending confidence and support, then by text.
 
-    In a graph with many missing facts true rules have a low `confidence`. To select by contradictions alone, set
+    In a graph with many missing facts, true rules have a low `confidence`. To select by contradictions alone, set
     `min_confidence` to 0 and `min_contradiction_confidence` above 0.
 
-    A body of two atoms between x and y has to have a higher confidence than either atom alone (section 4.1).
+    A body of two atoms between x and y must have a higher confidence than either atom alone (section 4.1).
 
-    :param facts: a graph, of which `graph` names the part (None: the union), or the result of its `arrays`.
-    :param progress: called with the number of steps that are done, and of all steps.
-    :param literals: take the facts of a KnowledgeGraph with literals, too; they are left out otherwise, as those with
+    :param facts: a KnowledgeGraph, in which `graph` selects a named graph (None: all), or the result of its `arrays`.
+    :param progress: called with the number of steps done and the total number of steps.
+    :param literals: also use the facts of a KnowledgeGraph with literals. Otherwise they are left out, as facts with
         triple terms always are, and a Note counts them.
     :raises InputError: no facts, a threshold out of range, an unknown graph.
     """
@@ -323,15 +323,15 @@ class _Thresholds:
     contradiction_confidence: float
 
 
-# A body with enough support for a head; x and y change places where `turned`. The code of the body is
-# (first * 2 + chain) * 2R + second; the other fields are those of Bodies.
+# A body with enough support for a head; `turned` means that x and y are exchanged. The code of the body is
+# (first * 2 + chain) * 2R + second; for the other fields see Bodies.
 _CANDIDATE = np.dtype(
     [("code", "i8"), ("turned", "?"), ("head", "i8"), ("support", "i8"), ("alone", "f8"), ("contradictions", "i8")]
 )
 
 
 class _Mining:
-    """The matrices of a graph of N entities and R relations, one for each direction, and the search on them."""
+    """The search for rules: matrices of a graph of N entities and R relations, one for each oriented relation."""
 
     def __init__(self, vocabulary: Vocabulary, ids: np.ndarray, thresholds: _Thresholds) -> None:
         self.entities, self.labels = len(vocabulary.entities), vocabulary.relations
@@ -339,7 +339,7 @@ class _Mining:
         self.stated = StatedPairs(self.entities, self.relations, ids)
         self._matrices = [self._matrix(oriented) for oriented in range(2 * self.relations)]
         self._atoms: dict[tuple[int, str, str], Atom] = {}
-        # The entities of which a head's relation has to state something, and whether they are y; else they are x.
+        # For the PCA confidence of each head: whether the side is y (else x), and its entities with facts of the head.
         used = [np.flatnonzero(np.diff(each.indptr)) for each in self._matrices]
         sides = list(zip(used[: self.relations], used[self.relations :], strict=True))
         self._anchors = [(True, y) if len(y) > len(x) else (False, x) for x, y in sides]
@@ -360,7 +360,7 @@ class _Mining:
         return (oriented + self.relations) % (2 * self.relations)
 
     def rules(self, progress: Callable[[int, int], None]) -> Iterator[MinedRule]:
-        """The rules that reach the thresholds, in any order."""
+        """Yield the rules that reach the thresholds, in any order."""
         many, steps = 2 * self.relations, 3 * self.relations
         found = [np.empty(0, dtype=_CANDIDATE)]
         for head in range(self.relations):
@@ -382,7 +382,7 @@ class _Mining:
             progress(self.relations + first + 1, steps)
 
     def _candidates(self, head: int, bodies: Bodies) -> np.ndarray:
-        """The bodies with enough support. A chain has the lesser code of itself and its reverse, c(y, z) & b(z, x)."""
+        """Select bodies with enough support. Code a chain by the smaller code of itself and its reverse."""
         enough = bodies.support >= self.thresholds.support
         enough &= bodies.support / self.stated.sizes[head] >= self.thresholds.head_coverage
         many, first, second = 2 * self.relations, bodies.first[enough], bodies.second[enough]
@@ -401,7 +401,7 @@ class _Mining:
         return candidates[confidence >= self.thresholds.contradiction_confidence]
 
     def _of_body(self, candidates: np.ndarray, closed: Any) -> Iterator[MinedRule]:
-        """The rules among the candidates of one body.
+        """Yield the rules among the candidates of one body.
 
         :param closed: `StatedPairs.closed` of the body's first relation.
         """
@@ -420,7 +420,7 @@ class _Mining:
             left_out = loops if self.stated.irreflexive[head] else loops[:0]
             size = pairs - len(left_out)
             confidence = support / size
-            # The factor keeps rounding from favouring a longer body with equal confidence.
+            # The factor prevents rounding from favouring a longer body with equal confidence.
             if confidence < self.thresholds.confidence or support <= alone * size * (1 + 1e-12):
                 continue
             by_object, anchor = self._anchors[head]
@@ -457,7 +457,7 @@ class _Mining:
         return Rule(self._atom(head, "x", "y"), body, distinct=distinct, confidence=confidence)
 
     def _atom(self, oriented: int, a: str, b: str) -> Atom:
-        """An oriented relation with its variables; all rules share one object, as there may be very many."""
+        """Return an oriented relation as an atom. Equal atoms share one object, because there may be very many."""
         if (oriented, a, b) not in self._atoms:
             turned, relation = divmod(oriented, self.relations)
             self._atoms[oriented, a, b] = Atom(self.labels[relation], *((b, a) if turned else (a, b)))
@@ -466,8 +466,8 @@ class _Mining:
     def _counts(
         self, chain: bool, first: int, second: int, support: int, loops: int
     ) -> tuple[np.ndarray, np.ndarray] | None:
-        """(N,) numbers of pairs of a body with each entity as x, and as y; None if no rule of that support can reach
-        the confidence, even without the `loops` pairs x = y."""
+        """Count the pairs of a body by x and by y, (N,) each. Return None if no rule with this support can reach the
+        minimum confidence, even without the `loops` pairs x = y."""
         left, right = self._matrices[first], self._matrices[second]
         if not chain:
             both = left if first == second else left.multiply(right)
@@ -475,7 +475,7 @@ class _Mining:
         leaving = np.diff(right.indptr)
         arriving = np.diff(self._matrices[self._reverse(first)].indptr).astype(np.int64)
         through = arriving * leaving
-        z = int(through.argmax())  # paths through one z join different pairs, some of them x = y
+        z = int(through.argmax())  # paths through a single z join distinct pairs, some with x = y
         if support / max(through[z] - min(arriving[z], leaving[z]), 1) < self.thresholds.confidence:
             return None
         starts, ends = np.zeros(self.entities, dtype=np.int64), np.zeros(self.entities, dtype=np.int64)
@@ -488,7 +488,7 @@ class _Mining:
         return starts, ends
 
 
-# ---- Disjoint relations, and how often a body holds where they contradict a rule's head.
+# ---- Disjoint relations, and how often a body holds at pairs where they contradict a rule's head.
 #
 # Two relations are disjoint if no pair (x, y) has both (OWL 2's DisjointObjectProperties; a relation that is disjoint
 # with its inverse is an AsymmetricObjectProperty). Fleischhacker, Voelker and Stuckenschmidt, "Mining RDF data for
@@ -496,21 +496,21 @@ class _Mining:
 #
 #     r and s are disjoint if no pair is stated in both, although at least EXPECTED pairs would be by chance.
 #
-# If r and s are independent among n pairs, |r| * |s| / n pairs are expected in both. The n pairs are those of different
-# entities x and y for which x is a subject and y an object of both relations, and which two facts of r or s, in any
-# direction, connect. They have to be connected because facts come in patches (one table, one family): entities of
-# different patches have neither relation, and with such pairs n would be so large that hardly any pair is expected in
-# both. One connecting fact would not do, since it is itself a fact of r or s.
+# If r and s are independent among n pairs, |r| * |s| / n pairs are expected in both. Counted are the n pairs of
+# different entities for which x is a subject and y an object of both relations, and which are connected by two facts of
+# r or s, in any direction. Pairs must be connected because facts come in clusters (one table, one family): entities of
+# different clusters have neither relation, and with such pairs n would be so large that hardly any pair is expected in
+# both. A single connecting fact is not enough, because it is itself a fact of r or s.
 #
 # A single pair in both refutes disjointness, so one wrong fact can hide it.
 
-# Of a Poisson distribution with this mean one draw in 22,000 is 0; where each pair counts in both directions (symmetric
-# relations, a relation and its inverse) one in 150.
+# A Poisson variable with this mean is 0 with a probability of 1 in 22,000; of 1 in 150 if each pair counts in both
+# directions (symmetric relations, a relation and its inverse).
 EXPECTED = 10
 
 
 def disjoint_relations(stated: StatedPairs, matrices: Sequence[Any]) -> Any:
-    """(R, 2R) sparse int64, 0/1: whether no pair of a relation has the oriented relation.
+    """Return (R, 2R) sparse int64: 1 if a relation and an oriented relation are disjoint.
 
     :param matrices: the pairs of each oriented relation, 2R sparse (N, N) bool arrays.
     """
@@ -526,9 +526,9 @@ def disjoint_relations(stated: StatedPairs, matrices: Sequence[Any]) -> Any:
         shared.update({(i, j): int(both_ends[j]) for j in kept.tolist()})
     found: list[tuple[int, int]] = []
     for (i, j), first in shared.items():
-        mirrored = (j, i) if j < half else (j - half, i + half)  # the same two relations, seen from the other one
+        mirrored = (j, i) if j < half else (j - half, i + half)  # the same two relations in the other order
         second = shared.get(mirrored, 0)
-        # Without a pair in both, n is at least |r| + |s|: most relations need no product.
+        # Without a pair in both, n is at least |r| + |s|: most relations need no matrix product.
         if (i, j) <= mirrored and first * second >= EXPECTED * (first + second):
             starts, ends = (
                 np.flatnonzero((np.diff(matrices[a].indptr) > 0) & (np.diff(matrices[b].indptr) > 0))
@@ -542,7 +542,7 @@ def disjoint_relations(stated: StatedPairs, matrices: Sequence[Any]) -> Any:
 
 
 def _subjects(matrices: Sequence[Any], entities: int) -> Any:
-    """(N, 2R) sparse int64, 0/1: whether an entity is a subject of the oriented relation."""
+    """Return (N, 2R) sparse int64: 1 if an entity is a subject of the oriented relation."""
     of_each = [np.flatnonzero(np.diff(each.indptr)) for each in matrices]
     columns = np.repeat(np.arange(len(matrices)), [len(each) for each in of_each])
     ones = np.ones(len(columns), dtype=np.int64)
@@ -550,9 +550,9 @@ def _subjects(matrices: Sequence[Any], entities: int) -> Any:
 
 
 def _would_overlap(near: Any, first: Any, second: Any, starts: np.ndarray, ends: np.ndarray, most: int) -> bool:
-    """Whether at least EXPECTED pairs of a start and an end would be in both relations by chance.
+    """Return whether at least EXPECTED pairs of a start and an end would be in both relations by chance.
 
-    :param near: (N, N) sparse bool, the pairs that one fact connects in either direction.
+    :param near: (N, N) sparse bool, the pairs connected by a fact of either relation, in either direction.
     :param most: an upper bound of |r| * |s|.
     """
     left, right = near[starts], near[:, ends]
@@ -571,8 +571,8 @@ def _would_overlap(near: Any, first: Any, second: Any, starts: np.ndarray, ends:
 
 
 class Contradictions:
-    """The pairs that contradict each relation r because they have a relation that is disjoint with r, and how often
-    bodies hold at them. A pair x = y contradicts no irreflexive relation."""
+    """The pairs that contradict each relation r, because they have a relation disjoint with r, with counts of the
+    bodies that hold at these pairs. A pair x = y does not contradict an irreflexive relation."""
 
     def __init__(self, stated: StatedPairs, disjoint: Any) -> None:
         self._stated, self._many = stated, 2 * stated.relations
@@ -588,7 +588,7 @@ class Contradictions:
         self._chains.sort_indices()
 
     def counts(self, head: int, chain: bool, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """(n,) int64: the number of contradicting pairs of n bodies; `chain`, `first` and `second` as in Bodies."""
+        """Count the contradicting pairs of n bodies, (n,) int64; `chain`, `first` and `second` as in Bodies."""
         if chain:
             row = slice(*self._chains.indptr[head : head + 2])
             codes, counts = self._chains.indices[row], self._chains.data[row]

@@ -1,5 +1,5 @@
-"""Rules as predictors: the confidence of a fact's best proof, and how much likelier a fact is where the body of a mined
-rule holds."""
+"""Rules as link predictors: score a fact by the confidence of its best proof, or by the lift of the best mined rule
+whose body holds."""
 
 from collections.abc import Iterable, Sequence
 from itertools import compress
@@ -21,10 +21,10 @@ from .mining import MinedRule, mined_from
 
 
 class RulePredictor(LinkPredictor):
-    """Scores a fact by the confidence of its best proof (see fixpoint.py): 1 where it is stated, 0 where it does not
-    follow. Facts of equal confidence are ties. A fact below LEAST is ranked, too, and used in no other proof.
+    """Score a fact by the confidence of its best proof (see fixpoint.py): 1 if it is stated, 0 if it does not follow.
+    Facts of equal confidence are ties. A fact below LEAST is ranked too, but not used in other proofs.
 
-    :param facts: that the rules are applied to, of known labels; its entities are the candidates.
+    :param facts: the graph to which the rules are applied; its entities are the candidates.
     """
 
     score_bytes = 8
@@ -44,8 +44,8 @@ class RulePredictor(LinkPredictor):
 
     @classmethod
     def load(cls, path: str | PathLike[str], facts: Iterable[Triple]) -> "RulePredictor":
-        """The rules of a file, applied to those facts that they were mined from; rules by hand to all facts between
-        entities.
+        """Read the rules of a file. Mined rules are applied to the facts from which they were mined, rules written by
+        hand to all facts between entities.
 
         :raises InputError: as `read_rules`; no such facts.
         """
@@ -72,7 +72,7 @@ class RulePredictor(LinkPredictor):
         return self._rows(self._subjects, relations, objects)
 
     def proof(self, fact: Triple) -> Explanation:
-        """The best proof of a fact; InputError for one that does not follow."""
+        """Return the best proof of a fact; raises InputError for a fact that does not follow."""
         return self._closure.explain(fact)
 
     def _rows(self, confidences: sparse.csr_array, relations: torch.Tensor, entities: torch.Tensor) -> torch.Tensor:
@@ -83,12 +83,12 @@ class RulePredictor(LinkPredictor):
 def rule_scores(
     rules: Sequence[MinedRule], facts: tuple[Vocabulary, np.ndarray], relation: str, size: int
 ) -> sparse.csr_array:
-    """(N, N) float32, subject in the row: the log of how much likelier a fact of the relation is where the most
-    confident rule for it holds than of any two entities; 0 where no rule holds, or it makes the fact less likely.
+    """Score pairs by the log lift of the most confident rule whose body holds: (N, N) float32, subjects in the rows.
+    Lift is the rule's confidence divided by the share of pairs with the relation; 0 if no rule has a lift above 1.
 
-    :param rules: of one or two atoms; those with another head are left out.
-    :param facts: a vocabulary and (n, 3) int64 ids, in which bodies are looked up.
-    :param size: N, the first entities of the vocabulary, which are scored.
+    :param rules: with one or two atoms in the body; rules with another head are left out.
+    :param facts: a vocabulary and (n, 3) int64 ids, against which bodies are matched.
+    :param size: N; the first N entities of the vocabulary are scored.
     """
     vocabulary, ids = facts
     many = len(vocabulary.entities)
@@ -114,7 +114,7 @@ def rule_scores(
             )
             holds = near[:size] @ far[:, :size]
         score = sparse.csr_array(holds, dtype=np.float32)
-        score.data[:] = lift  # facts and chains are counted, so that each entry is above 0
+        score.data[:] = lift  # the entries count facts and chains, so each is above 0
         if rule.distinct:
             score = sparse.csr_array(score - sparse.diags_array(score.diagonal()))
         best = sparse.csr_array(best.maximum(score))
@@ -123,7 +123,7 @@ def rule_scores(
 
 
 def _matrix(atom: Atom, row: str, column: str, vocabulary: Vocabulary, ids: np.ndarray, many: int) -> sparse.csr_array:
-    """(M, M): the facts of an atom's relation, with one of its variables in the rows and the other in the columns."""
+    """Return an (M, M) matrix of the facts of an atom's relation, with one variable in the rows, one in the columns."""
     facts = ids[ids[:, 1] == vocabulary.relation_id(atom.relation)]
     subjects, objects = facts[:, 0], facts[:, 2]
     if (atom.subject, atom.object) != (row, column):

@@ -4,11 +4,10 @@ of its part from WordNet.
     python -m gumption.kg.sources.commonsense_facts                          # check the graph that ships
     python -m gumption.kg.sources.commonsense_facts FILE --wordnet dict      # make its facts of WordNet anew
 
-A line is a fact and its origin: subject, relation, object, origin, with tabs between. The facts of origin `own` are
-written in the file itself. Those of origin `wordnet` are made of the database files of WordNet 3.0 (`gumption
-data fetch wordnet` has 3.1, whose senses have other numbers): of each word, in the sense that `wordnet_senses.tsv`
-gives, what it is a kind of, what that is a kind of, and so on; what is part of it and what it is part of; what it is
-made of.
+Each line is a fact and its origin: subject, relation, object, origin, separated by tabs. Facts of origin `own` are
+written by hand in the file. Facts of origin `wordnet` are extracted from the database files of WordNet 3.0 (`gumption
+data fetch wordnet` downloads 3.1, whose senses are numbered differently). For each word, in the sense listed in
+`wordnet_senses.tsv`, they are its hypernyms up to the top, its parts and wholes, and its substances.
 """
 
 import argparse
@@ -28,29 +27,29 @@ from gumption.kg.vocabulary import Triple, unknown_label
 
 NAME = "commonsense-facts"
 SENSES = ROOT / "graphs" / "wordnet_senses.tsv"
-REFUSED = ROOT / "graphs" / "wordnet_refused.tsv"  # facts of WordNet that were read and are not commonsense
-LICENCE = "WORDNET-LICENSE.txt"  # beside the graph
+REFUSED = ROOT / "graphs" / "wordnet_refused.tsv"  # facts of WordNet, reviewed and rejected as not commonsense
+LICENCE = "WORDNET-LICENSE.txt"  # in the folder of the graph
 IS_A, PART_OF, MADE_OF = "isA", "partOf", "madeOf"
 RELATIONS = (IS_A, PART_OF, MADE_OF, "usedFor", "foundAt", "does", "hasProperty")
 OWN, WORDNET = "own", "wordnet"
 ORIGINS = (OWN, WORDNET)
-#: What the graph keeps to: facts in all, of each relation, of each word; the largest share of facts that are not our
-#: own work, and of isA.
+#: Requirements on the graph: minimum number of facts in all, per relation, per word; maximum share of facts of origins
+#: other than `own`, and of isA.
 MIN_FACTS, MIN_OF_RELATION, MIN_OF_WORD, MAX_SHARE = 6_000, 300, 3, 0.5
 LABEL = re.compile(r"[a-z0-9]+(?:[ '-][a-z0-9]+)*(?: \([a-z]+\))?")
 NO_SENSE = "-"
 
 Fact = tuple[str, str, str, str]  # subject, relation, object, origin
-Synset = Any  # nltk's, which has no types
+Synset = Any  # nltk's class, which has no type annotations
 
 
 # ---- The file
 
 
 def read(file: Path) -> list[Fact]:
-    """The facts of a file with their origins, in its order: the fact i stands on line i + 1.
+    """Read the facts of a file with their origins, in order: fact i is on line i + 1.
 
-    :raises InputError: with the line: a file that cannot be read, a line without an origin or with another one.
+    :raises InputError: a file that cannot be read; with its number, a line without four columns or a known origin.
     """
     facts: list[Fact] = []
     try:
@@ -72,9 +71,9 @@ def read(file: Path) -> list[Fact]:
 
 
 def faults(facts: Sequence[Fact], words: Collection[str]) -> list[tuple[int, str]]:
-    """Lines that are wrong, and why.
+    """List the numbers of wrong lines, with the reason.
 
-    :param words: of the book; each fact is about one of them, or about a kind of them.
+    :param words: the words of the book; each fact must contain a word, or a kind (hypernym) of a word.
     """
     known, found = set(words) | kinds(facts, words), []
     seen: dict[Triple, int] = {}
@@ -95,7 +94,7 @@ def faults(facts: Sequence[Fact], words: Collection[str]) -> list[tuple[int, str
 
 
 def kinds(facts: Sequence[Fact], words: Collection[str]) -> set[str]:
-    """What the words are, and what that is, by any number of isA."""
+    """Return the kinds of the words: everything reached by one or more isA facts, without the words themselves."""
     of: defaultdict[str, set[str]] = defaultdict(set)
     for subject, relation, object_, _ in facts:
         if relation == IS_A:
@@ -109,7 +108,7 @@ def kinds(facts: Sequence[Fact], words: Collection[str]) -> set[str]:
 
 
 def shortfalls(facts: Sequence[Fact], words: Collection[str]) -> list[str]:
-    """What the graph does not keep to, in words; none where it keeps to all."""
+    """Describe the requirements that the graph does not meet; an empty list if it meets all."""
     of_relation = Counter(relation for _, relation, _, _ in facts)
     taken = sum(origin != OWN for _, _, _, origin in facts)
     of_word = Counter(label for subject, _, object_, _ in facts for label in {subject, object_})
@@ -132,7 +131,7 @@ def shortfalls(facts: Sequence[Fact], words: Collection[str]) -> list[str]:
 
 # ---- WordNet
 
-#: Concepts too general to say anything of a thing: the way up ends there.
+#: Synsets too general to be informative: the search for hypernyms ends there.
 TOP = frozenset(
     f"{name}.n.{sense:02d}"
     for name, sense in (
@@ -151,7 +150,7 @@ TOP = frozenset(
 
 
 def read_senses(file: Path = SENSES) -> dict[str, str]:
-    """Word of the book -> its synset, "" where WordNet has none; InputError with the line."""
+    """Read word of the book -> its synset, "" if WordNet has none; InputError with the line."""
     senses: dict[str, str] = {}
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
         word, tab, synset = line.partition("\t")
@@ -162,11 +161,11 @@ def read_senses(file: Path = SENSES) -> dict[str, str]:
 
 
 class WordNetFacts:
-    """The facts that WordNet states of words in given senses.
+    """Extract WordNet's facts about words in chosen senses.
 
-    The label of a synset is the word of the book that has this sense. Any other is a plain word, of `plain` words only:
-    the first of its lemmas that has the sense most often, and no word of the book in another sense. A synset without a
-    label is passed over on the way up.
+    The label of a synset is the word of the book with this sense. Other synsets are labelled by the first of their
+    lemmas whose most frequent sense is the synset, which consists of `plain` words and is no word of the book. A synset
+    without a label is skipped in the search for hypernyms.
     """
 
     def __init__(self, reader: Any, senses: Mapping[str, str], plain: frozenset[str]) -> None:
@@ -187,13 +186,13 @@ class WordNetFacts:
         self.label = cache(self._label)
 
     def facts(self, refused: Collection[Triple] = ()) -> list[Triple]:
-        """Each fact once, in sorted order.
+        """Return each fact once, in sorted order.
 
-        A word is of its kinds, these are of theirs, and the word is of each word of the book above it. Of parts both
-        ends are words or kinds of words, or one is another plain word; a word has the parts, if they are words, of what
-        is above it.
+        isA links a word to its nearest kinds (labelled hypernyms), these to theirs, and a word to each word of the book
+        among its hypernyms. In part and substance facts both labels are words of the book, kinds or single plain words.
+        A word also inherits those parts of its hypernyms that are words of the book.
 
-        :param refused: facts to leave out, and what only they lead to.
+        :param refused: facts to leave out, with everything reached only through them.
         """
         found: set[Triple] = set()
         waiting, seen = [self._reader.synset(name) for name in self.words], set[str]()
@@ -226,7 +225,7 @@ class WordNetFacts:
         return self.words.get(synset.name()) or ([label] if label else [])
 
     def _kinds(self, synset: Synset) -> Iterator[Synset]:
-        """The nearest kinds that have a label."""
+        """Yield the nearest hypernyms that have a label."""
         for kind in (*synset.hypernyms(), *synset.instance_hypernyms()):
             if kind.name() in TOP:
                 continue
@@ -256,9 +255,9 @@ class WordNetFacts:
 
 
 def wordnet_facts(folder: Path, senses: Mapping[str, str], refused: Collection[Triple] = ()) -> list[Triple]:
-    """The facts of `WordNetFacts`, from WordNet's database files.
+    """Extract the facts of `WordNetFacts` from WordNet's database files.
 
-    :raises InputError: no such files, or a sense that they do not have.
+    :raises InputError: missing files, or a sense that is not in them.
     """
     from .wordnet import opened
     from .words import WordVectors
@@ -269,8 +268,8 @@ def wordnet_facts(folder: Path, senses: Mapping[str, str], refused: Collection[T
 
 
 def make(file: Path, folder: Path) -> list[Fact]:
-    """Replace a file's facts of WordNet, and write what is to be said of both origins, and WordNet's licence, beside
-    it; returns all facts.
+    """Replace the WordNet facts of a file. Write the annotations of both origins and WordNet's licence to its folder.
+    Return all facts.
 
     :raises InputError: a wrong file, or no database of WordNet.
     """

@@ -1,7 +1,7 @@
-"""Importers of ATOMIC 2020 and ConceptNet, and the reading, counting and storing that they share with wordnet.py.
+"""Import ATOMIC 2020 and ConceptNet; with the reading, counting and storing that wordnet.py shares.
 
-An importer writes the facts of its source to a temporary file and loads that into the graph at the end. So memory stays
-bounded, and a malformed line leaves the graph unchanged.
+An importer writes the facts of its source to a temporary file and loads that file into the graph at the end. Memory
+stays bounded, and a malformed line leaves the graph unchanged.
 """
 
 import re
@@ -33,20 +33,20 @@ MALFORMED, REPEATED = "malformed", "stated before"
 Progress = Callable[[int], object]  # called with the number of bytes read since the last call
 WeightedFact = tuple[str, str, str, float]
 
-_LINES_PER_CALL = 10_000  # of a Progress
-# Characters that a field of a tab-separated line can hold, with their escapes in files.py.
+_LINES_PER_CALL = 10_000  # lines between two calls of a Progress
+# Characters of a field that have to be escaped in files.py's format.
 _ESCAPES = str.maketrans({"\\": "\\\\", "\r": "\\r", "\ufeff": "\\uFEFF"})
 
 
 @dataclass(frozen=True)
 class Imported:
-    """The outcome of importing one source.
+    """The result of importing a source.
 
     :ivar graph: the name of the graph with its facts.
-    :ivar lines: lines read, the sum of `kept` and `dropped`.
-    :ivar kept: lines whose facts went into the graph.
-    :ivar dropped: reason -> lines that were left out.
-    :ivar new: facts that were not in the graph before.
+    :ivar lines: number of lines read, the sum of `kept` and `dropped`.
+    :ivar kept: number of lines whose facts were added to the graph or already there.
+    :ivar dropped: reason -> number of lines left out.
+    :ivar new: number of facts that were not in the graph before.
     """
 
     graph: str
@@ -58,11 +58,11 @@ class Imported:
 
 @dataclass
 class Tally:
-    """Counts the lines of one source, and those that are dropped.
+    """Count the lines of a source and the dropped lines.
 
-    :ivar source: the file; one in a zip archive is named as if the archive were a folder ("data.zip/train.tsv").
-    :ivar skip_bad: the number of malformed lines to skip; the next one is an error.
-    :ivar archive, member: the zip archive and the name of the file in it, where `source` is in one.
+    :ivar source: the file; for a file in a zip archive, the path with the archive as a folder ("data.zip/train.tsv").
+    :ivar skip_bad: the number of malformed lines to skip; the next malformed line is an error.
+    :ivar archive, member: the zip archive and the name of the file in it; None for other files.
     """
 
     source: Path
@@ -81,7 +81,7 @@ class Tally:
         self.dropped[reason] += 1
 
     def malformed(self, problem: str) -> None:
-        """Count the current line as malformed; InputError with file and line beyond `skip_bad`."""
+        """Count the current line as malformed; raise InputError with file and line beyond `skip_bad`."""
         self.dropped[MALFORMED] += 1
         if self.dropped[MALFORMED] > self.skip_bad:
             raise InputError(
@@ -96,11 +96,11 @@ class Tally:
 
 
 def read_lines(tally: Tally, progress: Progress | None = None) -> Iterator[bytes]:
-    """The lines of a file, plain or compressed, without line ends; each is counted before it is yielded.
+    """Yield the lines of a file, plain or compressed, without line ends; each line is counted before it is yielded.
 
     :raises InputError: a file that cannot be read, compressed data that is broken or beyond the bounds of packed.py.
     """
-    place: int | None = None  # in the file at the last call; a member of an archive does not begin at 0
+    place: int | None = None  # position at the last call; a member of an archive does not begin at 0
     try:
         with open_packed(tally.archive or tally.source, tally.member) as file:
             for line in file:
@@ -124,10 +124,10 @@ def store(
 ) -> Imported:
     """Read all facts, then add them, their weights and the annotations to the graph.
 
-    Of equal facts among consecutive ones with the same subject and relation the largest weight is kept. Without a fact
-    the graph stays as it is.
+    Among consecutive facts with the same subject and relation, equal facts are merged with the largest weight. Without
+    facts the graph stays unchanged.
 
-    :param about: gives the annotations; called after the last fact.
+    :param about: returns the annotations; called after the last fact.
     """
     try:
         with tempfile.TemporaryDirectory(prefix="gumption-import-") as folder:
@@ -160,7 +160,7 @@ def _write(facts: Iterable[WeightedFact], tally: Tally, facts_out: IO[bytes], we
 
 
 def _merged(facts: Iterable[WeightedFact], tally: Tally) -> Iterator[tuple[str, str, dict[str, float]]]:
-    """(subject, relation, object -> weight) for each run of facts with the same subject and relation."""
+    """Yield (subject, relation, object -> weight) for each run of facts with the same subject and relation."""
     present: tuple[str, str] | None = None
     objects: dict[str, float] = {}
     for subject, relation, object_, weight in facts:
@@ -183,11 +183,11 @@ def _row(triple: Triple) -> bytes:
 # ---- ATOMIC 2020 (Hwang et al., "(Comet-)Atomic 2020: On Symbolic and Neural Commonsense Knowledge Graphs", AAAI
 # 2021).
 #
-# Files of three columns separated by tabs, without a header: head, relation, tail. PersonX, PersonY and the blank "___"
-# of an event are kept; a tail "none", by which annotators said that nothing applies, is no fact.
+# Files have three columns separated by tabs, without a header: head, relation, tail. PersonX, PersonY and the blank
+# "___" of an event are kept. A tail "none" is no fact: annotators wrote it if nothing applies.
 
 _PACKED = re.compile(r"\.(gz|bz2|xz)$")
-# Table 1 of the paper: on physical things, events, people.
+# Table 1 of the paper: relations of physical entities, events, social interaction.
 ATOMIC_RELATIONS = (
     "AtLocation", "CapableOf", "Desires", "HasProperty", "MadeUpOf", "NotDesires", "ObjectUse",
     "Causes", "HasSubEvent", "HinderedBy", "isAfter", "isBefore", "isFilledBy", "xReason",
@@ -213,11 +213,11 @@ def import_atomic2020(
     skip_bad: Whole = 0,
     progress: Progress | None = None,
 ) -> list[Imported]:
-    """Add files of ATOMIC 2020 to a named graph each: train.tsv to "atomic/train".
+    """Add each file of ATOMIC 2020 to its own named graph, for example train.tsv to "atomic/train".
 
     :param paths: .tsv files, plain or compressed (gzip, bzip2, xz); a zip archive stands for the .tsv files in it.
-    :param relations: import these only.
-    :param skip_bad: the number of malformed lines of each file to skip.
+    :param relations: import only these.
+    :param skip_bad: the number of malformed lines to skip in each file.
     :raises InputError: with file and line: a malformed line, a relation that ATOMIC does not have. Earlier files have
         been added.
     """
@@ -245,7 +245,7 @@ def _atomic_files(path: Path, skip_bad: int) -> Sequence[Tally]:
         return [Tally(path, skip_bad)]
     try:
         with open_archive(path, str(path)) as archive:
-            # Archives made on a Mac hold a file ._NAME beside each file.
+            # Archives made on a Mac have an extra file ._NAME for each file.
             members = [each for each in sorted(archive.namelist()) if PurePosixPath(each).match("[!.]*.tsv")]
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
@@ -278,12 +278,12 @@ def _atomic_facts(lines: Iterable[bytes], tally: Tally, wanted: frozenset[str] |
 # ---- ConceptNet 5 (Speer, Chin and Havasi, "ConceptNet 5.5: An Open Multilingual Graph of General Knowledge", AAAI
 # 2017).
 #
-# It comes in two forms. *Assertions*, the project's own file, has five columns separated by tabs: the URIs of
-# assertion, relation, start and end, and JSON with weight, license, dataset, sources and surfaceText. The *tab form* is
-# that of the text games of TWC (Murugesan et al., AAAI 2021): head, relation in lower case, tail, with underscores in
-# the concepts and without weights.
+# There are two forms. *Assertions*, ConceptNet's own file, has five columns separated by tabs: the URIs of assertion,
+# relation, start and end, and JSON with weight, license, dataset, sources and surfaceText. The *tab form* comes from
+# the text games of TWC (Murugesan et al., AAAI 2021): head, relation in lower case, tail, with underscores in the
+# concepts and without weights.
 
-# The relations of ConceptNet 5.7: those of its wiki, the negated ones, and those from DBPedia.
+# The relations of ConceptNet 5.7: from its wiki, negated relations, and relations from DBPedia.
 CONCEPTNET_RELATIONS = (
     "Antonym", "AtLocation", "CapableOf", "Causes", "CausesDesire", "CreatedBy", "DefinedAs", "DerivedFrom", "Desires",
     "DistinctFrom", "Entails", "EtymologicallyDerivedFrom", "EtymologicallyRelatedTo", "ExternalURL", "FormOf", "HasA",
@@ -297,7 +297,7 @@ EXTERNAL_URL = "ExternalURL"
 
 CONCEPTNET = {
     "source": "ConceptNet 5 (https://conceptnet.io)",
-    # The licence and the attribution that its page "Copying and sharing ConceptNet" asks for.
+    # The licence and the attribution required by its page "Copying and sharing ConceptNet".
     "license": "CC BY-SA 4.0 (https://creativecommons.org/licenses/by-sa/4.0/)",
     "attribution": (
         "This work includes data from ConceptNet 5, which was compiled by the Commonsense Computing Initiative. "
@@ -327,16 +327,16 @@ def import_conceptnet(
 ) -> Imported:
     """Add a file of ConceptNet, plain or compressed, to a named graph, with weights (see weights.py) and licences.
 
-    A concept /c/en/ice_cream/n/wn/food becomes the entity "ice cream", a relation /r/IsA the relation "IsA". Assertions
-    that differ in senses alone become one fact with the largest of their weights, if the file is sorted by URI as
-    ConceptNet's are.
+    The concept /c/en/ice_cream/n/wn/food becomes the entity "ice cream", the relation /r/IsA becomes "IsA". Assertions
+    that differ only in senses become one fact with the largest of their weights, if the file is sorted by URI, as
+    ConceptNet's files are.
 
-    :param language: of both ends. None imports all; entities are then named by URI ("/c/en/ice_cream"), because words
-        mean other things in other languages.
-    :param relations: import these only. ExternalURL, a link to another data set, is left out unless it is named here.
+    :param language: language of both concepts. None imports all languages and names entities by URI
+        ("/c/en/ice_cream"), because equal words may have other meanings in other languages.
+    :param relations: import only these. ExternalURL, a link to another data set, is left out unless listed here.
     :param min_weight: leave out assertions with a smaller weight.
-    :param senses: keep senses in the entities: "ice cream/n/wn/food". Few concepts have one and words of a task have
-        none, so that senses separate facts about one word.
+    :param senses: keep senses in the entities: "ice cream/n/wn/food". Few concepts have a sense and words of a task
+        have none, so that senses separate facts about the same word.
     :param skip_bad: the number of malformed lines to skip.
     :raises InputError: with file and line: a malformed line; a relation that ConceptNet does not have; an option that
         does not apply to the tab form; a file of neither form.
@@ -366,7 +366,7 @@ def import_conceptnet(
 def conceptnet_entities(
     path: str | PathLike[str], *, skip_bad: Whole = 0, progress: Progress | None = None
 ) -> list[str]:
-    """The sorted English entities of a file of ConceptNet, as `import_conceptnet` names them."""
+    """List the sorted English entities of a file of ConceptNet, named as by `import_conceptnet`."""
     tally = Tally(Path(path), skip_bad)
     lines = read_lines(tally, progress)
     if conceptnet_form(path) == "tab":
@@ -377,7 +377,7 @@ def conceptnet_entities(
 
 
 def conceptnet_form(path: str | PathLike[str]) -> str:
-    """The form of a file of ConceptNet by its first lines, "assertions" or "tab"; InputError for neither."""
+    """Detect the form of a file of ConceptNet by its first lines, "assertions" or "tab"; InputError for neither."""
     for line in islice(read_lines(Tally(Path(path))), 1000):
         columns = line.split(b"\t")
         form = _COLUMNS.get(len(columns))
@@ -420,7 +420,7 @@ def _assertions(
             if relation not in wanted if wanted is not None else relation == EXTERNAL_URL:
                 tally.drop("external address" if relation == EXTERNAL_URL else "another relation")
                 continue
-            # Most lines of the whole file are dropped here, before anything costly.
+            # Most lines of the full file are dropped here, before costly steps.
             outside = relation == EXTERNAL_URL
             if not start.startswith(prefix) or not (outside or end.startswith(prefix)):
                 if not (outside or end.startswith(b"/c/")):
@@ -443,7 +443,7 @@ def _assertions(
 
 
 def _labels(language: str | None, senses: bool) -> Callable[[bytes], str]:
-    """A cached function from a concept's URI to its label."""
+    """Return a cached function from a concept's URI to its label."""
 
     @lru_cache(maxsize=100_000)
     def label(uri: bytes) -> str:
@@ -458,10 +458,10 @@ def _labels(language: str | None, senses: bool) -> Callable[[bytes], str]:
 
 
 def _details(details: bytes) -> tuple[float, str]:
-    """Weight and licence; ValueError unless it is a JSON object with a weight that a float32 can hold."""
+    """Return weight and licence; ValueError unless it is a JSON object with a weight that a float32 can represent."""
     found = parse_json(details)
     weight = found.get("weight") if isinstance(found, dict) else None
-    if not isinstance(weight, (int, float)) or not abs(weight) <= LARGEST:  # true of NaN, too
+    if not isinstance(weight, (int, float)) or not abs(weight) <= LARGEST:  # also true for NaN
         raise ValueError("column 5 is no JSON object with a finite number as its weight")
     return weight, str(found.get("license", "none named"))
 

@@ -1,18 +1,18 @@
-"""Links from the words of one graph to the entities of another: which ConceptNet concept is the task's "trainyard"?
+"""Link the words of a graph to the entities of another: which ConceptNet concept matches the task's "trainyard"?
 
-Each method, in this order, links labels that the methods before it left without a partner:
+The methods run in this order, each on the labels that earlier methods did not link:
 
 - exact: the same text, apart from case, underscores, hyphens and runs of spaces;
 - lemma: the same words in their dictionary form (simplemma), "wolves" and "wolf", "melted ice" and "melting ice", or
   written together or apart, "milk shake" and "milkshake";
-- compound: the head of a compound, in English on the right: "trainyard" is a yard, given that both "train" and "yard"
-  are targets; "strawberry ice cream" is an ice cream; the head of "house of cards" is "house", that of "bat (animal)"
-  is "bat". Compounds such as "hot dog" are linked wrongly; the relation of the link marks the method;
+- compound: the head of a compound, in English on the right: "trainyard" is a yard, if both "train" and "yard" are
+  targets; "strawberry ice cream" is an ice cream; the head of "house of cards" is "house", of "bat (animal)" "bat".
+  Compounds such as "hot dog" are linked wrongly; the relation of the link marks the method;
 - nearest: the target with the smallest cosine distance (1 - cosine) between its word vector and the label's; a distance
   above a threshold is refused. All words of a name need a vector: without its unknown word "nucleic acid" would look
   like "acid". A small distance does not prove the same meaning: "life" is near "lifework".
 
-A label gets one link, perhaps without a target. Of several targets the label's own spelling is preferred, then the
+A label gets one link, possibly without a target. Of several targets the label's own spelling is preferred, then the
 first in sorted order, so that the order of the arguments does not matter.
 """
 
@@ -44,7 +44,7 @@ KINDS = (*METHODS, REFUSED, NONE)
 MAX_DISTANCE = 0.4
 Distance = Annotated[float, Ge(0), Le(2)]
 DECIMALS = 5  # of cosines
-# Targets and labels whose cosines are in memory at a time, 64 MB.
+# Numbers of targets and of labels whose cosines are in memory at a time (64 MB).
 CHUNK, BLOCK = 1 << 14, 1 << 10
 
 _GAP = re.compile(r"[\s_-]+")
@@ -54,12 +54,12 @@ _PREPOSITION = re.compile(r" (?:of|in|on|at|for|from|with|to|by) ")
 
 @dataclass(frozen=True)
 class Link:
-    """A label and its partner.
+    """A label and its target.
 
-    :ivar target: None where no method links the label.
-    :ivar method: without a target "refused", where the nearest target is too far, or "none".
-    :ivar score: 1 for exact and lemma, the share of the label's letters in the target for compound, the cosine with the
-        nearest target for nearest and refused, 0 for none.
+    :ivar target: None if no method links the label.
+    :ivar method: without a target, "refused" if the nearest target is too far, else "none".
+    :ivar score: 1 for exact and lemma; the target's length relative to the label's (in letters, at most 1) for
+        compound; the cosine with the nearest target for nearest and refused; 0 for none.
     """
 
     label: str
@@ -69,7 +69,7 @@ class Link:
 
     @property
     def distance(self) -> float | None:
-        """The cosine distance to the nearest target, from 0 to 2, for nearest and refused; else None."""
+        """Return the cosine distance to the nearest target, from 0 to 2, for nearest and refused; else None."""
         return round(1 - self.score, DECIMALS) if self.method in ("nearest", REFUSED) else None
 
 
@@ -82,12 +82,12 @@ def link(
     methods: Sequence[str] = METHODS,
     max_distance: Distance = MAX_DISTANCE,
 ) -> list[Link]:
-    """The link of each distinct label, in sorted order.
+    """Link each distinct label; returns the links in sorted order.
 
     :param targets: the other graph's entities; a million take seconds.
-    :param vectors: for nearest, which is left out without them.
+    :param vectors: word vectors for nearest, which is skipped without them.
     :param methods: the methods to try, always in the order of METHODS.
-    :param max_distance: the largest cosine distance that nearest bridges; 0 allows only the same direction.
+    :param max_distance: the largest cosine distance that nearest accepts; 0 allows only the same direction.
     :raises InputError: an unknown method, or a distance outside [0, 2].
     """
     for method in methods:
@@ -116,17 +116,17 @@ def link(
 
 @checked
 def coverage(links: Sequence[Link]) -> dict[str, int]:
-    """Count the labels of each kind: linked by each method, in the order of METHODS, then "refused" and "none"."""
+    """Count the labels by method, in the order of METHODS, then "refused" and "none"."""
     counts = Counter(each.method for each in links)
     return {method: counts[method] for method in KINDS}
 
 
 @checked
 def add_links(graph: "KnowledgeGraph", links: Iterable[Link], name: str) -> int:
-    """Add links to a named graph such as "links/wordcraft/conceptnet"; returns the number of new ones.
+    """Add links to a named graph such as "links/wordcraft/conceptnet"; returns the number of new links.
 
-    `LINKS` gives the relation of each method; the score is the fact's weight (weights.py). With both graphs in one
-    store a query follows the links from one to the other:
+    `LINKS` maps each method to a relation; the score becomes the fact's weight (weights.py). With both graphs in the
+    same store, a query follows the links between them:
 
         PREFIX skos: <http://www.w3.org/2004/02/skos/core#>
         SELECT ?ingredient ?concept ?use {
@@ -144,7 +144,7 @@ def add_links(graph: "KnowledgeGraph", links: Iterable[Link], name: str) -> int:
 
 @checked
 def remove_links(graph: "KnowledgeGraph", labels: Iterable[str], targets: Iterable[str], name: str) -> int:
-    """Remove the links, and their weights, from labels to targets in a named graph; returns how many there were."""
+    """Remove the links, and their weights, from labels to targets in a named graph; returns the number of links."""
     labels, targets, relations = frozenset(labels), frozenset(targets), frozenset(LINKS.values())
     made = [
         (label, relation, target)
@@ -158,7 +158,7 @@ def remove_links(graph: "KnowledgeGraph", labels: Iterable[str], targets: Iterab
 
 
 class _Index:
-    """The targets by spelling and by dictionary form."""
+    """An index of the targets by spelling and by dictionary form."""
 
     def __init__(self, targets: Sequence[str]) -> None:
         self._by_spelling: dict[str, str] = {}
@@ -171,8 +171,8 @@ class _Index:
     def prepare_lemmas(self, labels: Collection[str]) -> None:
         """Index the dictionary forms of the targets that a label could match.
 
-        An inflected word has its dictionary form's first letter, except a few such as "went"; so most of a million
-        targets are skipped.
+        An inflected word has the first letter of its dictionary form, with few exceptions such as "went", so that most
+        of a million targets can be skipped.
         """
         forms = [_lemma(_folded(label)) for label in labels]
         initials = {tuple(word[:1] for word in form.split(" ")) for form in forms}
@@ -188,7 +188,7 @@ class _Index:
 
     def lemma(self, label: str) -> str | None:
         form = _lemma(_folded(label))
-        # A target in dictionary form is preferred to an inflected one.
+        # Prefer a target in dictionary form to an inflected target.
         return self._by_spelling.get(form) or self._by_letters.get(_letters(_folded(label))) or self._by_lemma.get(form)
 
     def compound(self, label: str) -> str | None:
@@ -210,7 +210,7 @@ class _Index:
 
 
 def _folded(label: str) -> str:
-    """The label in lower case, with single spaces for underscores, hyphens and spaces."""
+    """Return the label in lower case, with single spaces for underscores, hyphens and spaces."""
     return _GAP.sub(" ", label.casefold()).strip()
 
 
@@ -236,17 +236,17 @@ def _word_lemma() -> Callable[[str], str]:
 def _nearest(
     labels: Sequence[str], targets: Sequence[str], vectors: "WordVectors", max_distance: float
 ) -> Iterable[Link]:
-    """Link each label that has a vector to the nearest of the sorted targets, or refuse that target."""
+    """Link each label with a vector to the nearest of the sorted targets, or refuse that target."""
     from scipy.sparse import csr_array
 
     word_ids = cast("Mapping[str, int]", vectors.keyed.key_to_index)
     words = vectors.keyed.vectors.astype(np.float32, copy=False)  # (words, dimensions)
 
-    # A million targets are made of far fewer words.
+    # A million targets consist of far fewer distinct words.
     in_words = lru_cache(maxsize=200_000)(lambda word: label_words(word, word_ids))
 
     def words_of(name: str) -> list[str]:
-        """The words of a name as `label_words` gives them, none if one has no vector."""
+        """Return the words of a name as `label_words` does; an empty list if any word has no vector."""
         if name.lower() in word_ids:
             return [name.lower()]
         known: list[str] = []
@@ -258,10 +258,10 @@ def _nearest(
         return known
 
     def unit_rows(names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """(k, dimensions) unit vectors of the names that have one, and the (k,) int64 indices of these names.
+        """Return (k, dimensions) unit vectors of the names with vectors, and the (k,) int64 indices of these names.
 
-        A product of a sparse table of words with the vectors sums the words of all names; sums have the direction of
-        the means that `WordVectors.vectors` takes.
+        The product of a sparse table of words with the vectors sums the words of all names. The sums have the direction
+        of the means that `WordVectors.vectors` computes.
         """
         parts = [words_of(name.replace("_", " ")) for name in names]
         ends = np.cumsum([0, *map(len, parts)])
@@ -281,7 +281,7 @@ def _nearest(
             continue
         for first in range(0, len(wanted), BLOCK):
             block = slice(first, first + BLOCK)
-            # Rounded, so that targets with the same words in another order tie, and the first one is taken.
+            # Rounding makes targets with the same words in another order tie, so that the first target is taken.
             cosines = np.round(wanted[block] @ units.T, DECIMALS)
             at = cosines.argmax(axis=1)
             largest = cosines[np.arange(len(cosines)), at]

@@ -1,7 +1,7 @@
-"""What a graph of any relations says of a set of entities: features of each, and links between two.
+"""Compute features of entities, and links between entities, from a graph with any relations.
 
-A graph from outside, such as one of isA, partOf and usedFor, does not state a relation that a predictor learns. But two
-entities with like neighbours in it are alike, and two that it links have to do with each other.
+An external graph, for example of isA, partOf and usedFor, does not contain the relation that a predictor learns. But
+entities with similar neighbours are similar, and linked entities are related.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,22 +16,22 @@ from gumption.kg.facts import FactTable
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import Vocabulary
 
-COLUMNS = 60  # of the features; chosen on validation recipes of the shipped book, as are the weights of `_columns`
-RELATIONS = 16  # relations whose links are told apart; those of the others count as one
-OTHERS = "*"  # their name
+COLUMNS = 60  # number of features; chosen on validation recipes of the shipped book, as are the weights of `_columns`
+RELATIONS = 16  # number of relations with separate links; all other relations are merged
+OTHERS = "*"  # name of the merged relations
 
 
 @checked
 def entity_features(
     graph: KnowledgeGraph | FactTable, entities: Sequence[str], *, name: str | None = None, columns: Size = COLUMNS
 ) -> np.ndarray:
-    """(N, columns + 1) float32: the neighbours of each entity, by a truncated singular value decomposition; and 1 where
-    it shares none with another, whose other features are 0.
+    """Compute features from the neighbours of each entity by a truncated singular value decomposition, (N, columns + 1)
+    float32. The last feature is 1, and the others 0, for entities that share no neighbour with another entity.
 
-    The matrix is entity x (relation, direction, neighbour). A column counts the log of how rare it is (inverse document
-    frequency), and those of one entity alone are left out; rows have length 1.
+    The matrix is entity x (relation, direction, neighbour), weighted by inverse document frequency (the log of how rare
+    a column is), without columns of a single entity; rows are scaled to length 1.
 
-    :param name: one of the graph's graphs; None for all.
+    :param name: a named graph of `graph`; None for all.
     """
     rows, kinds, count = _columns(graph, entities, name)
     size = len(entities)
@@ -41,11 +41,11 @@ def entity_features(
     found = np.zeros((size, columns + 1), dtype=np.float32)
     found[:, -1] = length == 0
     kept = min(columns, size)
-    # The left singular vectors are the eigenvectors of the product with the transpose; found densely, they are the same
-    # at each call, as those of an iterative method are not.
+    # The left singular vectors are the eigenvectors of the product with the transpose. A dense solver returns the same
+    # vectors at each call; an iterative solver does not.
     squares, left = eigh((matrix @ matrix.T).toarray(), subset_by_index=(size - kept, size - 1))
     left = left[:, ::-1] * np.sqrt(np.maximum(squares[::-1], 0.0))
-    # A singular vector's sign is not defined: here its largest entry is positive.
+    # The sign of a singular vector is arbitrary: make its largest entry positive.
     found[:, :kept] = left * np.sign(left[np.abs(left).argmax(0), np.arange(kept)])
     return found
 
@@ -54,11 +54,11 @@ def entity_features(
 def entity_links(
     graph: KnowledgeGraph | FactTable, entities: Sequence[str], *, name: str | None = None, most: Count = RELATIONS
 ) -> dict[str, sparse.csr_array]:
-    """(N, N) float32 sparse matrices, for each relation and direction: 1 where the graph has the fact between two
+    """Return (N, N) float32 sparse matrices for each relation and direction: 1 if the graph has the fact between two
     different entities. "isA" has the subject in the row, "^isA" in the column.
 
-    :param name: one of the graph's graphs; None for all.
-    :param most: the relations with the most links are told apart; those of the others are together under `OTHERS`.
+    :param name: a named graph of `graph`; None for all.
+    :param most: number of relations with their own matrices, by most links; all others are merged as `OTHERS`.
     """
     ids = {label: place for place, label in enumerate(entities)}
     found: dict[str, set[tuple[int, int]]] = {}
@@ -80,7 +80,7 @@ def entity_links(
 def beside_rows(
     graph: KnowledgeGraph | FactTable, name: str | None, vocabulary: Vocabulary, facts: np.ndarray
 ) -> tuple[Vocabulary, np.ndarray]:
-    """The facts of a graph with others beside them, for mining rules; the vocabulary's entities are the first.
+    """Join the facts of a graph with other facts, for mining rules. The vocabulary's entities keep their ids.
 
     :param facts: (n, 3) int64 ids of the vocabulary.
     """
@@ -96,7 +96,7 @@ def beside_rows(
 def _columns(
     graph: KnowledgeGraph | FactTable, entities: Sequence[str], name: str | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(n,) entity and (n,) column of each neighbour, distinct, and (M,) how many entities have a column."""
+    """Return entity (n,) and column (n,) of each distinct neighbour, and the number of entities by column (M,)."""
     ids = {label: place for place, label in enumerate(entities)}
     if len(ids) < len(entities):
         raise InputError("the entities have a label twice: features are one row for each")

@@ -1,7 +1,7 @@
-"""Weights of facts, such as the strength that ConceptNet gives an assertion.
+"""Store weights of facts, for example the strength of an assertion in ConceptNet.
 
-A fact of the graph NAME with a weight other than 1 is stated again in the graph NAME/weights, under a relation that
-means "this relation, with this weight" and is described there:
+A fact of the graph NAME with a weight other than 1 is repeated in the graph NAME/weights, with a relation that means
+"this relation with this weight" and is described there:
 
     dog  <urn:gumption:weighted:2.0:IsA>  animal
     <urn:gumption:weighted:2.0:IsA>  rdfs:subPropertyOf gum:IsA ;  gum:weight 2.0
@@ -9,7 +9,7 @@ means "this relation, with this weight" and is described there:
 so that a query reads `GRAPH ?w { ent:dog ?r ?o . ?r rdfs:subPropertyOf gum:IsA ; gum:weight ?weight }`. It is a
 singleton property (Nguyen, Bodenreider and Sheth, "Don't like RDF reification?", WWW 2014) shared by all facts with the
 same relation and weight. A weighted fact costs one more quad and no new name; rdf:Statement would cost four quads and a
-node. ConceptNet has some thousands of such relations.
+node. ConceptNet needs some thousands of such relations.
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,14 +33,14 @@ _FLOAT = "http://www.w3.org/2001/XMLSchema#float"
 
 
 def weighted_relation(relation: str, weight: float) -> str:
-    """The IRI that means `relation` with this weight as a float32; InputError for a weight that is not finite."""
-    if not abs(weight) <= LARGEST:  # true of NaN, too
+    """Return the IRI for `relation` with this weight as a float32; InputError for a weight that is not finite."""
+    if not abs(weight) <= LARGEST:  # also true for NaN
         raise InputError(f"the weight of a fact is {weight!r}: it has to be a finite number")
     return f"{_WEIGHTED}{np.float32(weight)}:{quote(relation, safe='')}"
 
 
 def describe_relation(weighted: str) -> list[Triple]:
-    """The two facts that describe a `weighted_relation`."""
+    """Return the two facts that describe a `weighted_relation`."""
     relation, weight = _parse(weighted)
     number = np.format_float_positional(np.float32(weight), trim="-")  # as Oxigraph writes numbers
     return [
@@ -53,7 +53,7 @@ def describe_relation(weighted: str) -> list[Triple]:
 def add_weighted(graph: "KnowledgeGraph", triples: Iterable[Triple], weights: Sequence[float], name: str) -> int:
     """Add weighted facts to a named graph; returns the number of new facts.
 
-    :param weights: one for each fact. Earlier weights of a fact stay, and `fact_weights` takes the largest.
+    :param weights: a weight for each fact. Earlier weights of a fact stay, and `fact_weights` returns the largest.
     :raises InputError: numbers of facts and weights that differ, a weight that is not finite.
     """
     rows = list(triples)
@@ -74,7 +74,7 @@ def add_weighted(graph: "KnowledgeGraph", triples: Iterable[Triple], weights: Se
 
 @checked
 def fact_weights(graph: "KnowledgeGraph", name: str) -> np.ndarray:
-    """(n,) float32, the largest stated weight of each row of `graph.arrays(name)`, 1 where none is stated.
+    """Return the largest stated weight of each row of `graph.arrays(name)`, (n,) float32; 1 by default.
 
     :raises InputError: a graph without facts.
     """
@@ -84,8 +84,8 @@ def fact_weights(graph: "KnowledgeGraph", name: str) -> np.ndarray:
         return weights
     stated_vocabulary, stated = graph.arrays(name + WEIGHTS)
 
-    # Ids of the weights' graph -> ids of the facts' graph. `missing` stands for labels of the former alone: of removed
-    # facts, and of the descriptions.
+    # Ids of the graph of weights -> ids of the graph of facts. `missing` stands for labels that only the former has,
+    # from removed facts and from the descriptions.
     entities = {label: index for index, label in enumerate(vocabulary.entities)}
     relations = {label: index for index, label in enumerate(vocabulary.relations)}
     missing = len(entities)

@@ -1,9 +1,9 @@
-"""WordNet (Miller, "WordNet: A Lexical Database for English", CACM 1995; Fellbaum 1998), read with nltk.
+"""Import WordNet (Miller, "WordNet: A Lexical Database for English", CACM 1995; Fellbaum 1998) with nltk.
 
-Entities are synsets under nltk's names, "dog.n.01" (first lemma, part of speech, number of the sense), and lemmas:
-(dog.n.01, hasLemma, dog) links a word to its synsets. Of two inverse relations one is stated: hypernym, not hyponym;
-meronym, not holonym. Relations between lemmas of two synsets (antonym, derivationallyRelated, ...) are stated between
-the synsets, as in WN18RR.
+Entities are synsets with nltk's names, "dog.n.01" (first lemma, part of speech, number of the sense), and lemmas:
+(dog.n.01, hasLemma, dog) links a word to its synsets. Of two inverse relations only one is stored: hypernym, not
+hyponym; meronym, not holonym. Relations between lemmas of two synsets (antonym, derivationallyRelated, ...) are stored
+between the synsets, as in WN18RR.
 """
 
 import io
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
 HAS_LEMMA = "hasLemma"
-# Relation -> the method of nltk's Synset for it; the comment is its name in WN18RR.
+# Relation -> method of nltk's Synset; the comments are names in WN18RR.
 SYNSET_RELATIONS = {
     "hypernym": "hypernyms",  # _hypernym
     "instanceHypernym": "instance_hypernyms",  # _instance_hypernym
@@ -40,7 +40,7 @@ SYNSET_RELATIONS = {
     "similarTo": "similar_tos",  # _similar_to
     "verbGroup": "verb_groups",  # _verb_group
 }
-# Relations of lemmas; synsets have some of them, too.
+# Relations of lemmas; some of them also exist for synsets.
 LEMMA_RELATIONS = {
     "antonym": "antonyms",
     "derivationallyRelated": "derivationally_related_forms",  # _derivationally_related_form
@@ -51,8 +51,8 @@ LEMMA_RELATIONS = {
     "usageDomain": "usage_domains",  # the inverse of _member_of_domain_usage
 }
 _NEEDED = ("index.noun", "index.verb", "index.adj", "index.adv", "data.noun", "data.verb", "data.adj", "data.adv")
-# nltk's reader opens these too, and some distributions lack them. No fact depends on them: names of lexicographers'
-# files, irregular inflections.
+# nltk's reader also opens these files, which some distributions lack: names of lexicographers' files, irregular
+# inflections. No fact depends on them.
 _FILLED_IN = {
     "lexnames": "".join(f"{number:02d}\tunnamed\t0\n" for number in range(100)),
     **{f"{part}.exc": "" for part in ("noun", "verb", "adj", "adv")},
@@ -65,7 +65,7 @@ def import_wordnet(graph: "KnowledgeGraph", folder: str | PathLike[str], *, name
 
     nltk keeps all synsets in memory while it reads (0.6 GB for WordNet 3.1).
 
-    :returns: with synsets as `lines`.
+    :returns: counts of synsets in place of lines.
     :raises InputError: missing or broken files, or files that nltk refuses because others may write them.
     """
     folder = Path(folder)
@@ -75,13 +75,13 @@ def import_wordnet(graph: "KnowledgeGraph", folder: str | PathLike[str], *, name
 
 
 def about(folder: Path) -> dict[str, str]:
-    """What is to be said of a graph with WordNet's facts."""
+    """Return the annotations of a graph with WordNet's facts: source, licence, attribution, notice."""
     said = notice(folder / "data.noun")
     return {
         "source": "WordNet (https://wordnet.princeton.edu)",
         "license": "WordNet License (https://wordnet.princeton.edu/license-and-commercial-use)",
         "attribution": "Princeton University, WordNet (https://wordnet.princeton.edu)",
-        # The licence asks that its notice goes along with every copy.
+        # The licence requires its notice in every copy.
         **({"rights": said} if said else {}),
     }
 
@@ -97,7 +97,7 @@ def _check(folder: Path) -> None:
 
 @contextmanager
 def opened(folder: Path) -> Iterator["WordNetCorpusReader"]:
-    """nltk's reader of a folder, within a `with` block; it does without files that no fact depends on.
+    """Open a folder with nltk's reader in a `with` block; files on which no fact depends may be missing.
 
     :raises InputError: missing files, or files that nltk refuses because others may write them; no nltk.
     """
@@ -112,19 +112,19 @@ def opened(folder: Path) -> Iterator["WordNetCorpusReader"]:
             return super().open(file)
 
         def map_wn(self, version: str = "wordnet") -> None:
-            """Skip the map to WordNet 3.0, which serves other languages and needs nltk's copy of it."""
+            """Skip the map to WordNet 3.0, which is for other languages and needs nltk's own copy."""
 
     _check(folder)
     place = str(folder.resolve())
     nltk.data.path.append(place)  # nltk reads no other folders
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of missing other languages
+            warnings.simplefilter("ignore", UserWarning)  # about missing other languages
             reader = Reader(place, None)
         yield reader
     except PermissionError as error:
         raise InputError(f"cannot read WordNet in {folder}: {error}") from None
-    except WordNetError as error:  # a name for those who have no nltk
+    except WordNetError as error:  # callers may lack nltk, so raise a built-in class
         raise LookupError(*error.args) from error
     finally:
         nltk.data.path.remove(place)
@@ -159,7 +159,7 @@ def _about_synset(synset: Any) -> Iterator[WeightedFact]:
 
 
 def notice(file: Path) -> str:
-    """The licence at the top of a database file, whose lines begin with spaces and their number."""
+    """Read the licence at the top of a database file, whose lines begin with two spaces and a number."""
     lines = []
     with file.open(encoding="utf-8", errors="replace") as content:
         for line in content:

@@ -1,4 +1,4 @@
-"""Word vectors of labels, from the shipped files or a file of one's own, as gensim's KeyedVectors."""
+"""Word vectors of labels, from the shipped files or your own file, as gensim's KeyedVectors."""
 
 import hashlib
 import re
@@ -19,7 +19,7 @@ from gumption.data.settings import checked_methods
 
 SHIPPED = "glove-100d"
 FREQUENT = "glove-frequent"  # the 20,000 most frequent words, in 8 bits
-SHORTEST_MISSPELT = 4  # letters; shorter words are one letter away from almost any other
+SHORTEST_MISSPELT = 4  # letters; shorter words are a letter away from almost any other
 _CASES = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])|[_/]")  # camelCase, word2, snake_case
 _EXAMPLES = 3
 
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 
 class GuessedVectors(Note):
-    """Some labels have no word vector of their own and got another."""
+    """Some labels have no word vector of their own and got a guessed vector."""
 
 
 @dataclass(frozen=True)
 class VectorReport:
-    """How labels without a word vector of their own got one.
+    """How vectors were guessed for labels without a word vector of their own.
 
     :ivar labels: the number of all labels.
     :ivar by_parts: label -> the known words among its parts or their dictionary forms, whose mean is the vector.
-    :ivar by_spelling: label -> the known words one letter away from its words, whose mean is the vector.
+    :ivar by_spelling: label -> the known words at a distance of a single letter, whose mean is the vector.
     :ivar drawn: labels with a random vector.
     """
 
@@ -47,7 +47,7 @@ class VectorReport:
     drawn: tuple[str, ...]
 
     def __str__(self) -> str:
-        """One line; empty where each label has a vector of its own."""
+        """Return a summary in one line, empty if no vector was guessed."""
         near = {f"{label} ~ {' '.join(words)}": words for label, words in self.by_spelling.items()}
         ways = (("by their parts", self.by_parts), ("by spelling", near), ("drawn at random", self.drawn))
         guessed = sum(len(found) for _, found in ways)
@@ -63,17 +63,17 @@ class VectorReport:
     def warn(self) -> None:
         """Warn of guessed vectors, if there are any."""
         if text := str(self):
-            warnings.warn(text, GuessedVectors, stacklevel=1)  # one line of code, so that Python shows a text once
+            warnings.warn(text, GuessedVectors, stacklevel=1)  # always this line, so that Python shows a text once
 
 
 @checked_methods
 class WordVectors:
     """Vectors of words, and of labels made of words.
 
-    A label that is a word of the file has that word's vector; any other has the mean over its words between spaces and
-    hyphens, where an unknown word is split into two known ones if possible ("trainyard": train, yard).
+    A label that is a word of the file has that word's vector. Any other label has the mean over its words, separated by
+    spaces and hyphens; an unknown word is split into two known words if possible ("trainyard": train, yard).
 
-    :ivar keyed: the gensim KeyedVectors, for queries such as nearest words.
+    :ivar keyed: the gensim KeyedVectors, for example to query nearest words.
     """
 
     def __init__(self, keyed: "KeyedVectors", source: str) -> None:
@@ -82,8 +82,8 @@ class WordVectors:
 
     @classmethod
     def load(cls, file: str | PathLike[str] | None = None) -> "WordVectors":
-        """Read word2vec's binary format, which `gumption.data.make_word_vectors` writes; by default the shipped GloVe
-        vectors of the commonsense book, and of the 20,000 most frequent words in 8 bits.
+        """Read word2vec's binary format, written by `gumption.data.make_word_vectors`. By default, read the shipped
+        GloVe vectors of the words of the commonsense book, and of the 20,000 most frequent words in 8 bits.
 
         :raises InputError: a file that is missing or of another format.
         """
@@ -99,7 +99,7 @@ class WordVectors:
             words, at_end = "".join(f"{word} " for word in keyed.key_to_index), where.stat().st_size
             with where.open("rb") as content:
                 rest = at_end - len(content.readline()) - len(words.encode()) - keyed.vectors.nbytes
-            # Some writers end each vector with a newline. A file that goes on is word2vec's text, read as binary.
+            # Some writers end each vector with a newline. Other remaining bytes mean that the file is word2vec's text.
             if rest not in (0, len(keyed)):
                 raise ValueError(
                     f"{rest} bytes are left after {len(keyed)} words with {keyed.vector_size} numbers each"
@@ -115,11 +115,11 @@ class WordVectors:
         return cls(keyed, where.name)
 
     def unknown(self, labels: Sequence[str]) -> dict[str, list[str]]:
-        """Label -> its parts without a vector, of the labels that have such parts."""
+        """Return label -> its parts without a vector, for the labels with such parts."""
         return {label: parts for label in labels if (parts := label_words(label, self.keyed.key_to_index)[1])}
 
     def vectors(self, labels: Sequence[str]) -> np.ndarray:
-        """(n, dimensions) float32, in the order of the labels. Unknown parts are left out beside known ones.
+        """Return (n, dimensions) float32, in the order of the labels. Parts without a vector are ignored.
 
         :raises InputError: labels none of whose parts has a vector.
         """
@@ -140,14 +140,14 @@ class WordVectors:
         return rows
 
     def guessed_vectors(self, labels: Sequence[str], spelling: bool = False) -> tuple[np.ndarray, VectorReport]:
-        """(n, dimensions) float32 for any labels, and a report on the guessed ones.
+        """Return (n, dimensions) float32 for any labels, and a report on guessed vectors.
 
-        A label with a vector in `vectors` has the same one here. Any other gets the mean over its known parts, split
-        also at underscores, digits and capitals ("iceCream_2"), or over their dictionary forms; else a draw from a
-        normal distribution, seeded by the label, of the median length of the file's vectors.
+        A label with a vector in `vectors` has the same vector here. Any other label gets the mean over its known parts,
+        split also at underscores, digits and capitals ("iceCream_2"), or over their dictionary forms; else a normal
+        draw, seeded by the label and scaled to the median length of the file's vectors.
 
-        :param spelling: before a draw, take the mean over known words one letter away (inserted, deleted, changed, or
-            two swapped) from its words of four letters or more. They may mean another thing ("beef", "bee").
+        :param spelling: before a draw, take the mean over known words that differ by a single letter (inserted,
+            deleted, changed, or two swapped) from words of at least four letters. Meanings may differ ("beef", "bee").
         """
         known = self.keyed.key_to_index
         rows = np.empty((len(labels), self.keyed.vector_size), dtype=np.float32)
@@ -182,7 +182,7 @@ class WordVectors:
         return label_words(split, known)[0] or [lemma for lemma in lemmas if lemma in known]
 
     def _nearest(self, token: str) -> str | None:
-        """The known word one letter away; of several one with the same first letter, then the first of the file."""
+        """Return the known word that differs by a letter; prefer the same first letter, then the order of the file."""
         if len(token) < SHORTEST_MISSPELT:
             return None
         known = cast("Mapping[str, int]", self.keyed.key_to_index)
@@ -191,7 +191,7 @@ class WordVectors:
 
     @cached_property
     def _length(self) -> float:
-        """The median length of the file's vectors."""
+        """Return the median length of the file's vectors."""
         return float(np.median(np.linalg.norm(self.keyed.vectors, axis=1)))
 
 
