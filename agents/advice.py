@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 Relation = str | NaryRelation
 Source = KnowledgeGraph | LinkPredictor | RelationScores | EdgeScores
 BINARY = "binary"  # key of the predictor of all relations of two parties
-PLAN = "plan"  # name of the look-ahead scores, which replace those of the relation that produces
+PLAN = "plan"  # name of the look-ahead scores, which replace the scores of the relation that produces
 PAIRS_AT_A_TIME = 1 << 22  # (thing, product) pairs whose marks are looked up at once; bounds their memory
 
 
@@ -76,7 +76,7 @@ class Advice:
     EdgeScores are used unchanged. With the relations ("edges",), or ("edges", "words"), each relation of a graph is a
     channel of its own; see `gumption.kg.edges`.
 
-    With look-ahead, the scores `PLAN` replace those of the relation that produces. They score a choice by the best
+    With look-ahead, the scores `PLAN` replace the scores of the relation that produces. They score a choice by the best
     derivation of the goal that can still follow it (`gumption.kg.planning`): the plain value if facts are looked up, a
     log-ratio to chance for a predictor.
 
@@ -280,7 +280,7 @@ class Advice:
         return [link for link in self._beside if object_ in link[::2] and not parties.isdisjoint(link[::2])]
 
     def falls_short(self, b: int) -> str:
-        """Return a sentence on why no choice of environment b leads to the goal, and what comes closest; "" if a choice
+        """Return a sentence on why no choice of environment b leads to the goal, and the closest attempt; "" if a choice
         does, or if the latest scores do not look ahead."""
         short = self._shortfall(b)
         if short is None or self._problem is None:
@@ -330,7 +330,7 @@ def names_of(predictor: LinkPredictor, relations: Sequence[Relation]) -> dict[st
 
 
 def scored_relations(predictor: LinkPredictor, relations: Sequence[Relation], names: Mapping[str, str]) -> list[str]:
-    """Return the relations that a predictor scores: the first of three parties for a PairPredictor, else those of two.
+    """Return the relations that a predictor scores: the first of three parties for a PairPredictor, else all of two.
 
     :param names: relation -> its name in the predictor, where the names differ; see `INVERSE`.
     """
@@ -515,7 +515,7 @@ def edge_scores(
     :param candidates: the entities of training tasks, on which relations are selected; None for all entities.
     :param edges: the relations to use as channels, instead of those that link most candidates.
     :param vectors: (N, F) word vectors; None for the shipped vectors, if words are used.
-    :raises InputError: no fact links two of the world's entities; the message lists what the graph has.
+    :raises InputError: no fact links two of the world's entities; the message lists its facts.
     """
     if WORDS in scores and vectors is None:
         from gumption.kg import WordVectors

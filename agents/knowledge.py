@@ -345,7 +345,7 @@ class Knowledge:
         )
 
     def _with(self, other: "Knowledge", request: Request) -> "Knowledge":
-        """Join these fitted scores with those of a looked-up graph."""
+        """Join these fitted scores with the scores of a looked-up graph."""
         if self.facts is not None or other.facts is None:
             raise InputError(
                 "kg_beside names a graph that is looked up beside fitted scores: two graphs that are looked up are put "
@@ -706,7 +706,7 @@ def _called(pairs: Sequence[tuple[str, str]], ours: Collection[str], names: Name
 
 
 def _chosen(wanted: Sequence[Relation], stated: StatedFacts, source: str) -> Sequence[Relation]:
-    """Choose the relations to score: the wanted relations, else those of three parties, which hold whole facts, else
+    """Choose the relations to score: the wanted relations, else all of three parties, which hold whole facts, else
     all."""
     if lacks := [relation_name(relation) for relation in wanted if relation not in stated.relations]:
         has = ", ".join(map(relation_name, stated.relations))

@@ -147,7 +147,7 @@ class KGPolicy(nn.Module):
         """Return (B,) the cost of the network's own part of the logits if `by_candidate` holds, else 0.
 
         A network can memorise every training task. Then the channels, which alone help with unseen goals, learn
-        nothing. A normal prior on lambda_alpha alpha_i leaves to the network only what the channels cannot explain.
+        nothing. A normal prior on lambda_alpha alpha_i makes the network explain only the rest.
         """
         if self.of_candidate is None or readout.mixture is None:
             return torch.zeros_like(readout.value)
@@ -206,7 +206,7 @@ def guided_policy(
 ) -> KGPolicy:
     """Return a policy that mixes scores into the logits of a network.
 
-    :param mixing: one of `MIXINGS`, or MODULE:NAME of a subclass of `KGPolicy`, called as mine(network, channels,
+    :param mixing: one of `MIXINGS`, or MODULE:NAME of a subclass of `KGPolicy`, called as NAME(network, channels,
         kg_only=...).
     :raises InputError: no such class.
     """

@@ -29,8 +29,8 @@ FIRST_ENVS, FIRST_STEPS = 256, 16  # environments, and steps of each, that set a
 
 
 class Setup:
-    """What a learner needs of a world. A world with other choices or figures names a subclass in its entry (`setup` of
-    gumption.envs.worlds).
+    """The parts of a world that a learner uses. A world with other choices or figures names a subclass in its entry
+    (`setup` of gumption.envs.worlds).
 
     :cvar place: index of the environment among the world's environments.
     :ivar env: a native batch that plays the training part.
@@ -203,8 +203,8 @@ def first_states(
 ) -> tuple[torch.Tensor, torch.Tensor, tuple[torch.Tensor, torch.Tensor] | None]:
     """Collect the inputs of `KGPolicy.begin`: attention and scores of choices in training tasks, and the right choices.
 
-    If the world does not provide right choices, choices are drawn at random. Those of an episode that succeeds count as
-    right, those of other episodes as wrong.
+    If the world does not provide right choices, choices are drawn at random. Choices count as right in an episode that
+    succeeds, and as wrong in other episodes.
 
     :param env: a batch of B native environments. :param counted: collect right and wrong choices; else return None.
     :param steps: of each environment.

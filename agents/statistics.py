@@ -1,6 +1,6 @@
 r"""Statistics of a handful of runs: interquartile mean, bootstrap intervals, probability of improvement.
 
-The definitions are those of Agarwal et al., "Deep Reinforcement Learning at the Edge of the Statistical Precipice"
+The definitions follow Agarwal et al., "Deep Reinforcement Learning at the Edge of the Statistical Precipice"
 (NeurIPS 2021). Scores are an array (runs, tasks), or (runs,) for one task. With R runs and M tasks, x[r, m] a score:
 
 * mean:                 mean(x) = 1/(R M) * sum_{r,m} x[r, m]

@@ -7,7 +7,7 @@ that the critic weights:
     L(actor) = - sum_k w_k log pi(o_k | s),   w = softmax(min(Q1, Q2)(s, o_k) / temperature)
 
 Some candidates are drawn as in exploration, the others from the actor itself. The critic and the delay of the actor are
-those of TD3. The targets follow after each update.
+as in TD3. The targets follow after each update.
 """
 
 from collections.abc import Callable

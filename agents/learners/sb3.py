@@ -1,6 +1,6 @@
 """Learners of Stable-Baselines3 and sb3-contrib as runs of any world: PPO, SAC, MaskablePPO.
 
-Metrics in addition to those of every run (see agents/run.py): the figures that the world measures; loss, value_loss,
+More metrics than in every run (see agents/run.py): the figures that the world measures; loss, value_loss,
 policy_gradient_loss, entropy_loss and others of the last update, if the algorithm has them.
 
 Training is divided into legs of `eval_interval` steps. Each leg resets the environments and seeds the random generators
@@ -44,7 +44,7 @@ class SB3Run(RunResult):
 
 
 class SB3Setup:
-    """What a learner of Stable-Baselines3 needs of a world; a world derives its own class.
+    """The parts of a world that a learner of Stable-Baselines3 uses; a world derives its own class.
 
     :cvar kind: kind of its checkpoints. :cvar config_class: class of its configs.
     :ivar config: `total_steps` and `eval_interval` are environment steps, rounded up or down to whole updates.

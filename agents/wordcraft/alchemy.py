@@ -85,7 +85,7 @@ class Untried:
 
 @checked
 def combining_scores(kg: str, env: LittleAlchemyVectorEnv, seed: Seed = 0) -> np.ndarray:
-    """Return (N, N) float32 scores, by the knowledge `kg` of the book, that two things combine: the sum of both orders."""
+    """Return (N, N) float32, the scores by the knowledge `kg` that two things combine, summed over both orders."""
     config = WorldConfig(WORLD, kg=kg, kg_seed=seed)
     played = {"recipe_book": env.book}
     knowledge = Knowledge.of(config, worlds.find(WORLD), env.vocabulary, env.relations, played)

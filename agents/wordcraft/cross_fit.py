@@ -3,7 +3,7 @@
 A policy trained only on facts that its predictors have memorised trusts them too much, and fails on unseen facts.
 Recipes are divided into folds; recipes of the same pair share a fold. A fact belongs to the fold of the recipe that
 implies it; a table entry that is not a fact may belong to any fold. Recipes that a split sets aside together, such as
-those of a goal or a family, share a fold: the scores in training are then as uncertain as in the test.
+all recipes of a goal or a family, share a fold: the scores in training are then as uncertain as in the test.
 """
 
 from collections.abc import Callable
@@ -99,8 +99,8 @@ def _folds(rows: np.ndarray, group: np.ndarray | None, seed: int) -> np.ndarray:
 
 
 def _of_product(rows: np.ndarray, folds: np.ndarray, size: int) -> np.ndarray:
-    """Return (N,) the fold with all recipes of a product, or -1. For every pair, the product is scored by the predictor
-    fitted without its recipes; otherwise only the pair that makes it would have a different score."""
+    """Return (N,) the fold with all recipes of a product, -1 if there are several folds or none. That fold's predictor
+    scores the product for every pair; otherwise only the pair that makes it would have a different score."""
     stated = np.zeros((size, int(folds.max()) + 1), dtype=bool)
     inside = rows[:, 2] < size
     stated[rows[inside, 2], folds[inside]] = True

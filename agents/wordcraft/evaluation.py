@@ -260,7 +260,7 @@ def with_few(figures: Mapping[str, Any], part: str, tasks: int) -> str:
 
 
 def success_sentence(split: str | Split, final: Mapping[str, Any]) -> str:
-    """Format the result of a finished run: "success on unseen recipes 61.2% (512 tasks; validation 60.9%; training tasks
+    """Format a finished run's result: "success on unseen recipes 61.2% (512 tasks; validation 60.9%; training tasks
     98.7%)".
 
     :param split: as in `what_is_tested`.
