@@ -86,7 +86,7 @@ class Advice:
     :ivar channels: K names, also called `relations`; `asked` are the scored relations, empty for edges.
     :ivar said: (B, A, K) float32, the latest scores.
     :ivar report: which entities the source and the world do not share, in a sentence; "" if they share all.
-    :ivar repeat: "rule", or "paper": as in Jiang et al. (2020), facts also support choosing a thing again.
+    :ivar repeat: "rule", or "paper": as in Jiang et al. (2020), facts also support a repeated choice.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class Advice:
         self.asked = () if isinstance(self.scores, EdgeScores) else self.scores.relations
         self.channels = tuple(PLAN if name == planned else name for name in self.scores.relations)
         self._problem: PlanningProblem | None = None
-        self._shortfalls: dict[int, Shortfall | None] = {}  # of the latest scores
+        self._shortfalls: dict[int, Shortfall | None] = {}  # environment -> shortfall, for the latest scores
         self._of_three = {relation.name for relation in relations if isinstance(relation, NaryRelation)}
         self._asked: ActionFacts | None = None
         self.said = torch.empty(0)
@@ -280,7 +280,7 @@ class Advice:
         return [link for link in self._beside if object_ in link[::2] and not parties.isdisjoint(link[::2])]
 
     def falls_short(self, b: int) -> str:
-        """Return a sentence on why no choice of environment b leads to the goal, and the closest attempt; "" if a choice
+        """Return a sentence on why no choice of environment b leads to the goal, with the closest attempt; "" if one
         does, or if the latest scores do not look ahead."""
         short = self._shortfall(b)
         if short is None or self._problem is None:
@@ -416,7 +416,7 @@ def marked_repeats(
     return repeats
 
 
-# ---- The facts that a graph states of a world's relations
+# ---- A graph's facts of a world's relations
 
 
 @dataclass(frozen=True, eq=False)

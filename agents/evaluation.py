@@ -35,7 +35,7 @@ Tell = Callable[[int, dict[str, Any]], None]
 Keep = Callable[[dict[str, Any]], None]
 #: The most environments in a batch.
 SIDE_BY_SIDE = 512
-#: Steps of all environments together after which an evaluation ends, finished or not.
+#: The most steps of an evaluation, over all environments; it then ends with unfinished episodes.
 MOST_STEPS = 250_000
 
 

@@ -63,13 +63,13 @@ class KGPolicy(nn.Module):
     learns how far to trust it; without `begin` every lambda starts at 1.
 
     Equation 5 computes lambda from the state alone. The weight of an edge should also depend on the candidate's other
-    edges: two relations that mostly contain the same links count once. With `by_candidate`, a generalisation,
+    edges: two relations with mostly the same links should count once. With `by_candidate`, a generalisation,
     lambda_ki = MLP(state)_k + MLP(channels of candidate i)_k. The second part starts at 0, and a channel that is 0
     still adds nothing.
 
     A network trained together with knowledge of its training tasks either leaves them to the knowledge, or memorises
-    them and is too confident on others. With mixing="product" it is trained alone, and its logits are then weighted by
-    a quarter when the scores are added: a product of experts (Hinton, 2002).
+    them and is too confident on others. With mixing="product" it is trained alone. In eval mode its logits are divided
+    by 4 and added to the scores: a product of experts (Hinton, 2002).
 
     :ivar first: (1 + K,) the first lambdas; `scale` (K,) the inverse of the mean of each channel where it is not 0.
     """
@@ -146,8 +146,9 @@ class KGPolicy(nn.Module):
     def prior(self, readout: Readout) -> torch.Tensor:
         """Return (B,) the cost of the network's own part of the logits if `by_candidate` holds, else 0.
 
-        A network can memorise every training task. Then the channels, which alone help with unseen goals, learn
-        nothing. A normal prior on lambda_alpha alpha_i makes the network explain only the rest.
+        A network can memorise every training task. The weights of the channels, which alone help with unseen goals, are
+        then not trained. A normal prior on lambda_alpha alpha_i leaves to the network only the part of the logits that
+        the channels cannot explain.
         """
         if self.of_candidate is None or readout.mixture is None:
             return torch.zeros_like(readout.value)

@@ -20,7 +20,7 @@ from gumption.envs.action_facts import ActionFacts
 
 #: The smallest share of episodes or choices at which a failure is reported.
 REPORTED = 0.1
-LOOP = 0.8  # share of an episode's steps; an agent that explores leaves a loop now and then
+LOOP = 0.8  # share of an episode's steps; an exploring agent sometimes leaves a loop
 
 
 class Transcript:

@@ -155,7 +155,7 @@ class Player:
     ) -> None:
         """
         :param question: see `Choice`.
-        :param options: of each reset.
+        :param options: passed to each reset.
         :param outcome: env -> the outcome of its latest step in words.
         """
         self.env, self.question, self.options = env, question, dict(options or {})
@@ -373,7 +373,7 @@ def _figure(value: float | None) -> str:
 
 # ---- Steps in a file: an animated GIF, or an HTML page.
 
-MOST_OF_FRAME, MOST_OF_PAGE = 5, 24  # candidates of a choice
+MOST_OF_FRAME, MOST_OF_PAGE = 5, 24  # the most candidates of a choice
 COLUMNS, LETTER, SMALLEST = 84, 15, 480  # letters in a line, their size in pixels; smaller pictures are enlarged
 PAPER, INK, CHOSEN, WON, LOST = "white", "#212529", "#2862b4", "#2e7c46", "#b0423a"
 
@@ -434,9 +434,9 @@ def _printed(step: Step) -> Image:
 
 
 def write_html(steps: Iterable[Step], path: str | Path, *, title: str, milliseconds: int = 2000) -> None:
-    """Write steps as a page with buttons and keys to go through them.
+    """Write steps as a page with buttons and keys to step through them.
 
-    :param milliseconds: of a step while the page plays by itself.
+    :param milliseconds: duration of a step in automatic play.
     :raises InputError: no steps, or a file that cannot be written.
     """
     content = {"milliseconds": milliseconds, "steps": [_plain(step) for step in steps]}

@@ -99,13 +99,13 @@ def train_impala(
     network: nn.Module | None = None,
     advice: Advice | None = None,
 ) -> RunResult:
-    """Train an agent; with a run directory, keep metrics and checkpoints there.
+    """Train an agent; with a run directory, save metrics and checkpoints there.
 
     :param config: of a world's run, such as `TrainConfig`.
     :param progress: show steps/s and success on stderr, on a terminal with a bar.
-    :param resume: go on from the run directory's checkpoint, if it has one; the result is that of an uninterrupted run.
-    :param network: a network of your own in place of the config's.
-    :param advice: knowledge of your own in place of the config's.
+    :param resume: resume from the run directory's checkpoint, if any; the result equals that of an uninterrupted run.
+    :param network: your own network in place of the config's.
+    :param advice: your own advice in place of the config's.
     :raises InputError: bad settings, a run directory that is in use or has another config, a reward that is NaN.
     """
     folder = opened(run_dir, config, resume)

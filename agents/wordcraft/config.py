@@ -184,7 +184,7 @@ class TrainConfig(GuidedConfig):
         if self.agent == "mlp" and (self.kg != "none" or self.weights != "softmax"):
             raise InputError("the simple MLP has no attention: for kg or weights use agent='attention'")
         self.check_knowledge()
-        own_facts = self.kg in OWN  # they have recipes: without kg_scores, makes is scored
+        own_facts = self.kg in OWN  # they contain recipes: without kg_scores, "makes" is scored
         if not self.kg_calibrated and (self.kg_scores == (MAKES.name,) or (own_facts and not self.kg_scores)):
             raise InputError(f"only the scores of ComplEx can be raw; {MAKES.name} is a log-ratio always")
         if self.cross_fit and (self.kg in ("none", "full") or self.kg_only):
