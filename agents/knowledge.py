@@ -3,9 +3,9 @@
     source (graph, model, rules, the world's own part) -> FactTable -> StatedFacts -> look-up or fit -> RelationScores
         -> Advice -> logits
 
-A predictor of `gumption kg fit` or of PyKEEN needs no facts. A second graph with fitted scores is looked up. Its facts
-are scored on the same scale: the log of how much likelier a training fact is in the graph than by chance. A second
-graph without relations of the world feeds the fits instead (see outside.py).
+A predictor of `gumption kg fit` or of PyKEEN needs no facts. A second graph (`--kg-beside`) is looked up, in addition
+to fitted scores. Its facts are scored on the same scale: the log of how much likelier a training fact is in the graph
+than by chance. A second graph without relations of the world feeds the fits instead (see outside.py).
 """
 
 import hashlib
@@ -73,7 +73,7 @@ class UnknownEntities(Note):
 
 
 class LeakedFacts(Note):
-    """A graph or a predictor's training facts contain facts of the world's test part, which are answers."""
+    """A graph or a predictor's training facts contain facts of the world's test part, the answers."""
 
 
 @dataclass(eq=False)

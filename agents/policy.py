@@ -69,7 +69,7 @@ class KGPolicy(nn.Module):
 
     A network trained together with knowledge of its training tasks either leaves them to the knowledge, or memorises
     them and is too confident on others. With mixing="product" it is trained alone. In eval mode its logits are divided
-    by 4 and added to the scores: a product of experts (Hinton, 2002).
+    by 4 and added to the weighted scores: a product of experts (Hinton, 2002).
 
     :ivar first: (1 + K,) the first lambdas; `scale` (K,) the inverse of the mean of each channel where it is not 0.
     """

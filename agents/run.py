@@ -104,7 +104,7 @@ class RunResult:
     :ivar final: its final figures, with "wall_s" and "steps_per_s"; empty for a run that is not complete.
     :ivar curve: the lines of metrics.jsonl.
     :ivar run_dir: its folder; None for a run that was not saved.
-    :ivar policy: the trained policy in eval mode; None if it is not loaded.
+    :ivar policy: the trained policy, ready to act; None if it is not loaded.
     """
 
     config: Any

@@ -307,7 +307,7 @@ def _parts(path: Path) -> Sequence[Path]:
 
 @checked
 def load_policy(run_dir: str | Path, **places: Any) -> tuple[Any, Any]:
-    """Load the config and the policy of a run's last checkpoint, in any world, in eval mode.
+    """Load the config and the policy of a run's last checkpoint, ready to act, in any world.
 
     :param places: the device, and paths of inputs of which the run stores only the hash; see the world's own function.
     :raises InputError: no run, or a run that does not fit the arguments.

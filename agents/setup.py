@@ -57,7 +57,7 @@ class Setup:
         :param kept: folder of a resumed run's knowledge; see `Knowledge.of_run`.
         :param trained: a run whose weights and knowledge the policy takes.
         :param known: weights of a trained network, from which a fresh network takes those that are not learned, such as
-            word vectors; replaced by the weights of `trained`.
+            word vectors; with `trained`, the weights of that run.
         :param num_envs: size of `env`; None for the learner's batch size.
         :raises InputError: actions that are not Discrete; knowledge that does not exist or fit; a run that was trained
             on other inputs.

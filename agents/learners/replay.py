@@ -181,7 +181,7 @@ class ReplayLearner:
         self.sequences = parameters.batch_size // self.moves
 
     def update(self, replay: Replay, rng: np.random.Generator) -> None:
-        """Update the critic, every `policy_delay` updates also the actor, and then the targets."""
+        """Update the critic, every `policy_delay` updates also the actor, and then the targets (see `targets_wait`)."""
         moves = replay.sample(self.sequences, self.burn_in + self.moves, rng)
         if self.album is not None:
             moves = moves._replace(features=self.album.open(moves.features))
