@@ -679,7 +679,7 @@ _FEEDS = "kg_sources and a graph beside of other relations than the world's feed
 
 
 def _linked(asked: Collection[Fact], ends: Collection[tuple[str, ...]]) -> int:
-    """Count the `asked` facts whose object is linked, by any fact in any direction, to each other party."""
+    """Count the facts whose object is linked, by any fact in any direction, to each other party."""
     links = {frozenset(pair) for pair in ends}
     return sum(
         all(frozenset((party, fact[-1])) in links for party in ((fact[0],) if len(fact) == 3 else fact[1:-1]))
