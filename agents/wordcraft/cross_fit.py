@@ -99,7 +99,7 @@ def _folds(rows: np.ndarray, group: np.ndarray | None, seed: int) -> np.ndarray:
 
 
 def _of_product(rows: np.ndarray, folds: np.ndarray, size: int) -> np.ndarray:
-    """Return (N,) the fold with all recipes of a product, -1 for several folds or none. The predictor fitted without that
+    """Return (N,) the fold with all recipes of a product, -1 for several or none. The predictor fitted without that
     fold scores the product for every pair; otherwise only the pair that makes it would have a different score."""
     stated = np.zeros((size, int(folds.max()) + 1), dtype=bool)
     inside = rows[:, 2] < size
