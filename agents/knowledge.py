@@ -507,7 +507,7 @@ class Knowledge:
     ) -> "Knowledge":
         """Load the knowledge that `save` wrote, for an environment with this vocabulary.
 
-        :raises InputError: knowledge that is missing, damaged, or of another version of the scores.
+        :raises InputError: knowledge that is missing, damaged, of other entities, or of another version of the scores.
         """
         said = read_sealed(folder / SCORES, missing="the run has no such knowledge: it is damaged, or older")
         try:
