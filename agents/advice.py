@@ -1,11 +1,11 @@
-"""Advice: the scores that knowledge gives to each candidate choice in a batch of environments (Jiang et al., 2020).
+"""Advice: scores, from knowledge, of each candidate choice in a batch of environments (Jiang et al., 2020).
 
     advice = Advice(graph, env.vocabulary, env.relations)
     scores = advice(env)                     # (B, A, K) float32: K scores of each candidate
-    advice.why(0, 2)                         # the facts behind those of candidate 2 in environment 0
+    advice.why(0, 2)                         # the facts behind the scores of candidate 2 in environment 0
 
-The world names the facts that would speak for a choice (`env.action_facts`), the knowledge says how likely they hold. A
-policy mixes the scores into its logits (policy.py), `KGScores` puts them into an observation; both ask here.
+The world lists the facts that would support a choice (`env.action_facts`). Advice scores how likely these facts hold.
+A policy mixes the scores into its logits (policy.py); `KGScores` adds them to an observation.
 """
 
 import math
@@ -62,32 +62,31 @@ if TYPE_CHECKING:
 
 Relation = str | NaryRelation
 Source = KnowledgeGraph | LinkPredictor | RelationScores | EdgeScores
-BINARY = "binary"  # the predictor of all relations of two parties
-PLAN = "plan"  # the scores of looking ahead, in place of those of the relation that produces
-PAIRS_AT_A_TIME = 1 << 22  # of a thing and what it may make, whose marks are looked up: bounds their memory
+BINARY = "binary"  # key of the predictor of all relations of two parties
+PLAN = "plan"  # name of the look-ahead scores, which replace the scores of the relation that produces
+PAIRS_AT_A_TIME = 1 << 22  # (thing, product) pairs whose marks are looked up at once; bounds their memory
 
 
 @checked_methods
 class Advice:
     """Scores of K relations for the choices of a world.
 
-    A KnowledgeGraph is looked up: 1 for a fact that it states, entailed facts in it included, 0 for any other. A
-    LinkPredictor gives log-ratios to chance of the relations that it knows, and 0 where it does not know an entity.
-    RelationScores are taken as they are. With the relations ("edges",), or ("edges", "words"), each relation of a graph
-    is a channel of its own; see `gumption.kg.edges`.
+    A KnowledgeGraph is looked up: 1 for a fact that it contains, entailed facts included, else 0. A LinkPredictor
+    gives log-ratios to chance for the relations that it covers, and 0 for entities that it lacks. RelationScores and
+    EdgeScores are used unchanged. With the relations ("edges",), or ("edges", "words"), each relation of a graph is a
+    channel of its own; see `gumption.kg.edges`.
 
-    Looking ahead, the scores of the relation that produces give way to the scores `PLAN`: of a choice the value of the
-    best derivation of the goal that it leaves possible (`gumption.kg.planning`), where facts are looked up as it is, of
-    a predictor as a log-ratio to chance.
+    With look-ahead, the scores `PLAN` replace the scores of the relation that produces. They score a choice by the best
+    derivation of the goal that can still follow it (`gumption.kg.planning`): the plain value if facts are looked up, a
+    log-ratio to chance for a predictor.
 
-    What spoke for a thing does not speak for choosing it again; see `RelationScores`.
+    Facts that supported choosing a thing do not support choosing it again; see `RelationScores`.
 
-    :ivar scores: the RelationScores; in `train()` mode they are the held-out ones, where there are such.
-    :ivar channels: K names, also called `relations`; `asked` are those of the facts that these scores are of, none of
-        edges.
+    :ivar scores: the RelationScores or EdgeScores; in `train()` mode the held-out ones, if there are any.
+    :ivar channels: K names, also called `relations`; `asked` are the scored relations, empty for edges.
     :ivar said: (B, A, K) float32, the latest scores.
-    :ivar report: how much of the world the source knows, in a sentence; "" where it knows all.
-    :ivar repeat: "rule", or "paper": as in Jiang et al. (2020), scores speak again for what is chosen already.
+    :ivar report: which entities the source and the world do not share, in a sentence; "" if they share all.
+    :ivar repeat: "rule", or "paper": as in Jiang et al. (2020), facts also support a repeated choice.
     """
 
     def __init__(
@@ -103,13 +102,13 @@ class Advice:
         device: torch.device | str = "cpu",
     ) -> None:
         """
-        :param vocabulary: of the environment; the first label is nothing.
+        :param vocabulary: of the environment; the first label stands for nothing.
         :param relations: of the environment, or some of them.
-        :param graph: the named graph of a KnowledgeGraph that is looked up; None for all.
-        :param look_ahead: whether scores look ahead, by the first relation of three parties; or a planner of yours.
-        :param beside: facts of other relations that the scores were made by; see `links`.
-        :raises InputError: a source that has none of the relations or none of the entities, with near matches; none of
-            the relations is of three parties, to look ahead by.
+        :param graph: the named graph to look up in a KnowledgeGraph; None for all.
+        :param look_ahead: whether scores look ahead, by the first relation of three parties; or your own planner.
+        :param beside: facts of other relations that the scores were made from; see `links`.
+        :raises InputError: a source that has none of the relations or none of the entities, with near matches;
+            look-ahead without a relation of three parties.
         """
         self.vocabulary, device = tuple(vocabulary), pick_device(device)
         self.report = ""
@@ -150,7 +149,7 @@ class Advice:
         self.asked = () if isinstance(self.scores, EdgeScores) else self.scores.relations
         self.channels = tuple(PLAN if name == planned else name for name in self.scores.relations)
         self._problem: PlanningProblem | None = None
-        self._shortfalls: dict[int, Shortfall | None] = {}  # of the latest scores
+        self._shortfalls: dict[int, Shortfall | None] = {}  # environment -> shortfall, for the latest scores
         self._of_three = {relation.name for relation in relations if isinstance(relation, NaryRelation)}
         self._asked: ActionFacts | None = None
         self.said = torch.empty(0)
@@ -160,12 +159,12 @@ class Advice:
         return self.channels
 
     def __call__(self, env: Any, chosen: Any = None) -> torch.Tensor:
-        """The scores of each candidate of `env` as it is now.
+        """Return the scores of each candidate in the present state of `env`.
 
-        :param env: a Gymnasium environment, single or vector, of the world, or a batch; it has `action_facts`.
+        :param env: a Gymnasium environment of the world, single or vector, or a native batch; it has `action_facts`.
         :param chosen: (B, t) the part of an action chosen so far, for worlds that choose in steps.
         :returns: (B, A, K) float32; 0 where a fact has no subject or no object.
-        :raises InputError: something else than an environment of a world, or one that has got more labels since.
+        :raises InputError: not an environment of a world, or an environment whose vocabulary has grown since.
         """
         world = getattr(env, "unwrapped", env)
         if not hasattr(world, "action_facts"):
@@ -175,10 +174,10 @@ class Advice:
         return self.score(world.action_facts(chosen), problem)
 
     def score(self, facts: ActionFacts, problem: PlanningProblem | None = None) -> torch.Tensor:
-        """(B, A, K) float32 of the facts that speak for each candidate.
+        """Return (B, A, K) float32 scores of the facts that support each candidate.
 
         :param problem: of the same environments, for scores that look ahead.
-        :raises InputError: scores that look ahead, and no problem, or one of another relation.
+        :raises InputError: look-ahead without a problem, or with a problem of another relation or shape.
         """
         if isinstance(self.scores, EdgeScores):
             said = self.scores.action_scores(facts, self.repeat == "rule")
@@ -206,7 +205,7 @@ class Advice:
         return said
 
     def _planned(self, planner: "Planner", problem: PlanningProblem, last_step: torch.Tensor) -> torch.Tensor:
-        """(B, A) scores. :param last_step: (B, A) those of the relation that produces, which break ties."""
+        """Return (B, A) look-ahead scores. :param last_step: (B, A) of the relation that produces; breaks ties."""
         from gumption.kg.planning import DOUBT
 
         values = torch.from_numpy(planner.values(problem, held_out=self.scores.training)).to(last_step.device)
@@ -219,13 +218,13 @@ class Advice:
         return (p.log().clamp_min(FLOOR) - chance) * there
 
     def why(self, b: int, a: int) -> list[tuple[Fact, float]]:
-        """The facts behind the latest scores of candidate a in environment b, with the scores; the greatest first.
+        """Return the facts behind the latest scores of candidate a in environment b, with the scores; highest first.
 
-        A fact of two parties is (subject, relation, object). One of three parties has the third at its end, or "" where
-        that is not chosen yet: its score is then that of the best third party there is. Behind the score of looking
-        ahead are the facts of a derivation of the goal, in their order; none where none is known.
+        A fact of two parties is (subject, relation, object). A fact of three parties ends with the third party, or ""
+        if that is not chosen yet; its score is then the score with the best third party. The facts behind a look-ahead
+        score are a derivation of the goal, in its order, or none if no derivation is known.
 
-        :raises InputError: no scores were computed yet, or none of such an environment or candidate.
+        :raises InputError: no scores were computed yet, or no such environment or candidate.
         """
         if self._asked is None:
             raise InputError("ask for scores first: advice(env)")
@@ -255,8 +254,8 @@ class Advice:
         return sorted(found, key=lambda pair: -pair[1])
 
     def edges(self, b: int, a: int) -> dict[str, tuple[float, list[Fact]]]:
-        """The channels of edges that are not 0 for candidate a in environment b: name -> its latest score and the facts
-        behind it, where there are such; none for other scores than edges."""
+        """Return the edge channels that are not 0 for candidate a in environment b: name -> (latest score, facts behind
+        it). Empty for scores other than edges."""
         if not isinstance(self.scores, EdgeScores) or self._asked is None or self._asked.things is None:
             return {}
         scores = zip(self.channels, self.said[b, a].tolist(), strict=True)
@@ -269,8 +268,8 @@ class Advice:
         return found
 
     def links(self, fact: Fact) -> list[Fact]:
-        """The facts beside that link a party of a fact to its object, as "parrot foundAt jungle" does for jungle and
-        bird that make a parrot: a reason where the fact itself is nowhere stated.
+        """Return the facts of other relations that link a party of a fact to its object. They give a reason for a fact
+        that no source contains: "parrot foundAt jungle" for the fact that jungle and bird make a parrot.
 
         :raises InputError: a fact without subject, relation and object.
         """
@@ -281,8 +280,8 @@ class Advice:
         return [link for link in self._beside if object_ in link[::2] and not parties.isdisjoint(link[::2])]
 
     def falls_short(self, b: int) -> str:
-        """Why no choice of environment b leads to the goal, and what comes closest, in a sentence; "" where one does,
-        and where the latest scores do not look ahead."""
+        """Return a sentence on why no choice of environment b leads to the goal, with the closest attempt; "" if one
+        does, or if the latest scores do not look ahead."""
         short = self._shortfall(b)
         if short is None or self._problem is None:
             return ""
@@ -297,14 +296,14 @@ class Advice:
 
 
 def produced_by(relations: Sequence[Relation]) -> str:
-    """The name of the first relation of three parties, by which scores look ahead; "" where there is none."""
+    """Return the name of the first relation of three parties, by which scores look ahead; "" if there is none."""
     return next((relation.name for relation in relations if isinstance(relation, NaryRelation)), "")
 
 
 def planner_of(scores: RelationScores, relation: str, facts: np.ndarray, *, complete: bool = False) -> "Planner":
-    """The planner of these scores.
+    """Return a planner that reads these scores.
 
-    :param relation: the one that produces.
+    :param relation: the relation that produces.
     :param facts, complete: see `Planner.of`.
     :raises InputError: scores without that relation.
     """
@@ -318,22 +317,22 @@ def planner_of(scores: RelationScores, relation: str, facts: np.ndarray, *, comp
 
 
 def lacking(predictor: LinkPredictor, entities: Sequence[str]) -> str:
-    """How many of the world's entities a predictor knows, in a sentence; "" where it knows all."""
+    """Return a sentence on how many of the world's entities a predictor covers; "" if it covers all."""
     known = len(Names(predictor.vocabulary).known(entities))
     return f"the predictor knows {known} of the world's {len(entities)} entities" if known < len(entities) else ""
 
 
 def names_of(predictor: LinkPredictor, relations: Sequence[Relation]) -> dict[str, str]:
-    """Relation of two parties -> what the predictor calls it, where that differs."""
+    """Map each relation of two parties to its name in the predictor, where the names differ."""
     mine = [stated_name(relation) for relation in relations if isinstance(relation, str)]
     known = {} if isinstance(predictor, PairPredictor) else Names(predictor.vocabulary).known(mine, "relation")
     return {relation: name for relation, name in known.items() if name != relation}
 
 
 def scored_relations(predictor: LinkPredictor, relations: Sequence[Relation], names: Mapping[str, str]) -> list[str]:
-    """The relations that a predictor scores: the one of three parties of a PairPredictor, those of two of any other.
+    """Return the relations that a predictor scores: the first of three parties for a PairPredictor, else all of two.
 
-    :param names: relation -> what the predictor calls it, where that differs; see `INVERSE`.
+    :param names: relation -> its name in the predictor, where the names differ; see `INVERSE`.
     """
     if isinstance(predictor, PairPredictor):
         return [relation.name for relation in relations if isinstance(relation, NaryRelation)][:1]
@@ -343,7 +342,7 @@ def scored_relations(predictor: LinkPredictor, relations: Sequence[Relation], na
 
 
 def _called(relation: str, names: Mapping[str, str]) -> str:
-    """What a predictor calls a relation, perhaps after `INVERSE`. :param names: see `scored_relations`."""
+    """Return a relation's name in a predictor, maybe prefixed with `INVERSE`. :param names: see `scored_relations`."""
     name = stated_name(relation)
     return names.get(name, name)
 
@@ -359,10 +358,10 @@ def predictor_scores(
     repeats: Repeats | None = None,
     device: torch.device | str = "cpu",
 ) -> RelationScores:
-    """Frozen scores of relations over the world's entities.
+    """Return frozen scores of relations over the world's entities.
 
     :param predictors: `BINARY`, or the name of a relation of three parties -> its predictor.
-    :param calibrated: log-ratios to chance for relations of two parties, rather than the predictor's raw scores.
+    :param calibrated: use log-ratios to chance for relations of two parties instead of the predictor's raw scores.
     :param names: see `scored_relations`.
     :param unknown: key of `predictors` -> entities whose facts score 0.
     :param repeats: see `RelationScores`.
@@ -392,7 +391,7 @@ def marked_repeats(
     relations: Sequence[Relation],
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> Repeats:
-    """The facts that use a thing twice among those that a predictor was trained on; none where it does not tell them.
+    """Return the facts with a repeated entity that a predictor was trained on; none if it does not record its facts.
 
     :param names: see `scored_relations`.
     """
@@ -417,19 +416,19 @@ def marked_repeats(
     return repeats
 
 
-# ---- The facts that a graph states of a world's relations
+# ---- A graph's facts of a world's relations
 
 
 @dataclass(frozen=True, eq=False)
 class StatedFacts:
     """The facts of a graph, with the world's entities first in the vocabulary.
 
-    :ivar vocabulary: the world's N entities in its order, then the graph's others, sorted, without the nodes.
-    :ivar ids: (n, 3) int64, distinct and sorted: the facts of two parties, those of relations that the world does not
-        ask for too, but without the roles of nodes.
+    :ivar vocabulary: the world's N entities in its order, then the graph's other entities, sorted, without nodes.
+    :ivar ids: (n, 3) int64, distinct and sorted: all facts of two parties, also of relations that the world does not
+        use, but without the roles of nodes.
     :ivar rows: for each relation of three parties that has facts, (m, 3) int64 rows (subject, given, object).
-    :ivar relations: those that the world asks for and the graph has.
-    :ivar report: which entities the graph and the world do not share, in a sentence; "" where they share all.
+    :ivar relations: the world's relations that the graph has.
+    :ivar report: which entities the graph and the world do not share, in a sentence; "" if they share all.
     :ivar size: N.
     """
 
@@ -442,9 +441,9 @@ class StatedFacts:
 
     @classmethod
     def of(cls, table: FactTable, entities: Sequence[str], relations: Sequence[Relation]) -> "StatedFacts":
-        """
-        :raises InputError: none of the relations, or facts of them about none of the world's entities, with near
-            matches.
+        """Collect the facts of a table for a world.
+
+        :raises InputError: none of the relations, or none of the world's entities in their facts; with near matches.
         """
         nary = tuple(r for r in relations if isinstance(r, NaryRelation))
         roles = tuple(dict.fromkeys(role for r in nary for role in r.roles))
@@ -465,15 +464,15 @@ class StatedFacts:
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """The world's entities that no fact is about."""
+        """The world's entities that no fact mentions."""
         parties = [self.ids[:, [0, 2]].ravel(), *(rows.ravel() for rows in self.rows.values())]
         known = np.isin(np.arange(self.size), np.concatenate(parties))
         return tuple(self.vocabulary.entities[i] for i in np.flatnonzero(~known).tolist())
 
     @property
     def repeats(self) -> Repeats:
-        """The facts that use one of the world's entities twice: of the relations of three parties, where there are
-        such facts, for they say what is made of the two; else of all relations of two parties."""
+        """The facts that use an entity of the world twice: of relations of three parties if there are any, since they
+        include the product; else of all relations of two parties."""
         if self.rows:
             three = {
                 name: rows[(rows < self.size).all(1) & (rows[:, 0] == rows[:, 1])] for name, rows in self.rows.items()
@@ -485,13 +484,13 @@ class StatedFacts:
         }
 
     def look_up(self, relations: Sequence[Relation], device: torch.device | str = "cpu") -> RelationScores:
-        """Scores that look up the facts of some of `relations`."""
+        """Return scores that look up the facts of some of `relations`."""
         rows = {relation: self.world_rows(relation) for relation in relations}
         return known_scores(rows, self.vocabulary.entities[: self.size], device, self.repeats)
 
     def world_rows(self, relation: Relation) -> np.ndarray:
-        """(n, 3) int64 rows (subject, given, object) of a relation's facts among the world's entities alone, as ids of
-        its environments: 1 to N, and 0 for the third party of a relation of two."""
+        """Return (n, 3) int64 rows (subject, given, object) of a relation's facts between the world's entities, as env
+        ids: 1 to N, and 0 as the `given` of a relation of two parties."""
         if isinstance(relation, NaryRelation):
             rows = self.rows[relation.name]
             return rows[(rows < self.size).all(1)] + 1
@@ -510,13 +509,13 @@ def edge_scores(
     vectors: np.ndarray | None = None,
     device: torch.device | str = "cpu",
 ) -> EdgeScores:
-    """The channels of the edges of a graph for a world, the strengths of its facts as theirs.
+    """Return the edge channels of a graph for a world, weighted by the strengths of its facts.
 
-    :param scores: of "edges" and "words"; without edges the channels are words alone.
-    :param candidates: the entities of training tasks, by which relations are preferred; None for all.
-    :param edges: the relations that are channels, in place of those that link most candidates.
-    :param vectors: (N, F) word vectors; without them those that ship, where words are wanted.
-    :raises InputError: no fact links two of the world's entities; the message names what the graph has.
+    :param scores: some of "edges" and "words"; without "edges" the words are the only channels.
+    :param candidates: the entities of training tasks, on which relations are selected; None for all entities.
+    :param edges: the relations to use as channels, instead of those that link most candidates.
+    :param vectors: (N, F) word vectors; None for the shipped vectors, if words are used.
+    :raises InputError: no fact links two of the world's entities; the message lists its facts.
     """
     if WORDS in scores and vectors is None:
         from gumption.kg import WordVectors
@@ -539,7 +538,7 @@ def edge_scores(
 
 
 def _vocabularies(entities: Sequence[str], table: FactTable, roles: Sequence[str]) -> tuple[Vocabulary, Vocabulary]:
-    """A vocabulary of all labels of the facts, and the head of it, without nodes and their roles."""
+    """Return a vocabulary of all labels of the facts, and its first part, without nodes and their roles."""
     labels, ids = table.vocabulary, table.ids
     of_node = table.of_relations(roles)
     stated = {labels.entities[i] for i in np.unique(np.concatenate([ids[~of_node, 0], ids[:, 2]])).tolist()}
@@ -562,7 +561,7 @@ def _no_relation(relations: Sequence[Relation], stated: set[str]) -> str:
 
 
 def _report(vocabulary: Vocabulary, used: np.ndarray, size: int) -> str:
-    """Which entities of the graph's facts the world does not have, and how many of the world's the graph knows."""
+    """Describe the entities that graph and world do not share. :raises InputError: they share none."""
     foreign = [vocabulary.entities[i] for i in used[used >= size].tolist()]
     known = len(used) - len(foreign)
     mine = vocabulary.entities[:size]

@@ -1,10 +1,9 @@
-"""Players x episodes -> rows: how any agent is measured, in every world.
+"""Measure any agent in every world: players x episodes -> rows.
 
 A player is a function (env, first) -> actions. `env` is a native batch of environments in its present state, `first`
-(B,) bool says where an episode begins, and the actions are (B, ...), one for each environment. A trained policy is a
-player (`Greedy`), a function of a person's own is one (`GivenPlayer`), and so are the rows that every table needs
-beside a trained agent: random choices, knowledge alone, an untrained network, a trained one whose knowledge is taken
-away.
+(B,) bool marks where an episode begins, and the actions are (B, ...). A trained policy is a player (`Greedy`), and so
+is your own function (`GivenPlayer`). The baselines of every table are players too: random choices, knowledge alone, an
+untrained network, and a trained network with its knowledge set to 0.
 """
 
 import inspect
@@ -29,44 +28,44 @@ from .statistics import bootstrap_interval
 from .transcript import failures, open_transcript, transcript
 
 Player = Callable[[Any, np.ndarray], np.ndarray]
-Rows = dict[str, np.ndarray]  # name of a figure -> (n,) values, one for each episode
+Rows = dict[str, np.ndarray]  # name of a figure -> (n,) values, a value for each episode
 #: Called with the number of an episode that has ended, and its row.
 Tell = Callable[[int, dict[str, Any]], None]
-#: Called with a row that is kept, as an episode or a test ends.
+#: Called with a row to keep when an episode or a test ends.
 Keep = Callable[[dict[str, Any]], None]
-#: Environments that are played side by side.
+#: The most environments in a batch.
 SIDE_BY_SIDE = 512
-#: Steps of all environments together after which an evaluation ends, finished or not.
+#: The most steps of an evaluation, over all environments; it then ends with unfinished episodes.
 MOST_STEPS = 250_000
 
 
 class Measure(Protocol):
-    """A world's own figures of episodes, one for each environment, beside return, success and steps."""
+    """A world's own figures of episodes, an episode for each environment, in addition to return, success and steps."""
 
     def add(self, env: Any, actions: np.ndarray, playing: np.ndarray) -> None:
-        """Count a step of the environments that are `playing` (B,), before ended episodes are replaced."""
+        """Count a step of the environments with `playing` (B,) True, before ended episodes are replaced."""
         ...
 
     def rows(self) -> Rows:
-        """The figures of the episodes, (B,) each."""
+        """Return the figures of the episodes, (B,) each."""
         ...
 
 
 def steps(player: Player, env: Any, episodes: int | None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Play the episode that each environment has begun, or `episodes` in all, of which each environment plays its
-    share, so that short episodes are not preferred.
+    """Play the episode that each environment has begun, or `episodes` in all. Each environment plays an equal share, so
+    that short episodes are not overrepresented.
 
-    The next episode begins as the environment's autoreset_mode says: in the same step, in the next one, or not at all.
-    `env.results()` and the environment's infos are those of the step just made.
+    The next episode begins in the same step, in the next step, or never, by the environment's autoreset_mode.
+    `env.results()` and the environment's infos describe the latest step.
 
-    :returns: after each step the actions (B, ...), and (B,) bool: whose step belongs to an episode that counts.
+    :returns: after each step the actions (B, ...), and (B,) bool: the step belongs to an episode that counts.
     """
     env.start()
     kept = open_transcript()
     size, mode = env.num_envs, env.autoreset_mode
     shape = (size, *(env.single_action_space.shape or ()))
     count = size if episodes is None else episodes
-    left = np.full(size, count // size) + (np.arange(size) < count % size)  # episodes of each environment
+    left = np.full(size, count // size) + (np.arange(size) < count % size)  # episodes left for each environment
     first, resting = np.ones(size, dtype=bool), np.zeros(size, dtype=bool)
     while left.any():
         actions = as_actions(player(env, first), env.single_action_space, shape)
@@ -100,9 +99,9 @@ def play(
 ) -> Rows:
     """Play episodes as `steps` does.
 
-    :param measure: counts further figures; then one episode is played in each environment.
+    :param measure: counts further figures; then each environment plays a single episode.
     :param tell: called when an episode ends.
-    :param most_steps: of all environments together, after which playing stops.
+    :param most_steps: of all environments together, after which play stops.
     :returns: "return", the sum of an episode's rewards; "success" bool, it reached the aim of the world; "steps";
         "ended" bool; and the rows of `measure`.
     """
@@ -114,7 +113,7 @@ def play(
         "steps": np.zeros(count, dtype=np.int64),
         "ended": np.zeros(count, dtype=bool),
     }
-    number, made = np.arange(size), 0  # the episode that each environment plays
+    number, made = np.arange(size), 0  # of the episode that each environment plays
     for actions, playing in steps(player, env, episodes):
         reward, terminated, truncated = env.results()
         at = number[playing]
@@ -137,10 +136,10 @@ def play(
 
 
 def loaded(run: Any, load: Callable[..., Any], **places: Any) -> Any:
-    """The result of a training as it is, or a run in a folder, loaded.
+    """Load a run in a folder; return the result of a training unchanged.
 
-    :param places: for `load`; None leaves one out.
-    :raises InputError: places for a run in memory.
+    :param places: arguments of `load`; None leaves an argument out.
+    :raises InputError: arguments for a run in memory.
     """
     if not hasattr(run, "config"):
         return load(run, **places)
@@ -150,7 +149,7 @@ def loaded(run: Any, load: Callable[..., Any], **places: Any) -> Any:
 
 
 def compared(players: Mapping[str, Any], figures: Callable[[Any], Any]) -> dict[str, Any]:
-    """{"players": name -> figures of that player, "failures": sentences on the choices of the first one}."""
+    """Return {"players": name -> figures of that player, "failures": sentences on the choices of the first player}."""
     (name, own), *others = players.items()
     with transcript() as kept:
         rows = {name: figures(own)}
@@ -162,7 +161,7 @@ def means(rows: Rows, *names: str) -> dict[str, float]:
 
 
 def ends(values: np.ndarray) -> tuple[float | None, float | None]:
-    """The 95 % bootstrap interval of the mean of values (n,); one value alone has none."""
+    """Return the 95 % bootstrap interval of the mean of values (n,), or (None, None) for a single value."""
     if len(values) < 2:
         return None, None
     estimate = bootstrap_interval(values, resamples=max(100, min(5000, 20_000_000 // len(values))))
@@ -173,15 +172,15 @@ def ends(values: np.ndarray) -> tuple[float | None, float | None]:
 
 
 class Greedy:
-    """Plays the most probable choices of a policy, whose mode (training or not) stays as it was; see `most_probable`.
+    """Plays the most probable choices of a policy in eval mode, and restores its mode; see `most_probable`.
 
-    :param policy: `policy.read(env)` is a state, `policy(state)` its Readout.
-    :param without_knowledge: every score that it reads is 0.
+    :param policy: `policy.read(env)` returns a state, `policy(state)` its Readout.
+    :param without_knowledge: set every score that the policy reads to 0.
     """
 
     def __init__(self, policy: Any, *, without_knowledge: bool = False) -> None:
         self.policy, self.without_knowledge = policy, without_knowledge
-        self._steps = np.zeros(0, dtype=np.int64)  # (B,) of the episodes that are played
+        self._steps = np.zeros(0, dtype=np.int64)  # (B,) steps of the present episodes
 
     def __call__(self, env: Any, first: np.ndarray) -> np.ndarray:
         import torch
@@ -200,13 +199,13 @@ class Greedy:
         return most_probable(logits, state.seen, self._steps)
 
     def logits(self, state: Any) -> Any:
-        """(B, A) tensor, the highest of which is chosen."""
+        """Return a (B, A) tensor; the candidate with the highest value is chosen."""
         return self.policy(state).logits
 
 
 def most_probable(logits: Any, seen: Sequence[Any], steps: np.ndarray) -> np.ndarray:
-    """(B,) int64: the candidate with the highest logit. Of several, chance decides: a hash of what the network sees of
-    the episode, of the step and of the candidate, so that the choice is the same in a batch of any size.
+    """Return (B,) int64, the candidate with the highest logit. A hash of the network's inputs, the step and the
+    candidate breaks ties, so that the choice does not depend on the size of the batch.
 
     :param logits: (B, A) tensor.
     :param seen: tensors (B, ...), the inputs of the network.
@@ -228,7 +227,7 @@ def most_probable(logits: Any, seen: Sequence[Any], steps: np.ndarray) -> np.nda
 
 
 def _mixed(numbers: np.ndarray) -> np.ndarray:
-    """The numbers (uint64) as a hash mixes their bits: the finaliser of splitmix64 (Steele et al., 2014)."""
+    """Hash each number (uint64) with the finaliser of splitmix64 (Steele et al., 2014)."""
     z = numbers + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -236,17 +235,17 @@ def _mixed(numbers: np.ndarray) -> np.ndarray:
 
 
 def random_player(env: Any, first: np.ndarray) -> np.ndarray:
-    """One of the open choices, each alike."""
+    """Draw one of the open choices uniformly."""
     mask = env.info_arrays()["action_mask"].astype(bool)
     return np.where(mask, env.np_random.random(mask.shape), -1.0).argmax(1)
 
 
 class GivenPlayer:
-    """A function of a person's own as a player; each of its answers is checked.
+    """Your own function as a player; each of its actions is checked.
 
-    It is called as policy(observation, info), or as policy(observation) where it takes one argument. For a batch,
+    It is called as policy(observation, info), or as policy(observation) if it takes one argument. For a batch,
     observation, each entry of info and the returned actions have a leading axis of B. A policy for a single environment
-    (`single`) gets them without that axis, one episode after the other. info["first"] says where an episode begins: a
+    (`single`) gets them without that axis, one episode after the other. info["first"] marks where an episode begins: a
     policy with a memory clears it there.
 
     :param space: of one action.
@@ -263,7 +262,7 @@ class GivenPlayer:
         name: str | None = None,
         where: str = "an episode",
     ) -> None:
-        """:raises InputError: no function, or one that takes no argument."""
+        """:raises InputError: not a function, or a function without arguments."""
         self.name = name or name_of(policy)
         if not callable(policy):
             raise InputError(f"the policy {self.name} is no function; give one, (observation, info) -> action")
@@ -273,14 +272,14 @@ class GivenPlayer:
 
     def __call__(self, env: Any, first: np.ndarray) -> np.ndarray:
         """:raises InputError: the policy fails, or returns no actions of the space."""
-        # `describe` gives no batch axis, and `actions` removes one.
+        # `describe` adds no batch axis, and `actions` removes a batch axis.
         told = {name: [value] for name, value in env.describe(0).items()} if self.single else env.info_arrays()
         return self.actions(env.observe(), {**told, "first": first}, env.num_envs)
 
     def actions(self, observation: Any, info: dict[str, Any], count: int) -> np.ndarray:
-        """(count, ...) actions.
+        """Return the policy's actions, (count, ...).
 
-        :param observation, info: with a leading axis of count.
+        :param observation, info: with a leading axis of `count`.
         :raises InputError: the policy fails, or returns no actions of the space.
         """
         self.step = 1 if info["first"].all() else self.step + 1
@@ -334,10 +333,10 @@ def name_of(policy: Any) -> str:
 
 
 def _arguments(policy: Callable[..., Any], name: str) -> int:
-    """How many of (observation, info) a policy takes: 1 or 2."""
+    """Return how many of (observation, info) a policy takes: 1 or 2."""
     try:
         parameters = inspect.signature(policy).parameters.values()
-    except (ValueError, TypeError):  # written in C: it is taken at its word
+    except (ValueError, TypeError):  # written in C, without a signature
         return 2
     if any(one.kind == one.VAR_POSITIONAL for one in parameters):
         return 2
@@ -349,16 +348,16 @@ def _arguments(policy: Callable[..., Any], name: str) -> int:
 
 
 def _first(values: Any) -> Any:
-    """The content of a batch of one."""
+    """Remove the batch axis from a batch of size 1."""
     return {name: value[0] for name, value in values.items()} if isinstance(values, dict) else values[0]
 
 
-# ---- a person's own policy in any world
+# ---- Your own policy in any world
 
 
 @contextmanager
 def telling(episodes: int, keep: Keep | None, progress: bool) -> Iterator[Tell]:
-    """A function for `play` to call as episodes end: it keeps their rows, and shows their number on stderr."""
+    """Yield a function for `play` to call when episodes end: it keeps their rows, and shows their number on stderr."""
     done = 0
     with Bar(episodes, "playing", progress) as bar:
 
@@ -432,9 +431,9 @@ def evaluate_policy(
 
 @checked
 def success_rate(player: Player, env: NativeVectorEnv, episodes: Count, seed: Seed = 0) -> float:
-    """Share of episodes that reach the aim of the world; see `play`.
+    """Return the share of episodes that reach the aim of the world; see `play`.
 
-    After `MOST_STEPS` unfinished episodes count as they stand, with a note on their number.
+    After `MOST_STEPS` steps, unfinished episodes count with their present success, and a note reports their number.
     """
     env.reset(seed=seed)
     rows = play(player, env, episodes, most_steps=MOST_STEPS)

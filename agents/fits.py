@@ -1,5 +1,5 @@
-"""Predictors of one graph's facts, in a cache folder under the hash of all their inputs, so that the next seed of an
-experiment finds them. The cache is GUMPTION_CACHE_DIR, or the user's."""
+"""Predictors of one graph's facts, cached in folders named by the hash of all inputs, so that the next seed of an
+experiment reuses them. The cache is GUMPTION_CACHE_DIR, or the user's cache folder."""
 
 import hashlib
 import json
@@ -26,33 +26,33 @@ from .settings import KnowledgeConfig
 if TYPE_CHECKING:
     from gumption.kg import ComplEx
 
-# Raised when the code fits other predictors to the same facts: fits of an older version are not read.
+# Increase it when the code fits other predictors to the same facts: fits of an older version are not read.
 FIT_VERSION = 3
 
 
 class Fits:
-    """The predictors of one graph's facts: read from the cache, or fitted and put there."""
+    """The predictors of one graph's facts, read from the cache, or fitted and cached."""
 
     def __init__(
         self, stated: StatedFacts, config: KnowledgeConfig, word_vectors: str | None = None, device: str = "cpu"
     ) -> None:
         """
-        :param config: has the settings of predictors, such as `kg_rank`.
-        :param word_vectors: a file of vectors, for relations of three parties; None for those that ship.
+        :param config: contains the settings of predictors, such as `kg_rank`.
+        :param word_vectors: a file of vectors, for relations of three parties; None for the shipped vectors.
         """
         self.stated, self.config, self.device = stated, config, device
         self._word_vectors = word_vectors
 
     @cached_property
     def words(self) -> tuple[np.ndarray, tuple[str, ...]]:
-        """(N, F) a word vector of each entity of the facts, and the entities whose vectors are drawn at random, since
-        none is known of them."""
+        """(N, F) word vectors of the entities of the facts, and the entities without a known vector, whose vectors are
+        drawn at random."""
         vectors, report = WordVectors.load(self._word_vectors).guessed_vectors(self.stated.vocabulary.entities)
         report.warn()
         return vectors, report.drawn
 
     def complex(self, ids: np.ndarray | None = None) -> "ComplEx":
-        """ComplEx on the facts of two parties, or on some of them."""
+        """Return ComplEx fitted to the facts of two parties, or to the facts `ids`."""
         from gumption.kg import ComplEx
 
         vocabulary, facts = self.stated.vocabulary, self.stated.ids if ids is None else ids
@@ -63,7 +63,7 @@ class Fits:
         return ComplEx.load(where, self.device)
 
     def nary(self, relation: str) -> PairPredictor:
-        """The predictor of a relation of three parties."""
+        """Return the predictor of a relation of three parties."""
         rows, vocabulary = self.stated.rows[relation], self.pairs(relation)
         where = self.place(relation, rows, vocabulary, self.nary_parameters(self.config.kg_members))
         more: Any = {"members": self.config.kg_members, "seed": self.config.kg_seed, "device": self.device}
@@ -73,7 +73,7 @@ class Fits:
         return predictor
 
     def nary_folds(self, relation: str, folds: np.ndarray, members: int) -> Sequence[PairPredictor]:
-        """For each fold a predictor that has not seen its rows; `folds` (n,) is the fold of each row."""
+        """Return for each fold a predictor fitted without its rows; `folds` (n,) is the fold of each row."""
         rows, vocabulary = self.stated.rows[relation], self.pairs(relation)
         parameters = {**self.nary_parameters(members), "folds": hashlib.sha256(folds.tobytes()).hexdigest()}
         places = [
@@ -91,7 +91,7 @@ class Fits:
         return {"members": members, "vectors": vectors, **asdict(NarySettings())}
 
     def place(self, name: str, facts: np.ndarray, vocabulary: Vocabulary, parameters: dict[str, Any]) -> Path:
-        """The cache folder of a fit: its name holds the hash of all inputs."""
+        """Return the cache folder of a fit, whose name contains the hash of all inputs."""
         of = {
             "facts": hashlib.sha256(facts.astype("<i8").tobytes()).hexdigest(),
             "vocabulary": vocabulary.hash,
@@ -107,8 +107,8 @@ class Fits:
 
 
 def keep(fit: Callable[[], Sequence[Any]], places: Sequence[Path]) -> None:
-    """Put the predictors that `fit` makes in the cache, unless they are there. Of several processes that need them, one
-    makes them and the others wait."""
+    """Cache the predictors that `fit` makes, unless they are cached already. Of several processes, one fits them while
+    the others wait."""
     if all(map(has_checkpoint, places)):
         return
     with sole_writer(places[0]):

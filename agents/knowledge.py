@@ -1,11 +1,11 @@
-"""Knowledge of a run: from what `--kg` names to the scores that guide a policy, in every world, kept with the run.
+"""Knowledge of a run: from the source in `--kg` to the scores that guide a policy, in every world; saved with the run.
 
     source (graph, model, rules, the world's own part) -> FactTable -> StatedFacts -> look-up or fit -> RelationScores
         -> Advice -> logits
 
-A predictor of `gumption kg fit` or of PyKEEN needs no facts. A graph beside fitted scores is looked up; a fact of it
-counts what a fitted score counts, the log of how much likelier a training fact is there than by chance. One that states
-none of the world's relations feeds the fits instead (see outside.py).
+A predictor of `gumption kg fit` or of PyKEEN needs no facts. A second graph (`--kg-beside`) is looked up, in addition
+to fitted scores. Its facts are scored on the same scale: the log of how much likelier a training fact is in the graph
+than by chance. A second graph without relations of the world feeds the fits instead (see outside.py).
 """
 
 import hashlib
@@ -61,32 +61,32 @@ if TYPE_CHECKING:
     from .outside import Outside
 
 GRAPH, SCORES = "graph.nq", "scores.json"
-VECTORS = "gumption/word-vectors/1"  # of a checkpoint
-#: The count of leaks where a predictor or rules do not say what they were trained on.
+VECTORS = "gumption/word-vectors/1"  # kind of a checkpoint
+#: Replaces the count of leaks if a predictor or rules do not record their training facts.
 NOT_KNOWN = "not known"
-#: Fields of `Knowledge` that a run keeps beside predictors, facts and vectors.
+#: Fields of `Knowledge` that a run saves as JSON; predictors, facts and vectors are saved separately.
 KEPT = ("relations", "weights", "names", "unknown", "calibrated", "about", "certain", "beside", "repeats", "kinds")
 
 
 class UnknownEntities(Note):
-    """A graph does not know all entities of the world, or the world not all of the graph's."""
+    """Some entities of the world are not in the graph, or some of the graph are not in the world."""
 
 
 class LeakedFacts(Note):
-    """A graph or a predictor knows facts of the world's test part, and so gives the agent answers."""
+    """A graph or a predictor's training facts contain facts of the world's test part, the answers."""
 
 
 @dataclass(eq=False)
 class Request:
-    """What asks for knowledge: the config of a run, and its world.
+    """A run's request for knowledge: its config and its world.
 
     :ivar entities, relations: of the world's environment.
     :ivar played: settings of the environment on which the world's facts depend.
-    :ivar word_vectors: a file, for fits of relations of three parties; None for the vectors that ship.
+    :ivar word_vectors: a file, for fits of relations of three parties; None for the shipped vectors.
     :ivar of_rules, of_model: whether the source is a file of rules, which are applied to the world's own facts, or a
         link predictor; `own`, whether the facts are the world's own.
-    :ivar channels: kinds of edge channels that are scored in place of relations; `weigh` then weighs their facts.
-    :ivar wanted: the relations that are named; none where the knowledge decides.
+    :ivar channels: kinds of edge channels that replace relations; `weigh` then computes the weights of their facts.
+    :ivar wanted: the relations named in the config; empty if the knowledge decides.
     """
 
     config: KnowledgeConfig
@@ -109,7 +109,7 @@ class Request:
 
     @cached_property
     def test(self) -> Collection[Fact] | None:
-        """The facts of the world's test; none where its split has no test part, None in a world without facts."""
+        """The facts of the world's test part; empty if its split has none, None in a world without facts."""
         if self.world.get("facts") is None:
             return None
         try:
@@ -119,7 +119,7 @@ class Request:
 
     @property
     def train(self) -> list[Fact]:
-        """The world's training facts; none in a world without facts."""
+        """The world's training facts; empty in a world without facts."""
         return [] if self.world.get("facts") is None else [*self.world.facts("train", **self.played)]
 
     def learned(
@@ -129,10 +129,10 @@ class Request:
         entities: Mapping[str, str] = MappingProxyType({}),
         source: str | None = None,
     ) -> dict[str, int] | str:
-        """The test facts that a predictor or mined rules were trained on, as the manifest has them; warns of any.
+        """Count the test facts that a predictor or mined rules were trained on, or return `NOT_KNOWN`; warn of any.
 
-        :param names, entities: the world's name of a relation or an entity -> the other one under which a fact that was
-            learned counts, too.
+        :param names, entities: the world's name of a relation or an entity -> its name in the training facts, under
+            which a fact counts too.
         """
         called = {
             fact: _as_called(fact, names.get(fact[1], fact[1]), entities) for fact in self.test or () if len(fact) == 3
@@ -146,24 +146,24 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
-    """Scores for the choices of a world, and their source: facts that are looked up, or link predictors, or both.
+    """Scores for the choices of a world, and their source: looked-up facts, link predictors, or both.
 
-    :ivar relations: the names of what is scored.
-    :ivar scores: `RelationScores` or `EdgeScores`, made of the rest.
-    :ivar facts: looked up; None where predictors alone score.
-    :ivar weights: relation that is looked up -> the score of a fact.
-    :ivar predictors, names, unknown, calibrated: see `predictor_scores`. Unknown are entities that no fact is about
-        and, where words describe entities, of which no vector is known.
-    :ivar about: for a run's manifest: "source", the sha256 (hex) of "graph" or "predictor", whether the scores come
-        "by" look-up or fit, and, of what is not made of the world's own facts, how many of the "test_facts" it states,
-        entails or was trained on, or "not known".
-    :ivar fits: the facts that were fitted, and the predictors of them or of parts of them; None without a fit.
-    :ivar certain: relation of three parties -> its facts (subject, given, object) that were fitted; looking ahead they
-        win over what the predictor says of the same pair.
+    :ivar relations: the names of the scored relations.
+    :ivar scores: `RelationScores` or `EdgeScores`, computed from the other fields.
+    :ivar facts: looked up; None if only predictors score.
+    :ivar weights: looked-up relation -> the score of a fact.
+    :ivar predictors, names, unknown, calibrated: see `predictor_scores`. Unknown entities are those without facts and,
+        where words describe entities, those without a vector.
+    :ivar about: for a run's manifest: "source", the sha256 (hex) of "graph" or "predictor", and "by", the kind of
+        scores. For a source other than the world's own facts also the number of "test_facts" that it contains, entails
+        or was trained on, or "not known".
+    :ivar fits: the fitted facts, and the predictors of all or part of them; None without a fit.
+    :ivar certain: relation of three parties -> its fitted facts (subject, given, object); look-ahead prefers them to
+        the predictor's scores of the same pair.
     :ivar beside: the facts between two of the world's entities in a graph that feeds the fits.
     :ivar repeats: relation -> the pairs (thing, object) of the facts that use a thing twice; see `RelationScores`.
-    :ivar kinds: "edges" and "words", where the scores are such channels; the facts are then those of the edges, and
-        `words` the vector of each entity.
+    :ivar kinds: "edges" and "words", if the scores are such channels; `facts` are then the edges, and `words` the
+        vector of each entity.
     """
 
     relations: Sequence[str]
@@ -195,12 +195,12 @@ class Knowledge:
         word_vectors: str | None = None,
         device: str = "cpu",
     ) -> "Knowledge":
-        """The knowledge that a run's config names.
+        """Build the knowledge that a run's config names.
 
         :param vocabulary: of the world's environment; `relations` too.
         :param played: settings of the environment, on which the world's facts may depend.
-        :param word_vectors: a file, for fits of relations of three parties; None for the vectors that ship.
-        :raises InputError: a source that is not there or does not fit the world; relations that it does not have.
+        :param word_vectors: a file, for fits of relations of three parties; None for the shipped vectors.
+        :raises InputError: a source that does not exist or does not fit the world; relations that it does not have.
         """
         given = tuple(vocabulary[1:]), relations, world.played(played or {}), word_vectors, device
         request = Request(config, world, *given)
@@ -210,7 +210,7 @@ class Knowledge:
 
     @classmethod
     def _of_source(cls, request: Request, outside: "Outside | None" = None) -> "Knowledge":
-        """The knowledge of one source, without its scores. :param outside: what feeds its fits, too."""
+        """Build the knowledge of one source, without scores. :param outside: further sources of its fits."""
         source = request.config.kg
         if not source:
             raise InputError("kg is empty; name a graph, a model or a file of rules, or take train, full or none")
@@ -225,8 +225,8 @@ class Knowledge:
 
     @classmethod
     def _of_two(cls, request: Request) -> "Knowledge":
-        """The knowledge of facts that are fitted and of a graph beside, which is looked up or feeds the fits: it feeds
-        them where sources are named, or it states no relation of the world, by itself or by names or rules."""
+        """Build the knowledge of fitted facts and a second graph. The graph feeds the fits if sources are named or if
+        it has no relation of the world, even under other names or by rules; otherwise it is looked up."""
         from .outside import Outside
 
         config, place = request.config, request.config.kg_beside
@@ -254,7 +254,7 @@ class Knowledge:
     def _of_edges(cls, request: Request, facts: FactTable, about: dict[str, Any], _: Any) -> "Knowledge":
         kinds, entities = request.config.kg_scores, request.entities
         near = facts.about({*entities}) if EDGES in kinds else facts.only(np.zeros(0, dtype=np.int64))
-        facts = near if len(near.ids) or EDGES not in kinds else facts  # the error names what it has
+        facts = near if len(near.ids) or EDGES not in kinds else facts  # all facts, for the error message
         candidates = {label for fact in request.train for label in fact[::2]} or None
         vectors = WordVectors.load(request.word_vectors).guessed_vectors(entities)[0] if WORDS in kinds else None
         scores = edge_scores(facts, entities, kinds, candidates=candidates, vectors=vectors, device=request.device)
@@ -272,7 +272,7 @@ class Knowledge:
     def _of_facts(
         cls, request: Request, facts: FactTable, about: dict[str, Any], outside: "Outside | None" = None
     ) -> "Knowledge":
-        """The knowledge of facts under the world's names: looked up, or fitted."""
+        """Build the knowledge of facts under the world's names, looked up or fitted."""
         config, source = request.config, request.config.kg
         stated = StatedFacts.of(facts, request.entities, request.relations)
         if not request.own and stated.report:
@@ -345,7 +345,7 @@ class Knowledge:
         )
 
     def _with(self, other: "Knowledge", request: Request) -> "Knowledge":
-        """Fitted scores, and beside them those of a graph that is looked up."""
+        """Join these fitted scores with the scores of a looked-up graph."""
         if self.facts is not None or other.facts is None:
             raise InputError(
                 "kg_beside names a graph that is looked up beside fitted scores: two graphs that are looked up are put "
@@ -359,7 +359,7 @@ class Knowledge:
             weights[relation] = _lift(linked, {(s, o) for s, r, o in train if r == relation}, request.entities)
         about = {**self.about, "beside": {**other.about, "weights": weights}}
         repeats = {**other.repeats, **self.repeats}
-        # Of facts of three parties these alone, where there are some: they say what is made of the two.
+        # Facts of three parties include the product: if there are any, use only these.
         whole = {one.name: repeats[one.name] for one in request.world.get("nary") or () if one.name in repeats}
         relations = *self.relations, *other.relations
         more = {"weights": weights, "about": about, "repeats": whole or repeats}
@@ -408,9 +408,9 @@ class Knowledge:
         device: str = "cpu",
         **more: Any,
     ) -> "Knowledge":
-        """As `of`, or, where the source is not there any more, the knowledge that a run has kept.
+        """Build the knowledge as `of` does, or load the run's saved knowledge if the source no longer exists.
 
-        :param kept: where the run that goes on keeps it; None for a run that begins.
+        :param kept: the folder of the saved knowledge of a resumed run; None for a new run.
         :raises InputError: as `of` and `load`.
         """
         named = (config.kg, config.kg_map, config.kg_beside)
@@ -428,10 +428,10 @@ class Knowledge:
         look_ahead: bool = False,
         repeat: Repeat = "rule",
     ) -> Advice:
-        """Advice for an environment with this vocabulary; whether it is in training mode is its own.
+        """Return advice for an environment with this vocabulary, with its own training mode.
 
         :param look_ahead, repeat: see `Advice`.
-        :raises InputError: nothing to look ahead by.
+        :raises InputError: look-ahead without a relation of three parties.
         """
         if tuple(vocabulary[1:]) == self.scores.entities:
             scores = self.scores if self.kinds else self.scores.twin()
@@ -443,7 +443,7 @@ class Knowledge:
         return Advice(scores, vocabulary, relations, look_ahead=planner, beside=self.beside, repeat=repeat)
 
     def produces(self, relation: str, uses: int) -> bool:
-        """Whether a relation is scored in a way by which so many uses of it can be looked ahead."""
+        """Return whether the scorer of a relation allows look-ahead over this number of its uses."""
         from gumption.kg.planning import MOST_ON_THE_FLY
 
         scorer = dict(zip(self.scores.relations, self.scores.scorers, strict=True)).get(relation)
@@ -455,11 +455,11 @@ class Knowledge:
         ids = {label: i for i, label in enumerate(vocabulary)}
         rows = [[ids[label] for label in fact] for fact in self.certain.get(name, ()) if ids.keys() >= set(fact)]
         facts = np.array(rows, dtype=np.int64).reshape(-1, 3)
-        # The world's own facts, all of them, are all that there is.
+        # "full" has all facts of the world: no other recipe exists.
         return planner_of(scores, name, facts, complete=self.about.get("source") == "full")
 
     def _scores(self, vocabulary: Sequence[str], relations: Sequence[Relation], device: str) -> Any:
-        """The scores for an environment with this vocabulary."""
+        """Compute the scores for an environment with this vocabulary."""
         entities = vocabulary[1:]
         if self.kinds:
             assert self.facts is not None
@@ -488,7 +488,7 @@ class Knowledge:
         return RelationScores(entities, {name: scorers[name] for name in self.relations}, repeats)
 
     def save(self, folder: Path) -> None:
-        """Keep the facts that are looked up, or the predictors, so that the run can be evaluated without the source."""
+        """Save the looked-up facts and the predictors, so that the run can be evaluated without the source."""
         folder.mkdir(parents=True, exist_ok=True)
         graph = None if self.facts is None else graph_of(self.facts)
         if graph is not None:
@@ -505,9 +505,9 @@ class Knowledge:
     def load(
         cls, folder: Path, vocabulary: Sequence[str], relations: Sequence[Relation], device: str = "cpu"
     ) -> "Knowledge":
-        """The knowledge that `save` kept, for an environment with this vocabulary.
+        """Load the knowledge that `save` wrote, for an environment with this vocabulary.
 
-        :raises InputError: no knowledge there, or damaged, or of other entities, or of another version of the scores.
+        :raises InputError: knowledge that is missing, damaged, of other entities, or of another version of the scores.
         """
         said = read_sealed(folder / SCORES, missing="the run has no such knowledge: it is damaged, or older")
         try:
@@ -529,7 +529,7 @@ class Knowledge:
 
 
 def graph_of(facts: FactTable) -> KnowledgeGraph:
-    """A graph in memory with these facts, and with weights where they have strengths."""
+    """Return a graph in memory with these facts, and their strengths, if any, as weights."""
     graph, triples = KnowledgeGraph(), facts.vocabulary.ids_to_triples(facts.ids)
     if facts.strengths is None:
         graph.add(triples, graph="stated")
@@ -539,7 +539,7 @@ def graph_of(facts: FactTable) -> KnowledgeGraph:
 
 
 def _in_words(repeats: Repeats, labels: Sequence[str]) -> dict[str, Any]:
-    """The repeats of env ids as pairs of labels."""
+    """Convert repeats from env ids to pairs of labels."""
     return {
         name: [(labels[thing - 1], labels[object_ - 1]) for thing, object_ in rows.tolist()]
         for name, rows in repeats.items()
@@ -550,14 +550,14 @@ def _in_words(repeats: Repeats, labels: Sequence[str]) -> dict[str, Any]:
 
 
 def warn_of_leaks(source: str, leaks: Mapping[str, int], verb: str = "states") -> None:
-    """Warn of the test facts in a graph, or in the training facts of a predictor."""
+    """Warn if a graph, or the training facts of a predictor, contain test facts."""
     if leaks["stated"]:
         text = f"{source} {verb} {leaks['stated']:,} of the {leaks['of']:,} facts of the test: success there is no"
         warnings.warn(f"{text} proof that the agent infers them", LeakedFacts, stacklevel=3)
 
 
 def _as_called(fact: Fact, name: str, entities: Mapping[str, str]) -> Fact:
-    """The fact under other names of its parties and its relation, that perhaps after `INVERSE`."""
+    """Rename the parties and the relation of a fact; swap the parties if the name begins with `INVERSE`."""
     subject, object_ = (entities.get(party, party) for party in fact[::2])
     return (object_, name.removeprefix(INVERSE), subject) if name.startswith(INVERSE) else (subject, name, object_)
 
@@ -566,9 +566,9 @@ def _as_called(fact: Fact, name: str, entities: Mapping[str, str]) -> Fact:
 
 
 def read_facts(request: Request) -> tuple[FactTable, dict[str, Any]]:
-    """The facts of a source under the world's names, with what its rules entail, and what a manifest says of them.
+    """Read a source's facts under the world's names, add those that rules entail, and describe them for a manifest.
 
-    :raises InputError: a source that is not there; names or rules that do not fit it.
+    :raises InputError: a source that does not exist; names or rules that do not fit it.
     """
     config, source, own = request.config, request.config.kg, request.own
     rules = source if request.of_rules else config.kg_rules and _rules_file(config.kg_rules, request.world)
@@ -596,7 +596,7 @@ def read_facts(request: Request) -> tuple[FactTable, dict[str, Any]]:
 
 
 def _entailed(request: Request, facts: FactTable, file: str, about: dict[str, Any]) -> FactTable:
-    """The facts and those that a file of rules entails, in a table with strengths with their confidences."""
+    """Add the facts that a file of rules entails; in a table with strengths, with their confidences."""
     from gumption.kg import infer, read_rules
     from gumption.kg.rules.horn import rules_to_json
     from gumption.kg.rules.mining import mined_from
@@ -622,7 +622,7 @@ def _entailed(request: Request, facts: FactTable, file: str, about: dict[str, An
 
 
 def _own_graph(world: World, part: str, given: Mapping[str, Any]) -> KnowledgeGraph:
-    """A graph in memory of a part of the world's own facts."""
+    """Return a graph in memory with a part of the world's own facts."""
     if world.get("facts") is None:
         raise InputError(f"the world {world.name!r} states no facts: give a graph of your own")
     graph = KnowledgeGraph()
@@ -635,9 +635,9 @@ def _own_graph(world: World, part: str, given: Mapping[str, Any]) -> KnowledgeGr
 def _named(
     request: Request, graph: KnowledgeGraph, name: str | None, about: dict[str, Any]
 ) -> tuple[KnowledgeGraph | FactTable, str | None]:
-    """The graph under the world's names, by the config's map and names of relations.
+    """Rename a graph to the world's names, by the config's map and names of relations.
 
-    :param about: of the graph, for a manifest; the hash of the map is added.
+    :param about: description of the graph for a manifest; the hash of the map is added.
     :raises InputError: as `under_names`; a map of another graph.
     """
     config, labels, given = request.config, relation_labels(request.relations), NameMap()
@@ -653,7 +653,7 @@ def _named(
 
 
 def _rules_file(rules: str, world: World) -> str:
-    """The file of rules, or that of the world's rules of this name."""
+    """Return a file of rules: `rules` itself, or the world's shipped rules of this name."""
     import gumption.envs
 
     own = {
@@ -667,8 +667,8 @@ def _rules_file(rules: str, world: World) -> str:
 
 
 def _lift(linked: Collection[tuple[str, str]], train: Collection[tuple[str, str]], entities: Sequence[str]) -> float:
-    """The log of how much likelier a training fact is among the linked pairs of entities than any pair is; 0 where it
-    is not likelier, or nothing is known."""
+    """Return log(P(linked | training fact) / P(linked)) over pairs of entities; 0 if that is negative, or if no
+    training fact is linked."""
     mine = set(entities)
     pairs = {pair for pair in linked if mine.issuperset(pair)}
     hits = len(pairs.intersection(train))
@@ -679,7 +679,7 @@ _FEEDS = "kg_sources and a graph beside of other relations than the world's feed
 
 
 def _linked(asked: Collection[Fact], ends: Collection[tuple[str, ...]]) -> int:
-    """How many of the asked facts have their object linked, by any fact in any direction, to each other party."""
+    """Count the facts whose object is linked, by any fact in any direction, to each other party."""
     links = {frozenset(pair) for pair in ends}
     return sum(
         all(frozenset((party, fact[-1])) in links for party in ((fact[0],) if len(fact) == 3 else fact[1:-1]))
@@ -688,9 +688,9 @@ def _linked(asked: Collection[Fact], ends: Collection[tuple[str, ...]]) -> int:
 
 
 def _called(pairs: Sequence[tuple[str, str]], ours: Collection[str], names: Names, whose: str) -> list[tuple[str, str]]:
-    """The pairs of names of relations, with the graph's or predictor's labels.
+    """Replace the second name of each pair by the label in the graph or predictor.
 
-    :param pairs: (the world's name, the other's, perhaps after `INVERSE`).
+    :param pairs: (the world's name of a relation, the other name, maybe prefixed with `INVERSE`).
     :raises InputError: a name that the world, or the graph or predictor, does not have, with near matches.
     """
     found = []
@@ -706,8 +706,8 @@ def _called(pairs: Sequence[tuple[str, str]], ours: Collection[str], names: Name
 
 
 def _chosen(wanted: Sequence[Relation], stated: StatedFacts, source: str) -> Sequence[Relation]:
-    """The relations that are scored: those that are wanted, else those of three parties, which say the whole fact, else
-    all that there are."""
+    """Choose the relations to score: the wanted relations, else all of three parties, which hold whole facts, else
+    all."""
     if lacks := [relation_name(relation) for relation in wanted if relation not in stated.relations]:
         has = ", ".join(map(relation_name, stated.relations))
         raise InputError(f"the graph {source} has no facts of {', '.join(lacks)}; it has {has}")
@@ -716,7 +716,7 @@ def _chosen(wanted: Sequence[Relation], stated: StatedFacts, source: str) -> Seq
 
 
 def _refuse_unread(config: KnowledgeConfig, *fitted: Relation) -> None:
-    """:raises InputError: settings of a predictor that no relation needs of those that are `fitted`."""
+    """:raises InputError: settings of a predictor that none of the `fitted` relations uses."""
     of_three = [isinstance(relation, NaryRelation) for relation in fitted]
     for name in config.fit_settings():
         called, parties = ("ComplEx", "two") if name in config.COMPLEX else ("NaryPredictor", "three")
@@ -728,7 +728,7 @@ def _refuse_unread(config: KnowledgeConfig, *fitted: Relation) -> None:
 
 
 def _of_name(name: str, relations: Sequence[Relation]) -> Sequence[Relation]:
-    """The relation of a name, or, of a name without a place (see `PLACE` of gumption.kg.facts), that of each place."""
+    """Return the relations of a name; a name without a place matches each place (see `gumption.kg.facts.PLACE`)."""
     places = [relation for relation in relations if isinstance(relation, str) and stated_name(relation) == name]
     return places or [_relation(name, relations)]
 

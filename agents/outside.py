@@ -1,8 +1,8 @@
-"""What feeds the predictors of relations of three parties beside facts: sources of a product of experts.
+"""Further sources, in a product of experts, of the predictors of relations of three parties.
 
     --kg train --kg-beside GRAPH  ->  words, outside, links, rules  ->  Experts  ->  PairTable  ->  scores, planner
 
-A source is made of the known facts and of a graph of any relations about the world's things (`gumption.kg.sources`).
+A source is computed from the known facts and a graph of any relations of the world's things (`gumption.kg.sources`).
 """
 
 import hashlib
@@ -26,10 +26,10 @@ from gumption.kg.sources.outside import beside_rows, entity_features, entity_lin
 from .fits import Fits, keep
 from .settings import LINKS, OUTSIDE, RULES, WORDS
 
-FOLDS = 5  # of the facts, each of which is held out once while weights are learned
+FOLDS = 5  # of the facts; each fold is held out once while weights are learned
 MEMBERS = 1  # networks of the predictor of each fold
-PARTY = "party"  # the relation of a party of a fact to the fact's object, whose rules are mined
-#: Of the rules: a fact is at least so much likelier than by chance that their weight can tell it.
+PARTY = "party"  # relation between a party of a fact and the fact's object; rules for it are mined
+#: Thresholds of rule mining; below them a rule's weight cannot separate facts from chance.
 MINING = {"min_support": 5, "min_confidence": 0.02, "min_head_coverage": 0.001}
 
 
@@ -37,8 +37,8 @@ MINING = {"min_support": 5, "min_confidence": 0.02, "min_head_coverage": 0.001}
 class Outside:
     """
     :ivar sources: names; see `KnowledgeConfig.kg_sources`.
-    :ivar facts: of any relations; none where no graph is given.
-    :ivar about: of the graph, for a run's manifest.
+    :ivar facts: of any relations; empty without a graph.
+    :ivar about: description of the graph for a run's manifest.
     """
 
     sources: tuple[str, ...]
@@ -46,11 +46,11 @@ class Outside:
     about: dict[str, Any] = field(default_factory=dict)
 
     def fits(self, *given: Any) -> Fits:
-        """The predictors that it feeds. :param given: as of `Fits`."""
+        """Return the predictors with these sources. :param given: arguments of `Fits`."""
         return FedFits(self, *given)
 
     def parts(self, rows: np.ndarray, vocabulary: Vocabulary) -> dict[str, list[sparse.csr_array]]:
-        """What speaks for one party, by source, with no more facts known than these.
+        """Return, by source, the scores of a single party, computed from these facts only.
 
         :param rows: (n, 3) int64 facts (subject, given, object), ids of the vocabulary.
         """
@@ -68,17 +68,17 @@ class Outside:
 
 
 class FedFits(Fits):
-    """Fits whose predictors of three parties have more sources than the words of their entities."""
+    """Fits whose predictors of three parties use more sources than the word vectors of their entities."""
 
     def __init__(self, outside: Outside, *given: Any) -> None:
-        """:param given: as of `Fits`."""
+        """:param given: arguments of `Fits`."""
         super().__init__(*given)
         self.outside = outside
 
     @cached_property
     def words(self) -> tuple[np.ndarray, tuple[str, ...]]:
-        """(N, F) what describes each entity of the facts, a word vector and what the graph says of it, and the entities
-        that neither knows."""
+        """(N, F) features of the entities of the facts, word vectors and features from the graph, and the entities
+        without either."""
         entities, sources = self.stated.vocabulary.entities, self.outside.sources
         if OUTSIDE not in sources:
             return super().words
@@ -90,7 +90,7 @@ class FedFits(Fits):
         return np.concatenate([vectors, features], axis=1), tuple(label for label in drawn if label in unknown)
 
     def nary(self, relation: str) -> PairPredictor:
-        """The experts of a relation of three parties; its predictor alone, where there is no other source."""
+        """Return the experts of a relation of three parties, or only its predictor if there is no other source."""
         if self._only_predictor:
             return super().nary(relation)
         rows, vocabulary, seed = self.stated.rows[relation], self.pairs(relation), self.config.kg_seed
@@ -107,7 +107,7 @@ class FedFits(Fits):
         return Experts.load(where, self.device)
 
     def nary_folds(self, relation: str, folds: np.ndarray, members: int) -> Sequence[PairPredictor]:
-        """As of `Fits`; experts have the weights of those that have seen all."""
+        """Return predictors as `Fits` does; experts take the weights that were fitted on all folds."""
         if self._only_predictor:
             return super().nary_folds(relation, folds, members)
         whole, rows = self.nary(relation), self.stated.rows[relation]
@@ -126,7 +126,7 @@ class FedFits(Fits):
         return not {WORDS, OUTSIDE}.isdisjoint(self.outside.sources)
 
     def _held_out(self, relation: str, folds: np.ndarray, members: int) -> list[Sources]:
-        """The sources without the facts of each fold."""
+        """Return the sources without the facts of each fold."""
         rows, vocabulary = self.stated.rows[relation], self.pairs(relation)
         known = super().nary_folds(relation, folds, members) if self._has_predictor else [None] * len(set(folds))
         return [
@@ -135,7 +135,7 @@ class FedFits(Fits):
         ]
 
     def _parameters(self) -> dict[str, Any]:
-        """Of a fit of experts, for the name of its folder."""
+        """Return the parameters of a fit of experts, for the name of its folder."""
         predictor = self.nary_parameters(self.config.kg_members) if self._has_predictor else {}
         facts, sources = self.outside.facts, self.outside.sources
         graph = hashlib.sha256(facts.vocabulary.hash.encode() + facts.ids.astype("<i8").tobytes()).hexdigest()
@@ -143,7 +143,7 @@ class FedFits(Fits):
 
 
 def _kinds(mined: Sequence[MinedRule]) -> tuple[list[MinedRule], ...]:
-    """The rules by their body: facts between the two, a chain with a known fact, a chain of the graph alone."""
+    """Group the rules by body: facts between the two variables, chains with a known fact, chains of the graph alone."""
 
     def kind(rule: Rule) -> int:
         if len({variable for atom in rule.body for variable in atom.variables}) == 2:

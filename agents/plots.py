@@ -1,8 +1,8 @@
 """Plots of agents' results: curves over training steps, final values with their intervals, points of runs.
 
-Every line is labelled where it ends instead of in a legend, in colours that people with the common kinds of colour
-blindness tell apart (Okabe and Ito). The same data gives the same bytes: no dates, no version strings, fixed SVG ids.
-matplotlib is imported when a plot is drawn, and only its figure objects are used, never pyplot's global state.
+Each line is labelled at its end instead of in a legend, in colours that remain distinct in the common kinds of colour
+blindness (Okabe and Ito). The same data gives the same bytes: no dates, no version strings, fixed SVG ids. matplotlib
+is imported when a plot is drawn, and only its figure objects are used, never pyplot's global state.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LABEL_WIDTH = 26
 _MARKS = "os^Dv"
 _STYLE: dict[Any, Any] = {
     "svg.hashsalt": "gumption",
-    "svg.fonttype": "none",  # text as text: a third of the size of glyphs as paths
+    "svg.fonttype": "none",  # keep text: a third of the size of glyphs as paths
     "font.size": 9.0,
     "font.family": "DejaVu Sans",
     "axes.spines.top": False,
@@ -46,8 +46,8 @@ _STYLE: dict[Any, Any] = {
 class Line:
     """One condition over training: steps (points,), values (runs, points), a row for each seed.
 
-    :ivar final: the figure of the finished runs, measured apart and more closely than the points of the curve. It is
-        drawn as a dot with its interval at the last step, and written in the label.
+    :ivar final: the figure of the finished runs, measured separately and more precisely than the curve. It is drawn as
+        a dot with its interval at the last step, and written in the label.
     """
 
     label: str
@@ -60,7 +60,7 @@ class Line:
 class Scale:
     """The axes of a curve.
 
-    :ivar label, top: of the values, which lie between 0 and `top`.
+    :ivar label, top: label and maximum of the values; the minimum is 0.
     :ivar form: the format specification of a value.
     :ivar steps: label of the steps.
     """
@@ -73,7 +73,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Panel:
-    """One set of axes: lines, and references drawn across it at a fixed value, such as a random policy's."""
+    """One set of axes: lines, and references, which are drawn across it at a fixed value, such as a random policy's."""
 
     title: str
     lines: Sequence[Line] = ()
@@ -83,7 +83,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class FinalPanel:
-    """One set of axes of final values: a row for each condition, references drawn across all rows."""
+    """One set of axes of final values: a row for each condition, and references, which cross all rows."""
 
     title: str
     rows: Mapping[str, Estimate]
@@ -98,8 +98,8 @@ def plot_curves(
 ) -> tuple[Path, Path]:
     """Write STEM.png and STEM.svg: mean over runs at each step with its 95 % bootstrap band, panels side by side.
 
-    :param colours: the number of the colour of each label, so that a condition has the same one in other plots; where
-        it is left out, labels are numbered as they come. A condition keeps its colour over all panels.
+    :param colours: label -> number of its colour, so that a condition has the same colour in other plots; None numbers
+        labels by first appearance. A condition has the same colour in all panels.
     :raises InputError: nothing to draw, or a line whose shapes do not fit.
     """
     if not any(panel.lines for panel in panels):
@@ -129,7 +129,7 @@ def plot_final_success(
     colours: Mapping[str, int] | None = None,
     scale: Scale | None = None,
 ) -> tuple[Path, Path]:
-    """Write STEM.png and STEM.svg: the final success of each condition with its interval, panels above each other.
+    """Write STEM.png and STEM.svg: the final success of each condition with its interval, panels in a column.
 
     :param colours: as in `plot_curves`.
     :raises InputError: nothing to draw.
@@ -150,9 +150,9 @@ def plot_final_success(
 
 
 def spread_labels(positions: ArrayLike, sizes: ArrayLike, low: float = 0.0, high: float = 1.0) -> np.ndarray:
-    """Centres for labels of heights `sizes` (n,), as near as may be to `positions` (n,), apart and within low..high.
+    """Return centres (n,) of disjoint labels of heights `sizes` within low..high, as near as possible to `positions`.
 
-    Where they cannot all fit they overlap evenly. Least-squares placement: pool adjacent violators.
+    Labels that cannot all fit overlap evenly. Least-squares placement by pooling adjacent violators.
     """
     wanted = np.asarray(positions, dtype=np.float64)
     if not len(wanted):
@@ -176,7 +176,7 @@ def spread_labels(positions: ArrayLike, sizes: ArrayLike, low: float = 0.0, high
 
 
 def _looks(labels: Sequence[str], colours: Mapping[str, int] | None = None) -> dict[str, tuple[str, Any]]:
-    """Colour and dash pattern of each distinct label by its number; without numbers, in order of first appearance."""
+    """Return the colour and dash pattern of each distinct label, by its number or else by first appearance."""
     numbers = colours or {label: index for index, label in enumerate(dict.fromkeys(labels))}
     return {
         label: (COLOURS[index % len(COLOURS)], _DASHES[index // len(COLOURS) % len(_DASHES)])
@@ -193,10 +193,10 @@ def _draw_curves(axis: Axes, panel: Panel, looks: Mapping[str, tuple[str, Any]])
         colour, dash = looks[line.label]
         steps = np.asarray(line.steps, dtype=np.float64)
         band = curve_band(line.values)
-        dot = "o" if len(steps) == 1 else None  # a line of one point is not seen
+        dot = "o" if len(steps) == 1 else None  # a line of one point is invisible
         axis.plot(steps, band.mean, color=colour, linestyle=dash, linewidth=1.8, marker=dot, zorder=3)
         axis.fill_between(steps, band.low, band.high, color=colour, alpha=0.18, linewidth=0, zorder=2)
-        if (final := line.final) is not None:  # over the edge of the axes
+        if (final := line.final) is not None:  # drawn over the edge of the axes
             if np.isfinite([final.low, final.high]).all():
                 ends_at = steps[[-1, -1]]
                 axis.plot(ends_at, [final.low, final.high], color=colour, linewidth=1.4, clip_on=False, zorder=4)
@@ -217,7 +217,7 @@ def _draw_curves(axis: Axes, panel: Panel, looks: Mapping[str, tuple[str, Any]])
 
 
 def _label_ends(axis: Axes, ends: Sequence[tuple[float, str, str]], scale: Scale) -> None:
-    """Labels right of the axes, beside their lines; a thin leader shows where a label that had to move belongs."""
+    """Draw labels right of the axes, level with their lines; a thin leader joins a moved label to its line."""
     wrapped = [textwrap.fill(f"{label} {value:{scale.form}}", _LABEL_WIDTH) for value, label, _ in ends]
     sizes = [0.055 * scale.top * (text.count("\n") + 1) for text in wrapped]
     heights = spread_labels([value for value, _, _ in ends], sizes, high=scale.top)
@@ -294,10 +294,10 @@ def _steps_text(steps: float) -> str:
 
 @dataclass(frozen=True)
 class Scatter:
-    """One set of axes.
+    """One set of axes with points.
 
     :ivar groups: label -> (x, y), a point for each run.
-    :ivar apart: a line for each group; else one for all points.
+    :ivar apart: fit a line to each group; else one line to all points.
     """
 
     title: str
@@ -308,7 +308,7 @@ class Scatter:
 
 
 def plot_scatter(panels: Sequence[Scatter], stem: Path, title: str = "", columns: int = 3) -> tuple[Path, Path]:
-    """Write STEM.png and STEM.svg. Outliers are drawn hollow, and lines do not count them.
+    """Write STEM.png and STEM.svg. Outliers are drawn hollow, and lines are fitted without them.
 
     :raises InputError: nothing to draw.
     """
@@ -379,10 +379,10 @@ def _draw_line(axis: Axes, x: ArrayLike, y: ArrayLike, colour: str) -> None:
 
 @dataclass(frozen=True)
 class Front:
-    """One set of axes: shares that were reached against what they cost, and the Pareto front of the means.
+    """One set of axes: success shares against cost, and the Pareto front of the means.
 
-    :ivar means: label -> (cost, share); `each` are the points behind some of them, drawn small.
-    :ivar references: shares drawn across the axes; `x`, `y` are labels of the axes.
+    :ivar means: label -> (cost, share); `each` the points behind some of the means, drawn small.
+    :ivar references: shares drawn across the axes; `x`, `y` labels of the axes.
     """
 
     title: str
@@ -394,7 +394,7 @@ class Front:
 
 
 def plot_fronts(panels: Sequence[Front], stem: Path, title: str = "", columns: int = 3) -> tuple[Path, Path]:
-    """Write STEM.png and STEM.svg: a mark for each mean, and the front as steps, below which all are beaten.
+    """Write STEM.png and STEM.svg: a mark for each mean, and the front as steps; points below it are dominated.
 
     :raises InputError: nothing to draw.
     """
@@ -413,7 +413,7 @@ def _draw_front(axis: Axes, panel: Front, looks: Mapping[str, tuple[str, str]]) 
     front = front[np.argsort(front[:, 0])]
     every = [*panel.means.values(), *(point for points in panel.each.values() for point in points)]
     right = 1.08 * max(cost for cost, _ in every) or 1.0
-    beyond = [[right, front[-1, 1]]]  # whoever spends more can do the same
+    beyond = [[right, front[-1, 1]]]  # a higher cost allows the same share
     edge = {"color": _REFERENCE_COLOUR, "linewidth": 1.2, "zorder": 2, "label": "Pareto front"}
     axis.step(*np.concatenate([front, beyond]).T, where="post", **edge)
     for label, points in panel.each.items():
@@ -436,8 +436,8 @@ def _draw_front(axis: Axes, panel: Front, looks: Mapping[str, tuple[str, str]]) 
 def plot_steps(agents: Mapping[str, Mapping[str, float]], knower: Mapping[str, int], stem: Path) -> tuple[Path, Path]:
     """Draw the steps of each task, logarithmic, and write them as `stem`.png and `stem`.svg.
 
-    :param agents: name -> task -> steps; a task that was not passed has none and no mark.
-    :param knower: task -> steps of a perfect knower, in the order of the curriculum.
+    :param agents: name -> task -> steps; a task that was not passed is missing and has no mark.
+    :param knower: task -> steps of an agent with perfect knowledge, in the order of the curriculum.
     """
     names = list(knower)
     places = range(len(names))
@@ -462,7 +462,7 @@ def save_figure(
 ) -> tuple[Path, Path]:
     """Write STEM.png and STEM.svg of a figure.
 
-    :param draw: draws into it.
+    :param draw: draws into the figure.
     :param size: in inches.
     """
     import matplotlib

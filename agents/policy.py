@@ -1,6 +1,4 @@
-"""Policies: a network that chooses among A candidates, and relation scores mixed into its logits (Jiang et al., 2020,
-section 4.2).
-"""
+"""Policies that mix relation scores into a network's logits over A candidates (Jiang et al., 2020, section 4.2)."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, cast
@@ -17,22 +15,22 @@ from gumption.data.settings import Size, checked_methods
 from .advice import Advice
 from .settings import MIXINGS, Mixing
 
-PRODUCT_ATTENTION = 0.25  # lambda_alpha of a product; chosen on validation tasks of WordCraft
-CANDIDATE_SIZE, CANDIDATE_DROPOUT = 32, 0.3  # of the network by which lambda depends on a candidate's channels
-SURE = 5.0  # the difference of logits at which facts that are looked up decide a choice, also of a policy that samples
-NETWORK_COST = 0.1  # of the prior of a network beside channels of edges; 0.03 and 0.3 validate alike
-DENSE = 0.8  # a channel that is not 0 for such a share of candidates is dense
-MASKED = -1e9  # the logit of a choice that is not open; finite, so that 0 * logit is 0 in an entropy
+PRODUCT_ATTENTION = 0.25  # lambda_alpha of mixing="product"; chosen on validation tasks of WordCraft
+CANDIDATE_SIZE, CANDIDATE_DROPOUT = 32, 0.3  # of the network that computes lambda from a candidate's channels
+SURE = 5.0  # logit difference at which looked-up facts decide a choice, even of a policy that samples
+NETWORK_COST = 0.1  # weight of `KGPolicy.prior`; 0.03 and 0.3 give similar results on validation tasks
+DENSE = 0.8  # a channel is dense if it is not 0 for more than this share of candidates
+MASKED = -1e9  # logit of a candidate that cannot be chosen; finite, so that 0 * logit is 0 in an entropy
 
 
 class Readout(NamedTuple):
-    """The output of a network for a batch of states.
+    """The output of a network for a batch of B states.
 
     :ivar logits: (B, A), MASKED where a candidate cannot be chosen.
     :ivar value: (B,).
-    :ivar attention: (B, A) the network's own logits alpha, without scores, MASKED likewise.
+    :ivar attention: (B, A) the network's own logits alpha, without scores; MASKED as in `logits`.
     :ivar mixture: (B, 1 + K) lambda, the weights of the attention and of each score in the logits (equation 5); None
-        where no score is mixed in.
+        if no score is mixed in.
     """
 
     logits: torch.Tensor
@@ -42,7 +40,7 @@ class Readout(NamedTuple):
 
 
 class Reader(Protocol):
-    """A network whose logits knowledge is mixed into.
+    """Interface of a network whose logits can be mixed with relation scores.
 
     :ivar size: F, the width of a summary.
     """
@@ -50,31 +48,30 @@ class Reader(Protocol):
     size: int
 
     def read(self, *seen: torch.Tensor) -> tuple[Readout, torch.Tensor]:
-        """The readout of a state without its scores, and a summary (B, F) from which lambda is computed."""
+        """Return the readout without scores, and the summary (B, F) from which lambda is computed."""
         ...
 
 
 @checked_methods
 class KGPolicy(nn.Module):
-    """beta_i = lambda_alpha alpha_i + sum_k lambda_k s_ki over K channels, scores of relations or edges of a graph
-    (equations 3 to 5).
+    """Mix K channels, scores of relations or edges of a graph, into the logits of a network (equations 3 to 5):
+    beta_i = lambda_alpha alpha_i + sum_k lambda_k s_ki.
 
-    lambda = MLP(alpha^T W_lambda(x_table)). With the scores combinesWith and componentOf this is equation 3 (u and v);
-    any subset is a special case, no score at all is the attention network itself, and `kg_only` is the sum of the
-    channels at their first lambdas. `begin` sets these by training tasks, so that an agent follows its knowledge before
-    it learns how far to trust it; without `begin` every lambda is 1.
+    lambda = MLP(alpha^T W_lambda(x_table)). With the scores combinesWith and componentOf this is equation 3 (u and v).
+    Without scores it is the attention network itself. With `kg_only` it is the sum of the channels, weighted by their
+    first lambdas. `begin` sets the first lambdas from training tasks, so that an agent follows its knowledge before it
+    learns how far to trust it; without `begin` every lambda starts at 1.
 
-    Equation 5 computes lambda from the state alone. The worth of an edge also depends on the candidate's others: two
-    relations that mostly state the same link count once. With `by_candidate` lambda_ki = MLP(state)_k +
-    MLP(channels of candidate i)_k, a generalisation of the equation whose second part starts at 0; a channel that is 0
+    Equation 5 computes lambda from the state alone. The weight of an edge should also depend on the candidate's other
+    edges: two relations with mostly the same links should count once. With `by_candidate`, a generalisation,
+    lambda_ki = MLP(state)_k + MLP(channels of candidate i)_k. The second part starts at 0, and a channel that is 0
     still adds nothing.
 
-    A network that learns beside knowledge of its training tasks leaves them to the knowledge, or remembers them and
-    trusts itself too far on others. As a "product" it learns alone, and what it learned counts a quarter beside the
-    scores: a product of experts (Hinton, 2002).
+    A network trained together with knowledge of its training tasks either leaves them to the knowledge, or memorises
+    them and is too confident on others. With mixing="product" it is trained alone. In eval mode its logits are divided
+    by 4 and added to the weighted scores: a product of experts (Hinton, 2002).
 
-    :ivar first: (1 + K,) the lambdas with which learning begins; `scale` (K,) the inverse of the mean of each channel
-        where it is not 0.
+    :ivar first: (1 + K,) the first lambdas; `scale` (K,) the inverse of the mean of each channel where it is not 0.
     """
 
     first: torch.Tensor
@@ -93,8 +90,9 @@ class KGPolicy(nn.Module):
         """
         :param attention: the network whose logits the scores are mixed into; see `Reader`.
         :param channels: names of the scores, in the order of their last axis.
-        :param mixing: "linear", lambda unconstrained as in equation 5; "softmax", non-negative with sum 1; "product",
-            in training mode the attention network alone, else lambda is 1/4 for attention and 1 for each score.
+        :param mixing: "linear", lambda unconstrained as in equation 5; "softmax", lambda non-negative with sum 1;
+            "product", the attention network alone in training mode, else lambda 1/4 for attention and the first lambda
+            of each score.
         """
         super().__init__()
         if kg_only and not channels:
@@ -121,7 +119,7 @@ class KGPolicy(nn.Module):
                 nn.init.zeros_(parameter)
 
     def forward(self, *state: torch.Tensor) -> Readout:
-        """:param state: what the network reads, then the scores (B, A, K)."""
+        """Return the readout with scores mixed in. :param state: inputs of the network, then the scores (B, A, K)."""
         *seen, scores = state
         readout, summary = cast(Reader, self.attention).read(*seen)
         if not self.channels or (self.training and self.mixing == "product"):
@@ -137,7 +135,7 @@ class KGPolicy(nn.Module):
         )
 
     def coefficients(self, summary: torch.Tensor) -> torch.Tensor:
-        """(B, F) attention-weighted sum over the table -> (B, 1 + K): lambda of the attention and of each score."""
+        """Return lambda (B, 1 + K), of the attention and of each score, for an attention-weighted summary (B, F)."""
         if self.kg_only or self.mixing == "product":
             fixed = self.first.repeat(len(summary), 1)
             fixed[:, 0] = 0.0 if self.kg_only else PRODUCT_ATTENTION
@@ -146,11 +144,11 @@ class KGPolicy(nn.Module):
         return functional.softmax(mixture, dim=1) if self.mixing == "softmax" else mixture
 
     def prior(self, readout: Readout) -> torch.Tensor:
-        """(B,) the cost of what the network adds to the logits beside channels of edges, else 0.
+        """Return (B,) the cost of the network's own part of the logits if `by_candidate` holds, else 0.
 
-        The network can learn each training task by heart, and then nothing is left to learn of the channels, which
-        alone are of use for goals that it never met. A normal distribution as the prior of lambda_alpha alpha_i leaves
-        to the network what the channels cannot explain.
+        A network can memorise every training task. The weights of the channels, which alone help with unseen goals, are
+        then not trained. A normal prior on lambda_alpha alpha_i leaves to the network only the part of the logits that
+        the channels cannot explain.
         """
         if self.of_candidate is None or readout.mixture is None:
             return torch.zeros_like(readout.value)
@@ -163,16 +161,16 @@ class KGPolicy(nn.Module):
     def begin(
         self, attention: torch.Tensor, scores: torch.Tensor, choices: tuple[torch.Tensor, torch.Tensor] | None
     ) -> None:
-        """Set the first lambdas by n states of training tasks.
+        """Set the first lambdas from n states of training tasks.
 
-        A channel of edges starts at the log-ratio of how much likelier a right choice has it than another (naive
-        Bayes), for each unit of its mean strength; a dense channel, such as a cosine, at the difference of its means
-        over its variance (both are the log-odds of a choice, if channels are independent). Scores of other kinds are
-        log-ratios themselves and keep one common factor, by which the largest difference between candidates is `SURE`
-        at least, so that facts that are looked up decide. lambda_alpha starts so small that the untrained network
-        decides between candidates whose knowledge is alike, and in one of a hundred other states at most.
+        A channel of edges starts at log(P(not 0 | right choice) / P(not 0 | wrong choice)), divided by its mean
+        strength (naive Bayes). A dense channel, such as a cosine, starts at the difference of its means over its
+        variance. Both are the log-odds of a choice if channels are independent. Scores of other kinds are log-ratios
+        already. They share one factor, which makes the largest difference between candidates at least `SURE`, so that
+        looked-up facts decide. lambda_alpha starts so small that the untrained network decides only between candidates
+        with equal scores, and in at most one of a hundred other states.
 
-        :param attention: (n, A), MASKED where no candidate is; `scores` (n, A, K).
+        :param attention: (n, A), MASKED where there is no candidate; `scores` (n, A, K).
         :param choices: (n, A) bool the right choices, and the wrong ones, for channels of edges; else None.
         """
         open_ = attention > MASKED / 2
@@ -207,9 +205,9 @@ class KGPolicy(nn.Module):
 def guided_policy(
     network: nn.Module, channels: Sequence[str], *, kg_only: bool, mixing: str, by_candidate: bool = False
 ) -> KGPolicy:
-    """A network and the scores mixed into its logits.
+    """Return a policy that mixes scores into the logits of a network.
 
-    :param mixing: one of `MIXINGS`, or MODULE:NAME of a subclass of `KGPolicy`, called as mine(network, channels,
+    :param mixing: one of `MIXINGS`, or MODULE:NAME of a subclass of `KGPolicy`, called as NAME(network, channels,
         kg_only=...).
     :raises InputError: no such class.
     """
@@ -223,9 +221,9 @@ def guided_policy(
 
 
 class PolicyInput(NamedTuple):
-    """The input of a policy: the state of B environments, on its device.
+    """The input of a policy: the state of B environments, on the policy's device.
 
-    :ivar seen: inputs of its network, each with a leading batch axis.
+    :ivar seen: inputs of the network, each with a leading batch axis.
     :ivar scores: (B, A, K) relation scores, or (B, A, 0) without knowledge.
     """
 
@@ -234,21 +232,21 @@ class PolicyInput(NamedTuple):
 
 
 class Policy(nn.Module):
-    """A network, and the advice that it mixes in, if any. The advice's scores follow train() and eval() of the policy.
+    """A network and the advice that it mixes in, if any. train() and eval() also switch the scores of the advice.
 
-    :ivar network: what is trained; (*seen, scores) -> Readout.
+    :ivar network: the trained module; (*seen, scores) -> Readout.
     """
 
     def __init__(
         self, network: nn.Module, look: Callable[[Any], tuple[np.ndarray, ...]], advice: Advice | None, device: str
     ) -> None:
-        """:param look: native batch of environments -> inputs of the network; the second one is (B, A)."""
+        """:param look: computes the network's inputs from a native batch; the second input is (B, A)."""
         super().__init__()
         self.network, self.look, self.advice, self.device = network.to(device), look, advice, device
         self.scores = None if advice is None else advice.scores
 
     def forward(self, state: PolicyInput) -> Readout:
-        """:raises InputError: a network of one's own that returns something else."""
+        """:raises InputError: the network does not return a `Readout`."""
         readout = self.network(*state.seen, state.scores)
         if not isinstance(readout, Readout):
             name = name_of(type(self.network))
@@ -256,13 +254,13 @@ class Policy(nn.Module):
         return readout
 
     def prior(self, readout: Readout) -> torch.Tensor:
-        """See `KGPolicy.prior`; 0 for another network."""
+        """Return (B,) `KGPolicy.prior`, or 0 for another network."""
         return self.network.prior(readout) if isinstance(self.network, KGPolicy) else torch.zeros_like(readout.value)
 
     def read(self, env: Any, known: bool = True) -> PolicyInput:
-        """The state of a native batch as it is now, with its scores: looked up once, for acting and for learning.
+        """Read the present state of a native batch and its scores, which serve both acting and learning.
 
-        :param known: False to take the knowledge away: every score is 0.
+        :param known: False sets every score to 0, as if there were no knowledge.
         """
         seen = tuple(torch.from_numpy(part).to(self.device) for part in self.look(env))
         if self.advice is None or (self.training and getattr(self.network, "mixing", None) == "product"):
@@ -273,7 +271,7 @@ class Policy(nn.Module):
 
 
 class FlatActorCritic(nn.Module):
-    """One hidden layer over the flat observation; a logit for each action. See `Reader`."""
+    """A network with one hidden layer over the flat observation and a logit for each action; see `Reader`."""
 
     def __init__(self, features: int, actions: int, hidden_size: int) -> None:
         super().__init__()
@@ -283,7 +281,7 @@ class FlatActorCritic(nn.Module):
         self.value = nn.Linear(hidden_size, 1)
 
     def forward(self, observation: torch.Tensor, mask: torch.Tensor, scores: torch.Tensor) -> Readout:
-        """`scores` are not read: this is an agent without knowledge."""
+        """Return the readout. `scores` are not read: this agent has no knowledge."""
         return self.read(observation, mask)[0]
 
     def read(self, observation: torch.Tensor, mask: torch.Tensor) -> tuple[Readout, torch.Tensor]:

@@ -1,8 +1,8 @@
-"""The life of a run, for any learner: begin or resume, learn, measure, keep, finish.
+"""Run any learner from start to end: begin or resume, learn, measure, save, finish.
 
-A `Learner` defines one step of learning, its figures, and its state; `run_learner` carries it from its first step to
-its last, the same way in every world. Metrics (metrics.jsonl, one line for each measurement): step; wall_s, seconds of
-learning and measuring since the start; steps_per_s of learning; then the learner's own figures.
+A `Learner` defines a step of learning, its figures and its state; `run_learner` drives it, in the same way in every
+world. Metrics (metrics.jsonl, one line for each measurement): step; wall_s, seconds of learning and measuring since the
+start; steps_per_s of learning; then the learner's own figures.
 """
 
 import random
@@ -25,29 +25,29 @@ from gumption.kg.checkpoint import optimiser_tensors, put_weights, restore_optim
 
 from .run_folder import Board, RunFolder, read_metrics
 
-KIND = "gumption/training/1"  # of the checkpoints of V-trace learners
-CLOCK = ("step", "wall_s", "steps_per_s")  # what `run_learner` adds to a line of metrics
-LOW_LINES = 3  # in a row, of a collapse
-SURE = 30  # successes; the half of a smaller number lies within its own noise
+KIND = "gumption/training/1"  # kind of the checkpoints of V-trace learners
+CLOCK = ("step", "wall_s", "steps_per_s")  # figures that `run_learner` adds to a line of metrics
+LOW_LINES = 3  # low lines in a row that make a collapse
+SURE = 30  # successes; half of a smaller number lies within its own noise
 Line = dict[str, float]
 Measured = tuple[str, int]  # see `Learner.measured`
 Tensors = dict[str, torch.Tensor]
 
 
 class Learner(Protocol):
-    """A learner, as `run_learner` drives it. A class derived from this defines `total`, `measured_every`, `kept_every`,
+    """Interface of a learner for `run_learner`. A derived class defines `total`, `measured_every`, `kept_every`,
     `step`, `learn`, `measure`, `state` and `put_state`; the rest have defaults.
 
-    :ivar kind: of its checkpoints.
-    :ivar device: where it computes.
-    :ivar threads: of torch on a CPU; None for torch's default. A network of small layers takes one: threads wait for
-        each other at every product, on a busy machine for ten times as long as they compute.
+    :ivar kind: kind of its checkpoints.
+    :ivar device: the device on which it computes.
+    :ivar threads: torch threads on a CPU; None for torch's default. A network of small layers uses one thread: several
+        threads wait for each other at every product, on a busy machine ten times as long as they compute.
     :ivar step: steps done, "step" in the metrics.
     :ivar done, total: the progress and its end, in steps or in episodes.
-    :ivar measured_every, kept_every: in the same unit, between lines of metrics, and between checkpoints.
-    :ivar measured: what shows a `collapse`: the name of a figure of the lines of metrics, and the number of episodes in
-        it that are in no earlier line. The figure is a mean over episodes, 0 or more, and higher is better. None where
-        no figure is sure to rise as the agent learns.
+    :ivar measured_every, kept_every: interval between lines of metrics, and between checkpoints, in the same unit.
+    :ivar measured: the figure that shows a `collapse`: its name in the lines of metrics, and the number of episodes in
+        it that are in no earlier line. The figure is a mean over episodes, 0 or more, and higher is better. None if no
+        figure must rise as the agent learns.
     """
 
     kind: str = KIND
@@ -66,34 +66,34 @@ class Learner(Protocol):
         return self.step
 
     def learn(self, bar: Bar) -> None:
-        """A step of learning: act, and update. A long one shows its progress in the bar."""
+        """Do a step of learning: act, and update. A long step shows its progress in the bar."""
         ...
 
     def measure(self) -> Line:
-        """The figures of a line of metrics; counts between two lines start anew."""
+        """Return the figures of a line of metrics, and reset the counts since the last line."""
         ...
 
     def words(self, line: Line) -> str:
-        """A line, for the progress bar."""
+        """Format a line of metrics for the progress bar."""
         return ", ".join(f"{name} {value:.3g}" for name, value in line.items() if name not in CLOCK)
 
     def state(self) -> tuple[Tensors, dict[str, Any]]:
-        """Tensors, and values for JSON, that determine the rest of the run; see `training_state`."""
+        """Return tensors, and values for JSON, that determine the rest of the run; see `training_state`."""
         ...
 
     def put_state(self, tensors: Tensors, meta: dict[str, Any], where: Path) -> None:
-        """Put a saved state back in place. :raises InputError: one of other networks or another world."""
+        """Restore a saved state. :raises InputError: a state of other networks or another world."""
         ...
 
     def manifest(self) -> dict[str, Any]:
-        """Hashes of the inputs of the run; versions and hardware are added."""
+        """Return hashes of the inputs of the run; `run_learner` adds versions and hardware."""
         return {}
 
     def keep(self, path: Path) -> None:
         """Write the inputs of the run into its folder."""
 
     def final(self, curve: list[Line]) -> dict[str, Any] | None:
-        """The figures of the finished run; None for a run without an end."""
+        """Return the figures of the finished run; None for a run without an end."""
         return dict(curve[-1])
 
 
@@ -101,10 +101,10 @@ class Learner(Protocol):
 class RunResult:
     """A run that was trained or loaded.
 
-    :ivar final: its final figures, "wall_s" and "steps_per_s" among them; empty for a run that is not complete.
+    :ivar final: its final figures, with "wall_s" and "steps_per_s"; empty for a run that is not complete.
     :ivar curve: the lines of metrics.jsonl.
-    :ivar run_dir: its folder; None for a run that was not kept.
-    :ivar policy: the trained policy, ready to act.
+    :ivar run_dir: its folder; None for a run that was not saved.
+    :ivar policy: the trained policy, ready to act; None if it is not loaded.
     """
 
     config: Any
@@ -120,14 +120,14 @@ Made = TypeVar("Made", bound=Learner)
 def run_learner(
     folder: RunFolder | None, make: Callable[[], Made], *, title: str = "training", progress: bool = True
 ) -> tuple[Made, list[Line], dict[str, Any]]:
-    """Learn from the beginning, or from the folder's checkpoint, to the end.
+    """Train from the beginning, or from the folder's checkpoint, to the end.
 
-    :param folder: of the run, from `opened`; None keeps nothing.
+    :param folder: of the run, from `opened`; None saves nothing.
     :param make: makes the learner before its first step, and seeds the generators of torch, NumPy and Python that it
-        draws from; afterwards these are as they were before.
+        uses; their states are restored afterwards.
     :param progress: show the progress on stderr, on a terminal with a bar.
-    :returns: the learner at its end, the lines of metrics, and the final figures, with "collapsed" where the training
-        ends in a `collapse`.
+    :returns: the learner at its end, the lines of metrics, and the final figures, with "collapsed" if the training ends
+        in a `collapse`.
     :raises InputError: a folder that another process writes; errors of the learner.
     """
     try:
@@ -141,7 +141,7 @@ def run_learner(
 
 
 def paying_threads(learner: Learner, folder: RunFolder | None) -> AbstractContextManager[None]:
-    """Within it torch has the learner's number of threads, or that with which the run was begun."""
+    """Return a context in which torch uses the learner's number of threads, or the number with which the run began."""
     begun = folder.manifest().get("threads") if folder is not None and folder.has_checkpoint else None
     return torch_threads(learner.threads, begun)
 
@@ -205,7 +205,7 @@ def _clock(learner: Learner, learned: float, measured: float) -> Line:
 
 
 def opened(run_dir: str | Path | None, config: Any, resume: bool) -> RunFolder | None:
-    """The folder of a run with a config, checked; None where nothing is kept. Nothing is written.
+    """Return the checked folder of a run with a config, or None if `run_dir` is None. Writes nothing.
 
     :raises InputError: a folder that is in use, or of another config; nothing to resume.
     """
@@ -220,7 +220,7 @@ def opened(run_dir: str | Path | None, config: Any, resume: bool) -> RunFolder |
 
 @contextmanager
 def own_random_numbers() -> Iterator[None]:
-    """Within it learners seed and draw from the generators of the process; afterwards these are as they were before."""
+    """Restore the random generators of torch, NumPy and Python at the end of the context."""
     numbers, drawn = np.random.get_state(), random.getstate()  # noqa: NPY002
     devices = None if torch.cuda.is_available() else []
     try:
@@ -235,17 +235,16 @@ def own_random_numbers() -> Iterator[None]:
 
 
 def collapse(curve: list[Line], measured: Measured | None) -> dict[str, Any] | None:
-    """Find the collapse in which a training is at its last line of metrics.
+    """Return the collapse that a training is in at its last line of metrics, or None.
 
-    In a collapse the measure is below half of its best for three lines in a row or more. The first line at half or
-    above ends it: a training that recovers has been warned, but its final figures, which are of the agent at the end,
-    have no collapse. A best of fewer than `SURE` successes counts as chance: a lucky line at the level of random play
-    would soon be followed by three below its half. Lines without the measure, or where it is NaN or infinite, are
-    skipped.
+    In a collapse the measure is below half of its best for three or more lines in a row. The first line at half or
+    above ends it: the final figures of a training that recovers, after a warning, report no collapse. A best of fewer
+    than `SURE` successes counts as chance, since three lines below half would often follow a lucky line of random play.
+    Lines without the measure, or where it is NaN or infinite, are skipped.
 
     :param measured: see `Learner`.
-    :returns: None, or "measure", its name; "best" and "best_step", of the last line that had it; "since", the step of
-        the first line below half.
+    :returns: None, or "measure", its name; "best" and "best_step", the last line with the best value; "since", the step
+        of the first line below half.
     """
     if measured is None:
         return None
@@ -267,7 +266,7 @@ def collapse(curve: list[Line], measured: Measured | None) -> dict[str, Any] | N
 
 
 def warn_of_collapse(curve: list[Line], measured: Measured | None, board: Board, where: str) -> None:
-    """Warn on stderr and in TensorBoard if the last line makes it a collapse: once for each collapse."""
+    """Warn on stderr and in TensorBoard if a collapse begins with the last line: once for each collapse."""
     found = collapse(curve, measured)
     if found is None or collapse(curve[:-1], measured) is not None:
         return
@@ -287,9 +286,9 @@ def warn_of_collapse(curve: list[Line], measured: Measured | None, board: Board,
 def training_state(
     network: torch.nn.Module, optimiser: torch.optim.Optimizer, env: Any, progress: dict[str, Any]
 ) -> tuple[Tensors, dict[str, Any]]:
-    """See `Learner.state`.
+    """Return the state of a training; see `Learner.state`.
 
-    :param env: with `state_dict`.
+    :param env: an environment with `state_dict`.
     :param progress: counters of the learner, for JSON.
     """
     tensors = {f"network.{name}": tensor for name, tensor in network.state_dict().items()}
@@ -311,7 +310,7 @@ def put_training_state(
     env: Any,
     where: Path,
 ) -> None:
-    """Put a saved state back in place.
+    """Restore a saved state.
 
     :raises InputError: a state of another env, network or batch size.
     """
@@ -324,7 +323,7 @@ def put_training_state(
 
 
 def classes(network: torch.nn.Module) -> dict[str, str]:
-    """Name of a part -> "module:class", "" for the whole, without the parts that torch makes."""
+    """Map the name of each part, "" for the whole network, to "module:class"; parts of torch's classes are left out."""
     kinds = {name: type(part) for name, part in network.named_modules()}
     return {
         name: f"{kind.__module__}:{kind.__qualname__}"
@@ -334,17 +333,17 @@ def classes(network: torch.nn.Module) -> dict[str, str]:
 
 
 class SavedNetwork(NamedTuple):
-    """Weights by name, and the `classes` of their network; {} in runs from before 0.2."""
+    """Weights by name, and the `classes` of their network ({} in runs from before 0.2)."""
 
     weights: Tensors
     classes: dict[str, str]
 
 
 def saved_network(folder: RunFolder, **hashes: str) -> SavedNetwork:
-    """The network of a run's last checkpoint.
+    """Load the network of a run's last checkpoint.
 
     :param hashes: name in the env's state -> the hash that it must have there.
-    :raises InputError: no such checkpoint, or a damaged one; another hash.
+    :raises InputError: a missing or damaged checkpoint; another hash.
     """
     tensors, meta = folder.load(KIND)
     for name, mine in hashes.items():
@@ -357,10 +356,9 @@ def saved_network(folder: RunFolder, **hashes: str) -> SavedNetwork:
 
 
 def put_network(network: torch.nn.Module, saved: SavedNetwork, where: Path) -> None:
-    """Put saved weights into a network.
+    """Load saved weights into a network.
 
-    :raises InputError: other classes, which may have parameters of the same names and another formula; other
-        parameters.
+    :raises InputError: other parameters, or other classes, which may compute something else with the same parameters.
     """
     here = classes(network)
     for name, there in saved.classes.items():
@@ -374,6 +372,6 @@ def put_network(network: torch.nn.Module, saved: SavedNetwork, where: Path) -> N
 
 
 def _without_module(kind: str) -> str:
-    """A class of gumption without its module, which differs between versions; another class as it is."""
+    """Drop the module from a class of gumption, since it differs between versions; keep other classes unchanged."""
     module, _, name = kind.partition(":")
     return f"gumption:{name}" if module.startswith("gumption.") else kind

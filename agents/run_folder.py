@@ -1,9 +1,9 @@
-"""A run's folder: its files, the one process that may write there, and reading a run again.
+"""A run's folder: its files, its lock against other writers, and functions that read a run.
 
-config.json (with "world"), manifest.json (versions, hardware, hashes of all that the run depends on), metrics.jsonl (a
-line per evaluation), a TensorBoard event file, checkpoint/ (safetensors and JSON), files/ (copies of the files that its
-config names, which are used from there on), what else the world keeps there (knowledge/, memory/, mazes.jsonl), and,
-when the run is complete, final.json.
+Files: config.json (with "world"), manifest.json (versions, hardware, hashes of all inputs), metrics.jsonl (a line per
+evaluation), a TensorBoard event file, checkpoint/ (safetensors and JSON), files/ (copies of the files that the config
+names, used in place of the originals from then on), the world's own files (knowledge/, memory/, mazes.jsonl), and, when
+the run is complete, final.json.
 """
 
 import hashlib
@@ -39,33 +39,33 @@ from .settings import CONFIG, MANIFEST, OWN, RunConfig, replaced
 
 METRICS, FINAL = "metrics.jsonl", "final.json"
 CHECKPOINT, KNOWLEDGE, FILES = "checkpoint", "knowledge", "files"
-NO_RUN = "not a complete run"  # the message where one of these files is missing
-#: Bytes of a file or folder that a run copies at most; of a larger one it keeps the hash.
+NO_RUN = "not a complete run"  # message if one of these files is missing
+#: The most bytes of a file or folder that a run copies; of a larger one it stores only the hash.
 LARGEST_COPY = 64 << 20
 
 
 class RunFolder:
-    """The folder of a run; every world's runs are kept by this class.
+    """The folder of a run, in every world.
 
     :ivar settings: the content of config.json.
     """
 
     def __init__(self, path: str | Path, settings: Mapping[str, Any], config: RunConfig | None = None) -> None:
-        """:param config: the config that the settings are of; the files that it names are copied."""
+        """:param config: the config with these settings; the files that it names are copied."""
         self.path, self.settings, self.config = Path(path), dict(settings), config
-        self._seal = ""  # of the last line of the metrics
+        self._seal = ""  # of the last line of metrics
         self._claim: ExitStack | None = None
-        self._resume: bool | None = None  # as it was checked
+        self._resume: bool | None = None  # the argument of the last `check`
 
     @classmethod
     def of(cls, path: str | Path, config: RunConfig) -> "RunFolder":
-        """The folder of a run with a config."""
+        """Return the folder of a run with a config."""
         return cls(path, config.to_json(), config)
 
     def check(self, resume: bool) -> None:
-        """Refuse a folder that is in use; to resume is to have these very settings. Nothing is written.
+        """Check that the run can begin or resume here; resuming needs the same settings. Writes nothing.
 
-        :raises InputError: a folder of something else, a run where none is to be resumed, or one of other settings.
+        :raises InputError: a folder that is not a run, a run although `resume` is False, or a run with other settings.
         """
         path, self._resume = self.path, resume
         check_name(path)
@@ -93,9 +93,9 @@ class RunFolder:
             raise InputError(f"{path} was begun with another {', '.join(changed)}; choose another name")
 
     def claim(self) -> None:
-        """Keep other processes out until `release`, or until this process ends, and `check` again what they left.
+        """Lock the folder until `release` or the end of this process, and repeat `check` with the lock held.
 
-        :raises InputError: another process writes this run, or has written it since it was checked.
+        :raises InputError: another process writes this run, or has changed it since `check`.
         """
         if self._claim is None:
             with ExitStack() as claim:
@@ -105,7 +105,7 @@ class RunFolder:
                 self._claim = claim.pop_all()
 
     def release(self) -> None:
-        """Let other processes go on with the run."""
+        """Unlock the folder for other processes."""
         if self._claim is not None:
             self._claim.close()
             self._claim = None
@@ -113,15 +113,14 @@ class RunFolder:
     def begin(self, manifest: Mapping[str, Any]) -> None:
         """Claim the folder, and write config.json, manifest.json and files/.
 
-        :raises InputError: a run that is resumed with other knowledge than it was begun with, or that another process
-            writes.
+        :raises InputError: a run that another process writes, or that began with other knowledge.
         """
         self.claim()
         forget_predecessor(self.path / CHECKPOINT)
         about = self.manifest() if (self.path / MANIFEST).is_file() else {}
         before, now = about.get("knowledge"), manifest.get("knowledge") or {}
         if before is not None:
-            # The source may differ: a graph that was moved is the same graph.
+            # The source may differ, since a graph may have been moved; its hash is compared.
             changed = [key for key in {**before, **now} if key != "source" and before.get(key) != now.get(key)]
             if changed:
                 raise InputError(f"{self.path} was begun with other knowledge (another {', '.join(changed)})")
@@ -133,7 +132,7 @@ class RunFolder:
             write_sealed(self.path / MANIFEST, {**manifest, FILES: self._copy_files()})
 
     def _copy_files(self) -> dict[str, dict[str, dict[str, Any]]]:
-        """Copy what the config names, where it is not large. Field -> name -> {"sha256", "kept"}."""
+        """Copy the files that the config names, except large ones. Returns field -> name -> {"sha256", "kept"}."""
         files = {} if self.config is None else self.config.files()
         told: dict[str, dict[str, dict[str, Any]]] = {}
         if not files:
@@ -150,31 +149,31 @@ class RunFolder:
         return told
 
     def manifest(self) -> dict[str, Any]:
-        """Versions, hardware, and hashes of what the run depends on."""
+        """Return versions, hardware, and hashes of the run's inputs."""
         return read_sealed(self.path / MANIFEST, missing=NO_RUN)
 
     def _kept_hashes(self) -> dict[str, dict[str, str]] | None:
-        """Field -> name -> sha256 of each file that the run was begun with; None where it was not kept."""
+        """Return field -> name -> sha256 of each file with which the run began; None if the manifest has none."""
         if not (self.path / MANIFEST).is_file() or FILES not in (about := self.manifest()):
             return None
         return {field: {name: said["sha256"] for name, said in own.items()} for field, own in about[FILES].items()}
 
     @property
     def complete(self) -> bool:
-        """Whether the run has ended."""
+        """Whether the run has finished."""
         return (self.path / FINAL).is_file()
 
     @property
     def has_checkpoint(self) -> bool:
-        """Whether there is a state to go on from."""
+        """Whether there is a checkpoint to resume from."""
         return has_checkpoint(self.path / CHECKPOINT)
 
     def save(self, tensors: Mapping[str, torch.Tensor], meta: Mapping[str, Any]) -> None:
-        """Replace the checkpoint; `meta` names its "kind"."""
+        """Replace the checkpoint; `meta` contains its "kind"."""
         save_checkpoint(self.path / CHECKPOINT, dict(tensors), dict(meta))
 
     def load(self, kind: str) -> tuple[dict[str, torch.Tensor], Any]:
-        """The checkpoint; InputError where it is missing, damaged or of another kind."""
+        """Load the checkpoint. :raises InputError: it is missing, damaged or of another kind."""
         return load_checkpoint(self.path / CHECKPOINT, kind)
 
     def write_metrics(self, lines: list[dict[str, float]]) -> None:
@@ -185,7 +184,7 @@ class RunFolder:
     def add_metrics(self, line: dict[str, float]) -> None:
         """Append a line to the metrics that `write_metrics` began.
 
-        :raises InputError: an error of the system.
+        :raises InputError: the file cannot be written.
         """
         text, self._seal = sealed_lines([line], self._seal)
         path = self.path / METRICS
@@ -193,24 +192,24 @@ class RunFolder:
             file.write(text)
 
     def finish(self, final: Mapping[str, Any]) -> None:
-        """The run is complete: its final figures, and the seal of its metrics."""
+        """Mark the run as complete: write its final figures, and the seal of its metrics."""
         write_sealed(self.path / FINAL, {**final, METRICS: _metrics(self.path)[1]})
 
 
 @checked
 def read_metrics(run_dir: Path) -> list[dict[str, float]]:
-    """The lines of metrics.jsonl; a last line cut short by a crash is left out.
+    """Read the lines of metrics.jsonl, without a last line cut short by a crash.
 
-    :raises InputError: a line that is not what was written.
+    :raises InputError: a line that was changed after it was written.
     """
     return _metrics(run_dir)[0]
 
 
 @checked
 def read_final(run_dir: Path) -> dict[str, Any]:
-    """The final figures of a run.
+    """Read the final figures of a run.
 
-    :raises InputError: a run that is not complete, or figures or metrics that are not what was written.
+    :raises InputError: a run that is not complete, or figures or metrics that were changed after they were written.
     """
     final = read_sealed(run_dir / FINAL, missing=NO_RUN)
     if not isinstance(final, dict):
@@ -234,7 +233,7 @@ def _metrics(run_dir: Path) -> tuple[list[dict[str, float]], str]:
 
 @checked
 def world_of(run_dir: str | Path) -> worlds.World:
-    """The world of a run; InputError where there is no run, or its world is not known here."""
+    """Return the world of a run. :raises InputError: there is no run, or its world is not known."""
     config = read_sealed(Path(run_dir) / CONFIG, missing=NO_RUN)
     if not isinstance(config, dict) or "world" not in config:
         raise InputError(f"{Path(run_dir) / CONFIG}: not the config of a run: it names no world")
@@ -242,24 +241,24 @@ def world_of(run_dir: str | Path) -> worlds.World:
 
 
 def _hashes(config: RunConfig) -> dict[str, dict[str, str]]:
-    """Field -> name -> sha256 of each file that a config names."""
+    """Return field -> name -> sha256 of each file that a config names."""
     return {field: {one.name: content_of(one) for one in own} for field, own in config.files().items()}
 
 
 def _by_content(
     kind: type[RunConfig], settings: Mapping[str, Any], hashes: Mapping[str, Mapping[str, str]]
 ) -> dict[str, Any]:
-    """Settings that are equal for two runs of the same content: a file by its hash. The manifest compares graphs."""
+    """Replace each file in the settings by its hash, and graphs by a constant, since the manifest compares graphs."""
     value = replaced(settings, kind.FILES, lambda field, text: hashes.get(field, {}).get(text, text))
     given = {name: "given" for name in kind.PLACES if value[name] not in (None, "none", *OWN)}
     return {**value, **given}
 
 
 def read_config(run_dir: Path, kind: type[Any], **changes: Any) -> Any:
-    """A run's config as an object of its class. Files are those that the run keeps.
+    """Read a run's config as an object of its class; its files are the run's copies.
 
-    :param changes: replace fields; None leaves one as it is.
-    :raises InputError: no run there, or one of another class.
+    :param changes: fields to replace; None leaves a field unchanged.
+    :raises InputError: no run, or a run of another class.
     """
     stored = read_sealed(run_dir / CONFIG, missing=NO_RUN)
 
@@ -276,9 +275,9 @@ def read_config(run_dir: Path, kind: type[Any], **changes: Any) -> Any:
 
 
 def resumed_config(run_dir: Path, kind: type[Any], typed: Mapping[str, Any]) -> Any:
-    """The config with which a run goes on: its own, with the options that were typed.
+    """Return the config of a resumed run: its own, with the options typed on the command line.
 
-    :returns: None for a run of another kind of config, or one that has not begun.
+    :returns: None for a run with another kind of config, or a run that has not begun.
     """
     if not (run_dir / CONFIG).is_file():
         return None
@@ -289,7 +288,7 @@ def resumed_config(run_dir: Path, kind: type[Any], typed: Mapping[str, Any]) -> 
 
 
 def content_of(path: Path) -> str:
-    """sha256 (hex) of a file, or of the files of a folder and their names."""
+    """Return the sha256 (hex) of a file, or of the names and contents of a folder's files."""
     whole = hashlib.sha256()
     for part in _parts(path):
         digest = file_sha256(part)
@@ -300,7 +299,7 @@ def content_of(path: Path) -> str:
 
 
 def _parts(path: Path) -> Sequence[Path]:
-    """The file itself, or those in a folder that are not about to be written, in the order of their names."""
+    """Return the file itself, or a folder's files, without half-written ones, sorted by name."""
     if path.is_file():
         return [path]
     return sorted(one for one in path.rglob("*") if one.is_file() and not is_part(one))
@@ -308,10 +307,10 @@ def _parts(path: Path) -> Sequence[Path]:
 
 @checked
 def load_policy(run_dir: str | Path, **places: Any) -> tuple[Any, Any]:
-    """The config and the policy of a run's last checkpoint, ready to act, of any world.
+    """Load the config and the policy of a run's last checkpoint, ready to act, in any world.
 
-    :param places: where things are that the run names by hash only, and the device; see the world's own function.
-    :raises InputError: no run there, or one that does not fit what is given.
+    :param places: the device, and paths of inputs of which the run stores only the hash; see the world's own function.
+    :raises InputError: no run, or a run that does not fit the arguments.
     """
     world = world_of(run_dir)
     load = _of_world(world, "load", "load_policy")
@@ -322,11 +321,11 @@ def load_policy(run_dir: str | Path, **places: Any) -> tuple[Any, Any]:
 
 
 def evaluate(run: Any, **settings: Any) -> dict[str, Any]:
-    """How well a run's policy does in its world.
+    """Evaluate a run's policy in its world.
 
     :param run: a run's folder, or the result of a training.
-    :param settings: those of the world's own function, such as `gumption.agents.wordcraft.evaluation.evaluate`.
-    :raises InputError: no run there, or settings that do not fit it.
+    :param settings: arguments of the world's own function, such as `gumption.agents.wordcraft.evaluation.evaluate`.
+    :raises InputError: no run, or settings that do not fit it.
     """
     made = hasattr(run, "config")
     world = worlds.find(run.config.world) if made else world_of(check("run", run, str | os.PathLike[str]))
@@ -337,12 +336,12 @@ def evaluate(run: Any, **settings: Any) -> dict[str, Any]:
 
 
 def evaluation_of(world: worlds.World) -> Any:
-    """`evaluate` of a world; None without any."""
+    """Return the `evaluate` function of a world, or None."""
     return _of_world(world, "evaluate", "evaluate")
 
 
 def _of_world(world: worlds.World, offer: str, general: str) -> Any:
-    """The function of a world for its runs, or the general learner's where that trains them; else None."""
+    """Return the world's function for its runs, or that of the general learner if it trains them; else None."""
     found = world.get(offer)
     if found is None and ("config" not in world.offers or "setup" in world.offers):
         return world.load(f"gumption.agents.setup:{general}", offer)
@@ -350,10 +349,10 @@ def _of_world(world: worlds.World, offer: str, general: str) -> Any:
 
 
 class Board:
-    """The run's TensorBoard file; nothing without a run directory."""
+    """Writes the run's TensorBoard file; does nothing without a run directory."""
 
     def __init__(self, run_dir: Path | None, step: int) -> None:
-        """:param step: of the checkpoint that the run goes on from, 0 without any; what came after it is dropped."""
+        """:param step: of the checkpoint from which the run resumes, else 0; later events are dropped."""
         self.writer = None
         if run_dir is not None:
             from torch.utils.tensorboard import SummaryWriter
@@ -366,7 +365,7 @@ class Board:
         return self
 
     def write(self, line: dict[str, float]) -> None:
-        """A line of metrics."""
+        """Write a line of metrics."""
         if self.writer is not None:
             with write_errors(self.run_dir):
                 for name, value in line.items():
@@ -374,7 +373,7 @@ class Board:
                         self.writer.add_scalar(name, value, int(line["step"]))
 
     def tell(self, name: str, text: str, step: int) -> None:
-        """A sentence, among the texts."""
+        """Write a sentence as TensorBoard text."""
         if self.writer is not None:
             with write_errors(self.run_dir):
                 self.writer.add_text(name, text, step)

@@ -1,4 +1,4 @@
-"""The environments, knowledge, policy and figures that a learner works with, in any world."""
+"""The environments, knowledge, policy and figures of a learner, in any world."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -25,16 +25,16 @@ from .run import own_random_numbers, put_network, saved_network
 from .run_folder import KNOWLEDGE, RunFolder, read_config, world_of
 from .settings import Repeat, WorldConfig
 
-FIRST_ENVS, FIRST_STEPS = 256, 16  # by which the first lambdas of a policy are set
+FIRST_ENVS, FIRST_STEPS = 256, 16  # environments, and steps of each, that set a policy's first lambdas
 
 
 class Setup:
-    """What a world gives to the learner. A world with other choices or figures than these names a subclass in its entry
+    """The parts of a world that a learner uses. A world with other choices or figures names a subclass in its entry
     (`setup` of gumption.envs.worlds).
 
-    :cvar place: which of the world's environments it plays.
+    :cvar place: index of the environment among the world's environments.
     :ivar env: a native batch that plays the training part.
-    :ivar knowledge: what the config's advice was made from; None without knowledge, or with advice of one's own.
+    :ivar knowledge: the source of the config's advice; None without knowledge, or with advice of your own.
     """
 
     place = 0
@@ -52,15 +52,15 @@ class Setup:
         num_envs: int | None = None,
     ) -> None:
         """
-        :param network: one of your own in place of the config's: (*seen, scores) -> Readout.
-        :param advice: knowledge of your own in place of the config's.
-        :param kept: where a run that goes on keeps its knowledge; see `Knowledge.of_run`.
-        :param trained: a run whose weights and knowledge the policy has.
-        :param known: weights of a trained network, of which a fresh one takes those that are not learned, such as word
-            vectors; those of `trained`, where it is given.
-        :param num_envs: size of `env`; the learner's batch size without it.
-        :raises InputError: actions that are no A candidates; knowledge that does not exist or fit; a run that was
-            trained on something else.
+        :param network: your own network in place of the config's: (*seen, scores) -> Readout.
+        :param advice: your own advice in place of the config's.
+        :param kept: folder of a resumed run's knowledge; see `Knowledge.of_run`.
+        :param trained: a run whose weights and knowledge the policy takes.
+        :param known: weights of a trained network, from which a fresh network takes those that are not learned, such as
+            word vectors; with `trained`, the weights of that run.
+        :param num_envs: size of `env`; None for the learner's batch size.
+        :raises InputError: actions that are not Discrete; knowledge that does not exist or fit; a run that was trained
+            on other inputs.
         """
         self.config, self.own, self.trained = config, network, trained
         self.device = str(pick_device(config.device))
@@ -86,8 +86,8 @@ class Setup:
             )
 
     def looks_ahead(self) -> bool:
-        """Whether the advice looks ahead: not by default where the world or the knowledge has no relation that
-        produces."""
+        """Return whether the advice looks ahead. By default it does not if the world or the knowledge has no relation
+        that produces."""
         if self.config.look_ahead != "on" and self.config.looks_ahead:
             try:
                 problem = self.env.planning_problem()
@@ -97,10 +97,10 @@ class Setup:
             return self.knowledge is not None and self.knowledge.produces(problem.relation, uses)
         return self.config.looks_ahead
 
-    # ---- what a world's own setup overrides
+    # ---- Methods that a world's own setup overrides
 
     def make_env(self, num_envs: int, **changes: Any) -> Any:
-        """A native batch that plays the training part.
+        """Make a native batch that plays the training part.
 
         :param changes: settings other than the config's.
         """
@@ -108,40 +108,40 @@ class Setup:
         return gym.make_vec(self.entry.id, num_envs=num_envs, **settings).unwrapped
 
     def make_knowledge(self, kept: Path | None) -> Knowledge:
-        """The knowledge that the config names."""
+        """Build the knowledge that the config names."""
         config, env = self.config, self.env
         return Knowledge.of_run(
             kept, config, self.world, env.vocabulary, env.relations, dict(config.env), device=self.device
         )
 
     def make_network(self) -> nn.Module:
-        """The config's network, without knowledge."""
+        """Make the config's network, without knowledge."""
         if self.saved:
             self.env.reset(seed=0)
         features = self.look(self.env)[0].shape[1]
         return FlatActorCritic(features, int(self.env.single_action_space.n), self.config.learner.hidden_size)
 
     def look(self, env: Any) -> tuple[np.ndarray, ...]:
-        """The inputs of the network: observation (B, F) float32, and mask (B, A) bool of the open choices."""
+        """Return the inputs of the network: observation (B, F) float32, and mask (B, A) bool of the open choices."""
         observation = flat(self.env.single_observation_space, env.observe())
         return observation, env.info_arrays()["action_mask"].astype(bool)
 
     def words(self, line: Mapping[str, float]) -> str:
-        """What the progress bar shows of the figures of `measure`."""
+        """Format the figures of `measure` for the progress bar."""
         return f"held out {line['test_success']:.1%}"
 
     def unseen(self, policy: Policy) -> float | None:
-        """Success on the test tasks, for a curve that only the finished run has; None where none is asked for."""
+        """Return the success on test tasks, for a curve that only the finished run reports; None without that curve."""
         return None
 
     def measure(self, policy: Policy) -> dict[str, float]:
-        """Figures of the present policy, for a line of metrics."""
+        """Return figures of the present policy, for a line of metrics."""
         count, seed = self.config.eval_episodes, self.config.seed
         return {"test_success": success_rate(Greedy(policy), self.test_env, count, seed)}
 
     def final(self, policy: Policy) -> dict[str, float]:
-        """Figures of the trained policy."""
-        count, seed = self.config.eval_episodes, self.config.seed + 1  # episodes that no evaluation has shown
+        """Return figures of the trained policy."""
+        count, seed = self.config.eval_episodes, self.config.seed + 1  # episodes that no earlier evaluation played
         return {
             "test_success": success_rate(Greedy(policy), self.test_env, count, seed),
             "train_success": success_rate(Greedy(policy), self.train_env, count, seed),
@@ -149,14 +149,14 @@ class Setup:
         }
 
     def manifest(self) -> dict[str, Any]:
-        """Hashes of the inputs of the run."""
+        """Return hashes of the inputs of the run."""
         return {} if self.knowledge is None else {"knowledge": self.knowledge.about}
 
     def trained_on(self) -> dict[str, str]:
-        """Hashes that the environment's state in a trained run must have, by their names there."""
+        """Return the hashes that the environment's state in a trained run must contain, by their names there."""
         return {}
 
-    # ---- the same in all worlds
+    # ---- Methods that are the same in all worlds
 
     @cached_property
     def test_env(self) -> Any:
@@ -168,7 +168,7 @@ class Setup:
         return self.make_env(min(self.config.eval_episodes, SIDE_BY_SIDE), autoreset_mode="SameStep")
 
     def policy(self) -> Policy:
-        """A policy: that of the trained run, or a fresh one, its weights drawn from torch's generator as it stands."""
+        """Return the policy of the trained run, or a fresh one with weights drawn from torch's present generator."""
         config, advice, network = self.config, self.advice, self.own
         if network is None:
             network = self.make_network()
@@ -189,7 +189,7 @@ class Setup:
 
     @property
     def of_edges(self) -> bool:
-        """Whether the advice is of channels whose worth is to be counted; see `KGPolicy.begin`."""
+        """Whether the advice consists of edge channels, whose first lambdas are counted; see `KGPolicy.begin`."""
         return self.advice is not None and isinstance(self.advice.scores, EdgeScores)
 
     def keep(self, path: Path) -> None:
@@ -201,12 +201,12 @@ class Setup:
 def first_states(
     policy: Policy, env: Any, seed: int, *, counted: bool, steps: int = FIRST_STEPS
 ) -> tuple[torch.Tensor, torch.Tensor, tuple[torch.Tensor, torch.Tensor] | None]:
-    """What `KGPolicy.begin` reads: attention and scores of choices in training tasks, and which are right.
+    """Collect the inputs of `KGPolicy.begin`: attention and scores of choices in training tasks, and the right choices.
 
-    Where the world does not state that, the choices are drawn at random; those of an episode that succeeds count as
-    right, those of others as wrong.
+    If the world does not provide right choices, choices are drawn at random. Choices count as right in an episode that
+    succeeds, and as wrong in other episodes.
 
-    :param env: a batch of B native environments. :param counted: whether right choices are wanted, else None.
+    :param env: a batch of B native environments. :param counted: collect right and wrong choices; else return None.
     :param steps: of each environment.
     """
     env.reset(seed=seed)
@@ -216,7 +216,7 @@ def first_states(
         known = False
     policy.eval()
     if policy.scores is not None:
-        policy.scores.train()  # held-out scores, where there are such
+        policy.scores.train()  # held-out scores, if there are any
     count = env.num_envs
     parts: list[tuple[torch.Tensor, torch.Tensor]] = []
     right, chosen, episodes = list[np.ndarray](), list[np.ndarray](), [np.arange(count)]
@@ -246,17 +246,17 @@ def first_states(
 
 
 def setup_of(config: Any) -> type[Setup]:
-    """The setup of a config's world: its own, else the general one."""
+    """Return the setup class of a config's world, or the general one."""
     return worlds.find(config.world).get("setup") or Setup
 
 
 @checked
 def load_policy(run_dir: str | Path, *, network: nn.Module | None = None, **changes: Any) -> tuple[Any, Policy]:
-    """The config and the policy of a run's last checkpoint, ready to act, with the knowledge that the run keeps.
+    """Load the config and the policy of a run's last checkpoint, with the run's knowledge, in eval mode.
 
-    :param network: the network of your own that the run was trained with, if it was.
-    :param changes: fields of the config that differ here, such as the device, where they are not None.
-    :raises InputError: no run, or a damaged one; a network other than it was trained with; other inputs.
+    :param network: your own network, if the run was trained with it.
+    :param changes: fields of the config to replace, such as the device; None leaves a field unchanged.
+    :raises InputError: no run, or a damaged one; another network or other inputs than in training.
     """
     run_dir = Path(run_dir)
     config = read_config(run_dir, world_of(run_dir).get("config") or WorldConfig, **changes)
@@ -264,10 +264,10 @@ def load_policy(run_dir: str | Path, *, network: nn.Module | None = None, **chan
 
 
 def policy_of(run: Any, **places: Any) -> tuple[Any, Policy]:
-    """The config and the policy of the result of a training, or of a run in a folder.
+    """Return the config and the policy of a training result or of a run in a folder.
 
-    :param places: for `load_policy`, of a run in a folder.
-    :raises InputError: as `load_policy` and `loaded`; a result without policy and folder.
+    :param places: arguments of `load_policy`, for a run in a folder.
+    :raises InputError: as `load_policy` and `loaded`; a result with neither policy nor folder.
     """
     if hasattr(run, "config") and run.policy is None:
         run = run.run_dir
@@ -278,7 +278,7 @@ def policy_of(run: Any, **places: Any) -> tuple[Any, Policy]:
 
 
 def flat(space: spaces.Space[Any], observation: Any) -> np.ndarray:
-    """(B, F) float32 of a batch of observations: numbers as they are, choices among n as one-hot vectors."""
+    """Flatten a batch of observations to (B, F) float32; discrete values become one-hot vectors."""
     if isinstance(space, spaces.Dict):
         return np.concatenate([flat(part, observation[name]) for name, part in space.items()], axis=1)
     array = np.asarray(observation)
@@ -292,9 +292,9 @@ def flat(space: spaces.Space[Any], observation: Any) -> np.ndarray:
 
 
 def untrained(config: Any, advice: Advice | None, known: Mapping[str, torch.Tensor] | None = None) -> Greedy:
-    """The policy with which training begins.
+    """Return a player of the policy with which training begins.
 
-    :param advice: None for that of the config.
+    :param advice: None for the config's advice.
     :param known: see `Setup`.
     """
     setup = setup_of(config)(config, advice=advice, known=known, num_envs=1)

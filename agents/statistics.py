@@ -1,6 +1,6 @@
 r"""Statistics of a handful of runs: interquartile mean, bootstrap intervals, probability of improvement.
 
-The definitions are those of Agarwal et al., "Deep Reinforcement Learning at the Edge of the Statistical Precipice"
+The definitions follow Agarwal et al., "Deep Reinforcement Learning at the Edge of the Statistical Precipice"
 (NeurIPS 2021). Scores are an array (runs, tasks), or (runs,) for one task. With R runs and M tasks, x[r, m] a score:
 
 * mean:                 mean(x) = 1/(R M) * sum_{r,m} x[r, m]
@@ -10,7 +10,7 @@ The definitions are those of Agarwal et al., "Deep Reinforcement Learning at the
 * probability of improvement of X (R runs) over Y (K runs):
   P(X > Y) = 1/M * sum_m 1/(R K) * sum_{i,j} S(x[i, m], y[j, m]),  S(a, b) = 1 if a > b, 1/2 if a = b, 0 otherwise
 
-Percentile intervals cannot reach beyond the scores that were seen: with three runs the 95 % interval is about from the
+Percentile intervals cannot extend beyond the observed scores: with three runs the 95 % interval is about from the
 lowest to the highest score, with five it is a little narrower. One run has no interval; its ends are NaN.
 """
 
@@ -29,7 +29,7 @@ Statistic = Literal["mean", "iqm", "median"]
 
 
 class Estimate(NamedTuple):
-    """A value with the ends of its interval; NaN ends where one run alone gives none."""
+    """A value with the ends of its interval; the ends are NaN for a single run."""
 
     value: float
     low: float
@@ -37,7 +37,7 @@ class Estimate(NamedTuple):
 
 
 class Band(NamedTuple):
-    """Mean over runs at each point of a curve, float64 (points,), with the ends of its interval at each point."""
+    """The mean over runs at each point of a curve, float64 (points,), with the ends of its pointwise interval."""
 
     mean: NDArray[np.float64]
     low: NDArray[np.float64]
@@ -45,9 +45,9 @@ class Band(NamedTuple):
 
 
 def interquartile_mean(scores: ArrayLike) -> float:
-    """Mean of the middle half of all scores, (runs,) or (runs, tasks) taken together.
+    """Return the mean of the middle half of all scores, (runs,) or (runs, tasks) taken together.
 
-    Fewer than four scores leave nothing to drop, so it equals the mean there.
+    For fewer than four scores it equals the mean, since no score is dropped.
     """
     return float(_iqm(_score_table(scores).ravel(), axis=-1))
 
@@ -61,7 +61,7 @@ def bootstrap_interval(
     resamples: Count = 5000,
     seed: Seed = 0,
 ) -> Estimate:
-    """A statistic of scores (runs,) or (runs, tasks) with its stratified percentile-bootstrap interval.
+    """Return a statistic of scores (runs,) or (runs, tasks) with its stratified percentile-bootstrap interval.
 
     The same scores, seed and settings give the same interval. Raises InputError for scores that are empty, not finite
     or of another shape.
@@ -84,9 +84,9 @@ def probability_of_improvement(
     resamples: Count = 2000,
     seed: Seed = 0,
 ) -> Estimate:
-    """How likely a run of `scores` (runs, tasks) beats a run of `baseline` (other runs, same tasks) on a random task.
+    """Return P(a run of `scores` (runs, tasks) beats a run of `baseline` (other runs, same tasks) on a random task).
 
-    0.5 means no difference. The interval resamples the runs of both sides; it is NaN where a side has one run only.
+    0.5 means no difference. The interval resamples the runs of both sides; it is NaN if a side has only one run.
     """
     ours, theirs = _score_table(scores), _score_table(baseline)
     if ours.shape[1] != theirs.shape[1]:
@@ -109,9 +109,9 @@ def probability_of_improvement(
 def _bootstrap(
     samples: Sequence[NDArray[np.float64]], statistic: Callable[..., Any], confidence: float, resamples: int, seed: int
 ) -> tuple[Any, Any, Any]:
-    """A statistic of samples over their first axis, and the ends of its interval; NaN where a sample has one score.
+    """Return a statistic of samples over their first axis, and the ends of its interval; NaN if a sample has one score.
 
-    scipy resamples several samples independently of each other: one sample per task is the stratification.
+    The bootstrap is stratified, since scipy resamples the samples, one for each task, independently.
     """
     from scipy import stats
 
@@ -132,7 +132,7 @@ def _bootstrap(
 
 @checked
 def curve_band(curves: ArrayLike, *, confidence: InnerShare = 0.95, resamples: Count = 1000, seed: Seed = 0) -> Band:
-    """Mean curve of runs (runs, points) with a pointwise interval that resamples whole runs; NaN ends for one run."""
+    """Return the mean curve of (runs, points) with a pointwise interval that resamples whole runs; NaN for one run."""
     return Band(*map(np.asarray, _bootstrap((_score_table(curves),), np.mean, confidence, resamples, seed)))
 
 
@@ -146,7 +146,7 @@ _STATISTICS: dict[Statistic, Callable[..., Any]] = {"mean": np.mean, "iqm": _iqm
 
 
 def _score_table(scores: ArrayLike) -> NDArray[np.float64]:
-    """Scores as float64 (runs, tasks), checked."""
+    """Check scores and convert them to float64 (runs, tasks)."""
     table = real_numbers("scores", scores)
     if table.ndim == 1:
         table = table[:, None]
@@ -162,10 +162,10 @@ def _score_table(scores: ArrayLike) -> NDArray[np.float64]:
 
 @checked
 def wilson_interval(hits: ArrayLike, cases: ArrayLike, normal: float = 1.959964) -> tuple[np.ndarray, np.ndarray]:
-    """The ends of Wilson's interval of the shares hits / cases; where there are no cases, all that is possible.
+    """Return the ends of Wilson's interval of the shares hits / cases; 0 and 1 without cases.
 
-    :param normal: half the width in standard deviations: 1.959964 is 95 %, 2.5758 is 99 %.
-    :raises InputError: more hits than cases, other shapes, or no numbers.
+    :param normal: half the width in standard deviations: 1.959964 for 95 %, 2.5758 for 99 %.
+    :raises InputError: more hits than cases, shapes that do not fit, or values that are not numbers.
     """
     hits, cases = real_numbers("hits", hits), real_numbers("cases", cases)
     try:
@@ -183,11 +183,11 @@ def wilson_interval(hits: ArrayLike, cases: ArrayLike, normal: float = 1.959964)
 
 @checked
 def pareto_front(vectors: ArrayLike) -> np.ndarray:
-    """(n,) bool: the vectors that no other one dominates: none is at least as large in every objective and larger in
-    one. Equal vectors are on the front together.
+    """Return (n,) bool: no other vector dominates this one, that is, is at least as large in every objective and
+    larger in at least one. Equal vectors are on the front together.
 
-    :param vectors: (n, d) objectives, better the larger.
-    :raises InputError: no such array, or a number that is not finite.
+    :param vectors: (n, d) objectives; larger is better.
+    :raises InputError: another shape, or a number that is not finite.
     """
     found = real_numbers("vectors", vectors)
     if found.ndim != 2 or not found.size or not np.isfinite(found).all():
@@ -197,16 +197,16 @@ def pareto_front(vectors: ArrayLike) -> np.ndarray:
     return np.logical_not((at_least & larger).any(axis=0))
 
 
-# ---- Agreement of several people on the same things
+# ---- Agreement of several raters on the same things
 
 
 class Reliability(NamedTuple):
-    """How alike several people judge, or do, the same things.
+    """How well the values that several raters assign to the same things agree.
 
-    :ivar alpha: Krippendorff's alpha with its bootstrap interval over things: 1 where all agree, 0 as by chance, below
-        0 where they agree less often than that; NaN where all values are the same, which leaves nothing to agree on.
-    :ivar share: of the pairs of values of one thing, those that are equal; the mean over values.
-    :ivar things, values: how many things have two values or more, and how many values these have.
+    :ivar alpha: Krippendorff's alpha with its bootstrap interval over things: 1 for full agreement, 0 for agreement by
+        chance, below 0 for less; NaN, undefined, if all values are the same.
+    :ivar share: of equal pairs among the pairs of values of one thing; the mean over values.
+    :ivar things, values: the number of things with two or more values, and the number of their values.
     """
 
     alpha: Estimate
@@ -215,7 +215,7 @@ class Reliability(NamedTuple):
     values: int
 
     def figures(self) -> dict[str, Any]:
-        """For JSON, which has no NaN."""
+        """Return the figures for JSON; None replaces NaN, which JSON lacks."""
         alpha = [None if np.isnan(end) else round(end, 5) for end in self.alpha]
         return {"alpha": alpha, "share": round(self.share, 5), "things": self.things, "values": self.values}
 
@@ -224,20 +224,20 @@ class Reliability(NamedTuple):
 def krippendorff_alpha(
     things: Iterable[Sequence[Any]], *, confidence: InnerShare = 0.95, resamples: Count = 2000, seed: Seed = 0
 ) -> Reliability | None:
-    """Krippendorff's alpha of nominal values, of any number of people and with values missing; None where no thing has
-    two values (Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011).
+    """Return Krippendorff's alpha of nominal values, for any number of raters and with values missing; None if no thing
+    has two values (Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011).
 
     alpha = 1 - D_o / D_e. Of n values, n_c of which are c, of things u with m_u >= 2 values, n_uc of which are c:
 
     * D_o = 1/n * sum_u sum_c n_uc (m_u - n_uc) / (m_u - 1), the observed disagreement
-    * D_e = sum_c n_c (n - n_c) / (n (n - 1)), that of values paired by chance
+    * D_e = sum_c n_c (n - n_c) / (n (n - 1)), the disagreement of values paired by chance
 
     The interval draws whole things with replacement (Zapf et al., "Measuring inter-rater reliability for nominal data",
-    BMC Medical Research Methodology 16, 2016), with D_e as it is (Hayes and Krippendorff, "Answering the Call for a
-    Standard Reliability Measure for Coding Data", 2007): a thing that is drawn twice would bring its values together by
+    BMC Medical Research Methodology 16, 2016). D_e is not recomputed (Hayes and Krippendorff, "Answering the Call for a
+    Standard Reliability Measure for Coding Data", 2007), since a thing drawn twice would pair its own values as if by
     chance. One thing has no interval.
 
-    :param things: of each thing its values, which can be hashed, in any order.
+    :param things: for each thing its values, hashable, in any order.
     """
     several = [list(values) for values in things]
     several = [values for values in several if len(values) > 1]
@@ -266,18 +266,18 @@ def krippendorff_alpha(
 
 # ---- Correlation of two quantities of runs
 
-#: Points so many standard deviations from the mean, or more, are left out, as in SEGAR (section 5).
+#: Points this many standard deviations from the mean, or more, are left out, as in SEGAR (section 5).
 Z_LIMIT = 3.0
-#: Fewer points have no coefficient.
+#: The fewest points with a coefficient.
 FEWEST = 4
 
 
 class Correlation(NamedTuple):
     """The correlation of two quantities.
 
-    :ivar pearson, spearman: the coefficients with bootstrap intervals over points; `pearson_p`, `spearman_p` the
-        probability of so large a coefficient, of either sign, where there is no relation.
-    :ivar points: how many were used; `outliers` how many were left out before.
+    :ivar pearson, spearman: the coefficients with bootstrap intervals over points; `pearson_p`, `spearman_p` their
+        two-sided p-values.
+    :ivar points: the number of points used; `outliers` the number left out.
     """
 
     pearson: Estimate
@@ -288,7 +288,7 @@ class Correlation(NamedTuple):
     outliers: int
 
     def figures(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the figures for JSON."""
         return {
             "pearson": list(self.pearson), "pearson_p": self.pearson_p,
             "spearman": list(self.spearman), "spearman_p": self.spearman_p,
@@ -298,9 +298,9 @@ class Correlation(NamedTuple):
 
 @checked
 def inliers(x: ArrayLike, y: ArrayLike, z: Positive = Z_LIMIT) -> np.ndarray:
-    """(n,) bool: the points less than z standard deviations from the mean in both coordinates.
+    """Return (n,) bool: the point is less than z standard deviations from the mean in both coordinates.
 
-    :raises InputError: numbers of different shapes, or that are not finite.
+    :raises InputError: coordinates of different shapes, or not finite.
     """
     kept = np.ones(len(_points(x, y)), dtype=bool)
     for column in _points(x, y).T:
@@ -314,7 +314,7 @@ def inliers(x: ArrayLike, y: ArrayLike, z: Positive = Z_LIMIT) -> np.ndarray:
 def correlation(
     x: ArrayLike, y: ArrayLike, *, confidence: InnerShare = 0.95, resamples: Count = 2000, seed: Seed = 0
 ) -> Correlation | None:
-    """The coefficients of points without outliers; None where fewer than four are left, or one coordinate is constant.
+    """Return the correlation of points without outliers; None if fewer than four are left, or a coordinate is constant.
 
     :param resamples: of the points, for the intervals.
     :raises InputError: as `inliers`.
@@ -344,7 +344,7 @@ def correlation(
 
 @checked
 def centred(values: ArrayLike, groups: ArrayLike) -> np.ndarray:
-    """Each (n,) value less the mean of its (n,) group; InputError for other shapes, or no numbers."""
+    """Subtract from each (n,) value the mean of its (n,) group. :raises InputError: other shapes, or not numbers."""
     found = real_numbers("values", values)
     try:
         labels = np.asarray(groups)
@@ -358,7 +358,7 @@ def centred(values: ArrayLike, groups: ArrayLike) -> np.ndarray:
 
 
 class Fit(NamedTuple):
-    """A line of best fit: `x` (n,) with its mean (n,) and the ends of its interval."""
+    """A line of best fit: `x` (n,), the line's `mean` (n,) and the ends of its interval."""
 
     x: np.ndarray
     mean: np.ndarray
@@ -368,7 +368,7 @@ class Fit(NamedTuple):
 
 @checked
 def best_fit(x: ArrayLike, y: ArrayLike, *, confidence: InnerShare = 0.95) -> Fit:
-    """The least-squares line through at least three points, with the interval of its mean."""
+    """Fit the least-squares line to at least three points, with the interval of its mean."""
     from scipy import stats
 
     points = _points(x, y)
@@ -384,7 +384,7 @@ def best_fit(x: ArrayLike, y: ArrayLike, *, confidence: InnerShare = 0.95) -> Fi
 
 
 def _coefficients(drawn: np.ndarray) -> np.ndarray:
-    """(R,) Pearson's coefficients of (R, n, 2); NaN where a coordinate is constant."""
+    """Return Pearson's coefficients (R,) of points (R, n, 2); NaN if a coordinate is constant."""
     apart = drawn - drawn.mean(1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         return (apart[..., 0] * apart[..., 1]).sum(1) / np.sqrt((apart**2).sum(1).prod(1))

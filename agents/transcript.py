@@ -1,11 +1,11 @@
-"""What an agent chose, in any world, and the failures that show in it.
+"""Record an agent's choices, in any world, and report failures in them.
 
     with transcript() as kept:
         rows = play(player, env)
     failures(kept)                    # ["97.2% of episodes choose one thing twice"]
 
-The loop by which every world plays (`gumption.agents.evaluation.steps`) and `Advice`, which every guided agent queries,
-write into the open transcript. It keeps counts, not choices, so that a long evaluation takes no memory.
+The loop that plays every world (`gumption.agents.evaluation.steps`) and `Advice`, which every guided agent queries,
+write into the open transcript. It keeps counts, not choices, so that a long evaluation uses no more memory.
 """
 
 from collections import Counter
@@ -18,37 +18,37 @@ import numpy as np
 
 from gumption.envs.action_facts import ActionFacts
 
-#: The share of episodes or choices from which a failure is reported.
+#: The smallest share of episodes or choices at which a failure is reported.
 REPORTED = 0.1
-LOOP = 0.8  # share of an episode's steps; an agent that explores leaves a loop now and then
+LOOP = 0.8  # share of an episode's steps; an exploring agent sometimes leaves a loop
 
 
 class Transcript:
-    """Counts of what an agent does.
+    """Counts of an agent's actions.
 
-    :ivar counts: "episodes" and "choices" in all; the episodes without success that choose one thing "twice"; the
-        "long" ones, of three steps or more, and those of them without success in which four of five steps repeat the
-        action before, "loops"; the choices that the action mask rules out, "refused"; the choices that are "advised",
-        and those of them where no score differs between the candidates, "undecided".
+    :ivar counts: "episodes" and "choices" in all; "twice", unsuccessful episodes that choose the same thing twice;
+        "long", episodes of three steps or more; "loops", unsuccessful long episodes in which four of five steps repeat
+        the previous action; "refused", choices that the action mask rules out; "advised", choices with scores;
+        "undecided", advised choices in which no score differs between the candidates.
     """
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
-        self._asks = True  # whether the world's choices may name a thing that is chosen already
+        self._asks = True  # whether a choice in this world can repeat an earlier one
         self._advised: list[tuple[np.ndarray, np.ndarray]] = []
         self._last = self._steps = self._repeats = self._twice = np.zeros(0)
 
     def advise(self, facts: ActionFacts, scores: np.ndarray) -> None:
-        """Note advice: scores (B, A, K) of the candidates of B environments. One candidate alone is no choice."""
+        """Record scores (B, A, K) of the candidates of B environments. A single candidate is not a choice."""
         there = facts.subject.any(axis=2, keepdims=True)
         high = np.where(there, scores, -np.inf).max(1, initial=-np.inf)
         low = np.where(there, scores, np.inf).min(1, initial=np.inf)
         self._advised.append((there.sum(axis=(1, 2)) > 1, ~(high > low).any(1)))
 
     def choose(self, env: Any, actions: np.ndarray, first: np.ndarray, playing: np.ndarray) -> None:
-        """Note actions (B, ...) of environments that have not made them yet.
+        """Record actions (B, ...) before the environments make them.
 
-        :param first: (B,) bool, an episode begins; `playing` (B,) bool, whose step counts.
+        :param first: (B,) bool, an episode begins; `playing` (B,) bool, the step counts.
         """
         if len(self._steps) != len(first) or first.all():
             self._last, self._steps = actions.copy(), np.zeros(len(first), dtype=np.int64)
@@ -67,7 +67,7 @@ class Transcript:
         self._advised.clear()
 
     def _choose_one(self, env: Any, actions: np.ndarray, playing: np.ndarray) -> None:
-        """As `choose`, of a world in which an action is one of A candidates."""
+        """Record actions as `choose` does, in a world where an action is one of A candidates."""
         rows = np.arange(len(actions))
         if self._asks:
             facts = env.action_facts()
@@ -79,8 +79,8 @@ class Transcript:
             self.counts["refused"] += int((mask[rows, np.clip(actions, 0, mask.shape[1] - 1)] == 0)[playing].sum())
 
     def end(self, over: np.ndarray, success: np.ndarray) -> None:
-        """Note whose episodes (B,) bool ended with the latest step, and where the aim of the world is reached: what
-        leads there is no failure."""
+        """Record the episodes that ended with the latest step, `over` (B,) bool, and their `success` (B,) bool, which
+        excludes "twice" and "loops"."""
         failed, long = over & ~success, over & (self._steps >= 3)
         self.counts["episodes"] += int(over.sum())
         self.counts["twice"] += int(self._twice[failed].sum())
@@ -92,13 +92,13 @@ _OPEN: ContextVar[Transcript | None] = ContextVar("transcript", default=None)
 
 
 def open_transcript() -> Transcript | None:
-    """The transcript to write into, if there is one."""
+    """Return the open transcript, or None."""
     return _OPEN.get()
 
 
 @contextmanager
 def transcript() -> Iterator[Transcript]:
-    """Within it what is played and advised is kept in the transcript."""
+    """Open a transcript: within the context, all play and advice is counted in it."""
     kept = Transcript()
     before = _OPEN.set(kept)
     try:
@@ -108,7 +108,7 @@ def transcript() -> Iterator[Transcript]:
 
 
 def failures(kept: Transcript) -> list[str]:
-    """What goes wrong in a tenth of the episodes or choices at least, in sentences."""
+    """Return sentences on the failures in at least a tenth of the episodes or choices."""
     counts = kept.counts
     found = (
         ("twice", "episodes", "{} of episodes choose one thing twice"),

@@ -1,8 +1,8 @@
 """The steps of an episode as data: the state, the candidates with their scores, and the outcome of the choice.
 
-A `Player` is an agent in its environment. `play_steps` lets it play and gives the steps; `print_steps` shows them in
-the terminal, `write_gif` as an animation of the same tables, and `write_html` as a page that needs no network. A world
-adds how its agent decides; `PolicyPlayer` serves a policy that chooses among candidates, `ActionPlayer` any other.
+A `Player` is an agent in its environment. `play_steps` plays it and yields the steps. `print_steps` prints them in the
+terminal, `write_gif` draws the same tables as an animation, and `write_html` writes a page that needs no network.
+`PolicyPlayer` plays a policy that chooses among candidates, `ActionPlayer` any other; a world may add its own class.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
     from .advice import Advice
 
-MOST = 8  # candidates of a choice that the terminal shows
-MOST_COLUMNS = 6  # scores that have columns of their own in the terminal, where a choice has no more of them
-LINKS = 3  # facts of a graph beside that are told of a fact
+MOST = 8  # candidates of a choice shown in the terminal
+MOST_COLUMNS = 6  # up to this number of scores have columns of their own in the terminal
+LINKS = 3  # the most links (`Advice.links`) shown with a fact
 #: Settings of the environment of a `Player`.
 SHOWN: dict[str, Any] = {"render_mode": "ansi", "autoreset_mode": "Disabled"}
 
@@ -50,7 +50,7 @@ SHOWN: dict[str, Any] = {"render_mode": "ansi", "autoreset_mode": "Disabled"}
 class Score(NamedTuple):
     """The score of a candidate by one relation.
 
-    :ivar facts: in words, those behind the score.
+    :ivar facts: the facts behind the score, in words.
     """
 
     relation: str
@@ -63,8 +63,8 @@ class Candidate:
     """A candidate of a choice.
 
     :ivar own: the network's own figure for it; `Choice.own` names that figure.
-    :ivar scores: of knowledge, at most one for each relation.
-    :ivar logit: own figure and scores mixed; None where a candidate stands for several actions.
+    :ivar scores: from knowledge, at most one score for each relation.
+    :ivar logit: own figure and scores mixed; None if a candidate stands for several actions.
     :ivar probability: of being chosen, in [0, 1].
     """
 
@@ -77,13 +77,13 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Choice:
-    """One choice of an action, which may take several, such as a direction and a length.
+    """One choice of an action; an action may need several choices, such as a direction and a length.
 
-    :ivar question: what is chosen, e.g. "direction".
+    :ivar question: the thing to choose, e.g. "direction".
     :ivar chosen: index into `candidates`.
     :ivar own: the name of the candidates' `own`.
-    :ivar weights: lambda (Jiang et al., 2020, equation 5) by `own` and by relation, of whose products the mixed logit
-        is the sum; {} where there are no such weights.
+    :ivar weights: lambda (Jiang et al., 2020, equation 5) of `own` and of each relation; the mixed logit is the
+        weighted sum. {} if there are no such weights.
     :ivar note: a sentence about all candidates; see `Advice.falls_short`.
     """
 
@@ -96,11 +96,11 @@ class Choice:
 
     @property
     def relations(self) -> list[str]:
-        """The relations with a score for any candidate, in their order."""
+        """The relations with a score for any candidate, in order of first appearance."""
         return list(dict.fromkeys(score.relation for one in self.candidates for score in one.scores))
 
     def likeliest(self, most: int) -> list[tuple[Candidate, bool]]:
-        """At most so many candidates, the likeliest first, and whether each is the chosen one, which is included."""
+        """Return up to `most` candidates, likeliest first, always with the chosen one, and whether each was chosen."""
         order = sorted(range(len(self.candidates)), key=lambda i: -self.candidates[i].probability)
         kept = order[:most]
         if self.chosen not in kept:
@@ -117,8 +117,8 @@ class Step:
     :ivar picture: (H, W, 3) uint8, the state; None without pictures.
     :ivar choices: empty in the last step of an episode, which shows how it ended.
     :ivar outcome: of the choices, in words; may be "".
-    :ivar reward: of the choices; in the last step that of the episode.
-    :ivar success: the choices reached the aim of the world; in the last step whether any did.
+    :ivar reward: of the choices; in the last step the sum over the episode.
+    :ivar success: the choices reached the aim of the world; in the last step whether any step did.
     """
 
     episode: int
@@ -132,7 +132,7 @@ class Step:
 
     @property
     def told(self) -> str:
-        """The choices and their outcome, or the end of the episode, in a line."""
+        """The choices and their outcome, or the end of the episode, as one line of text."""
         if not self.choices:
             return f"the end of the episode: {'success' if self.success else 'no success'}, reward {self.reward:g}"
         action = ", ".join(choice.candidates[choice.chosen].label for choice in self.choices)
@@ -140,7 +140,7 @@ class Step:
 
 
 class Player:
-    """An agent in an environment; a subclass decides.
+    """An agent in an environment; a subclass defines `decide`.
 
     :ivar env: a vector environment with one environment, autoreset disabled and a render mode.
     """
@@ -155,31 +155,31 @@ class Player:
     ) -> None:
         """
         :param question: see `Choice`.
-        :param options: of each reset.
+        :param options: passed to each reset.
         :param outcome: env -> the outcome of its latest step in words.
         """
         self.env, self.question, self.options = env, question, dict(options or {})
         self._outcome = outcome
 
     def begin(self, seed: int) -> None:
-        """Begin an episode; the seed fixes all that is random."""
+        """Begin an episode; the seed fixes all randomness."""
         self.env.reset(seed=seed, options=self.options)
 
     def decide(self) -> tuple[np.ndarray, tuple[Choice, ...]]:
-        """The action to take now, (1, ...), and how it was chosen."""
+        """Return the next action, (1, ...), and the choices that led to it."""
         raise NotImplementedError
 
     def outcome(self, infos: dict[str, Any]) -> tuple[str, bool]:
-        """The outcome of the latest step in words, and whether it was a success, from the infos of that step."""
+        """Return the outcome of the latest step in words, and whether it succeeded, from the infos of that step."""
         words = "" if self._outcome is None else self._outcome(self.env)
         return words, bool(infos["success"][0]) if "success" in infos else False
 
 
 @checked
 def play_steps(player: Player, *, seed: Seed = 0, episodes: Count = 1, pictures: bool = True) -> Iterator[Step]:
-    """Play episodes and give their steps one at a time; each episode ends with a step without choices.
+    """Play episodes and yield their steps; each episode ends with a step without choices.
 
-    :param seed: of the first episode; each further one adds 1.
+    :param seed: of the first episode; each further episode adds 1.
     """
     for episode in range(1, episodes + 1):
         player.begin(seed + episode - 1)
@@ -197,7 +197,7 @@ def play_steps(player: Player, *, seed: Seed = 0, episodes: Count = 1, pictures:
 
 
 def _frames(env: Any, pictures: bool) -> tuple[str, np.ndarray | None]:
-    """The state as text and, where it is asked for, as a picture."""
+    """Render the state as text and, if `pictures` is True, as a picture."""
     found = []
     for mode in ("ansi", "rgb_array") if pictures else ("ansi",):
         env.render_mode = mode
@@ -206,9 +206,9 @@ def _frames(env: Any, pictures: bool) -> tuple[str, np.ndarray | None]:
 
 
 def in_words(fact: Sequence[str]) -> str:
-    """A fact as a sentence. Two parties: "water combines with earth", "water is component of mud". Three: "water with
-    earth makes mud", or "water with something makes mud" where the third is "", not chosen yet. A place in an order
-    stands after the subject: "Hole (2) affords ..."."""
+    """Return a fact as a sentence. Two parties: "water combines with earth", "water is component of mud". Three: "water
+    with earth makes mud", or "water with something makes mud" if the third is "", not chosen yet. A place in an order
+    follows the subject: "Hole (2) affords ..."."""
     subject, asked, object_, *third = fact
     relation, _, place = asked.partition(PLACE)
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", relation).lower()
@@ -218,7 +218,7 @@ def in_words(fact: Sequence[str]) -> str:
 
 
 def explained(advice: Advice, fact: Sequence[str], word: Callable[[str], str] = str, mark: str = "") -> str:
-    """A fact in words, a mark, and in brackets the first of its `Advice.links`. :param word: an entity in words."""
+    """Return a fact in words, `mark`, and its first `Advice.links` in brackets. :param word: entity -> its name."""
 
     def told(subject: str, relation: str, *others: str) -> str:
         return in_words((word(subject), relation, *map(word, others)))
@@ -231,12 +231,12 @@ def explained(advice: Advice, fact: Sequence[str], word: Callable[[str], str] = 
 
 
 class PolicyPlayer(Player):
-    """Plays the most probable actions of a policy that reads an environment, gives logits and may be advised."""
+    """Plays the most probable actions of a policy that computes logits of candidates, with or without advice."""
 
     def __init__(self, policy: Any, env: Any, *, labels: Sequence[str] | None = None, **shown: Any) -> None:
         """
-        :param policy: `policy.read(env)` is a state, `policy(state)` its Readout; `policy.advice` an `Advice` or None.
-        :param labels: the name of each candidate; without it the `action_facts` of the environment name them.
+        :param policy: `policy.read(env)` returns a state, `policy(state)` its Readout; `policy.advice` may be None.
+        :param labels: the name of each candidate; None for names from the environment's `action_facts`.
         :param shown: see `Player`.
         """
         super().__init__(env, **shown)
@@ -252,7 +252,7 @@ class PolicyPlayer(Player):
         readout = self.policy(state)
         logits, advice = readout.logits[0], self.policy.advice
         probabilities = logits.softmax(0).tolist()
-        seen = getattr(state, "seen", ())  # the state of a policy of your own may be anything
+        seen = getattr(state, "seen", ())  # your own policy may return any state
         best = int(most_probable(readout.logits, seen, np.array([self._steps]))[0])
         self._steps += 1
         names = self._labels or self.env.action_facts().candidates(self.env.vocabulary)
@@ -279,7 +279,7 @@ class ActionPlayer(Player):
     """Plays actions without candidates, such as forces."""
 
     def __init__(self, act: Callable[[Any, np.ndarray], np.ndarray], env: Any, **shown: Any) -> None:
-        """:param act: (env, where an episode begins (1,) bool) -> actions (1, ...); `shown`: see `Player`."""
+        """:param act: (env, (1,) bool: an episode begins) -> actions (1, ...). :param shown: see `Player`."""
         super().__init__(env, **shown)
         self._act = act
 
@@ -290,11 +290,11 @@ class ActionPlayer(Player):
 
 
 def scores_of(advice: Advice, candidate: int) -> tuple[Score, ...]:
-    """The latest scores of a candidate of the first environment, in the order of the relations."""
+    """Return the latest scores of a candidate of the first environment, in the order of the relations."""
     if edges := advice.edges(0, candidate):
         return tuple(Score(name, score, tuple(map(in_words, facts))) for name, (score, facts) in edges.items())
     found: dict[str, tuple[float, list[str]]] = {}
-    if PLAN in advice.relations:  # said also where no derivation is known
+    if PLAN in advice.relations:  # shown even if no derivation is known
         found[PLAN] = float(advice.said[0, candidate, advice.relations.index(PLAN)]), []
     for fact, score in advice.why(0, candidate):
         relation = fact[1] if fact[1] in advice.relations else PLAN
@@ -306,9 +306,9 @@ def scores_of(advice: Advice, candidate: int) -> tuple[Score, ...]:
 
 
 def print_steps(steps: Iterable[Step], console: Console, wait: Callable[[], bool] = lambda: True) -> None:
-    """Print steps one after the other: the state, then each choice as a table of its likeliest candidates.
+    """Print steps: the state, then each choice as a table of its likeliest candidates.
 
-    :param wait: called between two steps; printing stops where it returns False.
+    :param wait: called between two steps; printing stops if it returns False.
     """
     for number, step in enumerate(steps):
         if number and not wait():
@@ -317,10 +317,10 @@ def print_steps(steps: Iterable[Step], console: Console, wait: Callable[[], bool
 
 
 def shown(step: Step, *, state: bool = True, most: int = MOST) -> RenderableType:
-    """A step as rich shows it: the state, a table for each choice, the outcome.
+    """Return a step for rich to print: the state, a table for each choice, the outcome.
 
-    :param state: leave it out where a picture shows it.
-    :param most: candidates of a choice.
+    :param state: include the state; False if a picture shows it.
+    :param most: the most candidates of a choice.
     """
     title = f"episode {step.episode}, step {step.number}" if step.choices else f"episode {step.episode}, the end"
     head = Panel(escape(step.text.rstrip("\n")), title=title, title_align="left") if state else f"{title}\n"
@@ -330,7 +330,7 @@ def shown(step: Step, *, state: bool = True, most: int = MOST) -> RenderableType
 
 
 def choice_table(choice: Choice, most: int = MOST) -> Table:
-    """A table of the likeliest candidates, at most so many, with their scores; without columns that have no figure."""
+    """Return a table of the `most` likeliest candidates with their scores, without empty columns."""
     likely = choice.likeliest(most)
     columns = _columns(choice, [one for one, _ in likely])
     table = Table(title=f"{escape(choice.question)}?", title_justify="left", title_style="")
@@ -350,7 +350,7 @@ def choice_table(choice: Choice, most: int = MOST) -> Table:
 
 
 def _columns(choice: Choice, candidates: Sequence[Candidate]) -> dict[str, list[str]]:
-    """Heading -> the cells of these candidates; without columns that have no figure."""
+    """Return heading -> the cells of these candidates, without empty columns."""
     columns = {choice.own: [_figure(one.own) for one in candidates]}
     many = len(choice.relations) > MOST_COLUMNS
     for name in () if many else choice.relations:
@@ -363,7 +363,7 @@ def _columns(choice: Choice, candidates: Sequence[Candidate]) -> dict[str, list[
 
 
 def _told(score: Score, named: bool) -> list[str]:
-    """The facts of a score; with its name and value before them, where it has no column of its own."""
+    """Return the facts of a score; if `named`, as one text that begins with its relation and value."""
     return [f"{score.relation} {score.value:.2f}: {', '.join(score.facts)}".rstrip(": ")] if named else [*score.facts]
 
 
@@ -373,13 +373,13 @@ def _figure(value: float | None) -> str:
 
 # ---- Steps in a file: an animated GIF, or an HTML page.
 
-MOST_OF_FRAME, MOST_OF_PAGE = 5, 24  # candidates of a choice
-COLUMNS, LETTER, SMALLEST = 84, 15, 480  # letters in a line, their size in pixels; lower pictures are enlarged
+MOST_OF_FRAME, MOST_OF_PAGE = 5, 24  # the most candidates of a choice
+COLUMNS, LETTER, SMALLEST = 84, 15, 480  # letters in a line, their size in pixels; smaller pictures are enlarged
 PAPER, INK, CHOSEN, WON, LOST = "white", "#212529", "#2862b4", "#2e7c46", "#b0423a"
 
 
 def write_gif(steps: Iterable[Step], path: str | Path, *, milliseconds: int = 2000) -> None:
-    """Write steps as a GIF: a frame each, all of one size; it stays longer on the end of an episode.
+    """Write steps as a GIF, a frame for each step, all of one size; the end of an episode is shown twice as long.
 
     :raises InputError: no steps, steps without pictures, or a file that cannot be written.
     """
@@ -400,7 +400,7 @@ def write_gif(steps: Iterable[Step], path: str | Path, *, milliseconds: int = 20
         frame.paste(text, (width, 0))
         frames.append(frame.quantize(256, dither=images.Dither.NONE))
     durations = [milliseconds if step.choices else 2 * milliseconds for step in steps]
-    save_gif(path, frames, durations, optimize=False)  # each step has its frame
+    save_gif(path, frames, durations, optimize=False)  # keep equal frames: each step needs a frame
 
 
 def _enlarged(pixels: Any) -> Image:
@@ -412,7 +412,7 @@ def _enlarged(pixels: Any) -> Image:
 
 
 def _printed(step: Step) -> Image:
-    """What the terminal shows of a step but for its state, as a picture: bold lines are blue, the outcome coloured."""
+    """Draw a step as the terminal shows it, without the state: bold lines are blue, the outcome is coloured."""
     from matplotlib import get_data_path
     from PIL import Image as images
     from PIL import ImageDraw, ImageFont
@@ -434,15 +434,15 @@ def _printed(step: Step) -> Image:
 
 
 def write_html(steps: Iterable[Step], path: str | Path, *, title: str, milliseconds: int = 2000) -> None:
-    """Write steps as a page with buttons and keys to go through them.
+    """Write steps as a page with buttons and keys to step through them.
 
-    :param milliseconds: of a step while the page plays by itself.
+    :param milliseconds: duration of a step in automatic play.
     :raises InputError: no steps, or a file that cannot be written.
     """
     content = {"milliseconds": milliseconds, "steps": [_plain(step) for step in steps]}
     if not content["steps"]:
         raise InputError("there are no steps to show")
-    # The text of a script ends at "</script>", and "<!--" changes how it is read: neither can stand in the data.
+    # In HTML "</script>" ends a script and "<!--" changes its parsing: the data must contain neither.
     data = json.dumps(content, ensure_ascii=True, allow_nan=False).replace("<", "\\u003c")
     page = Path(__file__).with_name("watch.html").read_text(encoding="utf-8")
     head, foot = page.split("{{data}}")
@@ -450,7 +450,7 @@ def write_html(steps: Iterable[Step], path: str | Path, *, title: str, milliseco
 
 
 def _plain(value: Any) -> Any:
-    """A step, or a part of it, as the page reads it: JSON without infinite numbers, pictures as addresses."""
+    """Convert a step, or a part of it, to JSON for the page: infinite numbers as text, pictures as data URLs."""
     if isinstance(value, Step):
         return {**_plain(vars(value)), "told": value.told}
     if isinstance(value, Choice):

@@ -1,1 +1,1 @@
-"""Learners, each in one file: they see batches of environments and policies, and no world."""
+"""Learners, one for each file. They use batches of environments and policies, and depend on no world."""

@@ -1,13 +1,13 @@
 """IMPALA's learner (Espeholt et al., 2018) on a batch of environments: act, V-trace, update, log; read top to bottom.
 
-Acting and learning alternate in one process on one device. The behaviour policy is the one being learned, but for the
-dropout of its encoder, so V-trace corrects little here; it is what lets `unroll_length` and larger lags work.
+Acting and learning alternate in one process on one device. The behaviour policy is the learned policy, except for the
+dropout of its encoder, so V-trace corrects little here. It allows longer `unroll_length` and larger lags.
 
-A `Setup`, made from the config of a world's run, gives the environments, the network and the advice.
+A `Setup`, made from the config of a world's run, provides the environments, the network and the advice.
 
-Metrics beside those of every run (see run.py): train_success, share of the training episodes that ended since the last
-line, as the policy samples; what the setup's `measure` gives; loss, value_loss, entropy (nats), reward and, of a guided
-policy, lambda/attention and lambda/NAME of each score (see `Readout.mixture`), means per step of one recent update.
+More metrics than in every run (see run.py): train_success, the share of successes in the training episodes (sampled
+actions) that ended since the last line; the figures of the setup's `measure`; loss, value_loss, entropy (nats), reward,
+and with advice lambda/attention and lambda/NAME of each score (see `Readout.mixture`), means of one recent update.
 """
 
 import math
@@ -46,10 +46,10 @@ def vtrace(
     bootstrap: torch.Tensor,
     ratios: torch.Tensor,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """V-trace targets and policy-gradient advantages (Espeholt et al., 2018, section 4.1) with rho-bar = c-bar = 1.
+    """Return V-trace targets and policy-gradient advantages (Espeholt et al., 2018, section 4.1), rho-bar = c-bar = 1.
 
     :param rewards: (T, B); `discounts` (T, B), 0 where the episode ended; `values` (T, B) of the states; `bootstrap`
-        (B,) of the state after the last; `ratios` (T, B) pi(a|x) / mu(a|x).
+        (B,), the value of the state after the last step; `ratios` (T, B) pi(a|x) / mu(a|x).
     :returns: (T, B) targets v_s and (T, B) advantages rho_s (r_s + gamma v_{s+1} - V(x_s)).
     """
     clipped = ratios.clamp(max=1.0)
@@ -75,11 +75,11 @@ def actor_critic_loss(
     ended: torch.Tensor,
     costs: Any,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The loss of each step (T, B) by V-trace, and in it the loss of the values and the entropies, (T, B) each.
+    """Return the V-trace loss of each step (T, B), and its parts, the value loss and the entropy, (T, B) each.
 
     :param log_policy: (T, B, A). :param values, bootstrap: see `vtrace`.
-    :param actions, behaviour, rewards, ended: (T, B); log mu(a|x) of each action, and whether it ended an episode.
-    :param costs: with `discount`, `baseline_cost` and `entropy_cost`.
+    :param actions, behaviour, rewards, ended: (T, B); `behaviour` is log mu(a|x), `ended` marks the end of an episode.
+    :param costs: has `discount`, `baseline_cost` and `entropy_cost`.
     """
     log_pi = log_policy.gather(-1, actions[..., None])[..., 0]
     ratios = (log_pi.detach() - behaviour).exp()
@@ -99,13 +99,13 @@ def train_impala(
     network: nn.Module | None = None,
     advice: Advice | None = None,
 ) -> RunResult:
-    """Train an agent; with a run directory, keep metrics and checkpoints there.
+    """Train an agent; with a run directory, save metrics and checkpoints there.
 
     :param config: of a world's run, such as `TrainConfig`.
     :param progress: show steps/s and success on stderr, on a terminal with a bar.
-    :param resume: go on from the run directory's checkpoint, if it has one; the result is that of an uninterrupted run.
-    :param network: a network of your own in place of the config's.
-    :param advice: knowledge of your own in place of the config's.
+    :param resume: resume from the run directory's checkpoint, if any; the result equals that of an uninterrupted run.
+    :param network: your own network in place of the config's.
+    :param advice: your own advice in place of the config's.
     :raises InputError: bad settings, a run directory that is in use or has another config, a reward that is NaN.
     """
     folder = opened(run_dir, config, resume)
@@ -124,9 +124,9 @@ def train_impala(
 
 @dataclass
 class Counts:
-    """Counts of the learner; `updates` to `mixture` are those since the last line of metrics.
+    """Counts of the learner; `updates` to `mixture` restart at each line of metrics.
 
-    :ivar mixture: the mean lambda of a batch, the attention's and each score's; see `Readout`.
+    :ivar mixture: the mean lambda of a batch, for attention and each score; see `Readout`.
     :ivar curve: (step, success) on test tasks; see `Setup.unseen`.
     """
 
@@ -151,7 +151,7 @@ class ImpalaLearner(Learner):
         self.env.reset(seed=config.seed)
         torch.manual_seed(config.seed)
         self.policy = setup.policy()
-        torch.manual_seed(config.seed)  # how much was drawn for the weights depends on the network
+        torch.manual_seed(config.seed)  # the number of draws for weights depends on the network
         self.policy.train()
         weights, rate, eps = self.policy.network.parameters(), self.learner.learning_rate, self.learner.epsilon
         if self.learner.optimiser == "rmsprop":
@@ -190,8 +190,8 @@ class ImpalaLearner(Learner):
             self.counts.entropy, self.counts.reward = float(entropy.detach().mean()), float(rewards.mean())
 
     def note(self, loss: torch.Tensor, readout: Readout) -> bool:
-        """Keep the figures of every tenth update, since reading a number off the device waits for it; whether this is
-        one."""
+        """Store figures at every tenth update, and return whether it is such an update: each reading waits for the
+        device."""
         if self.counts.updates % 10 != 1:
             return False
         self.counts.loss = float(loss.detach())
@@ -200,7 +200,7 @@ class ImpalaLearner(Learner):
         return True
 
     def update(self, loss: torch.Tensor) -> None:
-        """One step of the optimiser; the learning rate falls linearly to 0 at the end."""
+        """Make a step of the optimiser; the learning rate falls linearly to 0 at the end of the run."""
         for group in self.optimiser.param_groups:
             group["lr"] = self.learner.learning_rate * (1.0 - self.counts.step / self.total)
         self.optimiser.zero_grad()
@@ -214,13 +214,13 @@ class ImpalaLearner(Learner):
 
     @torch.no_grad()
     def _act(self) -> tuple[list[PolicyInput], torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Play `unroll_length` steps: T states, then actions, log mu(a|x), rewards and ends, each (T, B)."""
+        """Play `unroll_length` steps. Returns T states, then actions, log mu(a|x), rewards and ends, each (T, B)."""
         states: list[PolicyInput] = []
         actions, behaviour, rewards, ended = [], [], [], []
         for _ in range(self.learner.unroll_length):
             state = self.state_now
             log_policy = self.policy(state).logits.log_softmax(1)
-            # argmax of log p + Gumbel noise is a sample of p; the noise is minus the log of exponential noise.
+            # The argmax of log p + Gumbel noise is a sample of p; Gumbel noise is -log of exponential noise.
             action = (log_policy - torch.empty_like(log_policy).exponential_().log()).argmax(1)
             reward, over, won = self.env.step_arrays(action.cpu().numpy())
             self.state_now = self.policy.read(self.env)
@@ -269,13 +269,13 @@ class ImpalaLearner(Learner):
 
 
 class SupervisedLearner(ImpalaLearner):
-    """Supervision in place of rewards, in a world that states its `right_choices`: plays these and makes them likelier.
+    """Learns from a world's `right_choices` instead of rewards: plays them and increases their probability.
 
-    The loss is the cross-entropy of the next right choice. A policy with knowledge learns what each channel is worth.
+    The loss is the cross-entropy of the next right choice. A policy with knowledge learns the weight of each channel.
     """
 
     def learn(self, bar: Bar) -> None:
-        """Play `unroll_length` steps, and update once; rates and batches are those of reinforcement."""
+        """Play `unroll_length` steps, and update once, with the rates and batches of reinforcement learning."""
         states: list[PolicyInput] = []
         right: list[np.ndarray] = []
         for _ in range(self.learner.unroll_length):
@@ -296,5 +296,5 @@ class SupervisedLearner(ImpalaLearner):
 
 
 def one_of(right: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """(B,) one of the right choices (B, A), each alike."""
+    """Draw for each row one of the right choices (B, A) uniformly; returns (B,)."""
     return np.where(right, rng.random(right.shape), -1.0).argmax(1)

@@ -1,13 +1,13 @@
 """Maximum a posteriori policy optimisation (Abdolmaleki et al., 2018) for options.
 
-Options are discrete, so that dQ/do, along which TD3 moves its actor, does not exist; relaxed one-hot options follow the
-critic's slope between options that nobody can take. Instead, the actor is fitted to candidates with weights by the
-critic:
+Options are discrete, so dQ/do, the direction in which TD3 moves its actor, does not exist. Relaxed one-hot options
+would follow the critic's gradient between options that cannot be chosen. Instead, the actor is fitted to candidates
+that the critic weights:
 
     L(actor) = - sum_k w_k log pi(o_k | s),   w = softmax(min(Q1, Q2)(s, o_k) / temperature)
 
-Some candidates are drawn as in exploration, the others from the actor itself. Critic and delay of the actor are TD3's;
-targets follow after each update.
+Some candidates are drawn as in exploration, the others from the actor itself. The critic and the delay of the actor are
+as in TD3. The targets follow after each update.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from .replay import Album, Moves, ReplayLearner
 
 
 class MPO(ReplayLearner):
-    """See above; the actor has `log_likelihood` beside `decode`."""
+    """The learner described above; the actor has `decode` and `log_likelihood`."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class MPO(ReplayLearner):
         recurrent: bool = False,
         album: Album | None = None,
     ) -> None:
-        """:param explore: options (n, 1 + T) int64 to try instead of given ones."""
+        """:param explore: replaces options (n, 1 + T) int64 by options to explore."""
         super().__init__(actor, critic, parameters, recurrent=recurrent, album=album)
         self.fitting, self.explore = parameters, explore
 

@@ -1,5 +1,5 @@
-"""Parameters of the learners from replayed moves (replay.py), with the defaults of HALMA's agents. This module imports
-nothing heavy."""
+"""Parameters of the learners from replayed moves (replay.py), with the defaults of HALMA's agents. This module
+imports no heavy library."""
 
 from typing import Annotated, Literal
 

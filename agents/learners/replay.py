@@ -1,11 +1,11 @@
-"""Learning from replayed moves: the replay buffer, and what TD3 and MPO share.
+"""Learning from replayed moves: the replay buffer, and the common part of TD3 and MPO.
 
-An actor draws options, and a critic with twin values learns from replayed moves towards
+An actor draws options, and a critic with twin values is fitted, on replayed moves, to
 
     y = scale * r + discount * min(Q1'(s', o'), Q2'(s', o')),   o' from the target actor
 
-where Q' and the target actor follow the trained ones slowly; y = scale * r where the value ends with the move. Every
-`policy_delay` updates the actor learns from the critic: how, is all in which the learners differ (td3.py and mpo.py).
+where Q' and the target actor slowly follow the trained networks; y = scale * r if the value ends with the move. Every
+`policy_delay` updates the actor learns from the critic; this step differs between the learners (td3.py and mpo.py).
 """
 
 import copy
@@ -19,7 +19,7 @@ from .parameters import ReplayParameters
 
 
 class Memo(NamedTuple):
-    """What an LSTM carries from move to move: (n, size) each, both empty (n, 0) for an agent without one."""
+    """The state of an LSTM between moves: (n, size) each, or empty (n, 0) for an agent without an LSTM."""
 
     hidden: torch.Tensor
     cell: torch.Tensor
@@ -28,12 +28,12 @@ class Memo(NamedTuple):
 class Moves(NamedTuple):
     """n sequences of K consecutive moves.
 
-    :ivar features: (n, K + 1, ...), of the observations before each move and after the last.
+    :ivar features: (n, K + 1, ...), of the observations before each move and after the last move.
     :ivar action: (n, K + 1, 1 + T) int64 and `reward` (n, K + 1) float32, of the move *before* each observation;
         `first` (n, K + 1) bool: the observation begins an episode.
     :ivar option: (n, K, 1 + T) int64, the move; `gain` (n, K) float32, its reward.
     :ivar ended: (n, K) bool: the value ends with this move. `counts` (n, K) bool: learn from this move.
-    :ivar memo: of the actor before the first observation.
+    :ivar memo: the actor's LSTM state before the first observation.
     """
 
     features: torch.Tensor
@@ -48,7 +48,7 @@ class Moves(NamedTuple):
 
 
 class Replay:
-    """A ring of the latest `size` time steps of B environments, on one device; `added` of them were ever added."""
+    """A ring buffer of the latest `size` time steps of B environments, on one device; `added` counts all time steps."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Replay:
         """
         :param features: shape of one observation's features.
         :param tokens: 1 + T.
-        :param memo: numbers in each part of an actor's memo.
+        :param memo: size of each part of an actor's memo.
         """
         self.size, self.num_envs, self.added = size, num_envs, 0
 
@@ -84,18 +84,18 @@ class Replay:
         }
 
     def add(self, **parts: torch.Tensor) -> None:
-        """Add a time step: (B, ...) of each part."""
+        """Add a time step, (B, ...) for each part."""
         at = self.added % self.size
         for name, value in parts.items():
             self.parts[name][at] = value
         self.added += 1
 
     def ready(self, moves: int) -> bool:
-        """Whether sequences of so many moves can be sampled."""
+        """Return whether sequences of this many moves can be sampled."""
         return min(self.added, self.size) > moves + 1
 
     def sample(self, count: int, moves: int, rng: np.random.Generator) -> Moves:
-        """Sequences uniformly from the whole ring; they may run over the end of an episode."""
+        """Sample sequences uniformly from the whole buffer; a sequence may cross the end of an episode."""
         kept = min(self.added, self.size)
         begin = rng.integers(kept - moves, size=count) + self.added - kept
         column = torch.from_numpy(rng.integers(self.num_envs, size=count))
@@ -129,23 +129,23 @@ class Replay:
 
 
 class Album(Protocol):
-    """Gives the pictures of which the replay buffer keeps the places, where that is cheaper."""
+    """Provides pictures for a replay buffer that stores only their places, where that is cheaper."""
 
     def open(self, places: torch.Tensor) -> torch.Tensor:
-        """Prepare the pictures of places (...) int64 for an update; returns the index of each, (...) int64."""
+        """Prepare the pictures of places (...) int64 for an update. Returns the index of each picture, (...) int64."""
         ...
 
     def encode(self, encoder: nn.Module, which: torch.Tensor) -> torch.Tensor:
-        """The encoder's vectors (..., size) of the pictures with the indices (...) of `open`."""
+        """Return the encoder's vectors (..., size) of the pictures with the indices (...) from `open`."""
         ...
 
 
 class ReplayLearner:
     """Actor, critic, their targets and their optimisers.
 
-    :ivar updates: so many were made. `critic_loss`, `value` (mean Q1): of the latest, tensors on the device.
-    :ivar moves, burn_in: moves of a sequence to learn from, and those before them that only update the LSTM's state.
-    :cvar targets_wait: whether the targets follow only when the actor learns, as in TD3.
+    :ivar updates: number of updates made. `critic_loss`, `value` (mean Q1): of the latest, tensors on the device.
+    :ivar moves, burn_in: moves of a sequence to learn from, and moves before them that only update the LSTM's state.
+    :cvar targets_wait: update the targets only when the actor learns, as in TD3.
     """
 
     targets_wait = False
@@ -161,9 +161,9 @@ class ReplayLearner:
     ) -> None:
         """
         :param actor: a network with `body`, from observations to vectors, and `decode`, from vectors to options.
-        :param critic: a network with `body` that gives both values of options for vectors of its body.
+        :param critic: a network with `body`; computes both values of options from the body's vectors.
         :param recurrent: whether the bodies have an LSTM, so that moves are learned in sequences.
-        :param album: where the replay buffer keeps places instead of pictures.
+        :param album: the pictures, if the replay buffer stores only their places.
         """
         self.parameters, self.recurrent, self.album = parameters, recurrent, album
         self.actor, self.critic = actor, critic
@@ -181,7 +181,7 @@ class ReplayLearner:
         self.sequences = parameters.batch_size // self.moves
 
     def update(self, replay: Replay, rng: np.random.Generator) -> None:
-        """One update of the critic, every `policy_delay` updates one of the actor, and one of the targets."""
+        """Update the critic, every `policy_delay` updates also the actor, and then the targets (see `targets_wait`)."""
         moves = replay.sample(self.sequences, self.burn_in + self.moves, rng)
         if self.album is not None:
             moves = moves._replace(features=self.album.open(moves.features))
@@ -196,7 +196,7 @@ class ReplayLearner:
                     target.lerp_(trained, 1 - self.parameters.target_rate)
 
     def update_actor(self, moves: Moves, rng: np.random.Generator) -> None:
-        """One update of the actor by what the critic knows."""
+        """Update the actor by the critic's values."""
         raise NotImplementedError
 
     def _update_critic(self, moves: Moves) -> None:
@@ -213,15 +213,15 @@ class ReplayLearner:
         self.critic_loss, self.value = loss.detach(), first.detach().mean()
 
     def made(self, network: Any, moves: Moves, *, later: bool, memo: bool = False) -> torch.Tensor:
-        """The body's vectors (n * K, size) at the observations before, or after (`later`), the moves to learn from.
+        """Return the body's vectors (n * K, size) at the observations before, or after (`later`), the learned moves.
 
-        An actor's LSTM starts from its memo when the moves were made, a critic's from zeros; the burn-in updates both.
+        An actor's LSTM starts from its memo at the time of the moves, a critic's from zeros; the burn-in updates both.
         """
         start = moves.memo if memo else network.body.start(len(moves.first))
         begin = 1 if later and not self.recurrent else 0
         upto = moves.first.shape[1] - (0 if later else 1)
         seen = slice(begin, upto)
-        if self.album is not None:  # agents that see pictures have no LSTM: the encoder is their whole body
+        if self.album is not None:  # agents with pictures have no LSTM: the encoder is their whole body
             return self.album.encode(network.body.encoder, moves.features[:, seen]).flatten(0, 1)
         made, _ = network.body(
             moves.features[:, seen], moves.action[:, seen], moves.reward[:, seen], moves.first[:, seen], start
@@ -229,11 +229,11 @@ class ReplayLearner:
         return made[:, -self.moves :].flatten(0, 1)
 
     def _learned(self, part: torch.Tensor) -> torch.Tensor:
-        """Of the moves to learn from: (n, K, ...) -> (n * K', ...)."""
+        """Select the moves to learn from: (n, K, ...) -> (n * K', ...)."""
         return part[:, self.burn_in :].flatten(0, 1)
 
     def descend(self, which: int, loss: torch.Tensor, network: nn.Module) -> None:
-        """A step of the optimiser of the actor (0) or the critic (1)."""
+        """Make a step of the optimiser of the actor (0) or the critic (1)."""
         optimiser, norm = self.optimisers[which], self.parameters.max_grad_norm
         optimiser.zero_grad()
         loss.backward()
@@ -242,5 +242,5 @@ class ReplayLearner:
         optimiser.step()
 
     def networks(self) -> dict[str, nn.Module]:
-        """All networks by their names in a checkpoint."""
+        """Return all networks by their names in a checkpoint."""
         return {name: getattr(self, name) for name in ("actor", "critic", "target_actor", "target_critic")}

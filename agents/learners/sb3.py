@@ -1,11 +1,11 @@
 """Learners of Stable-Baselines3 and sb3-contrib as runs of any world: PPO, SAC, MaskablePPO.
 
-Metrics beside those of every run (see agents/run.py): the figures that the world measures; loss, value_loss,
-policy_gradient_loss, entropy_loss and others of the last update, as far as the algorithm has them.
+More metrics than in every run (see agents/run.py): the figures that the world measures; loss, value_loss,
+policy_gradient_loss, entropy_loss and others of the last update, if the algorithm has them.
 
-Training goes in legs of `eval_interval` steps. The environments begin anew with each, and random numbers are seeded by
-seed and leg, so that a run that was stopped goes on from its last checkpoint to the bits of an uninterrupted one.
-Checkpoints are safetensors and JSON. A model that trains more than its policy names it in `more_modules` and
+Training is divided into legs of `eval_interval` steps. Each leg resets the environments and seeds the random generators
+by seed and leg, so that a stopped run, resumed from its last checkpoint, ends with the same bits as an uninterrupted
+run. Checkpoints are safetensors and JSON. A model that trains more than its policy lists the rest in `more_modules` and
 `more_optimisers`, dicts by name.
 """
 
@@ -38,17 +38,17 @@ _LOSSES = ("loss", "value_loss", "policy_gradient_loss", "entropy_loss", "auxili
 
 @dataclass(frozen=True)
 class SB3Run(RunResult):
-    """A run, trained or loaded, whose policy is a model of Stable-Baselines3. :ivar setup: that it learned in."""
+    """A run, trained or loaded, whose policy is a model of Stable-Baselines3. :ivar setup: its `SB3Setup`."""
 
     setup: Any = field(default=None, repr=False)
 
 
 class SB3Setup:
-    """What a world gives to a learner of Stable-Baselines3; a world derives its own class.
+    """The parts of a world that a learner of Stable-Baselines3 uses; a world derives its own class.
 
-    :cvar kind: of its checkpoints. :cvar config_class: of its runs.
-    :ivar config: whose `total_steps` and `eval_interval` are environment steps, rounded to whole updates.
-    :ivar knowledge: what the config names, from which the policy has its advice; None without knowledge.
+    :cvar kind: kind of its checkpoints. :cvar config_class: class of its configs.
+    :ivar config: `total_steps` and `eval_interval` are environment steps, rounded up or down to whole updates.
+    :ivar knowledge: the config's knowledge, the source of the policy's advice; None without knowledge.
     """
 
     kind: str
@@ -58,8 +58,8 @@ class SB3Setup:
 
     def __init__(self, config: Any, kept: Path | None = None, *, begun: bool = True) -> None:
         """
-        :param kept: where the run keeps its knowledge.
-        :param begun: read the source of the knowledge, if that is still there; else the kept one.
+        :param kept: folder of the run's saved knowledge.
+        :param begun: read the source of the knowledge, if it still exists; False reads the saved knowledge.
         """
         self.config = config
         self.knowledge: Knowledge | None = None
@@ -72,31 +72,31 @@ class SB3Setup:
                 self.knowledge = Knowledge.load(kept, *where)
 
     def asked(self) -> tuple[Any, dict[str, Any]]:
-        """An environment whose choices knowledge is to advise, and the settings on which its own facts depend."""
+        """Return an environment whose choices need advice, and the settings on which its own facts depend."""
         raise NotImplementedError
 
     def make_model(self) -> BaseAlgorithm:
-        """The untrained learner, whose weights depend on the seed alone."""
+        """Make the untrained learner; its weights depend on the seed alone."""
         raise NotImplementedError
 
     def run(self, model: Any, final: Line, curve: list[Line], run_dir: Path | None) -> "SB3Run":
-        """The result of a training."""
+        """Return the result of a training."""
         raise NotImplementedError
 
     def measure(self, model: Any) -> Line:
-        """The figures of the present learner, for a line of metrics."""
+        """Return the figures of the present learner, for a line of metrics."""
         raise NotImplementedError
 
     def words(self, line: Line) -> str:
-        """A line of metrics, for the progress bar."""
+        """Format a line of metrics for the progress bar."""
         raise NotImplementedError
 
     def inputs(self) -> dict[str, Any]:
-        """Hashes of what it learns from, for the manifest."""
+        """Return hashes of the training inputs, for the manifest."""
         raise NotImplementedError
 
     def untrained(self) -> Any:
-        """A run before its training."""
+        """Return a run before its training."""
         with own_random_numbers():
             return self.run(self.make_model(), {}, [], None)
 
@@ -104,10 +104,10 @@ class SB3Setup:
 def train_sb3(
     setup_class: type[SB3Setup], config: Any, run_dir: str | Path | None, *, resume: bool, progress: bool
 ) -> Any:
-    """Train, and keep metrics and checkpoints in a folder.
+    """Train, and save metrics and checkpoints in a folder.
 
-    :param run_dir: the folder; None keeps nothing.
-    :param resume: go on from the folder's checkpoint, to the result of an uninterrupted run.
+    :param run_dir: the folder; None saves nothing.
+    :param resume: resume from the folder's checkpoint; the result equals that of an uninterrupted run.
     :raises InputError: bad settings, a folder that is in use or has another config.
     """
     folder = opened(run_dir, config, resume)
@@ -120,10 +120,10 @@ def train_sb3(
 
 
 def load_sb3(setup_class: type[SB3Setup], run_dir: str | Path, device: str | None = None) -> Any:
-    """A run at its last checkpoint, ready to play.
+    """Load a run at its last checkpoint, ready to play.
 
-    :param device: other than the training's.
-    :raises InputError: no run there, or a damaged one.
+    :param device: a device to use instead of the training's.
+    :raises InputError: no run, or a damaged run.
     """
     run_dir = Path(run_dir)
     config = read_config(run_dir, setup_class.config_class, device=device)
@@ -134,7 +134,7 @@ def load_sb3(setup_class: type[SB3Setup], run_dir: str | Path, device: str | Non
 
 
 def ppo_settings(config: Any) -> dict[str, Any]:
-    """Arguments of PPO and MaskablePPO by the fields of a config."""
+    """Return the arguments of PPO and MaskablePPO from the fields of a config."""
     return {
         "learning_rate": config.learning_rate,
         "n_steps": config.n_steps,
@@ -151,7 +151,7 @@ def ppo_settings(config: Any) -> dict[str, Any]:
 
 
 class SB3Learner(Learner):
-    """Its step of learning is a leg.
+    """A learner whose step of learning is a leg.
 
     :ivar model: of Stable-Baselines3.
     """
@@ -170,10 +170,10 @@ class SB3Learner(Learner):
         return self.model.num_timesteps
 
     def learn(self, bar: Bar) -> None:
-        """A leg; beside the learner's state it depends on the number of its first step alone."""
+        """Train for a leg, which depends only on the learner's state and the number of its first step."""
         model, begun = self.model, self.model.num_timesteps
         model.set_random_seed(int(np.random.SeedSequence([self.setup.config.seed, begun]).generate_state(1)[0]))
-        model._last_obs = None  # the environments begin anew
+        model._last_obs = None  # resets the environments
         model.policy.set_training_mode(True)
         steps = min(self.measured_every, self.total - begun)
         model.learn(steps, callback=_Shown(bar), log_interval=None, reset_num_timesteps=False)  # pyright: ignore[reportArgumentType]
@@ -192,7 +192,7 @@ class SB3Learner(Learner):
         return {**self.setup.inputs(), **({} if knowledge is None else {"knowledge": knowledge.about})}
 
     def final(self, curve: list[Line]) -> dict[str, Any]:
-        """The last line of metrics, or, of a run of no steps, the figures of the untrained model."""
+        """Return the last line of metrics, or the figures of the untrained model for a run without steps."""
         return dict(curve[-1]) if curve else self.setup.measure(self.model)
 
     def state(self) -> tuple[Tensors, dict[str, Any]]:
@@ -225,7 +225,7 @@ def _put_policy(model: BaseAlgorithm, tensors: Tensors, where: Path) -> None:
 
 
 def _shared_names(network: torch.nn.Module) -> dict[str, str]:
-    """The name of each tensor of a network -> the first name of the same tensor, which safetensors keeps once."""
+    """Map each tensor's name to the first name of the same tensor, since safetensors stores it only once."""
     first: dict[int, str] = {}
     return {name: first.setdefault(tensor.data_ptr(), name) for name, tensor in network.state_dict().items()}
 

@@ -1,12 +1,12 @@
 """TD3 (Fujimoto et al., 2018) for options, as HALMA's paper trains its agents (Xie et al., 2021, E.1 and Table S1).
 
-The actor climbs the critic's value of its own options:
+The actor increases the critic's value of its own options:
 
     L(actor) = - mean Q1(s, o),   o = one-hot options of straight-through Gumbel-softmax (Jang et al., 2017)
 
-Options are discrete, so that the gradient dQ/do of a deterministic policy goes through the softmax behind each one-hot
-choice (decision: the paper does not say how). The target actor's options have Gumbel noise: that is TD3's smoothing of
-the target policy. Actor and targets wait for the `policy_delay`, as in TD3.
+Options are discrete, so the gradient dQ/do of a deterministic policy passes through the softmax behind each one-hot
+choice (our decision: the paper does not specify it). The target actor's options have Gumbel noise, which is TD3's
+smoothing of the target policy. Actor and targets are updated every `policy_delay` updates, as in TD3.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ from .replay import Album, Moves, ReplayLearner
 
 
 class TD3(ReplayLearner):
-    """See above; the actor has `relaxed` beside `decode`."""
+    """The learner described above; the actor has `decode` and `relaxed`."""
 
     targets_wait = True
 

@@ -1,4 +1,4 @@
-"""Players of the open-ended game, Little Alchemy, and how many things they make by when."""
+"""Players of the open-ended game, Little Alchemy, and the number of things they make over time."""
 
 from heapq import heappop, heappush
 from typing import Any
@@ -18,11 +18,11 @@ from gumption.envs.wordcraft import LittleAlchemyVectorEnv
 from gumption.envs.wordcraft.facts import COMBINES_WITH
 
 WORLD = "wordcraft"
-GAMES = 8  # of a measurement
+GAMES = 8  # played for each measurement
 
 
 class AlchemySetup(Setup):
-    """The open-ended game for a learner; see `Setup`. Nothing is held out of it: things made is what is measured."""
+    """The open-ended game for a learner; see `Setup`. No part is held out: the measure is the number of things made."""
 
     place = 1
     measured = property(lambda self: ("made", GAMES))
@@ -34,14 +34,14 @@ class AlchemySetup(Setup):
         return self.final(policy)
 
     def final(self, policy: Policy) -> dict[str, float]:
-        """Things made in a game, by the policy as it samples, the mean of a few games."""
+        """Return the mean number of things made per game, over `GAMES` games with sampled actions."""
         env = self.make_env(GAMES, autoreset_mode="Disabled")
         made = things_made(Sampling(policy, self.config.seed), env, [env.max_steps], self.config.seed)
         return {"made": float(made.mean())}
 
 
 class Sampling:
-    """Acts by a policy as in training: a game without chance would repeat what the likeliest choice makes."""
+    """Samples a policy's actions as in training; in a deterministic game greedy actions would only repeat."""
 
     def __init__(self, policy: Policy, seed: int) -> None:
         self.policy, self.generator = policy, torch.Generator().manual_seed(seed)
@@ -53,11 +53,10 @@ class Sampling:
 
 
 class Untried:
-    """Mixes no pair twice: the untried pair of known things that is next in an order, that of its scores or a random
-    one."""
+    """Mixes the next untried pair of known things, in the order of scores or in a random order."""
 
     def __init__(self, scores: np.ndarray | None = None, seed: int = 0) -> None:
-        """:param scores: (N, N), of pairs of entity ids; None for a random order."""
+        """:param scores: (N, N), of pairs of entity ids, highest first; None for a random order."""
         self.scores, self.rng = scores, np.random.Generator(np.random.PCG64(seed))
         self.waiting: list[list[tuple[float, int, int]]] = []
         self.seen = self.second = np.zeros(0)
@@ -86,7 +85,7 @@ class Untried:
 
 @checked
 def combining_scores(kg: str, env: LittleAlchemyVectorEnv, seed: Seed = 0) -> np.ndarray:
-    """(N, N) float32: how well the knowledge `kg` of the book says that two things combine, in both directions."""
+    """Return (N, N) float32, the scores by the knowledge `kg` that two things combine, summed over both orders."""
     config = WorldConfig(WORLD, kg=kg, kg_seed=seed)
     played = {"recipe_book": env.book}
     knowledge = Knowledge.of(config, worlds.find(WORLD), env.vocabulary, env.relations, played)
@@ -102,8 +101,8 @@ def things_made(player: Any, env: LittleAlchemyVectorEnv, at: list[Count], seed:
     """Play a game in each environment.
 
     :param player: see `gumption.agents.evaluation`.
-    :param at: numbers of steps, two a mix; a game that has made everything keeps its number.
-    :returns: (B, len(at)) int64: things made until then, the basic ones not counted.
+    :param at: numbers of steps, two for each mix; a game that has made everything keeps its number.
+    :returns: (B, len(at)) int64, things made by then, without the basic things.
     """
     env.reset(seed=seed)
     made = np.zeros((env.num_envs, len(at)), dtype=np.int64)

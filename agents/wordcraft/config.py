@@ -1,4 +1,4 @@
-"""The config of a training run: task, knowledge, learner. The same config gives the same bits."""
+"""The config of a training run: task, knowledge, learner. The same config reproduces the same bits."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -61,7 +61,7 @@ class Learner(WorldLearner):
     gated: bool = False
 
 
-# Parameters that an agent does not read.
+# Agent -> parameters that it ignores.
 _UNREAD = {
     "attention": ("hidden_size",),
     GRAPH: ("hidden_size",),
@@ -75,7 +75,7 @@ _OF_ENV = (
 )
 
 PRESETS = {
-    # Tables 1 and 2 of the paper; what they leave open (baseline cost, gradient norm, sums) is TorchBeast's.
+    # Tables 1 and 2 of the paper; unspecified values (baseline cost, gradient norm, sums) are TorchBeast's.
     "paper": Learner(),
     "fast": Learner(
         batch_size=1024,
@@ -180,11 +180,11 @@ class TrainConfig(GuidedConfig):
                 raise InputError(f"overrides names {name!r}, which this agent does not have")
 
     def _refuse_what_has_no_effect(self) -> None:
-        """Settings that nothing would read are refused."""
+        """Refuse settings that nothing would read."""
         if self.agent == "mlp" and (self.kg != "none" or self.weights != "softmax"):
             raise InputError("the simple MLP has no attention: for kg or weights use agent='attention'")
         self.check_knowledge()
-        own_facts = self.kg in OWN  # they have recipes: without kg_scores, makes is scored
+        own_facts = self.kg in OWN  # they contain recipes: without kg_scores, "makes" is scored
         if not self.kg_calibrated and (self.kg_scores == (MAKES.name,) or (own_facts and not self.kg_scores)):
             raise InputError(f"only the scores of ComplEx can be raw; {MAKES.name} is a log-ratio always")
         if self.cross_fit and (self.kg in ("none", "full") or self.kg_only):
@@ -207,16 +207,16 @@ class TrainConfig(GuidedConfig):
 
     @property
     def looks_ahead(self) -> bool:
-        """As of `GuidedConfig`; also where a goal needs several mixes."""
+        """As in `GuidedConfig`; also if a goal needs several mixes."""
         return super().looks_ahead or (self.look_ahead == "auto" and self.depth > 1 and not self.kg_scores)
 
     @property
     def learner(self) -> Learner:
-        """The preset with the overrides."""
+        """Return the preset with the overrides."""
         return replace(PRESETS[self.preset], **dict(self.overrides))
 
     def files(self) -> dict[str, list[Path]]:
-        """As of `RunConfig`, and a graph file whose facts are fitted anew in parts when the run goes on."""
+        """As in `RunConfig`, and a graph file whose facts are fitted again in parts when the run resumes."""
         found = super().files()
         if self.cross_fit and self.kg not in OWN and Path(self.kg).is_file():
             found["kg"] = [Path(self.kg)]
@@ -224,5 +224,5 @@ class TrainConfig(GuidedConfig):
 
     @checked
     def env_settings(self, partition: str) -> dict[str, Any]:
-        """Keyword arguments of the environment that plays a partition."""
+        """Return keyword arguments of the environment that plays a partition."""
         return {**{name: getattr(self, name) for name in _OF_ENV}, "partition": partition}

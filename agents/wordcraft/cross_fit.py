@@ -1,9 +1,9 @@
-"""Cross-fitting: while an agent learns, each recipe is scored by predictors that have not seen it.
+"""Cross-fitting: during training, each recipe is scored by predictors that were fitted without it.
 
-A policy that only meets facts which its knowledge remembers learns to trust it, and fails on unseen ones. Recipes are
-divided into folds, those of one pair into the same; a fact belongs to the fold of the recipe that implies it, and an
-entry of a table that is no fact may belong to any. What a split sets aside together, the recipes of a goal or of a
-family, shares a fold: the knowledge that an agent learns with is then as unsure as it will be on the test.
+A policy trained only on facts that its predictors have memorised trusts them too much, and fails on unseen facts.
+Recipes are divided into folds; recipes of the same pair share a fold. A fact belongs to the fold of the recipe that
+implies it; a table entry that is not a fact may belong to any fold. Recipes that a split sets aside together, such as
+all recipes of a goal or a family, share a fold: the scores in training are then as uncertain as in the test.
 """
 
 from collections.abc import Callable
@@ -24,15 +24,15 @@ from gumption.kg.scores import BinaryTable, HeldOut, PairTable, RelationScores, 
 
 FOLDS = 5
 FOLD_MEMBERS = 2
-#: Recipes (n, 3) -> (n,) int64 the number of the group that each is set aside with, -1 for none.
+#: Recipes (n, 3) -> (n,) int64, the group with which each recipe is set aside, -1 for no group.
 Together = Callable[[np.ndarray], np.ndarray]
 
 
 def cross_fitted(knowledge: Knowledge, together: Together | None = None) -> Knowledge:
-    """The same knowledge, whose scores in training mode are those of predictors that have not seen the fact.
+    """Return the same knowledge with held-out scores in training mode, from predictors fitted without the fact.
 
     :param together: groups of recipes that share a fold, by ids of the knowledge's entities.
-    :raises InputError: knowledge that is only looked up or has no recipes, or over more entities than tables hold.
+    :raises InputError: knowledge that is only looked up or has no recipes, or more entities than tables can hold.
     """
     fits = knowledge.fits
     if not knowledge.predictors:
@@ -53,7 +53,7 @@ def cross_fitted(knowledge: Knowledge, together: Together | None = None) -> Know
     nary = fits.nary_folds(MAKES.name, folds, FOLD_MEMBERS) if MAKES.name in knowledge.predictors else []
     scorers: dict[str, nn.Module] = {}
     for relation, whole in zip(knowledge.scores.relations, knowledge.scores.scorers, strict=True):
-        if relation in knowledge.weights:  # looked up beside the fits: nothing was learned of a recipe
+        if relation in knowledge.weights:  # looked up, not fitted: no recipe to hold out
             scorers[relation] = whole
             continue
         table: torch.Tensor | None = None
@@ -85,7 +85,7 @@ def cross_fitted(knowledge: Knowledge, together: Together | None = None) -> Know
 
 
 def _folds(rows: np.ndarray, group: np.ndarray | None, seed: int) -> np.ndarray:
-    """(n,) fold of each recipe; recipes of one pair or one group share a fold, so that no fold knows another's."""
+    """Return (n,) the fold of each recipe; recipes of the same pair or group share a fold, so that none leaks."""
     pairs, part = np.unique(rows[:, :2], axis=0, return_inverse=True)
     count = len(pairs)
     if group is not None:
@@ -99,8 +99,8 @@ def _folds(rows: np.ndarray, group: np.ndarray | None, seed: int) -> np.ndarray:
 
 
 def _of_product(rows: np.ndarray, folds: np.ndarray, size: int) -> np.ndarray:
-    """(N,) the fold that has all recipes of a product, -1 where several have or none: whatever pair is asked about, the
-    product is scored by the predictor that knows no recipe of it, or the one pair that makes it would stand out."""
+    """Return (N,) the fold with all recipes of a product, -1 for several or none. The predictor fitted without that
+    fold scores the product for every pair; otherwise only the pair that makes it would have a different score."""
     stated = np.zeros((size, int(folds.max()) + 1), dtype=bool)
     inside = rows[:, 2] < size
     stated[rows[inside, 2], folds[inside]] = True
@@ -110,7 +110,7 @@ def _of_product(rows: np.ndarray, folds: np.ndarray, size: int) -> np.ndarray:
 def _entry_folds(
     rows: np.ndarray, folds: np.ndarray, size: int, seed: int, of_product: np.ndarray | None
 ) -> dict[str, np.ndarray]:
-    """(N, N) fold of each entry of each relation's table.
+    """Return, for each relation, (N, N) the fold of each entry of its table.
 
     :param of_product: (N,) the fold of each product that has one, else -1.
     """
@@ -122,7 +122,7 @@ def _entry_folds(
     inside = (rows < size).all(1)
     a, b, product = rows[inside].T
     pair[a, b] = pair[b, a] = folds[inside]
-    # An ingredient that is known from recipes of several folds is left out of none: any of them may score it.
+    # An ingredient in recipes of several folds is never held out entirely: any fold may score it.
     stated = np.zeros((count, size, size), dtype=bool)
     stated[folds[inside], a, product] = stated[folds[inside], b, product] = True
     only = stated.sum(0) == 1
@@ -133,7 +133,7 @@ def _entry_folds(
 
 
 def _without(stated: StatedFacts, left_out: np.ndarray) -> np.ndarray:
-    """(m, 3) the facts of two parties without those that only the recipes left out imply."""
+    """Return (m, 3) the facts of two parties, without facts implied only by the recipes left out."""
     rows, relations = stated.rows[MAKES.name], stated.vocabulary.relations
     combines, component = (relations.index(name) if name in relations else -1 for name in (COMBINES_WITH, COMPONENT_OF))
 

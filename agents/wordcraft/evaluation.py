@@ -1,7 +1,6 @@
-"""Players of WordCraft's tasks and how often they make the goal; trained runs are evaluated beside those that a result
-is compared with.
+"""Players of WordCraft's tasks, and their success rates; trained runs are compared with baselines.
 
-Success is zero-shot: every task of a part, several tables each.
+Success is zero-shot, on every task of a part, with several tables for each task.
 """
 
 from collections.abc import Mapping
@@ -31,20 +30,20 @@ from .config import TrainConfig
 
 MAX_BATCH = 4096
 #: The players of a table. "train": a trained policy; "untrained": the network before training, with its knowledge;
-#: "kg_only": that knowledge alone, nothing is learned (C.4); "without_kg": the trained policy, every score 0; "random";
-#: "oracle", which sees the true recipes.
+#: "kg_only": that knowledge alone, without learning (C.4); "without_kg": the trained policy with every score 0;
+#: "random"; "oracle", which reads the true recipes.
 Method = Literal["train", "untrained", "kg_only", "without_kg", "random", "oracle"]
 Baseline = Literal["random", "oracle", "kg_only", "untrained", "without_kg"]
 
 
 def evaluation_env(settings: dict[str, Any], tasks: int, *, alternatives: bool = False) -> WordCraftVectorEnv:
-    """An environment for `play_tasks`, with room for so many tasks at a time."""
+    """Make an environment for `play_tasks`, a batch of up to `MAX_BATCH` for this number of tasks."""
     size = min(max(tasks, 1), MAX_BATCH)
     return WordCraftVectorEnv(size, autoreset_mode="SameStep", **{**settings, "alternatives": alternatives})
 
 
 class _SameSlot:
-    """Counts who selects one slot twice in the first mix; see `gumption.agents.evaluation.Measure`."""
+    """Detects episodes that select the same slot twice in the first mix; see `gumption.agents.evaluation.Measure`."""
 
     def __init__(self) -> None:
         self.choices: list[np.ndarray] = []
@@ -66,8 +65,8 @@ def play_tasks(
     :param player: see `gumption.agents.evaluation`; its actions are (B,) slots.
     :param tasks: (n,) indices into `env.tasks`.
     :param tell: called when an episode ends.
-    :returns: (n * draws,) "success" bool, the goal was made; "same_slot_twice" bool, it was not, after selecting one
-        slot twice in the first mix; and what `play` gives besides. The episodes of a task stand together.
+    :returns: (n * draws,) "success" bool, the goal was made; "same_slot_twice" bool, it was not, and the first mix
+        selected the same slot twice; and the other rows of `play`. The episodes of a task are consecutive.
     """
     env.reset(seed=seed)
     episodes = np.repeat(tasks, draws)
@@ -87,12 +86,12 @@ def play_tasks(
 
 
 def shares(rows: Rows) -> dict[str, float]:
-    """The shares "success" and "same_slot_twice" of episodes."""
+    """Return the shares "success" and "same_slot_twice" of episodes."""
     return {name: int(rows[name].sum()) / len(rows[name]) for name in ("success", "same_slot_twice")}
 
 
 def task_figures(rows: Rows, draws: int) -> dict[str, float | None]:
-    """`shares`, with the 95 % bootstrap interval of the success over the tasks, "low" and "high"."""
+    """Return `shares` and the 95 % bootstrap interval of the success over the tasks, "low" and "high"."""
     low, high = ends(rows["success"].reshape(-1, draws).mean(axis=1))
     return {**shares(rows), "low": low, "high": high}
 
@@ -101,17 +100,17 @@ def task_figures(rows: Rows, draws: int) -> dict[str, float | None]:
 def success_rate(
     policy: Policy, env: WordCraftVectorEnv, tasks: np.ndarray, draws: Count = 1, seed: Seed = 0
 ) -> dict[str, float]:
-    """The shares of `play_tasks` with a policy's most probable actions."""
+    """Return the shares of `play_tasks` with a policy's most probable actions."""
     return shares(play_tasks(Greedy(policy), env, tasks, draws, seed))
 
 
 def random_slots(env: WordCraftVectorEnv, first: np.ndarray) -> np.ndarray:
-    """One of the occupied slots, each alike."""
+    """Draw one of the occupied slots uniformly."""
     return env.random_actions()
 
 
 def oracle(env: WordCraftVectorEnv, first: np.ndarray) -> np.ndarray:
-    """For each environment the slot of an ingredient that is needed; the other one once the first is selected."""
+    """Return for each environment the slot of a needed ingredient, or of the other one if the first is selected."""
     one, other = env.needed()
     wanted = np.where(env.selection == one, other, one)
     return (env.table == wanted[:, None]).argmax(1)
@@ -206,11 +205,11 @@ def what_was_played(tasks: int, draws: int, partition: str, mode: str, num_distr
     return f"{tasks * draws:,} episodes of {tasks:,} {where}; the interval is over the tasks{few}"
 
 
-MOST = 10_000  # tasks of a part that are played: of depth 3 there are hundreds of thousands
+MOST = 10_000  # the most tasks of a part that are played; at depth 3 there are hundreds of thousands
 
 
 def some_tasks(tasks: np.ndarray, count: int | None) -> np.ndarray:
-    """At most so many of the tasks, evenly spread."""
+    """Return at most `count` of the tasks, evenly spread; None for all."""
     return tasks if count is None else tasks[np.linspace(0, len(tasks) - 1, min(count, len(tasks))).astype(np.int64)]
 
 
@@ -225,10 +224,10 @@ def player_of(
     advice: Advice | None = None,
     known: Mapping[str, torch.Tensor] | None = None,
 ) -> Player:
-    """The player of a row, in `gumption evaluate` and in every experiment.
+    """Return the player of a table row, for `gumption evaluate` and every experiment.
 
-    :param policy: trained, for "train" and "without_kg".
-    :param advice: knowledge in place of the config's, for "kg_only" and "untrained"; `known` as of `Setup`.
+    :param policy: a trained policy, for "train" and "without_kg".
+    :param advice: replaces the config's knowledge, for "kg_only" and "untrained"; `known` as in `Setup`.
     :raises InputError: "kg_only" or "without_kg" without knowledge.
     """
     if method in ("random", "oracle"):
@@ -237,7 +236,7 @@ def player_of(
         raise InputError("this agent has no knowledge to play alone, or to be taken away")
     if method in ("train", "without_kg"):
         return Greedy(policy, without_knowledge=method == "without_kg")
-    config = replace(config, cross_fit=False)  # held-out scores are for learning
+    config = replace(config, cross_fit=False)  # held-out scores are only for training
     if method == "kg_only":
         config = replace(config, agent=GRAPH, mixing="linear")
     return setup.untrained(config, advice, known)
@@ -247,7 +246,7 @@ def player_of(
 
 
 def with_few(figures: Mapping[str, Any], part: str, tasks: int) -> str:
-    """The success on a part; where it has few tasks with their number and the 95 % interval over them:
+    """Format the success on a part; with fewer than `FEW` tasks, also their number and the 95 % interval over them:
     "61.2%", "50.0% (35.2% to 64.8%: only 42 tasks)".
 
     :param figures: PART_success, PART_low and PART_high, shares.
@@ -261,11 +260,11 @@ def with_few(figures: Mapping[str, Any], part: str, tasks: int) -> str:
 
 
 def success_sentence(split: str | Split, final: Mapping[str, Any]) -> str:
-    """The result of a finished run: "success on unseen recipes 61.2% (512 tasks; validation 60.9%; training tasks
+    """Format a finished run's result: "success on unseen recipes 61.2% (512 tasks; validation 60.9%; training tasks
     98.7%)".
 
     :param split: as in `what_is_tested`.
-    :param final: of a run.
+    :param final: the final figures of a run.
     """
     tested, tasks = what_is_tested(split), int(final["test_tasks"])
     beside = [f"training tasks {final['train_success']:.1%}"]
@@ -327,7 +326,7 @@ def evaluate(
     state = policy.network.state_dict()
     rows: dict[str, Method] = {"trained": "train"}
     has_words = any(name.endswith("encoder.features") for name in state)
-    if has_words and not config.kg_only:  # else it is a network of a person's own, or none is trained
+    if has_words and not config.kg_only:  # otherwise your own network, or nothing is trained
         rows["untrained"] = "untrained"
         if policy.advice is not None:
             rows |= {"knowledge only": "kg_only", "knowledge taken away": "without_kg"}
@@ -353,10 +352,9 @@ def evaluate(
 
 @checked
 def baseline(name: Baseline, config: TrainConfig, policy: Policy | None = None, *, seed: Seed = 0) -> dict[str, Any]:
-    """What a training of a config is compared with: its figures on test and training tasks, and on test tables that may
-    offer other ways to the goal.
+    """Return a baseline's figures on test and training tasks, and on test tables that may offer other ways to the goal.
 
-    :param config: its `final_draws` tables are played of each task.
+    :param config: its `final_draws` is the number of tables for each task.
     :param name, policy: see `player_of`.
     """
     player, draws = player_of(name, config, policy), config.final_draws

@@ -1,10 +1,10 @@
-"""A life in the open-ended game: mix, remember, put what was seen into a graph, expect by it, and choose the next mix.
+"""A life in the open-ended game: mix, record, add the records to a graph, predict from it, and choose the next mix.
 
     world -> memory/ -> graph.nq, with evidence -> expected worth of each pair -> the next mix -> world
 
-The memory is the whole state of an agent: what it does next follows from its config and its records alone. So a life
-that was killed goes on at the very mix, to the same bits. From one chapter to the next the agent's facts are read from
-the graph; within a chapter it knows besides which pairs it has tried and what they made.
+The memory is the whole state of an agent: the next mix depends only on its config and its records. So a life that was
+killed resumes at the same mix, with the same bits. At the start of a chapter the agent's facts are read from the graph;
+within a chapter the tried pairs and their products are added.
 """
 
 from collections.abc import Callable
@@ -35,11 +35,11 @@ from gumption.kg.graph import open_graph
 from gumption.kg.links.pair_regression import Association, PairRegression, Source
 
 WORLD, GRAPH = "wordcraft", "graph.nq"
-FIRST_CHAPTER, GROWTH = 10, 0.2  # mixes; a chapter has this share of those before it, and never fewer than the first
-CURIOSITY = 0.1  # weight of how little was tried with a thing: sqrt(log t / (n + 1)) as of Brändle et al. (2023)
-DOUBT = 2.0  # mixes of the mean success that a thing has before it was tried
+FIRST_CHAPTER, GROWTH = 10, 0.2  # mixes; a chapter has this share of all mixes before it, at least FIRST_CHAPTER
+CURIOSITY = 0.1  # weight of the bonus for rarely used things, sqrt(log t / (n + 1)) as in Brändle et al. (2023)
+DOUBT = 2.0  # prior mixes with mean success that each thing starts with
 Agent = Literal["graph", "empowerment", "without-repeats", "random", "oracle"]
-PAIRS = 24  # of a choice that are shown
+PAIRS = 24  # the most pairs of a choice that are shown
 BLIND = ("without-repeats", "random", "oracle")  # agents that read no names
 
 
@@ -86,9 +86,9 @@ class LifeConfig(RunConfig):
 
 @dataclass(frozen=True)
 class Life:
-    """A life that was lived.
+    """A finished life.
 
-    :ivar memory: all that it saw; `basic` (N,) bool, the things it began with.
+    :ivar memory: its records; `basic` (N,) bool, the things it began with.
     :ivar run_dir: its folder.
     """
 
@@ -99,13 +99,13 @@ class Life:
 
     @property
     def made(self) -> np.ndarray:
-        """(m,) int64: the things made after each mix, the basic ones not counted."""
+        """(m,) int64, the number of things made after each mix, without the basic things."""
         return things_by_mix(self.memory, self.basic)
 
 
 @checked
 def things_by_mix(memory: Memory, basic: np.ndarray) -> np.ndarray:
-    """(m,) int64: how many things were made by the end of each mix, without the (N,) bool basic ones."""
+    """Return (m,) int64, the number of things made by the end of each mix, without the `basic` (N,) bool things."""
     _, made = memory.mixes
     count, width = made.shape
     things, first = np.unique(made.ravel(), return_index=True)
@@ -114,9 +114,9 @@ def things_by_mix(memory: Memory, basic: np.ndarray) -> np.ndarray:
 
 
 class Explorer:
-    """Chooses mixes by what it knows of the mixes before.
+    """Chooses mixes from the results of earlier mixes.
 
-    :ivar known: (N,) bool, the things at hand; `tried` (N, N) bool, the pairs that were mixed, in both directions.
+    :ivar known: (N,) bool, the available things; `tried` (N, N) bool, the mixed pairs, in both orders.
     """
 
     def __init__(self, config: LifeConfig, env: LittleAlchemyVectorEnv) -> None:
@@ -125,7 +125,7 @@ class Explorer:
         self.forget()
 
     def forget(self) -> None:
-        """As at the beginning of its life."""
+        """Reset to the beginning of the life."""
         size = len(self.basic)
         self.known, self.mixes = self.basic.copy(), 0
         self.tried, self.times = np.zeros((size, size), dtype=bool), np.zeros(size)
@@ -133,16 +133,16 @@ class Explorer:
         self._worth, self._expected = np.zeros((size, size)), self.known.copy()
 
     def learn(self, seen: np.ndarray) -> None:
-        """Begin a chapter: know what was seen before, and nothing else.
+        """Begin a chapter: replace the state by the content of a graph.
 
-        :param seen: (k, 5) int64, the `sightings` that a graph states.
+        :param seen: (k, 5) int64, the `sightings` in a graph.
         """
         self.forget()
         made = seen[seen[:, 2] >= 0]
         self.known[made[:, 2]] = True
         pairs, which = np.unique(seen[:, :2], axis=0, return_inverse=True)
         self.tried[pairs[:, 0], pairs[:, 1]] = self.tried[pairs[:, 1], pairs[:, 0]] = True
-        once = np.zeros(len(pairs), dtype=np.int64)  # a mix that made several things was one mix
+        once = np.zeros(len(pairs), dtype=np.int64)  # a mix that made several things counts once
         np.maximum.at(once, which.reshape(-1), seen[:, 3])
         self.mixes = int(once.sum())
         self.times = _per_thing(pairs, once, len(self.basic))
@@ -163,16 +163,16 @@ class Explorer:
         self._expected[:] = False
 
     def saw(self, first: int, second: int, made: np.ndarray) -> None:
-        """Know what a mix made, too: ids of things."""
+        """Add a mix and the things that it made, as ids."""
         self.mixes += 1
         self.tried[first, second] = self.tried[second, first] = True
         self.times[[first, second] if first != second else first] += 1
         self.known[made] = True
 
     def choose(self, number: int) -> tuple[int, int]:
-        """The pair of the mix of this number, ids of things at hand.
+        """Return the pair of the mix of this number, as ids of available things.
 
-        :param number: from 1; with the seed it decides between equals.
+        :param number: from 1; it and the seed break ties.
         """
         at_hand, worth = self.values()
         best = np.flatnonzero(worth == worth.max())
@@ -181,8 +181,8 @@ class Explorer:
         return int(at_hand[first]), int(at_hand[second])
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
-        """(K,) ids of the things at hand, and (K, K) what each pair is worth, -inf for the lower triangle and for those
-        that are out of question."""
+        """Return (K,) ids of the available things, and (K, K) the worth of each pair, -inf in the lower triangle and
+        for pairs that are ruled out."""
         at_hand = np.flatnonzero(self.known)
         here = np.ix_(at_hand, at_hand)
         worth = np.zeros((len(at_hand), len(at_hand)))
@@ -201,7 +201,7 @@ class Explorer:
         return at_hand, np.where(out, -np.inf, worth)
 
     def _told(self) -> np.ndarray:
-        """(N, N) float64: how many new things each pair makes, and less than one for what these are components of."""
+        """Return (N, N) float64, the number of new things that each pair makes, plus a fraction for their own uses."""
         a, b, product = self.book.recipes.T
         opens = np.bincount(self.book.recipes[:, :2].ravel(), minlength=len(self.basic))
         worth = np.zeros(self.tried.shape)
@@ -211,7 +211,7 @@ class Explorer:
 
 
 def _per_thing(pairs: np.ndarray, weight: np.ndarray, size: int) -> np.ndarray:
-    """(size,) float64: the weights of the pairs that each thing is in, of one with itself once."""
+    """Return (size,) float64, the summed weights of each thing's pairs; a pair of a thing with itself counts once."""
     found = np.bincount(pairs[:, 0], weight, minlength=size)
     other = pairs[:, 0] != pairs[:, 1]
     return found + np.bincount(pairs[other, 1], weight[other], minlength=size)
@@ -219,7 +219,7 @@ def _per_thing(pairs: np.ndarray, weight: np.ndarray, size: int) -> np.ndarray:
 
 @checked
 def described(config: LifeConfig, env: LittleAlchemyVectorEnv) -> Association:
-    """What a life brings along about the things: their words, and the facts of a graph beside."""
+    """Return a life's prior information about things: their word vectors, and the facts of a second graph."""
     vectors = entity_features(env.book, "glove", word_vectors=config.word_vectors)[1:]
     sources = [Source.of_vectors(vectors)]
     if config.beside is not None:
@@ -229,10 +229,10 @@ def described(config: LifeConfig, env: LittleAlchemyVectorEnv) -> Association:
 
 @checked
 def facts_beside(source: str, entities: tuple[str, ...]) -> Source:
-    """What a graph states about the things: two are linked by a fact between them, and alike where facts link them to
-    the same names, of which the rarer count more (inverse document frequency).
+    """Return a graph's facts as a source. A fact between two things links them. Things are similar if facts link them
+    to the same names; rare names count more (inverse document frequency).
 
-    :raises InputError: a graph that states nothing about these things.
+    :raises InputError: a graph without facts between these things.
     """
     graph, name = open_graph(source)
     with graph:
@@ -250,7 +250,7 @@ def facts_beside(source: str, entities: tuple[str, ...]) -> Source:
 
 
 def chapter_of(mixes: int) -> int:
-    """The number of mixes after which the chapter began that a life of so many mixes is in."""
+    """Return the number of mixes before the present chapter of a life with this number of mixes."""
     begun = 0
     while (end := chapter_end(begun)) <= mixes:
         begun = end
@@ -258,7 +258,7 @@ def chapter_of(mixes: int) -> int:
 
 
 def chapter_end(begun: int) -> int:
-    """When a chapter that began after so many mixes ends."""
+    """Return the number of mixes at the end of a chapter that began after `begun` mixes."""
     return begun + max(FIRST_CHAPTER, int(begun * GROWTH))
 
 
@@ -270,9 +270,9 @@ def live(
     progress: bool = True,
     tell: Callable[[str], Any] | None = None,
 ) -> Life:
-    """Live to the end, from the beginning or from the last mix in the folder's memory.
+    """Play a life to its end, from the beginning or from the last mix in the folder's memory.
 
-    :param tell: called with a sentence at each end of a chapter.
+    :param tell: called with a sentence at the end of each chapter.
     :raises InputError: a folder that is in use, or of another life; a memory of another world or book.
     """
     folder = opened(run_dir, config, resume)
@@ -290,7 +290,7 @@ def live(
 
 @checked
 def remembered(run_dir: Path, env: LittleAlchemyVectorEnv) -> Memory:
-    """The memory in a run's folder, up to its last whole mix; an empty one where there is none yet.
+    """Read the memory in a run's folder up to its last complete mix, or return an empty memory.
 
     :raises InputError: a memory of another world or book, or a damaged one.
     """
@@ -309,11 +309,11 @@ def _lived(
     progress: bool,
     tell: Callable[[str], Any] | None,
 ) -> Memory:
-    """The memory of the whole life; its graph and its figures are in the folder."""
+    """Play the life, write its graph and figures into the folder, and return its memory."""
     config, run, graph = explorer.config, run_dir.resolve().name, KnowledgeGraph()
 
     def state(memory: Memory) -> None:
-        """Put what is remembered into the graph, and the graph into the folder."""
+        """Add the memory to the graph, and save the graph in the folder."""
         add_memory(graph, memory, run)
         graph.save(run_dir / GRAPH)
 
@@ -361,8 +361,8 @@ def _lived(
 
 
 def figures(memory: Memory, env: LittleAlchemyVectorEnv) -> dict[str, Any]:
-    """The figures of a life: mixes, things made (the basic ones not counted), distinct recipes seen, pairs that made
-    nothing, and the things made after each mix."""
+    """Return the figures of a life: mixes, things made (without the basic things), distinct recipes seen, pairs that
+    made nothing, and the number of things made after each mix."""
     made, seen = things_by_mix(memory, env.basic), memory.sightings
     return {
         "mixes": len(made),
@@ -374,12 +374,12 @@ def figures(memory: Memory, env: LittleAlchemyVectorEnv) -> dict[str, Any]:
 
 
 def summary(life: Life) -> str:
-    """What a life came to, in a sentence."""
+    """Return the result of a life as a sentence."""
     return f"{int(life.made[-1])} things made in {len(life.made):,} mixes"
 
 
 def told(memory: Memory, env: LittleAlchemyVectorEnv) -> str:
-    """What a life came to, in a line, with the things it made last."""
+    """Return the result of a life as a line, with the latest things made."""
     found = figures(memory, env)
     seen = memory.sightings
     seen = seen[seen[:, 2] >= 0]
@@ -395,7 +395,7 @@ def told(memory: Memory, env: LittleAlchemyVectorEnv) -> str:
 
 
 class LifePlayer(Player):
-    """Plays a life again from its memory, as far as it has come, and shows what the agent expected of each pair."""
+    """Replays a life from its memory, up to its last mix, and shows the agent's expected worth of pairs."""
 
     def __init__(self, run: Path, config: LifeConfig) -> None:
         game: dict[str, Any] = {"recipe_book": config.recipe_book, "names": config.names, **SHOWN}
@@ -420,7 +420,7 @@ class LifePlayer(Player):
         return np.array([thing]), (self._choice(thing, other),)
 
     def _choice(self, first: int, second: int) -> Choice:
-        """The pairs that were expected to be worth most, and the one that was mixed."""
+        """Return the pairs with the highest expected worth, and the mixed pair."""
         at_hand, worth = self.explorer.values()
         names, flat = self.env.book.entities, worth.ravel()
         row, column = np.searchsorted(at_hand, sorted((first, second)))
@@ -456,7 +456,7 @@ class LifePlayer(Player):
 
 
 class GoalPlayer(PolicyPlayer):
-    """Plays tasks of one goal; where there are several, the seed decides."""
+    """Plays tasks of one goal; the seed selects among several."""
 
     tasks: np.ndarray
 
@@ -483,7 +483,7 @@ def watch(
 
 
 def _of_run(run: Path, partition: str, goal: str | None, recipe_book: str | None) -> PolicyPlayer:
-    """The agent of a trained run."""
+    """Return a player of a trained run."""
     config, policy = load_policy(run, recipe_book=recipe_book, device="cpu")
     env = WordCraftVectorEnv(1, **SHOWN, **config.env_settings(partition))
     told: dict[str, Any] = {"question": "what to select", "outcome": lambda env: env.last_mix(0) or "selected"}

@@ -1,4 +1,4 @@
-"""What a run's knowledge answers to the two questions of `gumption.kg.pair_questions`, about a book's recipes."""
+"""Measures of a run's knowledge: the two questions of `gumption.kg.pair_questions` on a book's recipes."""
 
 from typing import Any
 
@@ -14,13 +14,13 @@ from gumption.kg.pair_questions import draw_questions, pair_answers
 def recipe_questions(
     scores: RelationScores, book: RecipeBook, split: Split, partition: str = "test", seed: int = 0
 ) -> dict[str, float]:
-    """`pair_answers` about the recipes of a part, by all scores together.
+    """Return `pair_answers` for the recipes of a part, by the sum of all scores.
 
-    The score of a product is the mean over the two ingredients of the sum of the scores that speak for the ingredient,
-    where the other one is selected and the product is the goal.
+    The score of a product is the mean, over the two ingredients, of the summed scores for selecting the ingredient when
+    the other ingredient is selected and the product is the goal.
 
     :param scores: of the book's entities, such as `Knowledge.scores`.
-    :raises InputError: as of `Split.recipes`.
+    :raises InputError: as `Split.recipes`.
     """
     products = np.arange(1, len(book.entities) + 1)
 

@@ -1,7 +1,7 @@
 """Actor-critic networks over tables of entities: self-attention (Jiang et al., 2020, 4.1) and a simple MLP (C.4).
 
-A network takes env ids (0 is nothing): goal (B,), table (B, S), selection (B,), all int64 on one device. It holds the
-feature vectors of all entities, so only ids travel.
+A network takes env ids (0 for nothing): goal (B,), table (B, S), selection (B,), all int64 on one device. It contains
+the feature vectors of all entities, so only ids are transferred.
 """
 
 import torch
@@ -15,11 +15,11 @@ from .config import Weights
 
 
 class EntityEncoder(nn.Module):
-    """Representations of all entities, made once per update and gathered from.
+    """Representations of all entities, computed once per update and then indexed.
 
-    With width 0 the frozen features themselves, as in the paper; else learned ones, P x + MLP(x) + a free embedding.
+    With width 0 they are the frozen features, as in the paper; else they are learned: P x + MLP(x) + a free embedding.
 
-    :ivar size: numbers in a representation.
+    :ivar size: size of a representation.
     """
 
     features: torch.Tensor
@@ -27,7 +27,7 @@ class EntityEncoder(nn.Module):
     def __init__(self, features: torch.Tensor, width: int = 0, dropout: float = 0.0) -> None:
         """
         :param features: (N + 1, F) float32, row 0 zero.
-        :param dropout: of features, and of whole free embeddings, so that the features carry what they can.
+        :param dropout: of features, and of whole free embeddings, so that features carry as much as possible.
         """
         super().__init__()
         self.register_buffer("features", features)
@@ -36,14 +36,14 @@ class EntityEncoder(nn.Module):
         self.learned = width > 0
         if self.learned:
             self.project = nn.Linear(features.shape[1], width, bias=False)
-            # As large as the features themselves: torch's default starts several times smaller, and learns later.
+            # Outputs as large as the features: torch's default starts several times smaller, and learns later.
             nn.init.orthogonal_(self.project.weight, gain=1.5)
             self.mlp = nn.Sequential(nn.Linear(features.shape[1], width), nn.ReLU(), nn.Linear(width, width))
             self.free = nn.Embedding(len(features), width)
             nn.init.normal_(self.free.weight, std=0.1)
 
     def forward(self) -> torch.Tensor:
-        """(N + 1, size), row 0 zero."""
+        """Return the representations (N + 1, size), row 0 zero."""
         if not self.learned:
             return self.features
         rows = functional.dropout(self.features, self.dropout, self.training)
@@ -54,11 +54,11 @@ class EntityEncoder(nn.Module):
 
 @checked_methods
 class SelfAttentionActorCritic(nn.Module):
-    """alpha_i = Q([x_g; x_s1; x_s2]) . K(x_i) / sqrt(d_k) are the logits; V = MLP(alpha^T W(x_table)).
+    """Logits alpha_i = Q([x_g; x_s1; x_s2]) . K(x_i) / sqrt(d_k), and the value V = MLP(alpha^T W(x_table)).
 
     The second selection is always empty when an action is chosen, so its part of Q is the bias.
 
-    :ivar size: numbers in a summary, the second thing that `read` gives.
+    :ivar size: size of the summary, the second output of `read`.
     """
 
     def __init__(
@@ -71,9 +71,9 @@ class SelfAttentionActorCritic(nn.Module):
         value_layers: int = 2,
     ) -> None:
         """
-        :param weights: how alpha^T W(x) is read: "softmax", an attention-weighted mean over the table, or "logits".
-        :param gated: add G(x_g) * H(x_s1) to the query, so that after a selection it can depend on goal and selection
-            together and not only on their sum.
+        :param weights: alpha in alpha^T W(x): "softmax", an attention-weighted mean over the table, or "logits".
+        :param gated: add G(x_g) * H(x_s1) to the query, so that it can depend on the interaction of goal and selection,
+            not only on their sum.
         :param value_layers: fully connected layers of the value's MLP: one, as in section 4.1, or two with a ReLU.
         """
         super().__init__()
@@ -95,22 +95,22 @@ class SelfAttentionActorCritic(nn.Module):
     def forward(
         self, goal: torch.Tensor, table: torch.Tensor, selection: torch.Tensor, scores: torch.Tensor
     ) -> Readout:
-        """`scores` are not read: this is the agent without knowledge."""
+        """Return the readout. `scores` are not read: this agent has no knowledge."""
         return self.read(goal, table, selection)[0]
 
     def read(self, goal: torch.Tensor, table: torch.Tensor, selection: torch.Tensor) -> tuple[Readout, torch.Tensor]:
-        """The readout, and the (B, F) attention-weighted sum over the table, which W is applied to (W is linear: W of
-        the sum is the sum of W)."""
+        """Return the readout, and the (B, F) attention-weighted sum over the table. W is applied to the sum, since W is
+        linear."""
         entities = self.encoder()
         query = functional.embedding(goal, self.query_goal(entities))
         query = query + functional.embedding(selection, self.query_selection(entities))
         if self.gated:
             gate = functional.embedding(goal, self.gate_goal(entities))
             query = query + gate * functional.embedding(selection, self.gate_selection(entities))
-        # q . (K x + b) = (q K) . x + q . b: the query goes to the entities, which are gathered at their own width.
+        # q . (K x + b) = (q K) . x + q . b: transform the query instead of the entities, which keep their own width.
         on_table = functional.embedding(table, entities)
         there = (query @ self.key.weight)[:, None]
-        # A product and a sum: a batch of matrix-vector products has a gradient several times slower on the CPU.
+        # A product and a sum, since the gradient of batched matrix-vector products is several times slower on the CPU.
         attention = (on_table * there).sum(2) + query @ self.key.bias[:, None]
         attention = (attention / self.key_size**0.5).masked_fill(table == 0, MASKED)
         softmax = self.weights == "softmax"
@@ -121,9 +121,9 @@ class SelfAttentionActorCritic(nn.Module):
 
 
 class MLPActorCritic(nn.Module):
-    """The comparison of C.4: one hidden layer over the concatenated features of goal, selection and table.
+    """The baseline of C.4: one hidden layer over the concatenated features of goal, selection and table.
 
-    It sees positions, so what it learns of a slot it must learn again for the next.
+    Its input depends on positions, so it must learn each slot separately.
     """
 
     def __init__(self, encoder: EntityEncoder, slots: int, hidden_size: int = 300) -> None:
@@ -136,7 +136,7 @@ class MLPActorCritic(nn.Module):
     def forward(
         self, goal: torch.Tensor, table: torch.Tensor, selection: torch.Tensor, scores: torch.Tensor
     ) -> Readout:
-        """`scores` are not read: this is an agent without knowledge."""
+        """Return the readout. `scores` are not read: this baseline has no knowledge."""
         ids = torch.cat([goal[:, None], selection[:, None], table], dim=1)
         hidden = self.hidden(functional.embedding(ids, self.encoder()).flatten(1)).relu()
         logits = self.policy(hidden).masked_fill(table == 0, MASKED)

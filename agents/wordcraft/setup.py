@@ -28,11 +28,11 @@ _latest: dict[tuple[Any, ...], Knowledge] = {}
 
 
 class WordCraftSetup(Setup):
-    """See `Setup`. While it learns, an agent is measured on validation and training tasks; at the end on test tasks,
-    too, or, where the split has none, on training tasks.
+    """WordCraft's `Setup`. During training an agent is measured on validation and training tasks; at the end also on
+    test tasks, or on training tasks if the split has no test tasks.
     """
 
-    # Training tasks: a fall on validation tasks alone is no collapse of the training.
+    # Training tasks, since a fall on validation tasks alone is not a collapse of the training.
     measured = property(lambda self: ("train_success_eval", len(self.train_tasks)))
 
     def words(self, line: Mapping[str, float]) -> str:
@@ -46,7 +46,7 @@ class WordCraftSetup(Setup):
         return success_rate(policy, self.test_env, self.test_tasks, seed=self.config.seed)["success"]
 
     def env_settings(self, partition: str) -> dict[str, Any]:
-        """The settings of the environment that plays a partition, with the book and the split that `env` has read."""
+        """Return the settings of the environment of a partition, with the book and split that `env` has read."""
         env = getattr(self, "env", None)
         opened = {} if env is None else {"recipe_book": env.book, "split": env.split}
         return {**self.config.env_settings(partition), **opened}
@@ -55,15 +55,15 @@ class WordCraftSetup(Setup):
         return WordCraftVectorEnv(num_envs, **{**self.env_settings("train"), **changes})
 
     def make_knowledge(self, kept: Path | None) -> Knowledge:
-        """See `Setup`; the latest is kept, since all seeds of an experiment run one after the other want the same."""
+        """Build the knowledge; the latest is cached, since the seeds of an experiment run in turn and share it."""
         config, env = self.config, self.env
         said = tuple(getattr(config, field.name) for field in fields(KnowledgeConfig))
         key = (*said, config.cross_fit, config.word_vectors, self.device, env.book.hash, env.split.hash)
         own = config.kg in OWN and not config.kg_rules and not config.kg_beside
-        if key not in _latest or not own:  # a person's file may have changed meanwhile
+        if key not in _latest or not own:  # a user's file may have changed meanwhile
             _latest.clear()
             made = Knowledge.of_run(
-                None if config.cross_fit else kept,  # scores that are held out are not kept
+                None if config.cross_fit else kept,  # held-out scores are not saved
                 config,
                 self.world,
                 env.vocabulary,
@@ -82,7 +82,7 @@ class WordCraftSetup(Setup):
         if self.known is None:
             rows = entity_features(self.env.book, config.features, seed=config.seed, word_vectors=config.word_vectors)
             features = torch.from_numpy(rows)
-        else:  # the words are known by the vectors that the network was trained with
+        else:  # use the word vectors of the trained network
             named = (tensor for name, tensor in self.known.items() if name.endswith("encoder.features"))
             features = next(named, None)
             if features is None:
@@ -99,22 +99,22 @@ class WordCraftSetup(Setup):
         )
 
     def look(self, env: WordCraftVectorEnv) -> tuple[np.ndarray, ...]:
-        """Env ids: goal (B,), table (B, S), selection (B,), 0 for none."""
+        """Return env ids: goal (B,), table (B, S), selection (B,), 0 for none."""
         return tuple(part.astype(np.int64) for part in (env.goal, env.table, env.selection))
 
     @cached_property
     def test_tasks(self) -> np.ndarray:
-        """At most `MOST`."""
+        """(n,) test tasks, at most `MOST`; training tasks if the split has no test part."""
         return some_tasks(self.env.split.tasks(self.partition), MOST)
 
     @cached_property
     def validation_tasks(self) -> np.ndarray:
-        """(n,), at most `MOST`; none where the split has no validation part."""
+        """(n,) validation tasks, at most `MOST`; empty if the split has no validation part."""
         return some_tasks(self.env.split.of("tasks", "validation"), MOST)
 
     @cached_property
     def train_tasks(self) -> np.ndarray:
-        """As many as there are test tasks, evenly spread."""
+        """(n,) training tasks, at most as many as test tasks, evenly spread."""
         return some_tasks(self.env.split.train_tasks, len(self.test_tasks))
 
     @property
@@ -142,7 +142,7 @@ class WordCraftSetup(Setup):
         return {**found, "train_success_eval": train["success"], "same_slot_twice": twice}
 
     def _of_validation(self, policy: Policy, draws: int, seed: int) -> tuple[dict[str, float], float]:
-        """The success on validation tasks, with its interval where these are few; the share of one slot twice."""
+        """Return the validation success, with its interval if the tasks are few, and the share "same_slot_twice"."""
         rows = play_tasks(Greedy(policy), self.validation_env, self.validation_tasks, draws, seed)
         told: dict[str, Any] = dict(task_figures(rows, draws))
         ends = ("low", "high") if len(self.validation_tasks) < FEW else ()
@@ -151,7 +151,7 @@ class WordCraftSetup(Setup):
 
     def final(self, policy: Policy) -> dict[str, Any]:
         config, draws = self.config, self.config.final_draws
-        seed = config.seed + 1  # tables that no evaluation on the way has shown
+        seed = config.seed + 1  # tables that no earlier evaluation played
         test = task_figures(play_tasks(Greedy(policy), self.test_env, self.test_tasks, draws, seed), draws)
         train = success_rate(policy, self.train_env, self.train_tasks, draws, seed)
         validation = {}
