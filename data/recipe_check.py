@@ -30,7 +30,7 @@ from gumption.data.tables import grouped
 BOOK, FAMILIES = "commonsense", "commonsense-families"  # names of shipped files
 SENSE = re.compile(r"(.+) \((.+)\)")  # the word of a label, and its sense
 LABEL = re.compile(r"[a-z]+(?:[ '-][a-z]+)*(?: \([a-z]+(?: [a-z]+)*\))?")
-# Two words one edit apart may be two spellings of one if they are at least this long and begin alike.
+# Least length, and length of the common start, of two words one edit apart that are suspected to be the same word.
 LONG_WORD = 7
 SHARED_STEM = 5
 

@@ -31,7 +31,7 @@ class RowKind:
     :ivar parts: names of the parts, in the order of a table without a header.
     :ivar optional: parts that may follow them.
     :ivar names: usual name of a column, in small letters and digits -> the part.
-    :ivar key: the part that marks a header: a row with its usual name at its place is one.
+    :ivar key: the part that marks a header: a row with one of its usual names at its place.
     :ivar rows: further headers, whose cells are none of the usual names.
     :ivar command: the command that reads such a table, with the options --columns and --header.
     """
@@ -121,7 +121,7 @@ class TableLayout:
 
     :ivar columns: for each part its name in the header, or its number from 1; None for a table of the parts alone, in
         their order or under their usual names.
-    :ivar header: whether the first row holds names; None to detect it.
+    :ivar header: whether the first row holds names; None if unknown: a first row that may be a header is then refused.
     :ivar delimiter: separates the cells; None for tabs in .tsv and .txt, and for the detected delimiter in .csv.
     """
 

@@ -15,8 +15,8 @@ class ActionFacts(NamedTuple):
 
     The world only names the facts; knowledge scores whether they hold. A relation has two parties, subject and object,
     or also a third, `given`: in the recipe "water and fire make steam" the subject is water, the object steam, and
-    `given` fire. If the third party is not chosen yet, `given` is 0 and `partners` lists the candidates: the best
-    score counts.
+    `given` fire. If the third party is not chosen yet, `given` is 0 and `partners` lists the possible third parties:
+    the best score counts.
 
     A choice may have several parts, each of which fills a role of the same fact: in the recipe above, water and then
     fire. `chosen` lists the entities that fill a role already. A score that supported one of them does not support

@@ -26,7 +26,7 @@ class Advisor(Protocol):
 
     @property
     def relations(self) -> Sequence[str]:
-        """The K scored relations, in the order of the last axis; without `asked`, all must be relations of the facts."""
+        """K scored relations, in the order of the last axis. Without `asked`, all must be relations of the facts."""
         ...
 
     def score(self, facts: ActionFacts) -> Any:
@@ -299,7 +299,7 @@ def _check_vocabulary(advice: Advisor, vocabulary: Sequence[str]) -> None:
 
 
 def _stated_by_one(env: gym.Env[Any, Any], advice: Advisor) -> Ask:
-    """Return the facts function of a single env, looked up through its wrappers.
+    """Return the `Ask` of a single env, whose attributes are looked up through its wrappers.
 
     :raises InputError: the env has no `action_facts`, or its vocabulary differs from the advice's.
     """
@@ -312,7 +312,7 @@ def _stated_by_one(env: gym.Env[Any, Any], advice: Advisor) -> Ask:
 
 
 def _stated_by_all(env: VectorEnv[Any, Any, Any], advice: Advisor) -> Ask:
-    """Return the facts function of a vector env, or of the envs in a SyncVectorEnv or AsyncVectorEnv together.
+    """Return the `Ask` of a vector env, or of all envs in a SyncVectorEnv or AsyncVectorEnv.
 
     :raises InputError: neither has `action_facts`, or the vocabulary differs from the advice's.
     """

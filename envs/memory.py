@@ -1,4 +1,4 @@
-"""Store an agent's transitions, as records of equal size in an append-only file.
+"""Store an agent's transitions: records of equal size, appended to a file.
 
 FOLDER/header.json describes a record, by the `Layout` of its world; FOLDER/records.bin holds the records, one after
 another. Each record ends with the CRC-32 (as zlib's) of its other bytes. It shows where a crash cut the file short or
@@ -144,7 +144,7 @@ class TransitionMemory:
 
     @property
     def fingerprint(self) -> str:
-        """sha256 (hex) of the records."""
+        """sha256 (hex) of schema, settings and records."""
         named = " ".join([self.layout.schema, *map(str, self.layout.settings.values())])
         return hashlib.sha256(f"{named} ".encode() + self.records.tobytes()).hexdigest()
 

@@ -258,7 +258,7 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         self._go_on(state)
         self._over[:] = state["waiting"]
         self.np_random.bit_generator.state = json.loads(state["rng"])
-        self.info_arrays()  # fails where numbers are out of range
+        self.info_arrays()  # fails if numbers are out of range
 
     def _check_state(self, state: Mapping[str, Any], mine: Mapping[str, Any]) -> None:
         """:raises InputError: a state that lacks an entry of `mine`, or has it with another hash, type or shape."""
@@ -313,7 +313,7 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Start new episodes. Options as in the single environment, and "reset_mask" (B,) bool, which selects some.
+        """Start new episodes. Options are the single environment's, and "reset_mask" (B,) bool: reset only these.
 
         :param seed: of the generator that draws all episodes; or a list with a seed for each environment. Environment i
             then begins with the same episode as a single environment reset with seed i (except HALMA's pictures of

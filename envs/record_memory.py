@@ -22,7 +22,7 @@ from .native import NativeEnv, NativeVectorEnv
 from .records import EPISODES, EpisodeFile
 
 ENVIRONMENT = "environment.json"  # describes the recorded environment, in the folder of the records
-WAIT_S = 1.0  # records go to the system at the first step after this many seconds; a crash loses later ones
+WAIT_S = 1.0  # least seconds between two writes, made during a step; a crash loses the records since the last write
 
 
 class RecordMemory(gym.Wrapper[Any, Any, Any, Any]):

@@ -23,7 +23,7 @@ EPISODES = "episodes.jsonl"
 
 
 def episode(world: str, env: str, **parts: Any) -> dict[str, Any]:
-    """Return an episode in the format of the file; the parts are the further entries of the module's docstring."""
+    """Return an episode in the format of the file; `parts` are the other entries, listed in the module's docstring."""
     from importlib.metadata import version
 
     return {"schema": SCHEMA, "world": world, "env": env, "version": version("gumption"), **parts}

@@ -1,4 +1,4 @@
-"""Adapt a vector env to the VecEnv of Stable-Baselines3: a batch of environments in a single process.
+"""Adapt a vector env to the VecEnv of Stable-Baselines3: a batch of environments without a process for each of them.
 
 Needs the extra `sb3`: pip install "gumption[sb3]".
 """
