@@ -58,7 +58,7 @@ def line_of(error: BaseException) -> str | None:
 
 
 def failure(what: str, error: BaseException) -> InputError:
-    """Return the InputError for failed code of a user: `what` ("the policy my:act failed at step 3"), why, where."""
+    """Return an error about a user's code: `what` ("the policy my:act failed at step 3"), the reason, the place."""
     kind, line = "" if isinstance(error, InputError) else f"{type(error).__name__}: ", line_of(error)
     return InputError(f"{what}: {kind}{error}".rstrip(": ") + (f" ({line})" if line else ""))
 

@@ -1,4 +1,4 @@
-"""Progress and notes on stderr."""
+"""Print progress and notes to stderr."""
 
 import sys
 import warnings
@@ -11,7 +11,7 @@ from typing import TextIO
 from .errors import Note
 
 LINES = 10  # lines of a whole job, if stderr is no terminal
-SECONDS = 2.0  # between two lines, at least
+SECONDS = 2.0  # least time between two lines
 NOTES = 10  # printed notes of one kind
 
 

@@ -85,7 +85,7 @@ def settings(cls: type[T]) -> type[T]:
         if not hints:
             hints.update(get_type_hints(kind, include_extras=True))
         known = [each for each in fields(kind) if each.init]
-        known.sort(key=lambda each: bool(each.kw_only))  # keyword-only fields come last, also in a base class
+        known.sort(key=lambda each: bool(each.kw_only))  # keyword-only fields come last, also inherited ones
         given = dict(zip((each.name for each in known), args, strict=False)) | kwargs
         if len(given) < len(args) + len(kwargs):
             raise InputError(f"{kind.__name__} takes each of its {len(known)} fields once")

@@ -272,7 +272,7 @@ def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
 
 def csv_rows(stream: Iterable[bytes], bad: Bad, delimiter: str | None = None) -> Iterator[Row]:
     """Yield the rows of a CSV file in UTF-8 (RFC 4180: quoted cells may hold commas, doubled quotes and line breaks),
-    without empty lines. `bad` is called for broken rows, and for rows of more than LINE characters.
+    without empty lines. `bad` is called for broken rows, and for rows with a cell of more than LINE characters.
 
     :param delimiter: separates the cells; None to detect it.
     """

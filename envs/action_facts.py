@@ -1,4 +1,4 @@
-"""Describe choices to knowledge: for each candidate action of each environment, the facts that would support it."""
+"""Represent the facts that would support each candidate action of each environment, for knowledge to score."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ class ActionFacts(NamedTuple):
     :ivar partners: (B, P) int64, or None if no relation has three parties.
     :ivar chosen: (B, C) int64, 0 for none; None if each choice is a whole action.
     :ivar things: (B, A, T) int64, the entities of each choice; `about` (B, G) int64, the entities of the goal. The
-        edges of any graph between these and `chosen` are read (see `gumption.kg.edges`). None if not stated.
+        edges of any graph between these and `chosen` are read (see `gumption.kg.edges`). None if omitted.
     """
 
     relations: tuple[str, ...]

@@ -14,7 +14,7 @@ def save_gif(path: str | Path, frames: "Sequence[Image]", durations: Sequence[in
     """Write frames as a GIF that repeats without end.
 
     :param durations: milliseconds of each frame.
-    :param optimize: drop frames that equal the frame before.
+    :param optimize: let Pillow reduce the file's size (its option `optimize`).
     :raises InputError: the file cannot be written.
     """
     more = {} if optimize else {"optimize": False}

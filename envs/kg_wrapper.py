@@ -182,7 +182,7 @@ class VectorKGScores(VectorWrapper[Any, Any, Any, Any, Any]):
 
 
 class _ActionScores:
-    """Compute facts and their scores, check both, and bound the scores."""
+    """Computes facts and their scores, checks both, and bounds the scores."""
 
     def __init__(
         self,

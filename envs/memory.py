@@ -219,7 +219,7 @@ def memory_of(folder: Path) -> TransitionMemory:
 
 @checked_methods
 class TransitionWriter:
-    """Append transitions to a memory. Records go to the file in blocks; after a `flush` all appended records survive a
+    """Appends transitions to a memory. Records go to the file in blocks; after a `flush` all appended records survive a
     crash of the program and of the machine.
 
     :param folder: RUN/memory, or any other folder; it is made.

@@ -268,7 +268,7 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
             if type(state[name]) is str and state[name] != mine[name]:
                 other = f"other {name}" if name.endswith("s") else f"another {name}"
                 raise InputError(f"the saved environment has {other} ({state[name][:12]}, here {mine[name][:12]})")
-        for name, ours in mine.items():  # "waiting" comes first
+        for name, ours in mine.items():  # "waiting" is first, to report another batch size
             theirs = state[name] if type(state[name]) is str else _as_array(name, state[name])
             forms = [
                 "text" if isinstance(one, str)
@@ -395,7 +395,7 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         else:
             self.recorder.step(actions, idle)
 
-    # ---- the lean path
+    # ---- steps without observations and infos
 
     def step_arrays(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Make one step without observations and infos; the next episode starts within the step that ends one.

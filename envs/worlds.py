@@ -333,7 +333,7 @@ WORLDS: dict[str, World] = {
                     margin=margin,
                 )
                 for name, kind, small, margin in (
-                    # Facts alone weigh burning as much as reaching the goal.
+                    # No margin: an agent that only looks up facts weighs burning as much as reaching the goal.
                     ("PuttPutt", "PuttPutt", {"levels": "tilesx2-medium"}, None),
                     ("PuttPuttNegDist", "PuttPuttNegDist", {"levels": "objectsx2-hard"}, None),
                     ("Invisiball", "Invisiball", {}, 0.015),
