@@ -1,4 +1,4 @@
-"""Data that ships with gumption, and downloads of the full sets by name."""
+"""Locate the data that ships with gumption, and download full data sets by name."""
 
 from .download import fetch
 from .errors import InputError, Note

@@ -29,8 +29,8 @@ from .writing import write_text
 
 OWN, OLDER, SHUFFLED = "book", "2020", "shuffled"
 SIZES = {OWN: 300, OLDER: 60, SHUFFLED: 40}
-REFUSED = 36  # of the shuffled recipes, at least
-SENSIBLE = 0.95  # of the book's own, at least, and none nonsense
+REFUSED = 36  # least number of refused shuffled recipes, for a reading that counts
+SENSIBLE = 0.95  # least share of sensible recipes of the book; none may be nonsense
 OLDER_ROWS = 3_426  # of alchemy2.json
 VERDICTS = {"s": "sensible", "q": "questionable", "n": "nonsense"}
 SHEET = ("number", "recipe", "verdict")
@@ -50,16 +50,16 @@ class Drawn(NamedTuple):
 
 
 def told(recipe: Recipe) -> str:
-    """A recipe as readers see it."""
+    """Return a recipe in the form that readers see."""
     return f"{' + '.join(sorted(recipe[1:]))} = {recipe[0]}"
 
 
 def draw(rows: Sequence[Recipe], sha256: str) -> list[Drawn]:
-    """The 400 recipes in the order in which they are read.
+    """Draw the 400 recipes, in the order of the reading.
 
-    :param rows: of the book.
-    :param sha256: of its file, in hex.
-    :raises InputError: fewer recipes than are drawn.
+    :param rows: the recipes of the book.
+    :param sha256: of its file, in hex; it seeds the draw.
+    :raises InputError: a book with too few recipes.
     """
     if len(rows) < SIZES[OWN] + SIZES[SHUFFLED]:
         raise InputError(f"a book of {len(rows)} recipes: a reading needs {SIZES[OWN] + SIZES[SHUFFLED]}")
@@ -70,7 +70,7 @@ def draw(rows: Sequence[Recipe], sha256: str) -> list[Drawn]:
     there = {(result, *sorted(pair)) for result, *pair in rows}
     found = [Drawn(OWN, at + 1, rows[at]) for at in own]
     found += [Drawn(OLDER, at + 1, None) for at in older]
-    while True:  # until no recipe is one of the book, or makes its own ingredient
+    while True:  # until no recipe is in the book or makes its own ingredient
         shuffled = [(rows[other][0], *rows[at][1:]) for at, other in zip(rest, rng.permutation(rest), strict=True)]
         if all(a != result != b and (result, *sorted((a, b))) not in there for result, a, b in shuffled):
             break
@@ -79,12 +79,12 @@ def draw(rows: Sequence[Recipe], sha256: str) -> list[Drawn]:
 
 
 def drawn_of(book: Path) -> list[Drawn]:
-    """The draw of a book's file."""
+    """Return the draw of a book's file."""
     return draw(read_recipes_tsv(book).rows, file_sha256(book))
 
 
 def sheet(drawn: Sequence[Drawn], older: Sequence[Recipe]) -> str:
-    """The text that a reader fills in.
+    """Return the text that a reader fills in.
 
     :param older: the rows of the 2020 book.
     :raises InputError: another number of rows than that book has.
@@ -96,10 +96,10 @@ def sheet(drawn: Sequence[Drawn], older: Sequence[Recipe]) -> str:
 
 
 def read_sheets(files: Sequence[Path], drawn: Sequence[Drawn]) -> list[str]:
-    """The verdict on each recipe of the draw, from the sheets of several readers together.
+    """Return the verdict on each recipe of the draw, from the sheets of one or several readers.
 
-    :raises InputError: with file:line: no sheet, another recipe than was drawn, another word than a verdict, or two
-        verdicts on a recipe; a recipe without one.
+    :raises InputError: with file:line: no sheet, a recipe that is not in the draw, an invalid verdict, two verdicts on
+        a recipe; or a recipe without a verdict.
     """
     verdicts: dict[int, str] = {}
     for file in files:
@@ -119,15 +119,15 @@ def read_sheets(files: Sequence[Path], drawn: Sequence[Drawn]) -> list[str]:
 
 
 def reading_text(drawn: Sequence[Drawn], verdicts: Sequence[str]) -> str:
-    """The file that is kept."""
+    """Return the text of the file that is kept."""
     lines = [KEPT, *((one.source, str(one.row), str(one), one_) for one, one_ in zip(drawn, verdicts, strict=True))]
     return "".join("\t".join(line) + "\n" for line in lines)
 
 
 def read_reading(file: Path, drawn: Sequence[Drawn]) -> list[str]:
-    """The verdicts of a kept reading.
+    """Return the verdicts of a kept reading.
 
-    :raises InputError: a file that is none, or a reading of another book than this draw is of.
+    :raises InputError: a file that is no reading, or a reading of another book than the draw's.
     """
     rows = [cells for _, cells in tab_separated(file, (KEPT,), f"the header {'<TAB>'.join(KEPT)}")]
     if [(*row[:3],) for row in rows] != [(one.source, str(one.row), str(one)) for one in drawn]:
@@ -136,7 +136,7 @@ def read_reading(file: Path, drawn: Sequence[Drawn]) -> list[str]:
 
 
 def outcome(drawn: Sequence[Drawn], verdicts: Sequence[str]) -> dict[str, dict[str, int]]:
-    """Source -> verdict in a word -> how many recipes have it."""
+    """Return source -> verdict in a word -> number of recipes."""
     counts: dict[str, Counter[str]] = {source: Counter() for source in SIZES}
     for one, verdict in zip(drawn, verdicts, strict=True):
         counts[one.source][verdict] += 1
@@ -144,7 +144,7 @@ def outcome(drawn: Sequence[Drawn], verdicts: Sequence[str]) -> dict[str, dict[s
 
 
 def verdict_lines(counts: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
-    """The outcome in words."""
+    """Yield the outcome in words."""
     refused = SIZES[SHUFFLED] - counts[SHUFFLED]["sensible"]
     yield f"{refused} of {SIZES[SHUFFLED]} recipes with exchanged products are refused: the reading " + (
         "counts" if refused >= REFUSED else f"does not count, since at least {REFUSED} have to be"
@@ -155,14 +155,14 @@ def verdict_lines(counts: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
 
 
 def good(counts: Mapping[str, Mapping[str, int]]) -> bool:
-    """Whether the reading counts and the book passes it."""
+    """Return whether the reading counts and the book passes it."""
     refused = SIZES[SHUFFLED] - counts[SHUFFLED]["sensible"]
     own = counts[OWN]
     return refused >= REFUSED and own["sensible"] >= SENSIBLE * SIZES[OWN] and not own["nonsense"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0 for a sheet that is drawn, and a reading that counts and that the book passes; else 2."""
+    """Return 0 for a drawn sheet, and for a reading that counts and that the book passes; else 2."""
     parser = argparse.ArgumentParser(prog="python -m gumption.data.blind_reading", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--book", type=Path, default=path("commonsense"), help=argparse.SUPPRESS)

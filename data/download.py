@@ -1,4 +1,4 @@
-"""Downloads by name into a cache folder, checked against a hash. A file put there by hand counts as downloaded."""
+"""Download data sets by name into a cache folder, checked by hash. A file put there by hand counts as downloaded."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ from .settings import checked
 
 
 def cache_folder() -> Path:
-    """The folder of fetched files: GUMPTION_DATA_DIR, else in the user's cache folder."""
+    """Return the folder of fetched files: GUMPTION_DATA_DIR, else `gumption` in the user's cache folder."""
     import pooch
 
     return Path(os.environ.get("GUMPTION_DATA_DIR") or pooch.os_cache("gumption"))
@@ -18,11 +18,11 @@ def cache_folder() -> Path:
 
 @checked
 def fetch(name: str, offline: bool | None = None) -> Path:
-    """The path of a set, which is downloaded first where the cache folder lacks it.
+    """Return the path of a data set; download it first if the cache folder lacks it.
 
     :param offline: never download; None reads GUMPTION_OFFLINE (unset, empty and 0 mean online).
-    :raises InputError: an unknown name, a failed download (the message says where to put the file by hand), another
-        sha256 than the manifest's.
+    :raises InputError: an unknown name, a failed download (the message names the place for a file put there by hand),
+        another sha256 than the manifest's.
     """
     entries = fetchable()
     if name not in entries:

@@ -1,33 +1,33 @@
-"""The error that a person causes and can mend, the near name that it suggests, and the warning for people to read."""
+"""Errors that a user can correct, suggestions for misspelt names, and notes that are no errors."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 
 class InputError(ValueError):
-    """Bad input: the message says what was wrong, where, and what to do. The command line exits with 2."""
+    """Bad input. The message states the fault, its place and the cure. The command line exits with code 2."""
 
 
 class Changed(InputError):
-    """A file has another content than its hash is of."""
+    """A file whose content does not match its hash."""
 
 
 class Note(UserWarning):
-    """Something worth knowing that is no error. The command line prints it as a line `note: ...`."""
+    """A remark that is no error. The command line prints it as a line `note: ...`."""
 
 
 def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:
-    """The known names whose spelling is near. Among many labels of a graph `gumption.kg.vocabulary.nearest_labels` is
-    faster."""
+    """Return up to `most` known names with a similar spelling. For the many labels of a graph,
+    `gumption.kg.vocabulary.nearest_labels` is faster."""
     from difflib import get_close_matches  # only an error needs it
 
     return get_close_matches(name, list(known), most)
 
 
 def did_you_mean(name: object, known: Iterable[str], otherwise: str = "") -> str:
-    """The hint of an error about an unknown name.
+    """Return a hint for the error about an unknown name.
 
-    :param otherwise: the hint where no known name is near.
+    :param otherwise: the hint if no known name is similar.
     """
     near = nearest(str(name), known)
     return f"did you mean {near[0]!r}?" if near else otherwise
@@ -35,9 +35,9 @@ def did_you_mean(name: object, known: Iterable[str], otherwise: str = "") -> str
 
 @contextmanager
 def extra(name: str, what: str) -> Iterator[None]:
-    """Around the import of a package of the extra `name` in pyproject.toml, which `what` needs.
+    """Wrap the import of a package that `what` needs and that the extra `name` in pyproject.toml installs.
 
-    :raises InputError: the package is not installed; the message says how to install it.
+    :raises InputError: the package is not installed; the message names the command that installs it.
     """
     try:
         yield
@@ -48,7 +48,7 @@ def extra(name: str, what: str) -> Iterator[None]:
 
 @contextmanager
 def located(place: object) -> Iterator[None]:
-    """Puts a place, such as a file, before the message of an InputError within."""
+    """Prefix the message of an InputError that the block raises with a place, such as a file."""
     try:
         yield
     except InputError as error:

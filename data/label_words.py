@@ -1,5 +1,5 @@
-"""The words of a label, so that a compound such as "acid rain" gets its vector from its parts. The maker and the reader
-of word vectors share these functions, so that they agree."""
+"""Split a label into words, so that a compound such as "acid rain" gets its vector from its parts. The maker and the
+reader of word vectors share these functions, so that they agree."""
 
 import re
 from collections.abc import Container
@@ -8,23 +8,23 @@ SHORTEST_PART = 3
 
 
 def tokens(label: str) -> list[str]:
-    """Lower-case words of a label, without punctuation.
+    """Return the lower-case words of a label, without punctuation.
 
-    Single letters are left out beside longer words: the s of "frankenstein's monster" and the o of "jack o'lantern"
-    mean nothing, and only some sets of word vectors have them.
+    Single letters are left out if there are longer words: the s of "frankenstein's monster" and the o of
+    "jack o'lantern" have no meaning, and only some sets of word vectors have them.
     """
     words = re.findall(r"[^\s\-'.,!?\"()]+", label.lower())
     return [word for word in words if len(word) > 1] or words
 
 
 def two_parts(token: str) -> list[tuple[str, str]]:
-    """Every way to cut a token in two words of at least three letters, the most even cut first."""
+    """Return every way to cut a token into two words of at least three letters, the most even cut first."""
     cuts = range(SHORTEST_PART, len(token) - SHORTEST_PART + 1)
     return [(token[:cut], token[cut:]) for cut in sorted(cuts, key=lambda cut: (abs(2 * cut - len(token)), cut))]
 
 
 def label_words(label: str, known: Container[str]) -> tuple[list[str], list[str]]:
-    """(known words, unknown tokens) of a label, both in its order.
+    """Return (known words, unknown tokens) of a label, both in its order.
 
     The whole label is tried first ("x-ray"), then its tokens; an unknown token is cut into two known words if possible
     ("firestation" -> "fire", "station").

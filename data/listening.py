@@ -1,4 +1,4 @@
-"""Sockets that servers listen at."""
+"""Open sockets for servers, and check the addresses and host names that they serve."""
 
 import ipaddress
 import socket
@@ -14,7 +14,7 @@ Port = Annotated[int, Ge(0), Le(65_535)]
 
 
 def listen(host: str, port: int, flag: str) -> socket.socket:
-    """A TCP socket that listens.
+    """Return a listening TCP socket.
 
     :param host: an address of this machine, IPv4 or IPv6; "" for all its addresses.
     :param port: 0 for any free port.
@@ -32,7 +32,7 @@ def listen(host: str, port: int, flag: str) -> socket.socket:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only programs on this machine can connect to the address."""
+    """Return whether only programs on this machine can connect to the address."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -40,12 +40,12 @@ def is_loopback(host: str) -> bool:
 
 
 def names_of(host: str, more: Iterable[str] = ()) -> Callable[[str], bool]:
-    """Whether a Host header names a server; requests for another name are refused.
+    """Return a function from a Host header to whether it names this server; requests for other names are refused.
 
-    A page of another site can give its own host's name the address of this machine. A browser then takes the server for
-    that site, and lets the page read what it answers.
+    Another site can let its own host name resolve to the address of this machine (DNS rebinding). A browser then takes
+    this server for that site, and lets the site's page read the answers.
 
-    :param host: the address that is listened at.
+    :param host: the address at which the server listens.
     :param more: further names of this machine.
     """
     local = is_loopback(host)
@@ -59,7 +59,7 @@ def names_of(host: str, more: Iterable[str] = ()) -> Callable[[str], bool]:
             return False
         if name in known:
             return True
-        try:  # an address is no name that another site could give itself
+        try:  # another site cannot use an address as its host name
             return ipaddress.ip_address(name).is_loopback or not local
         except ValueError:
             return False
@@ -68,10 +68,10 @@ def names_of(host: str, more: Iterable[str] = ()) -> Callable[[str], bool]:
 
 
 def check_reach(host: str, open_to_others: bool, also: str = "") -> None:
-    """Refuse an address that others reach, where nobody has said that they may.
+    """Refuse an address that other machines can reach, unless `open_to_others` permits it.
 
-    :param also: what has to be given beside that word, for the message.
-    :raises InputError: so it is.
+    :param also: further options that the message names after --open-to-others.
+    :raises InputError: other machines can reach the address, and `open_to_others` is False.
     """
     if not is_loopback(host) and not open_to_others:
         where = f"others reach {host}" if host else "others reach this machine at all its addresses"
@@ -79,6 +79,6 @@ def check_reach(host: str, open_to_others: bool, also: str = "") -> None:
 
 
 def shown_address(listening: socket.socket) -> str:
-    """HOST:PORT of a listening socket; an IPv6 host is in brackets."""
+    """Return HOST:PORT of a listening socket, an IPv6 host in brackets."""
     host, port = listening.getsockname()[:2]
     return f"{f'[{host}]' if ':' in host else host}:{port}"

@@ -26,7 +26,7 @@ _IDX_NAMES: dict[Part, str] = {"train": "train", "test": "t10k"}
 
 
 def read_full(source: Path, part: Part) -> tuple[np.ndarray, np.ndarray]:
-    """Images (n, 28, 28) and labels (n,), uint8, of the full set.
+    """Return images (n, 28, 28) and labels (n,), uint8, of a part of the full set.
 
     :raises InputError: a source that is missing, cut short or not MNIST.
     """
@@ -38,7 +38,7 @@ def read_full(source: Path, part: Part) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _read_idx(folder: Path, name: str) -> np.ndarray:
-    """IDX: two zero bytes, 8 for unsigned bytes, the number of axes, their lengths (big-endian int32), the bytes."""
+    """Read IDX: two zero bytes, 8 (unsigned bytes), the number of axes, their lengths (big-endian int32), the bytes."""
     plain = folder / name
     path = plain if plain.exists() else folder / f"{name}.gz"
     try:
@@ -55,7 +55,7 @@ def _read_idx(folder: Path, name: str) -> np.ndarray:
 
 
 def choose(labels: np.ndarray, count: int) -> np.ndarray:
-    """(10 * count,) indices: `count` of each digit, equally far apart; InputError where a digit has fewer."""
+    """Return (10 * count,) indices: `count` of each digit, equally far apart; raise InputError if a digit has fewer."""
     chosen = []
     for digit in range(10):
         where = np.flatnonzero(labels == digit)

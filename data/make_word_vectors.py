@@ -41,12 +41,12 @@ _WORD = re.compile(r"[a-z]+(-[a-z]+)*")
 
 
 def book_labels(path: Path) -> list[str]:
-    """Sorted entity labels of a recipe file: tab-separated, or the 2020 JSON (a name ending in .json)."""
+    """Return the sorted entity labels of a recipe file: tab-separated, or the 2020 JSON (a name ending in .json)."""
     return sorted(read_recipes_json(path)[0] if path.suffix == ".json" else entities_of(read_recipes_tsv(path).rows))
 
 
 def candidates(labels: Sequence[str]) -> set[str]:
-    """Every word whose vector could serve one of the labels."""
+    """Return every word whose vector could be used for one of the labels."""
     words: set[str] = set()
     for label in labels:
         words.add(label.lower())
@@ -57,7 +57,7 @@ def candidates(labels: Sequence[str]) -> set[str]:
 
 
 def read_source(path: Path, wanted: set[str]) -> dict[str, np.ndarray]:
-    """Wanted word -> its float32 (100,) vector, where the source has one.
+    """Return wanted word -> its float32 (100,) vector, for the words of the source.
 
     :raises InputError: an unreadable source, a vector of another length.
     """
@@ -99,7 +99,7 @@ def _vector(path: Path, word: str, numbers: Sequence[str] | Sequence[float]) -> 
 
 
 def words_to_keep(labels: Sequence[str], vectors: dict[str, np.ndarray]) -> tuple[list[str], dict[str, list[str]]]:
-    """The sorted words that the labels need, and for each label with uncovered tokens those tokens."""
+    """Return the sorted words that the labels need, and label -> its tokens without a vector, if there are any."""
     keep: set[str] = set()
     missing: dict[str, list[str]] = {}
     for label in labels:
@@ -121,7 +121,7 @@ def write_word2vec(path: Path, words: Sequence[str], vectors: dict[str, np.ndarr
 
 
 def make(source: Path, recipe_books: Sequence[Path], out: Path) -> tuple[list[str], dict[str, list[str]]]:
-    """Make `out` for recipe books; returns the kept words and, for each label, its tokens without a vector."""
+    """Make `out` for recipe books; return the kept words, and label -> its tokens without a vector."""
     labels = sorted({label for book in recipe_books for label in book_labels(book)})
     vectors = read_source(source, candidates(labels))
     words, missing = words_to_keep(labels, vectors)
@@ -132,7 +132,7 @@ def make(source: Path, recipe_books: Sequence[Path], out: Path) -> tuple[list[st
 
 
 def make_frequent(source: Path, count: int, out: Path) -> list[str]:
-    """Make `out` for the `count` most frequent words; returns them."""
+    """Make `out` for the `count` most frequent words, and return these."""
     vectors = dict(islice(_read(source, _WORD.fullmatch), count))
     if len(vectors) < count:
         raise InputError(f"{source}: has {len(vectors)} words of letters, and --frequent asks for {count}")

@@ -1,4 +1,4 @@
-"""The data that ships with gumption and the sets that can be fetched, from manifest.json."""
+"""Read manifest.json: the data that ships with gumption, and the sets that can be fetched."""
 
 import json
 from collections.abc import Iterable
@@ -16,8 +16,8 @@ MANIFEST = ROOT / "manifest.json"
 
 @dataclass(frozen=True)
 class Shipped:
-    """A file of the package. `maker` says who or what made it: a module to run, or an author; `counts` are those of a
-    recipe book, of `gumption.data.recipe_check.book_counts`."""
+    """A file of the package. `maker` is the module that made it, or its author. `counts` is set for a recipe book, by
+    `gumption.data.recipe_check.book_counts`."""
 
     name: str
     file: str
@@ -34,7 +34,7 @@ class Shipped:
 
 @dataclass(frozen=True)
 class Fetchable:
-    """A file that is downloaded on demand. `sha256` is None where none is recorded; then nothing is checked."""
+    """A file that is downloaded on demand. It is not checked if its `sha256` is None."""
 
     name: str
     file: str
@@ -47,12 +47,12 @@ class Fetchable:
 
 
 def shipped() -> dict[str, Shipped]:
-    """Shipped entries by name, in the manifest's order."""
+    """Return the shipped entries by name, in the manifest's order."""
     return {entry["name"]: Shipped(**entry) for entry in _entries("shipped")}
 
 
 def fetchable() -> dict[str, Fetchable]:
-    """Fetchable entries by name, in the manifest's order."""
+    """Return the fetchable entries by name, in the manifest's order."""
     return {entry["name"]: Fetchable(**{**entry, "urls": tuple(entry["urls"])}) for entry in _entries("fetchable")}
 
 
@@ -62,9 +62,9 @@ def _entries(kind: str) -> list[dict[str, Any]]:
 
 @checked
 def path(name: str) -> Path:
-    """Where a shipped file lies, e.g. `path("commonsense")`.
+    """Return the path of a shipped file, e.g. `path("commonsense")`.
 
-    :raises InputError: no shipped set has the name; the message suggests near names.
+    :raises InputError: no shipped set has the name; the message suggests similar names.
     """
     entries = shipped()
     if name not in entries:
@@ -74,7 +74,7 @@ def path(name: str) -> Path:
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name: near names, else all names."""
+    """Return the end of a message about an unknown name: similar names, else all names."""
     names = list(known)
     close = nearest(name, names, 3)
     return f"; did you mean {' or '.join(close)}?" if close else f"; there is {', '.join(names)}"

@@ -1,4 +1,4 @@
-"""MNIST's handwritten digits: the small part that ships with gumption, and the full set once it is fetched."""
+"""Load MNIST's handwritten digits: the small subset that ships with gumption, or the full set, which is fetched."""
 
 import zipfile
 import zlib
@@ -13,17 +13,17 @@ from .manifest import shipped, verify
 
 Part = Literal["train", "test"]
 PARTS: tuple[Part, ...] = ("train", "test")
-SIDE = 28  # pixels
+SIDE = 28  # width and height of an image, in pixels
 
 
 def load_digits(part: Part, *, full: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """Images and labels of one part; the parts have no image and no writer in common.
+    """Return images and labels of one part; the parts have no image and no writer in common.
 
     The shipped subset has 200 train and 100 test images of each digit, sorted by digit. The full set has 60,000 and
-    10,000 in its own order; it is fetched where the cache folder lacks it.
+    10,000 images in its own order; it is fetched if the cache folder lacks it.
 
     :returns: images (n, 28, 28) uint8, 0 is paper and 255 ink; labels (n,) uint8, 0 to 9.
-    :raises InputError: another part, a file that is missing and cannot be fetched, or one with another sha256.
+    :raises InputError: another part, a missing file that cannot be fetched, or a file with another sha256.
     """
     if part not in PARTS:
         raise InputError(f"part is {part!r}; it can be {' or '.join(PARTS)}")
@@ -35,7 +35,7 @@ def load_digits(part: Part, *, full: bool = False) -> tuple[np.ndarray, np.ndarr
 
 
 def read_npz(path: Path, images_name: str, labels_name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Two arrays of an .npz file that pass `check_digits`; InputError for a file that cannot be read."""
+    """Return two arrays of an .npz file, checked by `check_digits`; raise InputError if the file cannot be read."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
             images, labels = arrays[images_name], arrays[labels_name]
@@ -45,7 +45,7 @@ def read_npz(path: Path, images_name: str, labels_name: str) -> tuple[np.ndarray
 
 
 def check_digits(path: Path, images: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The arrays, if they are (n, 28, 28) uint8 images with (n,) uint8 labels 0 to 9; else InputError."""
+    """Return the arrays if they are (n, 28, 28) uint8 images and (n,) uint8 labels 0 to 9; else raise InputError."""
     if (
         images.dtype != np.uint8
         or labels.dtype != np.uint8

@@ -1,4 +1,4 @@
-"""Things of a person's own by their names: "module:name", on the command line, in config files and in data."""
+"""Import a user's functions and classes by "module:name", on the command line, in config files and in data."""
 
 import sys
 from collections.abc import Callable
@@ -13,11 +13,11 @@ _FILES: set[str] = set()
 
 
 def of_module(place: str, option: str, fits: Callable[[Any], bool] = callable, what: str = "function") -> Any:
-    """The object at "module:name"; modules are looked for where one works, too. Importing a module runs it; nothing
-    else is run.
+    """Import "module:name" and return the object. The current directory is searched too. Importing runs the module's
+    code.
 
-    :param option: what names it, for messages.
-    :param fits: whether the object is what is asked for; `what` says that in a message.
+    :param option: the option that names the object, for messages.
+    :param fits: tests the object; `what` is the noun of the message for an object that fails.
     :raises InputError: no such name, a module that cannot be imported, or an object that does not fit.
     """
     module, _, name = place.partition(":")
@@ -43,7 +43,7 @@ def of_module(place: str, option: str, fits: Callable[[Any], bool] = callable, w
 
 
 def class_of_module(place: str, option: str, kind: type) -> Any:
-    """The class at "module:name", `kind` or a subclass; InputError as `of_module`."""
+    """Import the class at "module:name", `kind` or a subclass; raise InputError as `of_module`."""
 
     def fits(found: Any) -> bool:
         return isinstance(found, type) and issubclass(found, kind)
@@ -52,20 +52,20 @@ def class_of_module(place: str, option: str, kind: type) -> Any:
 
 
 def line_of(error: BaseException) -> str | None:
-    """The innermost line of a module that `of_module` imported, where an error passed through one."""
+    """Return the innermost line of a traceback that is in a module imported by `of_module`; None if there is none."""
     frames = (frame for frame in reversed(extract_tb(error.__traceback__)) if frame.filename in _FILES)
     return next((f"{frame.filename}, line {frame.lineno}" for frame in frames), None)
 
 
 def failure(what: str, error: BaseException) -> InputError:
-    """The error of a person's own code: what failed, such as "the policy my:act failed at step 3", why, and where."""
+    """Return an error about a user's code: `what` ("the policy my:act failed at step 3"), the reason, the place."""
     kind, line = "" if isinstance(error, InputError) else f"{type(error).__name__}: ", line_of(error)
     return InputError(f"{what}: {kind}{error}".rstrip(": ") + (f" ({line})" if line else ""))
 
 
 def name_of(thing: Any) -> str:
-    """The name of a class or function in data: "module:name" where a person's module has it under that name, else the
-    plain name, as of what is built in."""
+    """Return the name of a class or function in data: "module:name" if a user's module holds it under that name, else
+    the plain name, as for classes and functions of gumption."""
     module, name = thing.__module__, thing.__qualname__
     own = module != "__main__" and module.split(".")[0] != __name__.split(".")[0]
     there: Any = getattr(sys.modules.get(module), name, None)

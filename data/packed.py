@@ -1,8 +1,8 @@
-"""Compressed files, read within bounds: gzip, bzip2, xz and zip archives.
+"""Read compressed files within bounds: gzip, bzip2, xz and zip archives.
 
 A few kilobytes can expand to terabytes, and one line of a file can be larger than memory. So a file may expand to
 EXPANDED bytes or RATIO times its size, whichever is more; a line may have LINE bytes and an archive MEMBERS files. The
-files of an archive are never unpacked to the disk.
+files of an archive are never unpacked to disk.
 """
 
 import bz2
@@ -43,10 +43,10 @@ class PackedFile(io.BufferedReader):
 
 
 def open_packed(path: Path, member: str | None = None, *, lines: bool = True, by_name: bool = False) -> PackedFile:
-    """Open a file, plain or packed as its first bytes say. Reading raises Damaged, or InputError beyond a bound.
+    """Open a file, plain or packed; its first bytes decide. Reading raises Damaged, or InputError beyond a bound.
 
     :param member: the name of a file in the zip archive `path`.
-    :param by_name: tell the kind by the ending of the file's name instead.
+    :param by_name: choose the compression by the ending of the file's name instead.
     :param lines: whether to bound lines; False for formats without lines.
     :raises OSError: also for a file that the archive does not have.
     :raises InputError: an archive beyond the bounds.
@@ -72,9 +72,9 @@ def open_packed(path: Path, member: str | None = None, *, lines: bool = True, by
 
 
 def open_archive(source: Path | IO[bytes], name: str) -> zipfile.ZipFile:
-    """A zip archive within the bounds; none of its files gives more bytes than its directory says.
+    """Open a zip archive within the bounds; none of its files yields more bytes than the archive's directory states.
 
-    :param name: what messages call it.
+    :param name: its name in messages.
     :raises Damaged: not a zip archive.
     :raises InputError: an archive beyond the bounds.
     """

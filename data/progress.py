@@ -1,4 +1,4 @@
-"""Progress and notes on stderr."""
+"""Print progress and notes to stderr."""
 
 import sys
 import warnings
@@ -10,15 +10,15 @@ from typing import TextIO
 
 from .errors import Note
 
-LINES = 10  # of a whole job, where stderr is no terminal
-SECONDS = 2.0  # between two lines, at least
-NOTES = 10  # of one kind that are printed
+LINES = 10  # lines of a whole job, if stderr is no terminal
+SECONDS = 2.0  # least time between two lines
+NOTES = 10  # printed notes of one kind
 
 
 class Bar:
-    """A progress bar on a terminal; elsewhere a line at about each tenth of the work, none in its first two seconds.
+    """A progress bar on a terminal; elsewhere a line at about each tenth of the work, none in the first two seconds.
 
-    :cvar open: how many bars are open. While there is one, others do not show; a process of a pool counts its parent's.
+    :cvar open: number of open bars. While a bar is open, new ones stay hidden; a process of a pool counts its parent's.
     """
 
     open = 0
@@ -48,7 +48,7 @@ class Bar:
         return self
 
     def show(self, completed: int, words: str = "") -> None:
-        """Show how much is done, and a few words about it."""
+        """Show the amount of completed work, and a few words about it."""
         if self._bar is not None:
             self._bar.update(self._task, completed=completed, description=words or self.title)
             return
@@ -67,9 +67,9 @@ class Bar:
 def print_notes() -> Callable[[], None]:
     """Print each `Note` once from now on, as one line on stderr; other warnings keep Python's format.
 
-    Of one kind, a class of notes from one line of code, ten are printed.
+    At most ten notes of one kind (class of notes and line of code) are printed.
 
-    :returns: a function to be called at the end, which prints how many more notes there were of each kind.
+    :returns: a function to call at the end, which prints the number of further notes of each kind.
     """
     others = warnings.showwarning
     kinds: defaultdict[tuple[type[Warning], str, int], list[str]] = defaultdict(list)
@@ -98,6 +98,6 @@ def print_notes() -> Callable[[], None]:
                 print(f"note: {len(notes) - NOTES:,} more like this one: {notes[NOTES - 1]}", file=sys.stderr)
 
     warnings.showwarning = show
-    # Python shows a warning once for each line of code. Appended, so that `python -W` has precedence.
+    # By default Python shows a warning once per line of code. Appended, so that `python -W` has precedence.
     warnings.simplefilter("always", Note, append=True)
     return finish

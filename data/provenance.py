@@ -1,4 +1,4 @@
-"""What is saved beside a figure: command, versions, hardware, without paths of the machine."""
+"""Describe how a figure was computed: command, versions, hardware, without paths of the machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PACKAGES = ("gumption", "torch", "numpy", "scipy", "gymnasium")
 
 
 def versions() -> dict[str, str]:
-    """Version of Python and of each package that the figures depend on."""
+    """Return the versions of Python and of each package that the figures depend on."""
     found = {"python": platform.python_version()}
     for package in _PACKAGES:
         try:
@@ -25,7 +25,7 @@ def versions() -> dict[str, str]:
 
 
 def hardware(device: str = "cpu") -> dict[str, Any]:
-    """Processor, usable cores, and the GPU where `device` is one."""
+    """Return processor, usable cores, and the GPU if `device` is a CUDA device."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -41,19 +41,19 @@ def hardware(device: str = "cpu") -> dict[str, Any]:
 
 
 def usable_cores() -> int:
-    """Cores that this process may run on."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def command_line(arguments: Sequence[str]) -> str:
-    """The `gumption` command with these arguments, every path shortened to its last part."""
+    """Return the `gumption` command with these arguments, every path shortened to its last part."""
     return without_folders(["gumption", *arguments])
 
 
 def without_folders(words: Sequence[str]) -> str:
-    """A command, every path shortened to its last part, as text that can be written: bytes that are none as \\udcNN."""
+    """Return a command as text, every path shortened to its last part, bytes that are no text escaped as \\udcNN."""
     return shlex.join(map(_without_folder, words)).encode(errors="backslashreplace").decode()
 
 

@@ -1,4 +1,4 @@
-"""JSON files, with errors that name the file."""
+"""Read text and JSON files, with errors that name the file."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ from .errors import InputError
 
 
 def read_text(path: Path, encoding: str = "utf-8") -> str:
-    """The text of a file; InputError with the path where it cannot be read, or is no text of this encoding."""
+    """Return the text of a file; raise InputError with the path if it cannot be read or decoded."""
     try:
         return path.read_text(encoding=encoding)
     except (OSError, UnicodeDecodeError) as error:
@@ -18,12 +18,12 @@ def read_text(path: Path, encoding: str = "utf-8") -> str:
 def read_json(
     path: Path, *, missing: str = "cannot be read", advice: str = "correct it there, or make it again", **options: Any
 ) -> Any:
-    """The content of a JSON file.
+    """Return the content of a JSON file.
 
     :param missing: the message for a file that cannot be read.
     :param advice: the end of the message for a file that is not JSON.
-    :param options: of `json.loads`.
-    :raises InputError: one of these, with the path and the reason.
+    :param options: keyword arguments of `json.loads`.
+    :raises InputError: a file that cannot be read or is not JSON; the message has the path and the reason.
     """
     try:
         return parse_json(path.read_text(encoding="utf-8"), **options)
@@ -34,7 +34,7 @@ def read_json(
 
 
 def parse_json(text: str | bytes, **options: Any) -> Any:
-    """`json.loads`, with ValueError instead of RecursionError for brackets that are nested too deep."""
+    """Parse JSON by `json.loads`; raise ValueError, not RecursionError, if brackets are nested too deep."""
     try:
         return json.loads(text, **options)
     except RecursionError:

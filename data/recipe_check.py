@@ -1,8 +1,8 @@
-"""Checks of recipe books: what is a fault in any book, and the rules that the shipped one obeys.
+"""Check recipe books: report the faults of any book, and where the shipped book breaks its own rules.
 
-`python -m gumption.data.recipe_check` checks the shipped book, and with a file that one against the faults of any book.
-It prints every problem with file:line and exits with code 2 when there is one; a clean book gives its counts and exit
-code 0.
+`python -m gumption.data.recipe_check` checks the shipped book; with a file it checks that book for faults only. It
+prints every problem with file:line and exits with code 2 if there is any; for a clean book it prints counts and exits
+with code 0.
 """
 
 import argparse
@@ -27,10 +27,10 @@ from gumption.data.recipe_files import (
 )
 from gumption.data.tables import grouped
 
-BOOK, FAMILIES = "commonsense", "commonsense-families"  # names of what ships
-SENSE = re.compile(r"(.+) \((.+)\)")  # the word of a label, and the sense in which it is meant
+BOOK, FAMILIES = "commonsense", "commonsense-families"  # names of shipped files
+SENSE = re.compile(r"(.+) \((.+)\)")  # the word of a label, and its sense
 LABEL = re.compile(r"[a-z]+(?:[ '-][a-z]+)*(?: \([a-z]+(?: [a-z]+)*\))?")
-# Two words one edit apart may be two spellings of one if they are at least this long and begin alike.
+# Least length, and length of the common start, of two words one edit apart that are suspected to be the same word.
 LONG_WORD = 7
 SHARED_STEM = 5
 
@@ -42,7 +42,7 @@ LEAST_FAMILIES = 40
 LEAST_GENERATIONS = 8
 RECIPES_OF_A_PRODUCT = (5, 6)  # on average
 
-# The same word in two spellings; a book uses the first of each pair.
+# Words with two spellings; a book uses the first of each pair.
 SPELLINGS = (
     "airplane/aeroplane aluminum/aluminium armor/armour ax/axe catalog/catalogue center/centre "
     "color/colour cozy/cosy donut/doughnut fiber/fibre gray/grey harbor/harbour jewelry/jewellery "
@@ -51,10 +51,10 @@ SPELLINGS = (
 )
 _CANONICAL = {other: kept for kept, other in (pair.split("/") for pair in SPELLINGS.split())}
 
-# Pairs that look like one word in two spellings and are two words.
-DIFFERENT_WORDS = (("glass", "glasses"),)  # sorted; the material, what one wears
+# Pairs of words that look like two spellings of one word.
+DIFFERENT_WORDS = (("glass", "glasses"),)  # sorted; the material, the eyewear
 
-# Words of several things, with some of them: a label says which is meant, "bat (animal)".
+# Words with several senses: a label states which is meant, "bat (animal)".
 _SENSES = (
     "bat=animal/sport bow=weapon/ribbon chest=body/box club=weapon/people crane=bird/machine "
     "cricket=insect/sport current=water/electricity fan=machine/supporter horn=animal/instrument "
@@ -77,8 +77,8 @@ class Problem:
 
 @dataclass(frozen=True)
 class Counts:
-    """Size of a book; `ambiguous_pairs` counts unordered ingredient pairs with two or more results, `generations` the
-    mixes one after the other that the last thing needs."""
+    """Size of a book; `ambiguous_pairs` counts unordered ingredient pairs with two or more results, `generations` is
+    the largest number of successive mixes that a thing needs."""
 
     entities: int
     recipes: int
@@ -97,13 +97,13 @@ class Counts:
 
 
 def basic_entities(rows: Sequence[Recipe]) -> tuple[str, ...]:
-    """Sorted labels that no recipe makes: a player of the whole book starts from them."""
+    """Return the sorted labels that no recipe makes; a player of the whole book starts from them."""
     results = {result for result, _, _ in rows}
     return tuple(sorted({label for row in rows for label in row[1:]} - results))
 
 
 def count_recipes(rows: Sequence[Recipe]) -> Counts:
-    """Counts of a book; a terminal is a result that no recipe uses."""
+    """Return the counts of a book; a terminal is a result that no recipe uses."""
     ingredients = {label for row in rows for label in row[1:]}
     results = {row[0] for row in rows}
     products: dict[frozenset[str], set[str]] = defaultdict(set)
@@ -121,8 +121,8 @@ def count_recipes(rows: Sequence[Recipe]) -> Counts:
 
 
 def generations(rows: Sequence[Recipe]) -> dict[str, int]:
-    """Label -> the fewest rounds of mixing in which it comes about, 0 for what no recipe makes; without what cannot be
-    made."""
+    """Return label -> the fewest rounds of mixing that make it, 0 for a basic label. Labels that cannot be made from
+    basic labels are left out."""
     found = dict.fromkeys(basic_entities(rows), 0)
     waiting = list(rows)
     while waiting:
@@ -139,10 +139,10 @@ def generations(rows: Sequence[Recipe]) -> dict[str, int]:
 def check_recipes(
     rows: Sequence[Recipe], origins: Sequence[str] | None = None, families: Mapping[str, str] | None = None
 ) -> list[Problem]:
-    """Every fault of a book in a fixed order: those of single rows first, then those of the whole book.
+    """Return every fault of a book in a fixed order: faults of single rows first, then faults of the whole book.
 
-    :param origins: of each row; None for a book without origins.
-    :param families: family -> its rule; None where no rules are given.
+    :param origins: the origin of each row; None for a book without origins.
+    :param families: family -> its rule; None to leave the rules unchecked.
     """
     made = generations(rows)
     return [
@@ -160,7 +160,7 @@ def check_recipes(
 def check_shipped(
     rows: Sequence[Recipe], origins: Sequence[str] | None, families: Mapping[str, str] | None
 ) -> list[Problem]:
-    """The faults of a book, and where it breaks one of the rules of the shipped one."""
+    """Return the faults of a book, and where it breaks a rule of the shipped book."""
     return [*check_recipes(rows, origins, families), *_limit_problems(rows, origins or [])]
 
 
@@ -183,7 +183,7 @@ def _row_problems(rows: Sequence[Recipe]) -> Iterator[Problem]:
 
 
 def _first_rows(rows: Sequence[Recipe]) -> dict[str, int]:
-    """Label -> the first row that it is in."""
+    """Return label -> index of its first row."""
     first: dict[str, int] = {}
     for index, row in enumerate(rows):
         for label in row:
@@ -192,7 +192,7 @@ def _first_rows(rows: Sequence[Recipe]) -> dict[str, int]:
 
 
 def _uses(rows: Sequence[Recipe]) -> Counter[str]:
-    """Label -> how many recipes have it as an ingredient."""
+    """Return label -> number of recipes that have it as an ingredient."""
     return Counter(label for _, a, b in rows for label in dict.fromkeys((a, b)))
 
 
@@ -203,8 +203,8 @@ def _unreachable_problems(rows: Sequence[Recipe], made: Mapping[str, int]) -> It
 
 
 def _backward_problems(rows: Sequence[Recipe]) -> Iterator[Problem]:
-    """Each two things of which one makes the other, both ways."""
-    makes: dict[tuple[str, str], int] = {}  # (ingredient, result) -> its first row
+    """Yield a problem for each two things that make each other."""
+    makes: dict[tuple[str, str], int] = {}  # (ingredient, result) -> first row
     for index, (result, a, b) in enumerate(rows):
         makes.setdefault((a, result), index)
         makes.setdefault((b, result), index)
@@ -215,7 +215,7 @@ def _backward_problems(rows: Sequence[Recipe]) -> Iterator[Problem]:
 
 
 def _circular_problems(rows: Sequence[Recipe], made: Mapping[str, int]) -> Iterator[Problem]:
-    """Recipes with an ingredient that cannot be made but with their result."""
+    """Yield a problem for each recipe with an ingredient that cannot be made without the recipe's result."""
     place = {label: at for at, label in enumerate(made)}
     needed = _needed(rows, place)
     for index, (result, a, b) in enumerate(rows):
@@ -225,10 +225,10 @@ def _circular_problems(rows: Sequence[Recipe], made: Mapping[str, int]) -> Itera
 
 
 def _needed(rows: Sequence[Recipe], place: Mapping[str, int]) -> dict[str, int]:
-    """The greatest solution of "a thing needs itself and what all of its recipes need".
+    """Compute the greatest solution of "a thing needs itself and everything that all of its recipes need".
 
-    :param place: of each label that can be made.
-    :returns: label -> the things without which it cannot be made: the bits at their places.
+    :param place: index of each label that can be made.
+    :returns: label -> bit set of the things without which it cannot be made; a thing's bit is at its index.
     """
     ways = grouped((row[0], row) for row in rows if row[1] in place and row[2] in place)
     everything = (1 << len(place)) - 1
@@ -247,7 +247,7 @@ def _needed(rows: Sequence[Recipe], place: Mapping[str, int]) -> dict[str, int]:
 
 
 def _orphan_problems(rows: Sequence[Recipe]) -> Iterator[Problem]:
-    """Things of one recipe alone, which nothing makes: often a word that is misspelt."""
+    """Yield a problem for each thing that no recipe makes and a single recipe uses: often a misspelt word."""
     results = {row[0] for row in rows}
     uses = _uses(rows)
     for label, index in _first_rows(rows).items():
@@ -329,7 +329,7 @@ def _spelling_problems(rows: Sequence[Recipe]) -> Iterator[Problem]:
 
 
 def _spelling_key(label: str) -> str:
-    """The same key for spellings that differ in case, space, hyphen, plural ending or British/American form."""
+    """Return a key shared by spellings that differ in case, space, hyphen, plural ending or British/American form."""
     meant = SENSE.fullmatch(label)
     words = re.split(r"[ -]+", (meant[1] if meant else label).lower())
     sense = f" ({meant[2]})" if meant else ""
@@ -347,7 +347,7 @@ def _singular(word: str) -> str:
 
 
 def _one_edit_apart(one: str, other: str) -> bool:
-    """Whether inserting, deleting or changing one letter turns `one` into `other`, a different word."""
+    """Return whether inserting, deleting or changing one letter turns `one` into `other`, a different word."""
     if abs(len(one) - len(other)) > 1:
         return False
     short, long = sorted((one, other), key=len)
@@ -357,16 +357,16 @@ def _one_edit_apart(one: str, other: str) -> bool:
     return short[same:] == long[same + 1 :]
 
 
-# ---- A book of one's own.
+# ---- A user's own book.
 
-# Kinds of problems that a book of one's own leaves out, and the kind that it is not told of.
+# Kinds of problems whose recipes are dropped from a user's book, and kinds that are not reported for it.
 LEFT_OUT = ("own result", "duplicate")
 NOT_TOLD = ("label",)
 
 
 def checked(recipes: Recipes, families: Mapping[str, str] | None = None) -> tuple[Recipes, list[tuple[int, Problem]]]:
-    """The recipes without duplicates and those that make one of their own ingredients; and the problems with their
-    lines (0 for the whole table)."""
+    """Return the recipes without duplicates and without recipes that make one of their own ingredients; and (line,
+    problem) pairs, with line 0 for the whole table."""
     found = [
         problem for problem in check_recipes(recipes.rows, recipes.origins, families) if problem.kind not in NOT_TOLD
     ]
@@ -375,13 +375,13 @@ def checked(recipes: Recipes, families: Mapping[str, str] | None = None) -> tupl
     return kept, [(0 if problem.row is None else recipes.lines[problem.row], problem) for problem in found]
 
 
-# ---- What the manifest tells of the shipped book.
+# ---- The counts of the shipped book in the manifest.
 
 
 def book_counts(recipes: Recipes, older: Iterable[Recipe]) -> dict[str, int]:
-    """The size of a book, how many of its recipes have which origin, and what it shares with the 2020 book.
+    """Return the size of a book, the number of recipes of each origin, and the overlap with the 2020 book.
 
-    :param older: the rows of that book. A sense in brackets is left out of the comparison.
+    :param older: the rows of the 2020 book. A sense in brackets is left out of the comparison.
     """
     counts, origins = count_recipes(recipes.rows), recipes.origins or []
     of_origin = Counter("family" if family_of(origin) else origin for origin in origins)
@@ -409,7 +409,7 @@ def _word(label: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Check one book; 0 when it is clean, 2 when it has problems or cannot be read."""
+    """Check one book; return 0 if it is clean, 2 if it has problems or cannot be read."""
     parser = argparse.ArgumentParser(
         prog="python -m gumption.data.recipe_check", description="Check a recipe book (tab-separated)."
     )

@@ -1,8 +1,8 @@
-"""Files of recipe books: rows of `result, ingredient, ingredient` labels, perhaps each with its origin, and the rules
-of the families that origins name.
+"""Read and write recipe books: rows of `result, ingredient, ingredient` labels, optionally with an origin, and the
+rules of the families that origins name.
 
-An origin is `paper` (the table of Appendix D of the WordCraft paper), `own`, or `family:NAME`, where the family is a
-rule of the world that many recipes follow.
+An origin is `paper` (the table of Appendix D of the WordCraft paper), `own`, or `family:NAME`. A family is a rule of
+the world that many recipes follow.
 """
 
 import csv
@@ -27,11 +27,11 @@ _HEADER = "<TAB>".join(HEADER)
 
 
 class Recipes(NamedTuple):
-    """What a file of recipes holds.
+    """The content of a file of recipes.
 
     :ivar rows: (result, ingredient, ingredient), in file order.
-    :ivar origins: of each row, "" where the file has none; None for a file without origins.
-    :ivar lines: the number of each row's line.
+    :ivar origins: the origin of each row, "" if it has none; None for a file without origins.
+    :ivar lines: line number of each row.
     """
 
     rows: list[Recipe]
@@ -39,7 +39,7 @@ class Recipes(NamedTuple):
     lines: list[int]
 
     def where(self, kept: Sequence[bool]) -> "Recipes":
-        """Some of the recipes; `kept` says of each row whether it is one."""
+        """Return the recipes whose entry in `kept` is true; `kept` has an entry for each row."""
 
         def some(values: list) -> list:
             return [value for value, keep in zip(values, kept, strict=True) if keep]
@@ -48,12 +48,12 @@ class Recipes(NamedTuple):
 
 
 def family_of(origin: str) -> str | None:
-    """The family that an origin names."""
+    """Return the family that an origin names; None if it names none."""
     return origin.removeprefix(FAMILY) if origin.startswith(FAMILY) else None
 
 
 def read_recipes_tsv(path: str | Path) -> Recipes:
-    """A tab-separated book: a header line, then three columns, or four with the origin.
+    """Read a tab-separated book: a header line, then three columns, or four with the origin.
 
     :raises InputError: with file:line: an unreadable file, a missing header line, a row with another number of
         columns, an empty cell among the first three.
@@ -73,10 +73,10 @@ def read_recipes_tsv(path: str | Path) -> Recipes:
 
 
 def read_families(path: str | Path) -> dict[str, str]:
-    """Family -> its rule in words, from a tab-separated file with the header `family, rule`.
+    """Return family -> its rule in words, from a tab-separated file with the header `family, rule`.
 
     :raises InputError: with file:line: an unreadable file, a missing header line, a row without two columns, a family
-        without a name, or one that is there twice.
+        without a name, a repeated family.
     """
     path = Path(path)
     families: dict[str, str] = {}
@@ -88,7 +88,7 @@ def read_families(path: str | Path) -> dict[str, str]:
 
 
 def tab_separated(path: Path, headers: Sequence[tuple[str, ...]], wanted: str) -> Iterator[tuple[int, list[str]]]:
-    """Line and cells of each row below the header."""
+    """Yield line number and cells of each row below the header."""
     columns = 0
     try:
         with path.open(encoding="utf-8", newline="") as file:
@@ -114,7 +114,7 @@ def tab_separated(path: Path, headers: Sequence[tuple[str, ...]], wanted: str) -
 
 
 def read_recipes_json(path: Path) -> tuple[list[str], list[Recipe]]:
-    """Entities and rows of a book in the form of the 2020 release, both in file order.
+    """Return the entities and rows of a book in the format of the 2020 release, both in file order.
 
     :raises InputError: an unreadable file or a bad entry, with file and place.
     """
@@ -151,12 +151,12 @@ def read_recipes_json(path: Path) -> tuple[list[str], list[Recipe]]:
 
 
 def read_recipe_table(path: Path, columns: str | None = None, header: bool | None = None) -> Recipes:
-    """A table of one's own with columns for the product and each ingredient, perhaps one for the origin. Spaces around
+    """Read a user's table with columns for the product, both ingredients and optionally the origin. Spaces around
     labels are removed.
 
-    :param columns: names in the header, or numbers from 1, of product and ingredients, perhaps of the origin behind
-        them: "makes,first,second".
-    :param header: whether the first line holds names; None where these are product, result or the like.
+    :param columns: names in the header, or numbers from 1, of product, ingredients and optionally the origin, in this
+        order: "makes,first,second".
+    :param header: whether the first line holds names; None if these are usual names such as product or result.
     :raises InputError: an unreadable file, an unclear header, a missing column; all rows with another number of cells,
         an empty cell, or a tab or line break within a label, each with its line.
     """
@@ -208,7 +208,7 @@ def _tsv(path: Path, content: bytes) -> list[Row]:
 
 
 def book_text(recipes: Recipes) -> str:
-    """The file of a recipe book, which `read_recipes_tsv` reads."""
+    """Return the text of a recipe book, which `read_recipes_tsv` reads."""
     if recipes.origins is None:
         rows: list[tuple[str, ...]] = [HEADER, *recipes.rows]
     else:
@@ -218,5 +218,5 @@ def book_text(recipes: Recipes) -> str:
 
 
 def entities_of(rows: Sequence[Recipe]) -> list[str]:
-    """The labels of recipes, in the order in which they come."""
+    """Return the labels of recipes, in the order of their first occurrence."""
     return list(dict.fromkeys(label for row in rows for label in row))

@@ -1,9 +1,9 @@
-"""Files that carry the sha256 of their content, so that a reader sees a changed byte.
+"""Store the sha256 of a file's content with the file, so that a reader detects a changed byte.
 
-An object of JSON has the key "sha256" at its end. In a file of JSON Lines each line has one, which covers the line and
-all lines before it: lines are appended, and a file that was cut short between two lines is whole up to there. A text
-whose comments begin with # has it in its first line (`HASH_LINE`); of any other file it is in NAME.sha256 beside it
-(`hashed_file`), a line that the program sha256sum reads, too.
+A JSON object has the key "sha256" at its end. In a file of JSON Lines each line has a sha256, which covers the line and
+all lines before it: lines can be appended, and a file that was cut between two lines is valid up to there. A text whose
+comments begin with # has the sha256 in its first line (`HASH_LINE`). Any other file has it in NAME.sha256 in the same
+folder (`hashed_file`), a line that the program sha256sum reads, too.
 """
 
 import hashlib
@@ -23,16 +23,16 @@ from .writing import whole_file, write_json, write_text
 
 SHA256 = "sha256"
 HASH_ENDING = f".{SHA256}"
-#: The comment before a text, with its sha256.
+#: The comment before a text, with the sha256 of the text.
 HASH_LINE = re.compile(rb"# sha256 ([0-9a-f]{64})\n")
 _LINE_BYTES = 74
-_MARKED = re.compile(rb"# sha256 |.{8,10}[0-9a-f]{63}", re.DOTALL)  # also a line of which one byte was changed
+_MARKED = re.compile(rb"# sha256 |.{8,10}[0-9a-f]{63}", re.DOTALL)  # also matches if one byte of the line was changed
 _verifying: ContextVar[bool] = ContextVar("verifying", default=True)
 
 
 @contextmanager
 def unverified() -> Iterator[None]:
-    """Within the block files are read without a check of their sha256, as by `gumption --no-verify`."""
+    """Read files without a check of their sha256 while the block runs, as `gumption --no-verify` does."""
     token = _verifying.set(False)
     try:
         yield
@@ -41,14 +41,14 @@ def unverified() -> Iterator[None]:
 
 
 def stop_verifying() -> None:
-    """Read files `unverified` in this process from now on."""
+    """Stop checking the sha256 of files in this process."""
     _verifying.set(False)
 
 
 def damaged(where: str | Path, what: str) -> None:
-    """Raise InputError for a file that is not what was written, unless files are read `unverified`.
+    """Raise InputError for a file that differs from the written file, unless files are read `unverified`.
 
-    :param what: what is wrong with it.
+    :param what: the fault, for the message.
     """
     if _verifying.get():
         advice = "make it again, restore it from a copy, or read it as it is with `gumption --no-verify ...`"
@@ -56,24 +56,24 @@ def damaged(where: str | Path, what: str) -> None:
 
 
 def content_hash(content: Any, before: str = "") -> str:
-    """sha256 (hex) of JSON content, independent of the order of its keys.
+    """Return the sha256 (hex) of JSON content, independent of the order of its keys.
 
     :param before: the hash of the lines before it.
     """
-    as_read = json.loads(json.dumps(content))  # numbers become text where they are keys
+    as_read = json.loads(json.dumps(content))  # keys that are numbers become text
     return hashlib.sha256((before + json.dumps(as_read, sort_keys=True)).encode()).hexdigest()
 
 
 def sealed(content: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """The content with its sha256 at the end."""
+    """Return the content with its sha256 at the end."""
     return {**content, SHA256: content_hash(content, before)}
 
 
 def unsealed(content: Any, where: str | Path, before: str = "") -> Any:
-    """The content without its sha256.
+    """Return the content without its sha256.
 
     :param where: the place for the message.
-    :raises InputError: an object without sha256, or with that of other content.
+    :raises InputError: an object without sha256, or with the sha256 of other content.
     """
     if not isinstance(content, dict):
         return content
@@ -86,20 +86,20 @@ def unsealed(content: Any, where: str | Path, before: str = "") -> Any:
 
 
 def write_sealed(path: Path, content: Mapping[str, Any]) -> None:
-    """As `write_json`, with the content's sha256."""
+    """Write JSON as `write_json`, with the content's sha256."""
     write_json(path, sealed(content))
 
 
 def read_sealed(path: Path, *, advice: str = "remove it and make it again, or restore a copy", **told: str) -> Any:
-    """As `read_json`, of what `write_sealed` wrote, without the sha256.
+    """Read a file of `write_sealed` as `read_json`; return its content without the sha256.
 
-    :raises InputError: as `read_json`, and where the content is not what was written.
+    :raises InputError: as `read_json`, and for content that differs from the written content.
     """
     return unsealed(read_json(path, advice=advice, **told), path)
 
 
 def sealed_lines(lines: Iterable[Mapping[str, Any]], before: str = "") -> tuple[str, str]:
-    """JSON Lines with their sha256, and the last sha256.
+    """Return JSON Lines with their sha256, and the last sha256.
 
     :param before: the last sha256 of the lines that these follow.
     """
@@ -112,10 +112,10 @@ def sealed_lines(lines: Iterable[Mapping[str, Any]], before: str = "") -> tuple[
 
 
 def unsealed_lines(text: str, path: Path) -> tuple[list[Any], str]:
-    """The lines without their sha256, and the last sha256. Lines that others wrote have none: then it is "".
+    """Return the lines without their sha256, and the last sha256, "" if the lines of the file have none.
 
     :param path: for messages.
-    :raises InputError: a line that is not JSON, or not what was sealed.
+    :raises InputError: a line that is not JSON, or does not match its sha256.
     """
     lines, before = [], ""
     for number, line in enumerate(text.splitlines(), start=1):
@@ -136,7 +136,7 @@ def unsealed_lines(text: str, path: Path) -> tuple[list[Any], str]:
 
 
 def check_hash_line(stream: PackedFile, where: str | Path) -> bool:
-    """Whether a text begins with a `HASH_LINE`; Changed where that is another one's."""
+    """Return whether a text begins with a `HASH_LINE`; raise Changed if that does not match the text."""
     line = stream.read(_LINE_BYTES)
     mark = HASH_LINE.fullmatch(line)
     if not _MARKED.match(line):
@@ -147,22 +147,22 @@ def check_hash_line(stream: PackedFile, where: str | Path) -> bool:
 
 
 def hash_file(path: Path) -> Path:
-    """The file beside `path`, or beside the file that a link leads to, with its hash."""
+    """Return the path of the file with the hash of `path`, in the same folder; links are followed first."""
     place = path.resolve()
     return place.with_name(place.name + HASH_ENDING)
 
 
 @contextmanager
 def hashed_file(path: Path) -> Iterator[Path]:
-    """As `whole_file`, with the sha256 of the file in its `hash_file`.
+    """Write a `whole_file`, and its sha256 to its `hash_file`.
 
-    The old hash goes before the file is replaced, and the new one comes after it: a kill between the two leaves a file
-    without a hash, never with a wrong one.
+    The old hash is removed before the file is replaced, and the new hash is written after it. A kill in between leaves
+    a file without a hash, never with a wrong hash.
     """
     digest, beside = None, hash_file(path)
     with whole_file(path) as part:
         yield part
-        if part.is_file():  # else a device
+        if part.is_file():  # a device has no hash
             digest = file_sha256(part)
             beside.unlink(missing_ok=True)
     if digest is not None:
@@ -170,7 +170,7 @@ def hashed_file(path: Path) -> Iterator[Path]:
 
 
 def check_hash_file(path: Path) -> bool:
-    """Whether a file has a `hash_file`; Changed where that is another one's."""
+    """Return whether a file has a `hash_file`; raise Changed if its hash does not match the file."""
     beside = hash_file(path)
     if not beside.is_file():
         return False

@@ -1,5 +1,5 @@
-"""The one way to check what a person gives: the fields of a settings class, and the arguments of a function, by their
-annotations. pydantic does it, and is imported when the first value is checked: help and completion go without it.
+"""Check a user's input by annotations: the fields of a settings class, and the arguments of a function. pydantic does
+the work; it is imported when the first value is checked, since help and completion do not need it.
 
     @settings
     class Garden:
@@ -44,7 +44,7 @@ from .writing import can_be_named
 if TYPE_CHECKING:
     import numpy as np
 
-LARGEST = 2**63 - 1  # whole numbers end up in arrays of int64
+LARGEST = 2**63 - 1  # whole numbers are stored in arrays of int64
 MANY = (Iterable, Iterator, Collection, Sequence, Set)  # annotations that a list satisfies
 T = TypeVar("T")
 C = TypeVar("C", bound=Callable[..., Any])
@@ -52,7 +52,7 @@ C = TypeVar("C", bound=Callable[..., Any])
 Whole = Annotated[int, Ge(0), Le(LARGEST)]
 Count = Annotated[int, Ge(1), Le(LARGEST)]
 Size = Annotated[int, Ge(1), Le(1_000_000)]  # of one axis of an array: a layer, a batch
-Frames = Annotated[int, Ge(1), Le(1000)]  # observations that a learner sees at once
+Frames = Annotated[int, Ge(1), Le(1000)]  # observations stacked for a learner
 Seed = Whole
 Positive = Annotated[float, Gt(0)]
 NonNegative = Annotated[float, Ge(0)]
@@ -61,7 +61,7 @@ Share = Annotated[float, Ge(0), Le(1)]
 InnerShare = Annotated[float, Gt(0), Lt(1)]
 Seconds = Annotated[float, Gt(0), Le(10_000_000)]  # no system waits longer at a time
 Megabytes = Annotated[float, Gt(0), Le(10_000_000)]
-SmallShare = Annotated[float, Ge(0), Lt(1)]  # such as dropout: not everything
+SmallShare = Annotated[float, Ge(0), Lt(1)]  # such as dropout
 
 _SCALARS = (int, float, str, bool, Path, PathLike)
 _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -69,10 +69,10 @@ _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def settings(cls: type[T]) -> type[T]:
-    """A frozen dataclass whose fields are checked when an instance is made; `fields`, `replace` and `asdict` work.
+    """Make a frozen dataclass that checks its fields when an instance is made; `fields`, `replace` and `asdict` work.
 
-    Numbers have to be finite; text is no number and a number no switch. NumPy's numbers become Python's, and a list
-    becomes a tuple where the field is a tuple.
+    Numbers must be finite; text is not converted to a number, nor a number to a bool. NumPy's numbers become Python's,
+    and a list becomes a tuple if the field is a tuple.
 
     :raises InputError: (the class) a value that does not fit its field's annotation, or an unknown field.
     """
@@ -85,7 +85,7 @@ def settings(cls: type[T]) -> type[T]:
         if not hints:
             hints.update(get_type_hints(kind, include_extras=True))
         known = [each for each in fields(kind) if each.init]
-        known.sort(key=lambda each: bool(each.kw_only))  # keyword-only fields come last, also those of a base class
+        known.sort(key=lambda each: bool(each.kw_only))  # keyword-only fields come last, also inherited ones
         given = dict(zip((each.name for each in known), args, strict=False)) | kwargs
         if len(given) < len(args) + len(kwargs):
             raise InputError(f"{kind.__name__} takes each of its {len(known)} fields once")
@@ -104,11 +104,11 @@ def settings(cls: type[T]) -> type[T]:
 
 
 def checked(function: C) -> C:
-    """The function with its arguments checked against their annotations at each call.
+    """Wrap a function so that each call checks its arguments against their annotations.
 
-    `check` checks numbers, texts, choices, paths, switches and tuples; a class asks for an instance. Members of lists
-    are checked too, except rows of labels or numbers: their reader can say which row is wrong. An iterator of anything
-    else becomes a list.
+    `check` covers numbers, texts, choices, paths, bools and tuples; for a class it requires an instance. Members of
+    lists are checked too, except rows of labels or numbers: their reader can report the faulty row. An iterator of
+    anything else becomes a list.
 
     :raises InputError: (the function) an argument that does not fit its annotation.
     """
@@ -125,7 +125,7 @@ def checked(function: C) -> C:
         if not checks:
             checks.update(_arguments(function, parameters))
             by_place[:] = [checks.get(one.name) for one in parameters if one.kind in _BY_PLACE]
-        for place, (argument, one) in enumerate(zip(by_place, args)):  # noqa: B905  (it is called at each step)
+        for place, (argument, one) in enumerate(zip(by_place, args)):  # noqa: B905  (called at each step)
             if argument is not None and type(one) not in argument.plain:
                 args = (*args[:place], argument.check(one), *args[place + 1 :])
         for name, one in kwargs.items():
@@ -138,7 +138,7 @@ def checked(function: C) -> C:
 
 
 def checked_methods(cls: type[T], but: Collection[str] = ()) -> type[T]:
-    """The class with its own public methods, `__init__` and `__call__` `checked`, except the methods in `but`."""
+    """Apply `checked` to a class's own public methods, `__init__` and `__call__`, except the methods in `but`."""
     for name, method in list(vars(cls).items()):
         if name not in but and (name in ("__init__", "__call__") or not name.startswith("_")):
             if isinstance(method, classmethod | staticmethod):
@@ -149,7 +149,7 @@ def checked_methods(cls: type[T], but: Collection[str] = ()) -> type[T]:
 
 
 def check(name: str, value: Any, hint: Any) -> Any:
-    """The value, if it fits the annotation; `name` is for the message.
+    """Return the value if it fits the annotation; `name` is for the message.
 
     :raises InputError: it does not fit.
     """
@@ -163,28 +163,28 @@ def check(name: str, value: Any, hint: Any) -> Any:
     is_path = isinstance(found, str | PathLike) and _is_path(hint) and "://" not in str(found)  # as in an address
     if is_path and not can_be_named(found):
         raise InputError(f"{name} is {shown(value)}; no file can have that name")
-    # Where a float is asked for, 5 stays 5, because files and hashes hold it so, unless no int64 can hold it.
+    # An int for a float stays an int, because files and hashes hold it so, unless no int64 can hold it.
     return plain if type(plain) is int and abs(plain) <= LARGEST else found
 
 
 def unknown(owner: str, name: Any, known: Iterable[str]) -> str:
-    """The message for an unknown name: it suggests the known name nearest to it, or lists all."""
+    """Return the message for an unknown name: it suggests the known name nearest to it, or lists all."""
     names = sorted(known)
     hint = did_you_mean(name, names, "it has " + ", ".join(names))
     return f"{owner} has no {shown(name)}; {hint}"
 
 
 def refuse_unknown(owner: str, given: Iterable[Any], known: Iterable[str]) -> None:
-    """:raises InputError: one of the given names is not among the known ones; see `unknown`."""
+    """:raises InputError: a name that is not among the known names; see `unknown`."""
     for name in given:
         if name not in known:
             raise InputError(unknown(owner, name, known))
 
 
 def whole_numbers(name: str, value: Any, *shape: int | None) -> "np.ndarray":
-    """The value as an int64 array.
+    """Return the value as an int64 array.
 
-    :param name: what the message calls it.
+    :param name: its name in the message.
     :param shape: the expected lengths; None stands for any.
     :raises InputError: another shape, other numbers, or no array.
     """
@@ -192,7 +192,7 @@ def whole_numbers(name: str, value: Any, *shape: int | None) -> "np.ndarray":
 
     try:
         found = np.asarray(value)
-    except (ValueError, TypeError):  # rows of different lengths, or an object that refuses
+    except (ValueError, TypeError):  # rows of different lengths, or an object without conversion
         found = np.array(None)
     fits = len(found.shape) == len(shape) and all(
         there == asked or asked is None for there, asked in zip(found.shape, shape, strict=True)
@@ -204,7 +204,7 @@ def whole_numbers(name: str, value: Any, *shape: int | None) -> "np.ndarray":
 
 
 def real_numbers(name: str, value: Any) -> "np.ndarray":
-    """The value as a float64 array; InputError as `whole_numbers`."""
+    """Return the value as a float64 array; raise InputError as `whole_numbers`."""
     import numpy as np
 
     try:
@@ -224,7 +224,7 @@ def _validator(hint: Any) -> Callable[[Any], Any]:
 
 
 def _checkable(hint: Any) -> Any:
-    """The annotation for pydantic: a class that is no plain value asks for an instance."""
+    """Return the annotation for pydantic: a class that is no plain value requires an instance."""
     from pydantic import PlainValidator
 
     origin: Any
@@ -257,8 +257,8 @@ def _instance(kind: type[Any], value: Any) -> Any:
 
 
 def _many(kind: Any, hint: Any, value: Any) -> Any:
-    """The value, if its members fit the annotation; a list of them where the value itself does not, such as an
-    iterator in place of a sequence."""
+    """Return the value if its members fit the annotation, or a list of the members if the value itself does not fit,
+    such as an iterator in place of a sequence."""
     is_array = hasattr(value, "tolist")
     unordered = isinstance(value, set | frozenset) if kind is Sequence else kind is Set and not isinstance(value, Set)
     single = isinstance(value, str | bytes | Mapping) or getattr(value, "ndim", 1) == 0
@@ -276,7 +276,7 @@ def _many(kind: Any, hint: Any, value: Any) -> Any:
 
 
 def _are_rows(hint: Any) -> bool:
-    """Whether members with this annotation are checked by their reader, not here."""
+    """Return whether members with this annotation are checked by their reader, not here."""
     return any(get_origin(part) is tuple or isinstance(part, TypeVar) or part is Any for part in _alternatives(hint))
 
 
@@ -288,7 +288,7 @@ def _with_members(protocol: Any, value: Any) -> Any:
 
 
 class _Argument:
-    """A parameter with its annotation. Functions are called often, mostly with valid arguments: these pass quickly.
+    """A parameter with its annotation. Functions are called often, mostly with valid arguments, so these pass quickly.
 
     :ivar plain: types whose values need no check; classes of instances that passed are added.
     """
@@ -309,7 +309,7 @@ class _Argument:
         self._classes = all((inspect.isclass(part) and part not in _SCALARS) or part is NoneType for part in parts)
 
     def check(self, value: Any) -> Any:
-        """The value, if it fits; else InputError."""
+        """Return the value if it fits; else raise InputError."""
         kind = type(value)
         if self._of_text and kind in (list, tuple) and {str}.issuperset(map(type, value)):
             return value
@@ -324,7 +324,7 @@ class _Argument:
 
 
 def _arguments(function: Callable[..., Any], parameters: Iterable[inspect.Parameter]) -> dict[str, _Argument]:
-    """The annotated parameters. A name that is imported for type checking only stands for a class of that name."""
+    """Return the annotated parameters. A name imported only for type checking stands for a class of that name."""
     names = _Names(getattr(inspect.unwrap(function), "__globals__", {}), dict(vars(builtins)))
     found = {}
     for one in parameters:
@@ -339,7 +339,7 @@ class _Names(ChainMap[str, Any]):
 
 
 class _Named(type):
-    """A class that is not imported here: `isinstance` compares names of classes."""
+    """A stand-in for a class that is not imported: `isinstance` compares names of classes."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return cls.__name__ in (base.__name__ for base in type(instance).__mro__)
@@ -351,12 +351,12 @@ class _Named(type):
 
 
 def checkable(hint: Any) -> bool:
-    """Whether a command line can give values of this annotation."""
+    """Return whether a command line can express values of this annotation."""
     return any(map(_is_value, _alternatives(hint)))
 
 
 def _alternatives(hint: Any, marked: bool = False) -> Iterator[Any]:
-    """The members of a union, without their marks (Annotated); with `marked`, single types keep theirs."""
+    """Yield the members of a union, without their marks (Annotated); with `marked`, single types keep theirs."""
     parts = get_args(hint)
     if get_origin(hint) in (Union, UnionType):
         for part in parts:
@@ -378,7 +378,7 @@ def _is_path(hint: Any) -> bool:
 
 
 def _plain(value: Any, hint: Any) -> Any:
-    """The value with NumPy's numbers as Python's, and lists as tuples where the annotation says tuple."""
+    """Convert NumPy's numbers to Python's, and lists to tuples if the annotation is a tuple."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.generic):
         return value.item()
@@ -406,9 +406,9 @@ _PLAIN = {
 
 
 def describe(hint: Any, value: Any = None) -> str:
-    """The annotation in words that follow "it": "is a whole number, at least 1", "can be linear, softmax".
+    """Return the annotation in words that follow "it": "is a whole number, at least 1", "can be linear, softmax".
 
-    :param value: the invalid value, which decides how much has to be said.
+    :param value: the invalid value, which decides how much detail is needed.
     """
     parts = list(_alternatives(hint, marked=True))
     choices = [part for part in parts if get_origin(part) is Literal]
@@ -419,12 +419,12 @@ def describe(hint: Any, value: Any = None) -> str:
 
 
 def shown(value: Any) -> str:
-    """The value in one line of about sixty characters at most."""
+    """Return the value as one line of about sixty characters at most."""
     if isinstance(value, int) and abs(value) > 10**40:
         return f"a whole number of {value.bit_length()} bits"
     try:
         text = " ".join((repr(value[:60]) if isinstance(value, str | bytes) else repr(value)).split())
-    except Exception:  # a stranger's __repr__ may raise anything
+    except Exception:  # a user's __repr__ may raise anything
         text = f"a {type(value).__name__}"
     return text if len(text) <= 60 else f"{text[:57]}..."
 
@@ -470,7 +470,7 @@ def _kinds(hints: Iterable[Any], value: Any) -> list[str]:
 
 
 def _bounds(marks: list[Any], value: Any) -> str:
-    """The marks of annotated_types in words: ", at least 0", " from 0 to 1"."""
+    """Return the marks of annotated_types in words: ", at least 0", " from 0 to 1"."""
     least, above, most, below, step = (
         next((getattr(mark, name) for mark in marks if isinstance(mark, kind)), None)
         for kind, name in ((Ge, "ge"), (Gt, "gt"), (Le, "le"), (Lt, "lt"), (MultipleOf, "multiple_of"))

@@ -1,5 +1,4 @@
-"""Tables in TSV and CSV files: their delimiter, whether the first line is a header, which columns hold the parts; and
-rows under their keys."""
+"""Read tables in TSV and CSV files: detect the delimiter and the header, choose the columns, and group rows by key."""
 
 import csv
 import re
@@ -13,27 +12,27 @@ from typing import TypeVar
 from .errors import InputError, did_you_mean
 from .packed import LINE
 
-Row = tuple[int, list[str]]  # the number of its first line, and its cells
+Row = tuple[int, list[str]]  # number of the first line, cells
 Key = TypeVar("Key")
 Value = TypeVar("Value")
-Bad = Callable[[int, str], None]  # is called with the line of a bad row and the reason
+Bad = Callable[[int, str], None]  # called with the line of a bad row and the reason
 
-DELIMITERS = ",;\t|"  # those that are detected, in the order in which they are tried
-_DETECTED_BY = 20  # the first rows show the delimiter,
-_COMPARED = 1_000  # and so many whether the first is a header,
-_CHARACTERS = 1 << 20  # fewer where they are long
+DELIMITERS = ",;\t|"  # delimiters in the order of the detection
+_DETECTED_BY = 20  # rows read to detect the delimiter
+_COMPARED = 1_000  # rows read to detect a header
+_CHARACTERS = 1 << 20  # characters read for either, at most
 _COLUMN_NAME = re.compile(r"[^\W\d_][\w .()/-]{0,39}")
 
 
 @dataclass(frozen=True)
 class RowKind:
-    """The parts that each row of a table has.
+    """The parts of each row of a table.
 
-    :ivar parts: in the order of a table without a header.
+    :ivar parts: names of the parts, in the order of a table without a header.
     :ivar optional: parts that may follow them.
     :ivar names: usual name of a column, in small letters and digits -> the part.
-    :ivar key: the part whose usual name at its place shows that a row is a header.
-    :ivar rows: headers whose cells are none of the usual names.
+    :ivar key: the part that marks a header: a row with one of its usual names at its place.
+    :ivar rows: further headers, whose cells are none of the usual names.
     :ivar command: the command that reads such a table, with the options --columns and --header.
     """
 
@@ -45,11 +44,11 @@ class RowKind:
     rows: tuple[tuple[str, ...], ...] = ()
 
     def part(self, cell: str) -> str | None:
-        """The part that a column of this usual name holds."""
+        """Return the part that a column of this usual name holds; None for any other name."""
         return self.names.get(re.sub(r"[\W_]", "", cell.lower()))
 
     def looks_like_header(self, cells: Sequence[str]) -> bool:
-        """Whether two cells are usual names of different parts, the name of `key` stands at its place, or the cells
+        """Return whether two cells are usual names of different parts, the name of `key` is at its place, or the cells
         are one of `rows`."""
         found = {part for cell in cells if (part := self.part(cell))}
         at = self.parts.index(self.key)
@@ -58,11 +57,10 @@ class RowKind:
         return len(found) > 1 or keyed or first in self.rows
 
     def may_be_header(self, cells: Sequence[str], rows: Iterator[Row]) -> tuple[bool, Iterator[Row]]:
-        """Whether all cells look like names of columns, and none of them comes again in the rows that follow; and these
-        rows, of which some have been read.
+        """Return whether all cells look like column names and none recurs in the following rows, and these rows, of
+        which some have been read.
 
-        A first row is taken for one of the others where there are none, and where one of its cells is a number, an IRI,
-        a literal or a sentence.
+        The answer is False if no row follows, or if a cell is a number, an IRI, a literal or a sentence.
         """
         names = [text for cell in cells if (text := cell.strip())]
         distinct = set(names)
@@ -79,9 +77,9 @@ class RowKind:
         return bool(seen) and not again, chain(seen, rows)
 
     def question(self, path: Path, number: int, cells: Sequence[str], looks: str, otherwise: str = "") -> InputError:
-        """The error for a first row that may be a header, with the options that decide.
+        """Return the error for a first row that may be a header, with the options that decide.
 
-        :param looks: what the row does: "looks like" or "may be".
+        :param looks: the verb of the message: "looks like" or "may be".
         :param otherwise: a further way to decide.
         """
         return InputError(
@@ -119,12 +117,12 @@ RECIPE = RowKind(
 
 @dataclass(frozen=True)
 class TableLayout:
-    """Which columns of a table hold the parts, and whether it has a header.
+    """The columns of a table that hold the parts, and whether it has a header.
 
-    :ivar columns: of each part the name in the header, or the number from 1; None for a table of the parts alone, in
+    :ivar columns: for each part its name in the header, or its number from 1; None for a table of the parts alone, in
         their order or under their usual names.
-    :ivar header: whether the first row holds names; None where the caller does not know.
-    :ivar delimiter: what separates the cells; None for tabs in .tsv and .txt, and in .csv for what the first rows show.
+    :ivar header: whether the first row holds names; None if unknown: a first row that may be a header is then refused.
+    :ivar delimiter: separates the cells; None for tabs in .tsv and .txt, and for the detected delimiter in .csv.
     """
 
     columns: tuple[str | int, ...] | None = None
@@ -137,11 +135,11 @@ class TableLayout:
         cls, columns: str | Sequence[str | int] | None = None, header: bool | None = None,
         delimiter: str | None = None, kind: RowKind = FACT,
     ) -> "TableLayout":  # fmt: skip
-        """The layout of `columns`, a sequence or a text such as "subject,relation,3". A name implies a header.
+        """Return the layout of `columns`, a sequence or a text such as "subject,relation,3". A name implies a header.
 
-        :param delimiter: one character; "tab" is one, too.
-        :raises InputError: a wrong number of columns, a repeated one, number 0, a name without a header; a delimiter
-            that cannot be one.
+        :param delimiter: one character, or "tab".
+        :raises InputError: a wrong number of columns, a repeated column, number 0, a name without a header; an invalid
+            delimiter.
         """
         delimiter = "\t" if delimiter in ("tab", "\\t") else delimiter
         if delimiter is not None and (len(delimiter) != 1 or delimiter.isalnum() or delimiter in '"\r\n'):
@@ -165,10 +163,10 @@ class TableLayout:
         return cls(chosen, True if names else header, delimiter, kind)
 
     def cells(self, path: Path, rows: Iterable[Row], bad: Bad) -> Iterator[Row]:
-        """The line of each row with the cells of its parts and, where the table has them, of the optional ones.
+        """Yield the line of each row, with the cells of its parts and of the optional parts that the table has.
 
         :param bad: called for each bad row, which is left out if the call returns.
-        :raises InputError: with file and line: an undeclared row that looks like a header or may be one, a missing
+        :raises InputError: with file and line: a first row that may be a header while `header` is None, a missing
             column.
         """
         rows = iter(rows)
@@ -176,7 +174,7 @@ class TableLayout:
         if first is None:
             return
         number, cells = first
-        # A header is on line 1: an empty first line shows that there is none.
+        # A header is on line 1: an empty first line means that the table has none.
         if self.header is None and number == 1:
             if self.kind.looks_like_header(cells):
                 raise self.kind.question(path, number, cells, "looks like")
@@ -190,7 +188,7 @@ class TableLayout:
         yield from self._plain(rows, bad) if places is None else self._chosen(rows, bad, places, cells)
 
     def _places(self, path: Path, number: int, first: list[str]) -> list[int] | None:
-        """The places of the parts in a row; None for rows of the parts alone."""
+        """Return the indices of the parts in a row; None for rows of the parts alone."""
         names = [cell.strip() for cell in first]
         if self.columns is not None:
             return [self._place(path, number, names, column) for column in self.columns]
@@ -251,8 +249,8 @@ class TableLayout:
 
 
 def needs_empty_line(rows: Iterator[Sequence[str]], kind: RowKind = FACT) -> tuple[bool, Iterator[Sequence[str]]]:
-    """Whether a new table with these rows and without a header begins with an empty line, because a reader would take
-    its first row for a header; and the rows."""
+    """Return whether a new table without a header must begin with an empty line, because a reader might take its first
+    row for a header; and the rows."""
     numbered = ((0, list(row)) for row in rows)
     first = next(numbered, None)
     if first is None:
@@ -262,7 +260,7 @@ def needs_empty_line(rows: Iterator[Sequence[str]], kind: RowKind = FACT) -> tup
 
 
 def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
-    """Key -> its values, keys and values in the order in which they first come."""
+    """Return key -> its values, both in the order of their first occurrence."""
     found: dict[Key, list[Value]] = {}
     for key, value in pairs:
         found.setdefault(key, []).append(value)
@@ -273,10 +271,10 @@ def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
 
 
 def csv_rows(stream: Iterable[bytes], bad: Bad, delimiter: str | None = None) -> Iterator[Row]:
-    """The rows of a CSV file in UTF-8 (RFC 4180: quoted cells may hold commas, doubled quotes and line breaks), without
-    empty lines; `bad` is called for broken rows, and for those of more than LINE characters.
+    """Yield the rows of a CSV file in UTF-8 (RFC 4180: quoted cells may hold commas, doubled quotes and line breaks),
+    without empty lines. `bad` is called for broken rows, and for rows with a cell of more than LINE characters.
 
-    :param delimiter: what separates cells; None for the one that the first rows show.
+    :param delimiter: separates the cells; None to detect it.
     """
     source = iter(stream)
     if delimiter is None:
@@ -305,7 +303,7 @@ def csv_rows(stream: Iterable[bytes], bad: Bad, delimiter: str | None = None) ->
             try:
                 cells = next(reader)
             except csv.Error:
-                # Its limit of a cell holds for the whole process: a row that may be beyond it is read here.
+                # The limit of csv for a cell holds for the whole process: a row that may exceed it is read here.
                 if sum(map(len, read)) <= csv.field_size_limit():
                     raise
                 cells = csv_row(chain(tuple(read), texts), delimiter)
@@ -325,9 +323,9 @@ _CSV_LIMIT = Lock()  # csv has one limit for all threads
 
 
 def csv_row(lines: Iterator[str], delimiter: str) -> list[str]:
-    """The cells of the row that begins in the next line, as csv.reader gives them, but with a limit of LINE characters.
+    """Return the cells of the row that begins in the next line, as csv.reader, with a limit of LINE characters a cell.
 
-    :raises csv.Error: as its strict reader does.
+    :raises csv.Error: as the strict csv.reader.
     :raises StopIteration: no line is left.
     """
     with _CSV_LIMIT:
@@ -339,10 +337,10 @@ def csv_row(lines: Iterator[str], delimiter: str) -> list[str]:
 
 
 def detected(stream: Iterator[bytes]) -> tuple[str, Iterator[bytes]]:
-    """The delimiter of a CSV file, and its lines, of which some have been read.
+    """Return the delimiter of a CSV file, and its lines, of which some have been read.
 
-    It is the first of DELIMITERS that gives at least three cells, and the same number, in all of the first rows; with
-    commas some rows may have a fourth cell, the graph. Where none does, it is the comma.
+    The delimiter is the first of DELIMITERS that splits all of the first rows into the same number of cells, at least
+    three; with commas some rows may have a fourth cell, the graph. If none does, it is the comma.
     """
     seen: list[bytes] = []
 

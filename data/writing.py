@@ -1,8 +1,8 @@
-"""Files and folders that are either whole or not there, because they are written beside their place and then renamed;
-and locks, so that one process at a time changes them. Symbolic links are followed.
+"""Write whole files and folders: each is written to a part file in the same folder, which is then renamed. Locks let
+one process at a time change a path. Symbolic links are followed.
 
-The part file is called .NAME.HOST-PID-TOKEN.part. A process that is killed leaves it there; the next writer of the same
-name removes it, but not the part file of a living process or of another machine.
+The part file is called .NAME.HOST-PID-TOKEN.part. A killed process leaves it there; the next writer of the same name
+removes it, but not the part file of a living process or of another machine.
 """
 
 import errno
@@ -31,7 +31,7 @@ except ImportError:  # Windows
 _PART, _LOCK = ".part", ".lock"
 # Process ids mean nothing on another machine that shares the disk.
 _MACHINE = f".{zlib.crc32(platform.node().encode()):08x}-"
-_LONGEST = 120  # bytes of a name that its part file repeats, of the 255 that a system allows
+_LONGEST = 120  # bytes of the longest name that a part file repeats; a system allows 255
 _BUSY = "another process is writing there; wait for it, or choose another name"
 _AGAIN = 0.05  # seconds between two attempts at a lock
 _held: dict[tuple[Path, int], BinaryIO] = {}  # target, thread -> lock
@@ -39,10 +39,10 @@ _held: dict[tuple[Path, int], BinaryIO] = {}  # target, thread -> lock
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A path beside `path` to write to, which is renamed to it at the end; folders are made as needed. A device or a
+    """Yield a part file to write to, which is renamed to `path` at the end. Missing folders are made. A device or a
     pipe, such as /dev/stdout, is written to directly.
 
-    After an error the old file is unchanged and nothing is left beside it.
+    After an error the old file is unchanged and the part file is removed.
 
     :raises InputError: an invalid name, text that UTF-8 cannot express, a system error such as a full disk.
     """
@@ -62,17 +62,17 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def whole_folder(path: Path, *, replace: bool = True) -> Iterator[Path]:
-    """A new folder beside `path` to fill, which replaces it at the end; folders are made as needed.
+    """Yield a new folder to fill, which replaces `path` at the end. Missing parents are made.
 
-    After an error the old folder is unchanged and nothing is left beside it. A kill leaves the old or the new folder,
-    never a mixture: read what `present_folder` gives. Of several writers the last one wins. All its files have one
-    mode, that of the old folder or of the umask.
+    After an error the old folder is unchanged and the new one is removed. A kill leaves the old or the new folder,
+    never a mixture: read the path that `present_folder` returns. Of several writers the last one wins. All files of
+    the folder get one mode: the mode of the old folder, or the mode that the umask gives.
 
     :param replace: False refuses to replace a folder that is not empty.
     :raises InputError: as `whole_file`.
     """
     with _written(path) as (target, beside):
-        # One system call: between two another writer may remove the folder.
+        # A single system call, because another writer may remove the folder between two calls.
         with suppress(FileNotFoundError):
             if not stat.S_ISDIR(target.stat().st_mode):
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
@@ -92,10 +92,10 @@ def whole_folder(path: Path, *, replace: bool = True) -> Iterator[Path]:
 
 
 def check_writable(path: Path, *, new_folder: bool = True) -> None:
-    """Refuse a path that cannot be written, before any work is done for it; nothing is written.
+    """Refuse a path that cannot be written, before any work is done for it. Nothing is written.
 
     :param new_folder: False also refuses a file whose folder does not exist.
-    :raises InputError: no name, an invalid one, a parent that is a file or is not writable.
+    :raises InputError: a missing or invalid name, a parent that is a file or is not writable.
     """
     _check_new_name(path)
     with write_errors(path):
@@ -107,14 +107,14 @@ def check_writable(path: Path, *, new_folder: bool = True) -> None:
 
 
 def check_ending(path: Path, endings: Collection[str]) -> None:
-    """Raise InputError for a file whose name does not end as its format does."""
+    """Raise InputError for a file name without one of the endings of its format."""
     if path.suffix not in endings:
         raise InputError(f"cannot write {path}: choose a name that ends in {' or '.join(endings)}")
 
 
 def check_name(path: Path, verb: str = "write") -> None:
-    """Raise InputError for a name that no file or folder can have, or whose parent is a file or cannot be read; `verb`
-    is what the file is for."""
+    """Raise InputError for a name that no file or folder can have, or whose parent is a file or cannot be read. `verb`
+    names the operation in the message."""
     with write_errors(path, verb), suppress(FileNotFoundError):
         try:
             os.lstat(path)
@@ -122,7 +122,7 @@ def check_name(path: Path, verb: str = "write") -> None:
             raise InputError(
                 f"{str(path)!r} holds a character that no name of a file can have; choose another name"
             ) from None
-    with write_errors(path, verb):  # the system looks at a name only where the folder is there
+    with write_errors(path, verb):  # the system checks a name only if its folder exists
         whole = path.absolute()
         there = next(folder for folder in (whole, *whole.parents) if folder.exists())
         for name in whole.relative_to(there).parts:
@@ -131,10 +131,10 @@ def check_name(path: Path, verb: str = "write") -> None:
 
 
 def can_be_named(path: str | os.PathLike[str]) -> bool:
-    """Whether the system takes it as a path: it is not empty nor too long and has no invalid character."""
+    """Return whether the system accepts a path: it is not empty, not too long and has no invalid character."""
     try:
         os.lstat(path)
-    except (ValueError, TypeError):  # an invalid character, or an object that gives no text
+    except (ValueError, TypeError):  # an invalid character, or an object that is no path
         return False
     except OSError as error:
         return error.errno != errno.ENAMETOOLONG and os.fspath(path) != ""
@@ -142,29 +142,29 @@ def can_be_named(path: str | os.PathLike[str]) -> bool:
 
 
 def present_folder(path: Path) -> Path:
-    """The folder, or its predecessor where a kill came between the two renames of `whole_folder`."""
+    """Return the folder, or the previous one if a kill came between the two renames of `whole_folder`."""
     return old if not path.exists() and (old := _predecessor(path)).exists() else path
 
 
 def forget_predecessor(path: Path) -> None:
-    """Remove the old folder that a killed `whole_folder` left beside the new one."""
+    """Remove the previous folder that a killed `whole_folder` left, if the new one exists."""
     if path.exists():
         shutil.rmtree(_predecessor(path), ignore_errors=True)
 
 
 def is_part(path: Path) -> bool:
-    """Whether this is a lock or the part file of a killed writer, and so no content of its folder."""
+    """Return whether a path is a lock or a part file, and so no content of its folder."""
     return path.name.startswith(".") and path.name.endswith((_PART, _LOCK))
 
 
 def file_sha256(path: Path) -> str:
-    """sha256 (hex) of a file."""
+    """Return the sha256 (hex) of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a `whole_file`."""
+    """Write bytes as a `whole_file`."""
     with whole_file(path) as beside:
         beside.write_bytes(content)
 
@@ -182,7 +182,7 @@ def write_json(path: Path, content: Any) -> None:
 
 @contextmanager
 def write_errors(path: Path, verb: str = "write") -> Iterator[None]:
-    """Raise an InputError for what keeps the block from writing `path`, or from another `verb`."""
+    """Turn system and encoding errors of the block into an InputError about `path`; `verb` is the failed operation."""
     try:
         yield
     except OSError as error:
@@ -196,8 +196,8 @@ def write_errors(path: Path, verb: str = "write") -> Iterator[None]:
 
 @contextmanager
 def _written(path: Path) -> Iterator[tuple[Path, Path]]:
-    """For `whole_file` and `whole_folder`: the target of symbolic links and the part file beside it, after checks, with
-    the parents made and without what killed writers left. A device is its own part file."""
+    """Check a path, make its parents, and remove the part files of killed writers; yield the path that symbolic links
+    lead to and a new part file. A device is its own part file."""
     with write_errors(path):
         _check_new_name(path)
         with suppress(FileNotFoundError):
@@ -208,7 +208,7 @@ def _written(path: Path) -> Iterator[tuple[Path, Path]]:
             return
         target.parent.mkdir(parents=True, exist_ok=True)
         start = f"{_hidden(target)}{_MACHINE}"
-        for name in os.listdir(target.parent):  # remove the part files that killed writers left on this machine
+        for name in os.listdir(target.parent):  # part files of writers that were killed on this machine
             pid = name.removeprefix(start).partition("-")[0]
             if name.startswith(start) and name.endswith(_PART) and pid.isdecimal() and not _is_alive(int(pid)):
                 left = target.with_name(name)
@@ -220,7 +220,7 @@ def _written(path: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def _target(path: Path) -> Path | None:
-    """The path that symbolic links lead to; None for a device or a pipe."""
+    """Return the path that symbolic links lead to; None for a device or a pipe."""
     is_device = path.exists() and not (path.is_file() or path.is_dir())
     return None if is_device else Path(os.path.realpath(path))
 
@@ -234,7 +234,7 @@ def _check_new_name(path: Path) -> None:
 
 
 def _hidden(path: Path) -> str:
-    """The beginning of the names of hidden files that belong to a path."""
+    """Return how the names of the hidden files of a path begin."""
     name = os.fsencode(path.name)
     return f".{path.name if len(name) <= _LONGEST else hashlib.sha256(name).hexdigest()}"
 
@@ -252,8 +252,8 @@ def _is_alive(pid: int) -> bool:
 
 
 def _take_place(beside: Path, target: Path) -> None:
-    """Rename a folder to the place of another: by one rename where there is none, or an empty one, else by two, under
-    the lock. They are repeated where a writer that saw no folder came in between."""
+    """Rename a folder to `target`: by one rename if that is absent or an empty folder, else by two renames under the
+    lock. These are repeated if a writer that saw no folder made one in between."""
     old = _predecessor(target)
     with suppress(OSError):
         if not old.exists():
@@ -282,16 +282,16 @@ def _predecessor(path: Path) -> Path:
 
 @contextmanager
 def sole_writer(path: Path, *, wait: float = inf, busy: str = _BUSY) -> Iterator[None]:
-    """While the block runs, no other process or thread runs one for the same file or folder, which need not exist. So
-    nobody overwrites what another wrote between its read and its write.
+    """Lock a file or folder, which need not exist, against other processes and threads while the block runs. So no
+    writer overwrites a change that another made between its read and its write.
 
-    The lock is an empty file .NAME.lock beside the target that symbolic links lead to. It stays there: if it were
-    removed, two writers could each hold one. Every user may open it, whatever the umask; its content means nothing.
-    Blocks of one thread nest. A process made by `fork` holds none of its parent's locks.
+    The lock is an empty file .NAME.lock in the folder of the path that symbolic links lead to. It stays there: if it
+    were removed, two writers could each hold a lock. Every user may open it, whatever the umask. Blocks of one thread
+    may be nested. A process made by `fork` holds none of its parent's locks.
 
     :param wait: seconds to wait for other writers.
-    :param busy: ends the message where that is not long enough.
-    :raises InputError: another one is writing there; no lock can be made there.
+    :param busy: the end of the message if the wait was too short.
+    :raises InputError: another writer still holds the lock; no lock can be made there.
     """
     target = _target(path)
     if target is None or (owner := (target, get_ident())) in _held:
@@ -320,7 +320,7 @@ def sole_writer(path: Path, *, wait: float = inf, busy: str = _BUSY) -> Iterator
 
 
 def _forget_locks() -> None:
-    """Close this process's copies of its parent's locks, which stay the parent's."""
+    """Close this process's copies of its parent's locks; the parent keeps them."""
     while _held:
         _held.popitem()[1].close()
 

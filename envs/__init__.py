@@ -1,4 +1,4 @@
-"""Worlds to learn in. Importing this package registers them with Gymnasium under gumption/."""
+"""Environments for agents. Importing this package registers them with Gymnasium under gumption/."""
 
 from . import worlds
 

@@ -1,4 +1,4 @@
-"""How knowledge reaches a choice: for each candidate of each environment, the facts that would speak for it."""
+"""Represent the facts that would support each candidate action of each environment, for knowledge to score."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -11,23 +11,23 @@ Fact = tuple[str, ...]
 
 
 class ActionFacts(NamedTuple):
-    """K facts for each of A candidate choices in B environments, as ids of the world's vocabulary (0 is nothing).
+    """K facts for each of A candidates in B environments, as ids of the world's vocabulary (0 is no entity).
 
-    The world only names the facts; whether they hold, knowledge says. A relation has two parties, subject and object,
-    or a third one, `given`: of the recipe "water and fire make steam" water is the subject, steam the object, and fire
-    is given. Where the third party is not chosen yet, `given` is 0 and `partners` says who it can be: the best counts.
+    The world only names the facts; knowledge scores whether they hold. A relation has two parties, subject and object,
+    or also a third, `given`: in the recipe "water and fire make steam" the subject is water, the object steam, and
+    `given` fire. If the third party is not chosen yet, `given` is 0 and `partners` lists the possible third parties:
+    the best score counts.
 
-    A choice may have several parts, each of which fills a role of the same fact: of the recipe above, water and then
-    fire. `chosen` names the things that fill a role already. A score that spoke for one of them does not speak for
+    A choice may have several parts, each of which fills a role of the same fact: in the recipe above, water and then
+    fire. `chosen` lists the entities that fill a role already. A score that supported one of them does not support
     choosing it again (see `gumption.kg.scores.RelationScores`).
 
     :ivar relations: K names.
     :ivar subject, object, given: (B, A, K) int64.
-    :ivar partners: (B, P) int64, or None where no relation has three parties.
-    :ivar chosen: (B, C) int64, 0 for none; None where each choice is a whole action.
-    :ivar things: (B, A, T) int64, the entities that each choice is about, and `about` (B, G) int64, those of the goal:
-        between them and `chosen` the edges of any graph are read (see `gumption.kg.edges`). None in a world that does
-        not state them.
+    :ivar partners: (B, P) int64, or None if no relation has three parties.
+    :ivar chosen: (B, C) int64, 0 for none; None if each choice is a whole action.
+    :ivar things: (B, A, T) int64, the entities of each choice; `about` (B, G) int64, the entities of the goal. The
+        edges of any graph between these and `chosen` are read (see `gumption.kg.edges`). None if omitted.
     """
 
     relations: tuple[str, ...]
@@ -41,7 +41,7 @@ class ActionFacts(NamedTuple):
 
     @property
     def named(self) -> np.ndarray:
-        """(B, A) int64: the thing that each choice names, the first subject of its facts; 0 where it has none."""
+        """(B, A) int64: the entity that each choice names, the first subject of its facts; 0 if it has none."""
         if not self.subject.shape[2]:
             return np.zeros(self.subject.shape[:2], dtype=np.int64)
         first = (self.subject > 0).argmax(2)
@@ -49,21 +49,21 @@ class ActionFacts(NamedTuple):
 
     @property
     def again(self) -> np.ndarray:
-        """(B, A) bool: the choices that name a thing which is chosen already."""
+        """(B, A) bool: the choices that name an entity which is chosen already."""
         if self.chosen is None or not self.chosen.any():
             return np.zeros(self.subject.shape[:2], dtype=bool)
         named = self.named
         return (named[:, :, None] == self.chosen[:, None, :]).any(2) & (named > 0)
 
     def of(self, columns: np.ndarray) -> "ActionFacts":
-        """The facts of some of the environments."""
+        """Return the facts of some of the environments."""
         parts: list[Any] = [None if part is None else part[columns] for part in self[1:]]
         return ActionFacts(self.relations, *parts)
 
     def labels(self, vocabulary: Sequence[str], b: int = 0) -> list[list[Fact]]:
-        """For each candidate of environment b its facts in words, those without subject or object left out.
+        """Return the facts of each candidate of environment b as labels, without facts that lack a subject or object.
 
-        A fact is (subject, relation, object), or (subject, relation, object, given) where something is given.
+        A fact is (subject, relation, object), or (subject, relation, object, given) if it has a third party.
         """
         named: list[list[Fact]] = []
         rows = zip(self.subject[b].tolist(), self.object[b].tolist(), self.given[b].tolist(), strict=True)
@@ -77,26 +77,26 @@ class ActionFacts(NamedTuple):
         return named
 
     def candidates(self, vocabulary: Sequence[str], b: int = 0) -> list[str]:
-        """Names of the A candidates of environment b, see `named`; "" where one names nothing."""
+        """Return the names of the A candidates of environment b, see `named`; "" for a candidate without a name."""
         return [str(vocabulary[thing]) for thing in self.named[b].tolist()]
 
 
 class PlanningProblem(NamedTuple):
-    """What looking ahead needs to know of B environments, as ids of the world's vocabulary (0 is nothing).
+    """The input of planning in B environments, as ids of the world's vocabulary (0 is no entity).
 
-    The world has a relation of three parties that *produces*: of subject and given it makes its object. A choice names
-    the parties, one after the other; where the product replaces its subject, that is at hand, and a choice names what
-    is given.
+    The world has a relation of three parties that *produces*: it makes its object from its subject and `given`. A
+    choice names one party after the other. If the product replaces its subject, the subject is at hand, and a choice
+    names `given` alone.
 
-    :ivar relation: its name.
-    :ivar at_hand: (B, N) int64, what can be a party; N is 1 where the product replaces it.
-    :ivar goal: (B,) int64, what is to be made.
+    :ivar relation: name of the relation.
+    :ivar at_hand: (B, N) int64, the entities that can be a party; N is 1 if the product replaces its subject.
+    :ivar goal: (B,) int64, the entity to make.
     :ivar candidates: (B, A) int64, the party that each choice names.
     :ivar chosen: (B, C) int64, the parties that are named already.
-    :ivar tried: (B, T, 3) int64 rows (party, party, product or nothing) of this episode.
-    :ivar horizon: (B,) int64, uses of the relation that are left, with the one that is begun.
-    :ivar keeps: whether a product joins what is at hand, as what is made of ingredients does, or replaces its subject:
-        of a place and a way out of it comes the next place.
+    :ivar tried: (B, T, 3) int64 rows (party, party, product or 0) of this episode.
+    :ivar horizon: (B,) int64, remaining uses of the relation, with the use that is begun.
+    :ivar keeps: whether a product is added to the entities at hand, as in a recipe, or replaces its subject, as a place
+        and an exit yield the next place.
     """
 
     relation: str
@@ -110,11 +110,11 @@ class PlanningProblem(NamedTuple):
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """All but the relation and `keeps`."""
+        """All fields except `relation` and `keeps`."""
         return self.at_hand, self.goal, self.candidates, self.chosen, self.tried, self.horizon
 
     def with_arrays(self, arrays: Iterable[np.ndarray]) -> "PlanningProblem":
-        """The problem of other environments."""
+        """Return the problem of other environments, with these arrays."""
         return PlanningProblem(self.relation, *arrays, keeps=self.keeps)
 
 
@@ -127,9 +127,9 @@ def action_facts(
     things: np.ndarray | None = None,
     about: np.ndarray | None = None,
 ) -> ActionFacts:
-    """`ActionFacts` from K triples (subject, object, given), each broadcast to `shape`, which is (B, A).
+    """Build `ActionFacts` from K triples (subject, object, given), each broadcast to `shape`, which is (B, A).
 
-    :param chosen: without it nothing fills a role yet; `things` and `about` as of `ActionFacts`.
+    :param chosen: (B, C) int64; None if no role is filled yet. `things` and `about` as in `ActionFacts`.
     """
     arrays = np.zeros((3, *shape, len(relations)), dtype=np.int64)
     subject, object_, given = arrays
@@ -144,7 +144,7 @@ def action_facts(
 
 
 def check_size(advice: Any, world: Any) -> None:
-    """:raises InputError: the world has got more labels since the advice was made."""
+    """:raises InputError: the number of the world's labels has changed since the advice was made."""
     known, vocabulary = (getattr(each, "vocabulary", ()) for each in (advice, world))
     if known and vocabulary and len(known) != len(vocabulary):
         raise InputError(

@@ -1,4 +1,4 @@
-"""Animated GIFs."""
+"""Write animated GIFs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 def save_gif(path: str | Path, frames: "Sequence[Image]", durations: Sequence[int], *, optimize: bool = True) -> None:
-    """Write frames that repeat without end.
+    """Write frames as a GIF that repeats without end.
 
     :param durations: milliseconds of each frame.
-    :param optimize: drop frames that are like the one before.
+    :param optimize: let Pillow reduce the file's size (its option `optimize`).
     :raises InputError: the file cannot be written.
     """
     more = {} if optimize else {"optimize": False}

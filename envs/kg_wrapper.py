@@ -1,4 +1,4 @@
-"""The scores that knowledge gives to each action, as a part of the observation: for any world and any learner."""
+"""Add knowledge scores of each action to the observation, for any world and any learner."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Protocol, overload
@@ -20,22 +20,22 @@ PARTS = ("ids", "features", "masks", "scores")
 
 
 class Advisor(Protocol):
-    """A source of scores: `gumption.agents.Advice`, or anything of this form. One that looks ahead has `planner`, and
-    `asked`, for each of its relations the one whose facts it is asked about; it scores with a planning problem, too.
-    `asked` is empty where it reads no facts of the world, but the edges of a graph."""
+    """A source of scores: `gumption.agents.Advice`, or any object of this form. If it plans, it has `planner`, and
+    `score` takes a planning problem too. `asked` (default: `relations`) names for each scored relation the relation of
+    the facts that it scores; it is empty for advice that reads no facts of the world, but the edges of a graph."""
 
     @property
     def relations(self) -> Sequence[str]:
-        """The K relations that are scored, in the order of the last axis; all are among the facts'."""
+        """K scored relations, in the order of the last axis. Without `asked`, all must be relations of the facts."""
         ...
 
     def score(self, facts: ActionFacts) -> Any:
-        """(B, A, K) float32, an array or a tensor: the score of each fact."""
+        """Return the score of each fact, (B, A, K) float32, an array or a tensor."""
         ...
 
 
 FactsFunction = Callable[[Any, Any], ActionFacts]  # (env, observation) -> facts
-# observation -> facts, and the planning problem where the advice looks ahead
+# observation -> facts, and the planning problem if the advice plans
 Ask = Callable[[Any], tuple[ActionFacts, PlanningProblem | None]]
 
 
@@ -63,27 +63,27 @@ def KGScores(
     bound: float = 20.0,
     observation: Collection[str] = PARTS,
 ) -> Any:
-    """`env` with `kg_scores` in its observation: for each of A candidates the scores of K facts that speak for it.
+    """Wrap `env` to add `kg_scores` to its observation: for each of A candidates the scores of K facts that support it.
 
-    `kg_scores` is (A, K) float32, of a vector env (B, A, K), within +-bound, so that the space is finite. A fact
-    without a subject or an object, as in an empty slot, has the score 0, which is neutral: it adds nothing to logits,
-    and is the score of a fact that a graph does not state. A score that is NaN is -bound. Scores are added to a Dict
-    observation; any other observation becomes Dict{"observation", "kg_scores"}. Infos stay as they are, except that the
+    `kg_scores` is (A, K) float32, for a vector env (B, A, K), within +-bound, so that the space is finite. A fact
+    without a subject or an object, as in an empty slot, has the score 0. This is neutral: it adds nothing to logits,
+    and equals the score of a fact that a graph does not state. A NaN score becomes -bound. Scores are added to a Dict
+    observation; any other observation becomes Dict{"observation", "kg_scores"}. Infos are unchanged, except that the
     observations in `final_obs` get their scores too.
 
     :param env: a Gymnasium env or vector env, wrapped or not. It is reset once here, to count its candidates. A vector
-        env with autoreset in the same step must be native, or `facts` be given: after such a step nothing else knows
-        the state in which an episode ended.
+        env with SAME_STEP autoreset must be native or come with `facts`, since the final state of an episode is not
+        available after such a step.
     :param advice: for example `Advice(graph, env.vocabulary, env.relations)`.
-    :param facts: (env, observation) -> ActionFacts, where the env has no `action_facts` of its own; B is 1 for a single
-        env, and for a vector env observation and facts are batches. With autoreset in the same step it is called with
-        final observations as well, and must depend on the observation alone.
-    :param bound: largest magnitude of a score: log-probabilities have no bound of their own.
+    :param facts: (env, observation) -> ActionFacts, for an env without `action_facts`; B is 1 for a single env, and for
+        a vector env observation and facts are batches. With SAME_STEP autoreset it is called with final observations as
+        well, and must depend on the observation alone.
+    :param bound: largest magnitude of a score, because log-probabilities are unbounded.
     :param observation: the parts that the learner sees, some of: "ids" (entries of integers), "masks" (binary entries,
-        and those whose name ends in "mask"), "features" (all other entries: real numbers, pictures) and "scores".
+        and entries whose name ends in "mask"), "features" (all other entries: real numbers, pictures) and "scores".
     :raises InputError: an env without `action_facts`, and no function; a function that fails, or facts of another form
-        or shape; a relation of the advice that is not among those of the facts, or an advice made for another
-        vocabulary; an observation of which nothing is left. Facts and scores are checked at every step.
+        or shape; a relation of the advice that is no relation of the facts, or advice made for another vocabulary; an
+        empty observation. Facts and scores are checked at every step.
     """
     if isinstance(env, VectorEnv):
         return VectorKGScores(env, advice, facts, bound, observation)
@@ -116,7 +116,7 @@ class SingleKGScores(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     @property
     def action_masks(self) -> Callable[[], np.ndarray]:
-        """The method of that name of the env below, for MaskablePPO; AttributeError where it has none."""
+        """The `action_masks` method of the wrapped env, for MaskablePPO; AttributeError if it has none."""
         return self.env.get_wrapper_attr("action_masks")
 
     def _seen(self, observation: Any) -> dict[str, Any]:
@@ -138,7 +138,7 @@ class VectorKGScores(VectorWrapper[Any, Any, Any, Any, Any]):
         ask = (lambda seen: (facts(env, seen), None)) if facts else _stated_by_all(env, advice)
         self._from_observation = facts is not None
         self._scores = _ActionScores(ask, facts, advice, bound, env.num_envs, env.single_action_space)
-        self._last: np.ndarray | None = None  # (n, A, K) scores of the episodes that the latest step ended
+        self._last: np.ndarray | None = None  # (n, A, K) scores of the episodes ended by the latest step
         if not self._from_observation and env.metadata.get("autoreset_mode") == AutoresetMode.SAME_STEP:
             if not hasattr(env.unwrapped, "before_renewal"):
                 raise InputError(
@@ -165,12 +165,12 @@ class VectorKGScores(VectorWrapper[Any, Any, Any, Any, Any]):
         return self._view(observation, self._scores(observation) if self._view.scored else None)
 
     def _keep(self, ended: np.ndarray) -> None:
-        """Called by a native env between the end of episodes and the start of the next; ended is (B,) bool."""
+        """Store the scores of ended episodes, (B,) bool; a native env calls this before the next episodes start."""
         if self._view.scored:
             self._last = self._scores(None, np.flatnonzero(ended))
 
     def _finals(self, observation: Any, finals: np.ndarray, ended: np.ndarray) -> np.ndarray:
-        """The observations (B,) object that ended episodes, with their scores."""
+        """Return the final observations of ended episodes, (B,) object, with their scores."""
         columns = np.flatnonzero(ended)
         scores = self._last
         if self._view.scored and self._from_observation:
@@ -182,7 +182,7 @@ class VectorKGScores(VectorWrapper[Any, Any, Any, Any, Any]):
 
 
 class _ActionScores:
-    """Gets facts and their scores, checks both, and bounds the scores."""
+    """Computes facts and their scores, checks both, and bounds the scores."""
 
     def __init__(
         self,
@@ -194,8 +194,8 @@ class _ActionScores:
         actions: spaces.Space[Any],
     ) -> None:
         """
-        :param facts: the function behind `ask`, for messages; None for the env's own `action_facts`.
-        :param actions: of one env.
+        :param facts: the function that `ask` calls, for messages; None for the env's own `action_facts`.
+        :param actions: action space of one env.
         """
         if not 0 < bound < np.inf:
             raise InputError(f"bound is {bound}; it is above 0 and finite")
@@ -207,7 +207,7 @@ class _ActionScores:
         self._candidates = 0  # not known before the first facts
 
     def space(self, observation: Any) -> spaces.Box:
-        """The space of one env's scores, from the facts of a first observation.
+        """Return the space of one env's scores, from the facts of a first observation.
 
         :raises InputError: as `KGScores`.
         """
@@ -221,7 +221,7 @@ class _ActionScores:
         return spaces.Box(self._lowest, self._bound, scores.shape[1:], np.float32)
 
     def __call__(self, observation: Any, columns: np.ndarray | None = None) -> np.ndarray:
-        """(B, A, K) float32, or of the envs in `columns` only."""
+        """Return scores (B, A, K) float32, or only the rows of the envs in `columns`."""
         facts, problem = self._checked(observation)
         if columns is not None:
             facts = facts.of(columns)
@@ -241,7 +241,7 @@ class _ActionScores:
             raise InputError(
                 f"the advice gives scores of shape {scores.shape}; (environments, candidates, relations) are {wanted}"
             )
-        # fmax takes the number where the other is NaN.
+        # If one argument is NaN, fmax returns the other.
         bounded = np.fmax(scores if scores.dtype == np.float32 else scores.astype(np.float32), self._lowest)
         np.fmin(bounded, self._bound, out=bounded)
         if not self._asked:
@@ -289,7 +289,7 @@ class _ActionScores:
 
 
 def _check_vocabulary(advice: Advisor, vocabulary: Sequence[str]) -> None:
-    """:raises InputError: the advice tells its vocabulary, and it is another."""
+    """:raises InputError: the advice has a vocabulary, and it differs."""
     known = getattr(advice, "vocabulary", None)
     if known is not None and tuple(known) != tuple(vocabulary):
         raise InputError(
@@ -299,9 +299,9 @@ def _check_vocabulary(advice: Advisor, vocabulary: Sequence[str]) -> None:
 
 
 def _stated_by_one(env: gym.Env[Any, Any], advice: Advisor) -> Ask:
-    """From a single env, through its wrappers.
+    """Return the `Ask` of a single env, whose attributes are looked up through its wrappers.
 
-    :raises InputError: it has no `action_facts`, or the vocabulary is not that of the advice.
+    :raises InputError: the env has no `action_facts`, or its vocabulary differs from the advice's.
     """
     if not env.has_wrapper_attr("action_facts"):
         raise _no_facts(env)
@@ -312,9 +312,9 @@ def _stated_by_one(env: gym.Env[Any, Any], advice: Advisor) -> Ask:
 
 
 def _stated_by_all(env: VectorEnv[Any, Any, Any], advice: Advisor) -> Ask:
-    """From the vector env itself, or from each env of a SyncVectorEnv or AsyncVectorEnv.
+    """Return the `Ask` of a vector env, or of all envs in a SyncVectorEnv or AsyncVectorEnv.
 
-    :raises InputError: neither has `action_facts`, or the vocabulary is not that of the advice.
+    :raises InputError: neither has `action_facts`, or the vocabulary differs from the advice's.
     """
     layer: Any = env
     while not hasattr(layer, "action_facts") and isinstance(layer, VectorWrapper):
@@ -358,7 +358,7 @@ def _asking(
 
 
 def _joined(each: Sequence[ActionFacts]) -> ActionFacts:
-    """The facts of B environments from those of each, whose B is 1."""
+    """Join the facts of single environments (B = 1) into the facts of a batch."""
     columns = zip(*(facts[1:] for facts in each), strict=True)
     joined: list[Any] = [None if parts[0] is None else np.concatenate(parts) for parts in columns]
     return ActionFacts(each[0].relations, *joined)
@@ -372,10 +372,10 @@ def _no_facts(env: Any) -> InputError:
 
 
 class _View:
-    """The parts of an observation, and the scores, that the learner sees.
+    """Selects the parts of an observation, and the scores, that the learner sees.
 
-    :ivar space: of one env.
-    :ivar scored: whether scores are seen.
+    :ivar space: observation space of one env.
+    :ivar scored: whether the learner sees scores.
     """
 
     def __init__(self, space: spaces.Space[Any], parts: Collection[str], scores: spaces.Box) -> None:
@@ -418,7 +418,7 @@ def _part(name: str, space: spaces.Space[Any]) -> str:
 
 
 def _replaced(observation: Any, finals: Sequence[Any] | np.ndarray, columns: np.ndarray) -> Any:
-    """The batch of observations with the rows `columns` taken from `finals`."""
+    """Return the batch of observations with the rows `columns` taken from `finals`."""
     if isinstance(observation, dict):
         return {
             name: _replaced(batch, [final[name] if final else None for final in finals], columns)

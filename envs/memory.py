@@ -1,8 +1,8 @@
-"""The transitions that an agent lived through, as records of one size in a file that is only ever appended to.
+"""Store an agent's transitions: records of equal size, appended to a file.
 
 FOLDER/header.json describes a record, by the `Layout` of its world; FOLDER/records.bin holds the records, one after
-another. Each ends with the CRC-32 (as zlib's) of its other bytes, which shows where a crash has cut the file short or
-left a part unwritten: all records before that place are loaded, and the number of lost ones is reported.
+another. Each record ends with the CRC-32 (as zlib's) of its other bytes. It shows where a crash cut the file short or
+left a part unwritten: all records before that place are loaded, and the number of lost records is reported.
 """
 
 import hashlib
@@ -25,29 +25,29 @@ if TYPE_CHECKING:
 
 try:
     import fcntl
-except ImportError:  # Windows has no such locks: there it is left to the user that one program writes a memory
+except ImportError:  # Windows has no such locks: there the user must let only one program write a memory
     fcntl = None
 
-FOLDER = "memory"  # of a run
+FOLDER = "memory"  # in the folder of a run
 HEADER, RECORDS = "header.json", "records.bin"
 CHECKSUM = "checksum"
-EVIDENCE = "/evidence"  # ends the name of the graph with the evidence for a run's facts
+EVIDENCE = "/evidence"  # end of the name of the graph that holds the evidence for a run's facts
 OF_RUN = "ofRun"  # the role that names the run in a node of evidence
 
 Triple = tuple[str, str, str]
 
-# Records that wait in memory until they are written together: each call of NumPy then serves thousands of them.
+# Records buffered before they are written, so that each NumPy call handles thousands of records.
 BLOCK = 4096
-_SLICE = 16_384  # records whose checksums are computed at once: they fit into the processor's cache
+_SLICE = 16_384  # records whose checksums are computed at once; they fit into the processor's cache
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The form of the records of a memory.
+    """The format of the records of a memory.
 
-    :ivar schema: names the world and the version, "gumption/halma-memory/1".
+    :ivar schema: names the world and the version, such as "gumption/halma-memory/1".
     :ivar fields: of NumPy's structured types, little-endian, without gaps: [(name, type), (name, type, shape), ...].
-    :ivar settings: what the fields depend on, by name; in the header, beside schema, record_bytes and fields.
+    :ivar settings: settings on which the fields depend, by name; further entries of the header.
     """
 
     schema: str
@@ -60,17 +60,17 @@ class Layout:
 
     @property
     def record_type(self) -> np.dtype[np.void]:
-        """The fields and a checksum."""
+        """NumPy type of a record: the fields and a checksum."""
         return np.dtype([*self.fields, (CHECKSUM, "<u4")])
 
     def header(self) -> dict[str, Any]:
-        """The content of header.json."""
+        """Return the content of header.json."""
         kind = self.record_type
         fields = [[name, *rest] for name, *rest in kind.descr]
         return {"schema": self.schema, **self.settings, "record_bytes": kind.itemsize, "fields": fields}
 
     def records(self, count: int, **fields: Any) -> np.ndarray:
-        """`count` records with the given fields, (count, ...) or one value for all; other fields are zero."""
+        """Return `count` records with these fields, (count, ...) or one value for all; other fields are zero."""
         records = np.zeros(count, dtype=self.record_type)
         for name, values in fields.items():
             try:
@@ -85,11 +85,11 @@ class Layout:
 @checked_methods
 @dataclass(frozen=True, eq=False)
 class TransitionMemory:
-    """Transitions, in a folder or not. A world's own memory derives from this.
+    """Transitions, loaded from a folder or made in memory. A world's own memory class derives from this.
 
-    :cvar SCHEMA, LAYOUT: schema of the layout; the function that makes a layout of the settings in a header.
+    :cvar SCHEMA, LAYOUT: schema of the layout; the function that makes a layout from the settings in a header.
     :ivar records: (n,) of `layout.record_type`, in the order in which they were written.
-    :ivar lost: records lost at a torn end, partial ones included; `lost_bytes` is what the file has of them.
+    :ivar lost: number of records lost at a torn end, partial ones included; `lost_bytes` is their part of the file.
     :ivar source: the file, "" for a memory that was not loaded.
     """
 
@@ -104,9 +104,9 @@ class TransitionMemory:
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Self:
-        """The memory in a folder, up to its last whole record.
+        """Load the memory in a folder, up to its last whole record.
 
-        :raises InputError: no memory there, one of another schema, or a damaged record before whole ones.
+        :raises InputError: no memory, a memory of another schema, or a damaged record before whole records.
         """
         folder = Path(folder)
         header = _read_header(folder, cls.SCHEMA)
@@ -124,9 +124,9 @@ class TransitionMemory:
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str], layout: Layout) -> Self:
-        """As `load`, with a known layout.
+        """Load the memory in a folder as `load`, with a known layout.
 
-        :raises InputError: also for a memory of other settings.
+        :raises InputError: as `load`; also for a memory of other settings.
         """
         folder = Path(folder)
         found = _settings(_read_header(folder, layout.schema))
@@ -144,13 +144,13 @@ class TransitionMemory:
 
     @property
     def fingerprint(self) -> str:
-        """sha256 (hex) of the records."""
+        """sha256 (hex) of schema, settings and records."""
         named = " ".join([self.layout.schema, *map(str, self.layout.settings.values())])
         return hashlib.sha256(f"{named} ".encode() + self.records.tobytes()).hexdigest()
 
     @property
     def warning(self) -> str | None:
-        """A sentence on a torn end; None where nothing was lost."""
+        """A sentence that reports lost records; None if none were lost."""
         if not self.lost:
             return None
         return (
@@ -173,7 +173,7 @@ class Field:
 
 
 def integer(number: int) -> str:
-    """The label of a literal, of the type xsd:integer."""
+    """Return the label of a literal of type xsd:integer."""
     return f'"{number}"^^<http://www.w3.org/2001/XMLSchema#integer>'
 
 
@@ -185,17 +185,17 @@ def state_facts(
     about: Mapping[str, str],
     others: Mapping[str, Sequence[Triple]] | None = None,
 ) -> dict[str, int]:
-    """Put the facts of a run's memory into a graph, in place of what was there: NAME and NAME/evidence.
+    """Replace the facts of a run's memory in the named graphs NAME and NAME/evidence.
 
-    :param about: annotations of each graph.
-    :param others: ending of the name of a further graph -> its facts.
-    :returns: name of each graph -> number of facts.
+    :param about: annotations of each named graph.
+    :param others: ending of the name of a further named graph -> its facts.
+    :returns: name of each named graph -> number of facts.
     """
     more = {name + ending: triples for ending, triples in (others or {}).items()}
     stated = {name: facts, **more, name + EVIDENCE: evidence}
     old = {each: dict.fromkeys(graph.triples(graph=each)) for each in stated}
     with graph.transaction():
-        for each, triples in stated.items():  # only what changes is written: a memory that grows is stated often
+        for each, triples in stated.items():  # only changes are written, because a growing memory is stored often
             now = set(triples)
             graph.remove([fact for fact in old[each] if fact not in now], graph=each)
             graph.add([fact for fact in triples if fact not in old[each]], graph=each)
@@ -204,7 +204,7 @@ def state_facts(
 
 
 def memory_of(folder: Path) -> TransitionMemory:
-    """The memory in a folder, of whatever world, with the layout in its header.
+    """Load the memory in a folder, of any world, with the layout in its header.
 
     :raises InputError: as `TransitionMemory.load`.
     """
@@ -219,14 +219,14 @@ def memory_of(folder: Path) -> TransitionMemory:
 
 @checked_methods
 class TransitionWriter:
-    """Appends transitions to a memory. Records go to the file in blocks; after a `flush` all that were appended are
-    safe from a crash of the program and of the machine.
+    """Appends transitions to a memory. Records go to the file in blocks; after a `flush` all appended records survive a
+    crash of the program and of the machine.
 
-    :param folder: RUN/memory, or any; it is made.
+    :param folder: RUN/memory, or any other folder; it is made.
     :param keep: continue an existing memory after this many records, such as the `count` in a checkpoint, and drop the
         rest. None begins a new memory.
-    :raises InputError: without `keep` an existing memory; with it fewer whole records, or another layout; a memory that
-        another writer has open.
+    :raises InputError: without `keep`, an existing memory; with it, fewer whole records or another layout; a memory
+        that another writer has open.
     """
 
     def __init__(self, folder: str | os.PathLike[str], layout: Layout, *, keep: Whole | None = None) -> None:
@@ -248,7 +248,7 @@ class TransitionWriter:
             write_sealed(folder / HEADER, layout.header())
         self._path = path
         self._block = np.zeros(BLOCK, dtype=kind)
-        self._fields = [self._block[name] for name in layout.names]  # views, made once: an append is an assignment each
+        self._fields = [self._block[name] for name in layout.names]  # views, made once, so that an append only assigns
         self._waiting = 0
         self._written = keep or 0
         try:
@@ -257,16 +257,16 @@ class TransitionWriter:
             self._file.truncate(self._written * kind.itemsize)
         except OSError as error:
             raise self._unwritable(error) from None
-        if not is_new:  # only now: the records of another layout are dropped, and no other writer has them open
+        if not is_new:  # last: records of another layout are dropped now, and no other writer has the file open
             write_sealed(folder / HEADER, layout.header())
 
     @property
     def count(self) -> int:
-        """Records of the memory, with those that wait to be written."""
+        """Number of records of the memory, including records not yet written."""
         return self._written + self._waiting
 
     def append(self, *fields: np.ndarray) -> None:
-        """Add n transitions: the fields of the layout in its order, (n, ...) each.
+        """Append n transitions: the fields of the layout in its order, (n, ...) each.
 
         :raises InputError: other fields.
         """
@@ -287,13 +287,13 @@ class TransitionWriter:
                 self.write()
 
     def write(self) -> None:
-        """Hand waiting records to the system, so that they survive a crash of the program."""
+        """Write buffered records to the file, so that they survive a crash of the program."""
         records = self._block[: self._waiting]
         records[CHECKSUM] = _checksums(records)
         rest = memoryview(records.tobytes())
         try:
-            self._file.seek(self._written * records.itemsize)  # over what a write that failed has left
-            while rest:  # a system may take a part at a time
+            self._file.seek(self._written * records.itemsize)  # overwrites the rest of a failed write
+            while rest:  # the system may write only a part
                 rest = rest[self._file.write(rest) :]
         except OSError as error:
             raise self._unwritable(error) from None
@@ -301,7 +301,7 @@ class TransitionWriter:
         self._waiting = 0
 
     def flush(self) -> None:
-        """Write waiting records, and wait until the disk has them."""
+        """Write buffered records, and wait until they are on the disk."""
         self.write()
         try:
             os.fsync(self._file.fileno())
@@ -309,7 +309,7 @@ class TransitionWriter:
             raise self._unwritable(error) from None
 
     def close(self) -> None:
-        """Flush and let go of the file; may be called again."""
+        """Flush and close the file; further calls have no effect."""
         if not self._file.closed:
             try:
                 self.flush()
@@ -327,7 +327,7 @@ class TransitionWriter:
 
 
 def _claim(file: BinaryIO, folder: Path) -> None:
-    """Lock the file against other writers, until it is closed or the program ends."""
+    """Lock the file against other writers until it is closed or the program ends."""
     if fcntl is None:
         return
     try:
@@ -356,7 +356,7 @@ def _settings(header: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read(path: Path, kind: np.dtype[np.void]) -> tuple[np.ndarray, int]:
-    """The records of a file, damaged ones included, and its size in bytes."""
+    """Return the records of a file, including damaged records, and its size in bytes."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:  # a crash right after the header was written
@@ -367,7 +367,7 @@ def _read(path: Path, kind: np.dtype[np.void]) -> tuple[np.ndarray, int]:
 
 
 def _whole(path: Path, records: np.ndarray) -> int:
-    """The number of records up to the last whole one; InputError where a damaged one is before it."""
+    """Return the number of records up to the last whole record; raise InputError if a record before it is damaged."""
     good = records[CHECKSUM] == _checksums(records)
     whole = len(good) - int(np.argmax(good[::-1])) if good.any() else 0
     if not good[:whole].all():
@@ -379,9 +379,9 @@ def _whole(path: Path, records: np.ndarray) -> int:
 
 
 def _checksums(records: np.ndarray) -> np.ndarray:
-    """(n,) uint32: zlib.crc32 of the bytes of each record before its checksum.
+    """Return (n,) uint32: zlib.crc32 of the bytes of each record before its checksum.
 
-    CRC is linear over bits: that of a message is that of zeros, xor the change by each byte's value and place.
+    CRC is linear over bits: the CRC of a message is the CRC of zeros, xor the change by each byte's value and place.
     """
     width = records.dtype.itemsize - 4
     table = _crc_changes(width)
@@ -397,7 +397,7 @@ def _checksums(records: np.ndarray) -> np.ndarray:
 
 @lru_cache
 def _crc_changes(width: int) -> np.ndarray:
-    """(width, 256) uint32: the change of the CRC-32 of `width` zeros by a byte, by its place and value."""
+    """Return (width, 256) uint32: the change of the CRC-32 of `width` zeros by a byte, by its place and value."""
     zeros = zlib.crc32(bytes(width))
     single = bytearray(width)
     table = np.empty((width, 256), dtype=np.uint32)

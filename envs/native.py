@@ -1,4 +1,4 @@
-"""Gymnasium's two interfaces over a world that steps a whole batch in arrays: written once, for every such world."""
+"""Implement Gymnasium's two interfaces once, for every world that steps a whole batch in arrays."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -18,13 +18,13 @@ from gumption.kg import NaryRelation
 from .action_facts import ActionFacts, PlanningProblem
 from .memory import Layout
 
-# ---- Actions of a batch and of a single environment, checked: integers, or real numbers of a box.
+# ---- Check actions of a batch and of a single environment: integers, or real numbers of a box.
 
 
 def as_actions(actions: Any, space: spaces.Space[Any], shape: tuple[int, ...]) -> np.ndarray:
-    """Actions (B, ...), int64 or, where the space of one environment is a `Box`, float64 clipped to its bounds.
+    """Check and return actions (B, ...), int64 or, if the space of one environment is a `Box`, float64 clipped to it.
 
-    :raises InputError: not one action per environment, or one that is not of the space.
+    :raises InputError: not one action per environment, or an action outside the space.
     """
     if isinstance(space, spaces.Box):
         return _in_box(actions, space, shape, "actions")
@@ -35,9 +35,9 @@ def as_actions(actions: Any, space: spaces.Space[Any], shape: tuple[int, ...]) -
 
 
 def as_action(action: Any, space: spaces.Space[Any]) -> Any:
-    """The action of a single environment, as in `as_actions`.
+    """Check and return the action of a single environment, as `as_actions`.
 
-    :raises InputError: something else than an action of the space.
+    :raises InputError: no action of the space.
     """
     if isinstance(space, spaces.Box):
         return _in_box(action, space, space.shape, "the action")
@@ -50,17 +50,17 @@ def as_action(action: Any, space: spaces.Space[Any]) -> Any:
 
 
 def _in_range(chosen: np.ndarray, space: spaces.Space[Any], what: str) -> np.ndarray:
-    """(..., of the space) int64, where all are whole numbers of the space."""
+    """Return the actions, (..., shape of the space), as int64; raise InputError unless all are in the space."""
     if chosen.dtype.kind not in "iu" and not (chosen.dtype == object and all(type(one) is int for one in chosen.flat)):
         raise InputError(f"{what}: {shown(chosen)} is of {chosen.dtype}; actions are whole numbers")
-    low, high = 0, 1  # of MultiBinary
+    low, high = 0, 1  # bounds of MultiBinary
     if isinstance(space, spaces.Discrete):
         low, high = space.start, space.start + space.n - 1
     elif isinstance(space, spaces.MultiDiscrete):
         low, high = space.start, space.start + space.nvec - 1
-    if chosen.dtype == object:  # numbers that no array of NumPy's has
+    if chosen.dtype == object:  # numbers too large for NumPy's integers
         low, high = (np.asarray(bound).astype(object) for bound in (low, high))
-    # Most actions pass by two numbers, which is faster than by those of each part.
+    # Two numbers decide for most actions, which is faster than comparing with the bounds of each part.
     if chosen.size and (chosen.min() < np.max(low) or chosen.max() > np.min(high)):
         outside = np.argwhere((chosen < low) | (chosen > high))
         if len(outside):
@@ -91,7 +91,7 @@ def _in_box(given: Any, space: spaces.Box, shape: tuple[int, ...], what: str) ->
 
 RenderMode = Literal["ansi", "rgb_array"]
 RENDER_MODES = [*get_args(RenderMode)]
-#: Methods of a world whose arguments are not checked: they check them, or gumption alone calls them, at each step.
+#: Methods whose arguments are not checked: they check them themselves, or only gumption calls them, at each step.
 UNCHECKED = ("__init__", "set_up", "advance", "renew", "memory_fields")
 Arrays = dict[str, np.ndarray]
 Numbers = np.ndarray | Sequence[int]
@@ -99,16 +99,16 @@ Observation = Arrays | np.ndarray
 
 
 class Recorder(Protocol):
-    """Makes the steps of a batch in place of its `advance`, and keeps the transitions; see `RecordMemory`."""
+    """Makes the steps of a batch in place of its `advance`, and stores the transitions; see `RecordMemory`."""
 
     def step(self, actions: np.ndarray, idle: np.ndarray | None) -> None:
-        """As `NativeVectorEnv.advance`."""
+        """Make a step, as `NativeVectorEnv.advance`."""
         ...
 
 
 class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
     """A batch of episodes with autoreset in the three modes of Gymnasium. A world implements the methods that raise
-    NotImplementedError here. There is one action per environment: an integer, a vector of integers, or one of a box.
+    NotImplementedError here. Each environment takes one action: an integer, a vector of integers, or a point of a box.
     """
 
     def __init_subclass__(cls, **arguments: Any) -> None:
@@ -123,7 +123,7 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         observation_space: gym.Space[Any],
         action_space: gym.Space[Any],
     ) -> None:
-        """The spaces are those of one environment."""
+        """Build the batch's spaces from the spaces of one environment."""
         self.num_envs = num_envs
         self.render_mode = render_mode
         if not isinstance(autoreset_mode, AutoresetMode):
@@ -138,90 +138,89 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         self._over = np.zeros(num_envs, dtype=bool)  # ended and not reset yet
         self._started = False
         self.recorder: Recorder | None = None
-        #: Records of episodes that have ended, which a world appends whose episodes can be replayed; None to keep none.
+        #: Records of ended episodes, appended by worlds whose episodes can be replayed; None to keep no records.
         self.episodes: list[dict[str, Any]] | None = None
-        #: With autoreset in the same step called with (B,) bool of the episodes that ended, before they are replaced.
+        #: Under SAME_STEP autoreset, called with (B,) bool of the ended episodes, before new ones replace them.
         self.before_renewal: Callable[[np.ndarray], None] | None = None
 
-    #: Entries of a state: hashes, which have to be the same to go on from it, and arrays whose lengths vary.
+    #: Entries of a state: hashes that must match on loading, and arrays whose lengths vary.
     HASHES: ClassVar[tuple[str, ...]] = ()
     LENGTHS_VARY: ClassVar[tuple[str, ...]] = ()
 
-    # ---- what a world implements
+    # ---- to be implemented by a world
 
     def advance(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
-        """One step of all environments but the idle ones; actions (B, ...) int64, or float64 of a box; idle (B,)."""
+        """Step all environments except the idle ones; actions (B, ...) int64, or float64 for a box; idle (B,) bool."""
         raise NotImplementedError
 
     def results(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Reward (B,) float32, terminated (B,) bool, truncated (B,) bool of the latest step; idle ones 0 and false."""
+        """Return reward (B,) float32, terminated and truncated (B,) bool of the latest step; 0 and False if idle."""
         raise NotImplementedError
 
     def renew(self, columns: np.ndarray, rng: np.random.Generator) -> None:
-        """Put new episodes into the (n,) columns, which ascend; results of the latest step are cleared there."""
+        """Start new episodes in the (n,) ascending columns, and clear their results of the latest step."""
         raise NotImplementedError
 
     def forget_drawn(self) -> None:
-        """Drop episodes drawn ahead: the generator was seeded."""
+        """Drop episodes drawn in advance, because the generator was seeded."""
 
     def set_up(self, columns: np.ndarray, options: Mapping[str, Any], rng: np.random.Generator) -> None:
-        """Put the state that reset options describe into the columns, like `renew`."""
+        """Start episodes in the columns from the state that reset options describe; otherwise as `renew`."""
         raise NotImplementedError
 
     def observe(self) -> Observation:
-        """A fresh observation of every environment, (B, ...)."""
+        """Return a new observation of every environment, (B, ...)."""
         raise NotImplementedError
 
     def info_arrays(self) -> Arrays:
-        """Infos of every environment, (B, ...)."""
+        """Return the infos of every environment, (B, ...)."""
         raise NotImplementedError
 
     def describe(self, i: int) -> dict[str, Any]:
-        """The info of environment i as a single environment gives it, with names."""
+        """Return the info of environment i in the form of a single environment, with names."""
         raise NotImplementedError
 
     @property
     def vocabulary(self) -> Sequence[str]:
-        """The labels behind the ids of `action_facts`; the first is "", nothing."""
+        """The labels of the ids of `action_facts`; the first is "", no entity."""
         raise NotImplementedError
 
     @property
     def relations(self) -> Sequence[str | NaryRelation]:
-        """The relations of `action_facts`, those of more than two parties with their roles."""
+        """The relations of `action_facts`; relations of more than two parties have their roles."""
         raise NotImplementedError
 
     def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
-        """The facts that would speak for each candidate of the next choice.
+        """Return the facts that would support each candidate of the next choice.
 
-        :param chosen: (B, t), the part of an action chosen so far, where actions are decoded in steps.
+        :param chosen: (B, t), the part of an action chosen so far, if actions are decoded in steps.
         """
         raise NotImplementedError
 
     def right_choices(self) -> np.ndarray:
-        """(B, A) bool: the choices that lead to the goal, of a world that knows them; an agent learns from them by
-        supervision, and a player follows them as an oracle.
+        """Return (B, A) bool: the choices that lead to the goal, for supervised learning and for an oracle.
 
-        :raises InputError: a world that does not know them.
+        :raises InputError: the world does not provide them.
         """
         raise InputError(f"{type(self).__name__} does not state which choices are right: learn from its rewards")
 
     def planning_problem(self) -> PlanningProblem:
-        """What looking ahead needs to know, of a world that has a relation of three parties that produces.
+        """Return the input of planning, for a world with a relation of three parties that produces.
 
-        :raises InputError: it has none.
+        :raises InputError: the world has no such relation.
         """
         raise InputError(f"{type(self).__name__} has no relation that produces, so there is nothing to look ahead by")
 
     def _state(self) -> dict[str, Any]:
-        """What later steps depend on, but for the generator: arrays, and texts such as hashes and JSON."""
+        """Return everything that later steps depend on, except the generator: arrays, and texts (hashes, JSON)."""
         raise NotImplementedError
 
     def _go_on(self, state: Mapping[str, Any]) -> None:
-        """Take over what `_state` gave; its entries are there and have the shapes of one's own."""
+        """Restore a result of `_state`, whose entries and shapes are already checked."""
         raise NotImplementedError
 
     def draw_frame(self, i: int, mode: RenderMode) -> Any:
-        """Environment i as text ("ansi") or a picture (H, W, 3) uint8 ("rgb_array")."""
+        """Render environment i as text ("ansi") or a picture (H, W, 3) uint8 ("rgb_array")."""
         raise NotImplementedError
 
     def _check_place(self, i: int) -> None:
@@ -229,7 +228,7 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
             raise InputError(f"i is {i}; the environments of this batch are 0 to {self.num_envs - 1}")
 
     def _columns(self, envs: Numbers | None, count: int) -> np.ndarray:
-        """(count,) int64: the given environments, or the first so many; InputError where these are not so many."""
+        """Return (count,) int64: `envs`, or the first `count` environments; raise InputError for another number."""
         columns = np.arange(min(count, self.num_envs)) if envs is None else whole_numbers("envs", envs, None)
         if len(columns) != count:
             raise InputError(f"{count} episodes for {len(columns)} environments")
@@ -238,14 +237,14 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         return columns
 
     def state_dict(self) -> dict[str, Any]:
-        """The state for an exact resume: arrays, "waiting" (B,) bool among them, and texts, as "rng", the generator."""
+        """Return the state for an exact resume: arrays, with "waiting" (B,) bool, and texts, with "rng" (generator)."""
         rng = json.dumps(self.np_random.bit_generator.state)
         return {"waiting": self._over.copy(), **self._state(), "rng": rng}
 
     @checked
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where `state_dict` gave the state, to the same bits; InputError for one of another world, of other
-        settings or another number of environments, or a damaged one: this environment then goes on as it was."""
+        """Restore a state of `state_dict`; later steps are equal to the bit. Raise InputError for a damaged state, and
+        for a state of another world, other settings or another batch size; the environment is then unchanged."""
         mine = self.state_dict()
         self._check_state(state, mine)
         try:
@@ -259,17 +258,17 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         self._go_on(state)
         self._over[:] = state["waiting"]
         self.np_random.bit_generator.state = json.loads(state["rng"])
-        self.info_arrays()  # fails where numbers are out of range
+        self.info_arrays()  # fails if numbers are out of range
 
     def _check_state(self, state: Mapping[str, Any], mine: Mapping[str, Any]) -> None:
-        """:raises InputError: a state without an entry of `mine`, with another hash, type or shape of one."""
+        """:raises InputError: a state that lacks an entry of `mine`, or has it with another hash, type or shape."""
         if missing := sorted(set(mine).difference(state)):
             raise InputError(f"not the state of such an environment: {', '.join(missing)} missing")
         for name in self.HASHES:
             if type(state[name]) is str and state[name] != mine[name]:
                 other = f"other {name}" if name.endswith("s") else f"another {name}"
                 raise InputError(f"the saved environment has {other} ({state[name][:12]}, here {mine[name][:12]})")
-        for name, ours in mine.items():  # "waiting" comes first
+        for name, ours in mine.items():  # "waiting" is first, to report another batch size
             theirs = state[name] if type(state[name]) is str else _as_array(name, state[name])
             forms = [
                 "text" if isinstance(one, str)
@@ -281,32 +280,32 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
                     raise InputError(f"the saved environment is a batch of {len(theirs)}, here {self.num_envs}")
                 raise InputError(f"the saved environment has {name} as {forms[0]}, here {forms[1]}")
 
-    # ---- what a world implements whose transitions can be kept
+    # ---- to be implemented by a world whose transitions can be stored
 
     @property
     def memory_layout(self) -> Layout | None:
-        """The layout of a record of its memory; None where it keeps none."""
+        """The layout of a record of its memory; None if it keeps no memory."""
         return None
 
     def episode_begins(self) -> np.ndarray:
-        """(B,) bool: whose episode has had no step yet."""
+        """Return (B,) bool: the environments whose episode has had no step yet."""
         raise NotImplementedError
 
     def memory_before(self) -> tuple[np.ndarray, ...]:
-        """Copies of the state before a step, as far as a record holds it."""
+        """Return copies of the state before a step, as far as a record holds it."""
         raise NotImplementedError
 
     def memory_fields(
         self, before: tuple[np.ndarray, ...], actions: np.ndarray, episode: np.ndarray
     ) -> tuple[np.ndarray, ...]:
-        """The fields of the layout, (B, ...) each, of the step just made.
+        """Return the fields of the layout, (B, ...) each, for the latest step.
 
-        :param before: of `memory_before`, before that step; `episode` (B,) numbers episodes over the whole memory.
+        :param before: result of `memory_before` before that step; `episode` (B,) counts over the whole memory.
         """
         raise NotImplementedError
 
     def memory_files(self) -> Mapping[str, str]:
-        """Files that records refer to, name -> text; the same object as long as they are the same."""
+        """Return the files that records refer to, name -> text; the same object while their content is the same."""
         raise NotImplementedError
 
     # ---- Gymnasium
@@ -314,18 +313,18 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Start new episodes. Options are those of the single environment, and "reset_mask", (B,) bool: only these.
+        """Start new episodes. Options are the single environment's, and "reset_mask" (B,) bool: reset only these.
 
-        :param seed: of the generator that draws all episodes; or a list with one for each environment. Environment i
-            then begins with the episode that a single environment begins with that is reset with seed i (of HALMA, the
-            pictures of panels apart; a set in sequential order goes on as without seeds). Later episodes are drawn by
-            one generator, which the list seeds. None in a list: draw from that generator.
+        :param seed: of the generator that draws all episodes; or a list with a seed for each environment. Environment i
+            then begins with the same episode as a single environment reset with seed i (except HALMA's pictures of
+            panels, and sets in sequential order, which go on as without seeds). Later episodes are drawn by one
+            generator, which the list seeds. None in a list: draw from that generator.
         """
         seed, options = _checked_reset(seed, options, self.num_envs)
         seeds = seed if isinstance(seed, list) else []
         super().reset(seed=seed if isinstance(seed, int) else None)
         if given := [one for one in seeds if one is not None]:
-            # The key keeps it apart from the generator of a seed alone: SeedSequence pads with zeros.
+            # The key makes it differ from the generator of a single seed, since SeedSequence pads with zeros.
             self.np_random = np.random.default_rng(np.random.SeedSequence(given, spawn_key=(1,)))
         mask = options.pop("reset_mask", None)
         if mask is not None:
@@ -348,7 +347,7 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """:raises InputError: not one action of the space per environment; no environment has made a step.
-        :raises ResetNeeded: before the first reset; with autoreset disabled, after an episode that ended.
+        :raises ResetNeeded: before the first reset; after the end of an episode if autoreset is disabled.
         """
         if not self._started:
             raise ResetNeeded("call reset before step")
@@ -385,27 +384,27 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         return {"final_obs": last, "_final_obs": ended, "final_info": infos, "_final_info": ended}
 
     def render(self) -> tuple[Any, ...] | None:
-        """One frame per environment: text ("ansi") or (H, W, 3) uint8 ("rgb_array")."""
+        """Return one frame per environment: text ("ansi") or (H, W, 3) uint8 ("rgb_array")."""
         mode = self.render_mode
         return None if mode is None else tuple(self.draw_frame(i, mode) for i in range(self.num_envs))  # pyright: ignore[reportArgumentType]
 
     def make_step(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
-        """As `advance`, by the recorder where there is one."""
+        """Call `advance`, through the recorder if there is one."""
         if self.recorder is None:
             self.advance(actions, idle)
         else:
             self.recorder.step(actions, idle)
 
-    # ---- the lean path
+    # ---- steps without observations and infos
 
     def step_arrays(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """One step without observations and infos; an episode that ends is followed at once by the next.
+        """Make one step without observations and infos; the next episode starts within the step that ends one.
 
         :param actions: (B, ...), see `step`.
-        :returns: reward (B,) float32, done (B,) bool, success (B,) bool, of the episodes before they were renewed.
+        :returns: reward (B,) float32, done (B,) bool, success (B,) bool, from before ended episodes were renewed.
         """
         self.start()
-        if self._over.any():  # `step` was used before, and left ended episodes for its next call to reset
+        if self._over.any():  # episodes that `step` ended and left for its next call to reset
             self.renew(np.flatnonzero(self._over), self.np_random)
             self._over[:] = False
         self.make_step(as_actions(actions, self.single_action_space, self._action_shape))
@@ -418,11 +417,11 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
 
     @property
     def success(self) -> np.ndarray:
-        """(B,) bool: whose latest step reached the aim of the world."""
+        """(B,) bool: the environments whose latest step reached the aim of the world."""
         raise NotImplementedError
 
     def start(self) -> None:
-        """Begin episodes in all environments, unless a reset has."""
+        """Start episodes in all environments, unless they have been started."""
         if not self._started:
             self.renew(np.arange(self.num_envs), self.np_random)
             self._started = True
@@ -456,8 +455,8 @@ class NativeEnv(gym.Env[Any, Any]):
         return self._observe(), self.batch.describe(0)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """:raises InputError: no action of the space; nothing has happened.
-        :raises ResetNeeded: when the episode has ended or none was begun.
+        """:raises InputError: no action of the space; the state is unchanged.
+        :raises ResetNeeded: the episode has ended, or none was begun.
         """
         if self._over:
             raise ResetNeeded("the episode has ended or was never begun: call reset")
@@ -479,15 +478,15 @@ class NativeEnv(gym.Env[Any, Any]):
         return self.batch.relations
 
     def action_masks(self) -> np.ndarray:
-        """(A,) bool: the open actions, for MaskablePPO; of a `MultiDiscrete` the masks of its parts in turn."""
+        """Return (A,) bool: allowed actions, for MaskablePPO; for a `MultiDiscrete` the masks of its parts in turn."""
         return self.batch.info_arrays()["action_mask"][0].astype(bool)
 
     def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
-        """As of a batch, with B = 1."""
+        """Return the facts of the batch, B = 1."""
         return self.batch.action_facts(chosen)
 
     def planning_problem(self) -> PlanningProblem:
-        """As of a batch, with B = 1."""
+        """Return the planning problem of the batch, B = 1."""
         return self.batch.planning_problem()
 
     def _observe(self) -> Any:
@@ -501,7 +500,7 @@ def _row(observation: Observation, i: int) -> Any:
 
 
 def _checked_reset(seed: Any, options: Any, num_envs: int | None = None) -> tuple[Any, dict[str, Any]]:
-    """:param num_envs: of a batch, which takes a list of so many seeds, too."""
+    """:param num_envs: size of a batch, which also takes a list of that many seeds; None for a single environment."""
     if isinstance(seed, np.ndarray):
         seed = seed.tolist()
     if num_envs is not None and isinstance(seed, list | tuple):
@@ -518,6 +517,6 @@ def _checked_reset(seed: Any, options: Any, num_envs: int | None = None) -> tupl
 
 
 def check_batch(num_envs: int, render_mode: str | None) -> None:
-    """:raises InputError: unless there is an environment and the render mode is known."""
+    """:raises InputError: no environment in the batch, or an unknown render mode."""
     check("num_envs", num_envs, Size)
     check("render_mode", render_mode, RenderMode | None)

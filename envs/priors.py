@@ -1,13 +1,12 @@
-"""The two dials of every world: what of a success is knowledge brought along, and what is learned.
+"""Change names and laws of a world, to separate an agent's prior knowledge from what it learns.
 
-`names` says what things are called: by their real names, by codes without meaning, or by each other's names. `laws`
-says what holds of them: the real laws, or others in their place. Whoever plays by what words mean loses with the names
-and with the laws; whoever learns what is so loses with neither.
+`names` sets the labels of entities: real names, codes without meaning, or names exchanged among entities. `laws` sets
+the facts about them: the real laws, or changed ones. An agent that relies on the meaning of words gets worse under
+both changes; an agent that learns the facts of the world gets worse under neither.
 
-The draw of a world is always the same, whatever the seeds of its splits and episodes: `SEED` fixes it. So a world with
-other names or laws is one world, with one content hash, and rungs differ in nothing else. Where a dial is not "real",
-it is part of what a task's hash or a file's parameters cover (`other_than_real`); where it is, these are as they always
-were.
+`SEED` alone fixes the draw, whatever the seeds of splits and episodes. So a world with other names or laws is a single
+world with a single content hash, and differs from the real world in nothing else. A setting other than "real" enters
+the hash of a task or the parameters of a file (`other_than_real`); "real" leaves them unchanged.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -23,13 +22,13 @@ Names = Literal["real", "anonymous", "shuffled"]
 Laws = Literal["real", "counterfactual"]
 SEED = 0
 CODE_LENGTH = 6
-#: No vowels: no code is a word or has one in it, so that no word vector is known of it.
+#: No vowels, so that no code is or contains a word, and no word vector exists for it.
 LETTERS = "bcdfghjklmnpqrstvwxz"
 
 
 def other_than_real(**dials: str | None) -> dict[str, str]:
-    """The dials that are not "real" (or None), for a hash or the parameters of a file: {} of a real world, whose hash
-    then stays what it was before there were dials.
+    """Return the settings that are neither "real" nor None, for a hash or the parameters of a file. They are {} for the
+    real world, whose hash is the same as without these settings.
 
         {**parameters, **other_than_real(names=names, laws=laws)}
     """
@@ -38,18 +37,17 @@ def other_than_real(**dials: str | None) -> dict[str, str]:
 
 @checked
 def deranged(groups: Sequence[Hashable], seed: Seed = SEED) -> np.ndarray:
-    """(n,) int64 `other`: the place whose thing each place gets. Each place gets another one of its own group than
-    itself, all such exchanges being equally likely; the only member of a group keeps its own.
+    """Draw a permutation (n,) int64 that moves each index to another index of its group, uniformly among all such
+    permutations (derangements). The only member of a group keeps its place.
 
-    :param groups: of each place: what may be exchanged has the same. Groups count in the order in which they first
-        come; what they are called plays no part.
+    :param groups: group of each index. The draw depends on the order in which groups first occur, not on their names.
     """
     rng = np.random.Generator(np.random.PCG64(seed))
     members = grouped((group, place) for place, group in enumerate(groups))
     other = np.arange(len(groups), dtype=np.int64)
     for places in map(np.array, members.values()):
         if len(places) > 1:
-            # About one permutation of e leaves nothing in its place.
+            # About one permutation in e = 2.718... is a derangement.
             while ((drawn := rng.permutation(places)) == places).any():
                 pass
             other[places] = drawn
@@ -58,10 +56,10 @@ def deranged(groups: Sequence[Hashable], seed: Seed = SEED) -> np.ndarray:
 
 @checked
 def codes(count: Whole, taken: Iterable[str] = (), seed: Seed = SEED) -> tuple[str, ...]:
-    """So many distinct codes of `CODE_LENGTH` letters, which are no words. Their sorted order tells nothing of their
-    order. The first n of more codes are the codes of n.
+    """Draw `count` distinct codes of `CODE_LENGTH` letters, which are no words. Their order is independent of their
+    sorted order. The first n codes are the same for every `count` of at least n.
 
-    :param taken: labels that no code may be, such as the real names.
+    :param taken: labels that no code may equal, such as the real names.
     """
     rng = np.random.Generator(np.random.PCG64(seed))
     used, found = set(taken), list[str]()
@@ -77,10 +75,10 @@ def codes(count: Whole, taken: Iterable[str] = (), seed: Seed = SEED) -> tuple[s
 def relabelled(
     labels: Sequence[str], names: Names, groups: Sequence[Hashable] | None = None, seed: Seed = SEED
 ) -> tuple[str, ...]:
-    """The labels as a setting of `names` has them, in the same order: the labels themselves ("real"), codes
-    ("anonymous"), or each another one of its group ("shuffled").
+    """Return the labels under a setting of `names`, in the same order: the labels themselves ("real"), codes
+    ("anonymous"), or for each another label of its group ("shuffled").
 
-    :param groups: as of `deranged`: which labels may be exchanged; None for all.
+    :param groups: group of each label, as in `deranged`; None for a single group.
     :raises InputError: not one group for each label.
     """
     if groups is not None and len(groups) != len(labels):
@@ -95,11 +93,11 @@ def relabelled(
 
 @checked
 def deranged_unlike(groups: Sequence[Hashable], unlike: Sequence[int]) -> np.ndarray:
-    """(n,) int64 as `deranged`, and no place gets what `unlike` gives it: another exchange, so that two dials together
-    leave nothing as it was.
+    """Draw a permutation (n,) int64 as `deranged` that also differs from `unlike` at every index (except a group's only
+    member), so that names and laws changed together leave nothing unchanged.
 
-    :param unlike: (n,) an exchange as of `deranged`.
-    :raises InputError: a group of two, which have one exchange alone.
+    :param unlike: (n,) a permutation of `deranged`.
+    :raises InputError: a group of two, which has a single derangement.
     """
     if lone := next((group for group in groups if list(groups).count(group) == 2), None):
         raise InputError(f"the group {lone!r} has two members, which change places in one way alone")

@@ -1,4 +1,4 @@
-"""A wrapper that keeps the transitions of any agent of any library, in the files of `gumption.envs.memory`."""
+"""Wrap an environment to record the transitions of any agent of any library, in the files of `gumption.envs.memory`."""
 
 import os
 import time
@@ -21,25 +21,25 @@ from .memory import HEADER, TransitionMemory, TransitionWriter
 from .native import NativeEnv, NativeVectorEnv
 from .records import EPISODES, EpisodeFile
 
-ENVIRONMENT = "environment.json"  # beside the records: the environment that they are of
-WAIT_S = 1.0  # a crash costs what happened since: records are handed to the system at the first step after that
+ENVIRONMENT = "environment.json"  # describes the recorded environment, in the folder of the records
+WAIT_S = 1.0  # least seconds between two writes, made during a step; a crash loses the records since the last write
 
 
 class RecordMemory(gym.Wrapper[Any, Any, Any, Any]):
-    """An environment whose transitions are kept in a folder, whoever acts in it.
+    """An environment whose transitions are recorded in a folder, whichever agent acts in it.
 
-    Each step of an episode is a record, in the layout of its world; steps that only begin the next episode are none.
-    Episodes of a world that can be replayed stand in episodes.jsonl beside the records, once they have ended.
-    Other wrappers may stand inside and outside. A memory that the folder holds is continued, if environment.json has
-    the same class and settings of the environment. A program that is killed loses the last second at most; `close`, and
-    the end of the program, write the rest.
+    Each step of an episode is a record, in the layout of its world; steps that only begin the next episode are not
+    recorded. If the world can replay episodes, ended episodes are written to episodes.jsonl in the same folder. Other
+    wrappers may be inside and outside. A memory in the folder is continued, if environment.json has the same class and
+    settings of the environment. A killed program loses the last second at most; `close`, and the end of the program,
+    write the rest.
 
         env = RecordMemory(gym.make("gumption/HALMA-v0"), "memories/mine")
 
-    :param env: a single environment, or a batch (`gym.make_vec`): then this gives a `RecordVectorMemory`.
-    :param directory: made as needed; one for each environment.
+    :param env: a single environment, or a batch (`gym.make_vec`), for which a `RecordVectorMemory` is made.
+    :param directory: a folder, made as needed; each environment needs its own.
     :raises InputError: a world that keeps no memory; a folder with a memory of another environment or of a training, or
-        with one that is being written; an environment that is recorded already.
+        with a memory that is being written; an environment that is recorded already.
     """
 
     def __new__(cls, env: Any, directory: str | os.PathLike[str]) -> Any:
@@ -61,7 +61,7 @@ class RecordMemory(gym.Wrapper[Any, Any, Any, Any]):
 
 
 class RecordVectorMemory(VectorWrapper):
-    """As `RecordMemory`, for a batch of environments; autoreset works in all modes."""
+    """A `RecordMemory` for a batch of environments; autoreset works in all modes."""
 
     def __init__(self, env: VectorEnv[Any, Any, Any], directory: str | os.PathLike[str]) -> None:
         super().__init__(env)
@@ -75,7 +75,7 @@ class RecordVectorMemory(VectorWrapper):
 
 
 class Recording:
-    """Makes the steps of a batch and keeps them, until it is closed."""
+    """Makes the steps of a batch and records them, until it is closed."""
 
     def __init__(self, batch: NativeVectorEnv, directory: str | os.PathLike[str]) -> None:
         """:raises InputError: see `RecordMemory`."""
@@ -108,11 +108,11 @@ class Recording:
 
     @property
     def count(self) -> int:
-        """Transitions in the memory."""
+        """Number of transitions in the memory."""
         return self._writer.count
 
     def step(self, actions: np.ndarray, idle: np.ndarray | None) -> None:
-        """As `NativeVectorEnv.advance`; a step that the world refuses is not kept."""
+        """Make a step, as `NativeVectorEnv.advance`; a step that the world refuses is not recorded."""
         batch = self.batch
         begins = (self._episode < 0) | batch.episode_begins()
         if idle is not None:
@@ -149,7 +149,7 @@ class Recording:
             self._episodes.append(ended)
 
     def _check_environment(self) -> None:
-        """:raises InputError: records of another environment, or not made by this class."""
+        """:raises InputError: records of another environment, or records that this class did not make."""
         path = self.directory / ENVIRONMENT
         if not path.is_file():
             raise InputError(f"{self.directory}: a memory that RecordMemory did not begin; choose another folder")
@@ -162,7 +162,7 @@ class Recording:
                 )
 
     def _check_files(self) -> None:
-        """:raises InputError: records that refer to other files than this environment's."""
+        """:raises InputError: the records refer to other files than this environment's."""
         for name, text in self.batch.memory_files().items():
             path = self.directory / name
             there = path.read_text(encoding="utf-8") if path.is_file() else ""
@@ -181,7 +181,7 @@ class Recording:
 
 
 def _described(batch: NativeVectorEnv) -> dict[str, Any]:
-    """The class of a batch and its settings, without those whose content the files and the layout of a memory hold."""
+    """Return the class of a batch and its settings, without settings that the files or layout of the memory hold."""
     described: dict[str, Any] = {"environment": type(batch).__name__}
     settings = getattr(batch, "settings", None)
     for field in () if settings is None else fields(settings):
@@ -193,7 +193,7 @@ def _described(batch: NativeVectorEnv) -> dict[str, Any]:
 
 
 def _batch_of(env: Any) -> NativeVectorEnv:
-    """The batch under all wrappers; a single environment is a batch of one."""
+    """Return the batch under all wrappers; a single environment is a batch of one."""
     inner = env.unwrapped
     batch = inner.batch if isinstance(inner, NativeEnv) else inner
     if not isinstance(batch, NativeVectorEnv):

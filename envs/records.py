@@ -1,4 +1,4 @@
-"""Played episodes in a file of JSON Lines, one a line, in one form for all worlds.
+"""Store played episodes in JSON Lines, one per line, in one format for all worlds.
 
 An episode is a dict: "schema"; "world" and "env", its id; "version" of gumption; "settings" and "task" of the
 environment; "seed"; "actions", a list of [physics step, trial, action or answers, hash of the state before];
@@ -18,27 +18,27 @@ from gumption.data.settings import shown
 from gumption.data.writing import write_errors
 
 SCHEMA = "gumption/episode/1"
-#: The file's name beside the records of a memory.
+#: The file's name in the folder of a memory.
 EPISODES = "episodes.jsonl"
 
 
 def episode(world: str, env: str, **parts: Any) -> dict[str, Any]:
-    """An episode in the form of the file; the parts are those of the module's page."""
+    """Return an episode in the format of the file; `parts` are the other entries, listed in the module's docstring."""
     from importlib.metadata import version
 
     return {"schema": SCHEMA, "world": world, "env": env, "version": version("gumption"), **parts}
 
 
 def read_episodes(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """The episodes of a file, in order. A last line that a crash has cut short is left out, with a note.
+    """Return the episodes of a file, in order. A last line that a crash cut short is left out, with a note.
 
-    :raises InputError: no such file, one that was damaged, or a line that is no episode of this schema.
+    :raises InputError: a missing or damaged file, or a line that is no episode of this schema.
     """
     return _read(Path(path))[0]
 
 
 class EpisodeFile:
-    """A file that episodes are appended to, new or not."""
+    """A new or existing file to which episodes are appended."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """:raises InputError: as `read_episodes`, for a file that exists."""
@@ -68,7 +68,7 @@ class EpisodeFile:
 
 
 def _read(path: Path) -> tuple[list[dict[str, Any]], str, int]:
-    """The episodes, the last seal, and the bytes of all whole lines."""
+    """Return the episodes, the last sha256, and the number of bytes of all whole lines."""
     try:
         content = path.read_bytes()
     except OSError as error:

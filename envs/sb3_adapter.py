@@ -1,4 +1,4 @@
-"""A vector env as a VecEnv of Stable-Baselines3: a batch of environments for its learners, without a process for each.
+"""Adapt a vector env to the VecEnv of Stable-Baselines3: a batch of environments without a process for each of them.
 
 Needs the extra `sb3`: pip install "gumption[sb3]".
 """
@@ -20,22 +20,22 @@ MASKS = "action_masks"
 
 
 class SB3VecEnv(VecEnv):
-    """`env`, a vector env whose autoreset is in the same step, for PPO, MaskablePPO and the others.
+    """A vector env with SAME_STEP autoreset as a VecEnv, for PPO, MaskablePPO and the other algorithms.
 
         env = gym.make_vec("gumption/WordCraft-v0", num_envs=256, autoreset_mode="SameStep")
         model = PPO("MultiInputPolicy", SB3VecEnv(env))
 
-    The info of an environment whose episode ended is that of its last step, with `terminal_observation`,
-    `TimeLimit.truncated`, and `is_success` where the world has `success`. The info of any other is empty: to make
-    thousands of them at each step would cost more than the step; `infos` has all of the latest reset or step, as
+    If an episode ended, the environment's info is the info of its last step, with `terminal_observation`,
+    `TimeLimit.truncated`, and `is_success` if the world has `success`. All other infos are empty dicts, because filling
+    thousands of them at each step costs more than the step. `infos` holds the infos of the latest reset or step as
     arrays.
 
-    `action_masks` is the env's own, or `info["action_mask"]`. Attributes and methods are those of the vector env: an
-    array with a row for each environment is split into rows, anything else is the same for all.
+    `action_masks` is the env's own method, or `info["action_mask"]`. Other attributes and methods are taken from the
+    vector env: an array with a row for each environment is split into rows, any other value is the same for all.
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
-        """:raises InputError: no vector env, or one that does not start the next episode in the same step."""
+        """:raises InputError: no vector env, or a vector env without SAME_STEP autoreset."""
         if not isinstance(env, VectorEnv):
             raise InputError(f"env is {shown(env)}; it is a vector environment, as of gym.make_vec")
         mode = env.metadata.get("autoreset_mode")
@@ -50,7 +50,7 @@ class SB3VecEnv(VecEnv):
         super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
 
     def reset(self) -> Any:
-        """Observations (B, ...). The first of the seeds given by `seed` seeds the batch.
+        """Reset the batch and return observations (B, ...). The first of the seeds set by `seed` seeds the batch.
 
         :raises InputError: reset options that differ between environments.
         """
@@ -67,7 +67,7 @@ class SB3VecEnv(VecEnv):
         self._actions = actions
 
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        """Observations (B, ...), rewards (B,) float32, dones (B,) bool, infos."""
+        """Make the step; return observations (B, ...), rewards (B,) float32, dones (B,) bool, infos."""
         observation, reward, terminated, truncated, self.infos = self.env.step(self._actions)
         done = terminated | truncated
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
@@ -87,7 +87,7 @@ class SB3VecEnv(VecEnv):
         self.env.close()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """The attribute for each of the environments; AttributeError where the vector env has none."""
+        """Return the attribute for each of the environments; raise AttributeError if the vector env lacks it."""
         if attr_name == MASKS and self._masks() is not None:
             return [lambda i=i: self.env_method(MASKS, indices=i)[0] for i in self._get_indices(indices)]
         return self._dealt(self._found(attr_name), indices)
@@ -102,24 +102,24 @@ class SB3VecEnv(VecEnv):
         setattr(self.env.unwrapped, attr_name, value)
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
-        """Call the method once for the batch; its result for each of the environments."""
+        """Call the method once for the batch; return its result for each of the environments."""
         masks = self._masks() if method_name == MASKS else None
         if masks is None:
             return self._dealt(self._found(method_name)(*method_args, **method_kwargs), indices)
         return self._dealt(masks, indices)
 
     def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
-        """Whether a wrapper of that class is around the vector env."""
+        """Return for each of the environments whether a wrapper of this class is around the vector env."""
         wrapped = any(isinstance(layer, wrapper_class) for layer in self._layers())
         return [wrapped for _ in self._get_indices(indices)]
 
     def get_images(self) -> Sequence[np.ndarray | None]:
-        """A frame (H, W, 3) uint8 of each environment, None where the render mode is another."""
+        """Return a frame (H, W, 3) uint8 of each environment; None for each in another render mode."""
         frames: Any = self.env.render() if self.render_mode == "rgb_array" else None
         return [None] * self.num_envs if frames is None else list(frames)
 
     def _masks(self) -> np.ndarray | None:
-        """(B, A) bool, or None where the env has none."""
+        """Return the masks (B, A) bool, or None if the env has none."""
         if any(hasattr(layer, MASKS) for layer in self._layers()):
             return self._found(MASKS)()
         if "action_mask" in self.infos:

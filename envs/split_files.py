@@ -1,6 +1,6 @@
-"""The one writer of split and test files: schema version, sha256, whole files, the same bytes for the same content.
+"""Write split and test files: with schema version and sha256, atomically, the same bytes for the same content.
 
-A file or folder with the same content is left alone; one with other content is replaced with `force` only.
+A file or folder with the same content is left unchanged; other content is replaced only with `force`.
 """
 
 import hashlib
@@ -18,11 +18,11 @@ from gumption.data.writing import present_folder, whole_folder, write_bytes
 
 @dataclass(frozen=True)
 class SplitFormat:
-    """The form of a world's files, fixed by its first ones, so that the same content stays the same bytes.
+    """The format of a world's files. It never changes, so that the same content has the same bytes.
 
-    :ivar schema: names the world, what the file is, and the version: "gumption/halma-splits/1".
-    :ivar sort_keys, ensure_ascii: of JSON.
-    :ivar indent: of a file that is sealed; its sha256 is that of one line in any case.
+    :ivar schema: names the world, the kind of file, and the version: "gumption/halma-splits/1".
+    :ivar sort_keys, ensure_ascii: arguments of `json.dumps`.
+    :ivar indent: of a sealed file; its sha256 is always computed from the content as one line.
     """
 
     schema: str
@@ -31,20 +31,20 @@ class SplitFormat:
     indent: int | None = None
 
     def line(self, content: Mapping[str, Any]) -> str:
-        """The content as one line of JSON."""
+        """Return the content as one line of JSON."""
         return self._text(content, None)
 
     def sha256(self, content: Mapping[str, Any]) -> str:
-        """sha256 (hex) of the content as one line."""
+        """Return the sha256 (hex) of the content as one line."""
         return hashlib.sha256(self.line(content).encode()).hexdigest()
 
     def seal(self, content: Mapping[str, Any]) -> bytes:
-        """The bytes of a file: schema, content, and sha256 at the end (or in the order of the keys)."""
+        """Return the bytes of a file: schema, content, and sha256 at the end (or in the order of the keys)."""
         content = {"schema": self.schema, **content}
         return self._text({**content, "sha256": self.sha256(content)}, self.indent).encode()
 
     def unseal(self, sealed: bytes, path: Path) -> dict[str, Any]:
-        """The content of such a file, without schema and sha256.
+        """Return the content of a sealed file, without schema and sha256.
 
         :param path: for messages.
         :raises InputError: no JSON, another schema, or a changed byte.
@@ -70,7 +70,7 @@ class SplitFormat:
 
 
 def write_file(path: Path, content: bytes, *, force: bool = False) -> bool:
-    """Write a file, whole; False where it exists already, byte for byte.
+    """Write a file atomically; return False if it already has these bytes.
 
     :param force: replace other content.
     :raises InputError: other content without `force`; an error of the system.
@@ -95,11 +95,11 @@ def read_file(path: Path) -> bytes:
 
 
 def write_folder(folder: Path, contents: Mapping[str, bytes], possible: set[str], *, force: bool = False) -> bool:
-    """Write a folder of files, beside its place and then renamed; False where it exists already, byte for byte.
+    """Write a folder of files atomically; return False if it already has these files with these bytes.
 
-    :param possible: the names that files of such a folder can have; a file of another name belongs to somebody else.
+    :param possible: the possible names of files in such a folder; a file of another name is never replaced.
     :param force: replace other splits.
-    :raises InputError: other splits without `force`, or a file that belongs to none; an error of the system.
+    :raises InputError: other splits without `force`; a file of another name; an error of the system.
     """
     there = present_folder(folder)
     try:

@@ -1,11 +1,11 @@
-"""The worlds, as data: code that serves all of them reads this list and names none of them.
+"""List the worlds as data: code that serves all worlds reads this list and names no world.
 
-A world is a folder of the same name in each room that it needs, and one entry here. The entry names its parts as
-"module:name"; they are imported on first use. Its folder in envs has the environments and the facts. For a part that it
-does not offer there is a general command: `gumption train`, `evaluate`, `play`, `watch`, `bench` and `kg build` work
-for a world that has its environments and `facts` alone.
+A world has a folder of its name in each of envs, agents and scripts that it needs, and one entry here. The entry names
+its parts as "module:name"; they are imported on first use. Its folder in envs holds the environments and the facts. A
+general command serves for a part that the entry lacks: `gumption train`, `evaluate`, `play`, `watch`, `bench` and
+`kg build` work for a world that has only its environments and `facts`.
 
-A person's own world is added by `add(World(...))` in a module that GUMPTION_WORLDS names (commas between several).
+`add(World(...))` adds a user's world, in a module that GUMPTION_WORLDS names (commas separate several modules).
 """
 
 import inspect
@@ -67,12 +67,12 @@ OFFERS = {
 class Environment:
     """An environment that Gymnasium makes by its id.
 
-    :ivar id: "gumption/WordCraft-v0".
+    :ivar id: such as "gumption/WordCraft-v0".
     :ivar single, vector: "module:class" of one environment and of a batch.
-    :ivar small: keyword arguments that make it small, for tests; `variants` are further ones to test it with.
-    :ivar held_out: keyword arguments under which it plays tasks that training does not show.
-    :ivar margin: the reward a step by which an agent that looks up all of the world's facts, and does nothing else, is
-        better than a random one (tested); None where this is not claimed.
+    :ivar small: keyword arguments that make it small, for tests; `variants` are further arguments to test it with.
+    :ivar held_out: keyword arguments for tasks that training does not use.
+    :ivar margin: least advantage, in reward per step, of an agent that only looks up the world's facts over a random
+        agent (tested); None to claim no advantage.
     """
 
     id: str
@@ -86,18 +86,18 @@ class Environment:
 
 @dataclass(frozen=True)
 class World:
-    """A world.
+    """The entry of a world.
 
-    :ivar name: on the command line, in a run's config.json, and of its folders.
+    :ivar name: its name on the command line, in a run's config.json, and in its folders.
     :ivar title, about: its name in prose, and its aim in one sentence.
     :ivar source: the document that describes it.
     :ivar environments: at least one.
     :ivar offers: some of OFFERS -> "module:name".
     :ivar nodes: endings of the names of its graphs that hold nodes of n-ary facts, and no facts of two parties.
-    :ivar fitted: whether a link predictor is fitted to its facts by default, since the test has to be inferred from
-        them; else they are looked up.
-    :ivar seen: the modes of rendering, of "ansi" and "rgb_array", that show nothing which a player may not see. Where
-        it is none, the web home shows the text face or the observation in its place.
+    :ivar fitted: whether a link predictor is fitted to its facts by default, because test facts must be inferred; if
+        False, facts are looked up.
+    :ivar seen: the render modes, of "ansi" and "rgb_array", that reveal nothing hidden from a player. If it is empty,
+        the web home shows the text face or the observation.
     """
 
     name: str
@@ -111,7 +111,7 @@ class World:
     seen: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """:raises InputError: an entry without environments, or one that offers what nobody asks for."""
+        """:raises InputError: an entry without environments, or with an offer that is not in OFFERS."""
         if not self.environments:
             raise InputError(f"the world {self.name!r} has no environment: its entry names one at least")
         for offer in self.offers:
@@ -120,18 +120,18 @@ class World:
                 raise InputError(f"the world {self.name!r} offers {offer!r}, which nothing asks for; {hint}")
 
     def get(self, offer: str) -> Any:
-        """The part of that name, imported; None where the entry offers none.
+        """Import and return the part of this name; None if the entry does not offer it.
 
-        :raises InputError: the entry names a module or a name that is not there.
+        :raises InputError: the entry names a module or a name that does not exist.
         """
         assert offer in OFFERS, offer
         place = self.offers.get(offer)
         return None if place is None else self.load(place, offer)
 
     def facts(self, part: str, **given: Any) -> Iterator[tuple[str, str, str]]:
-        """The facts of a part of the world: train, test or all, and validation where there is one.
+        """Return the facts of a part of the world: train, test or all, and validation if the world has it.
 
-        :param given: further arguments of its `facts`.
+        :param given: further arguments of the world's `facts`.
         :raises InputError: a world that states no facts, or another part.
         """
         stated = self.get("facts")
@@ -140,8 +140,8 @@ class World:
         return stated(partition=part, **given)
 
     def leaks(self, graph: "KnowledgeGraph", name: str | None = None, part: str = "test", **given: Any) -> "Leaks":
-        """The facts of a part that a graph states or entails, in any form, counted; of the test without those of
-        training.
+        """Count the facts of a part that a graph states or entails, in any form; training facts are not counted for the
+        test.
 
         :param name: one of the graph's named graphs; None for all of them.
         :param given: further arguments of the world's `facts`.
@@ -152,35 +152,35 @@ class World:
         return count_leaks(graph, name, self.asked(part, **given), self.get("nary") or ())
 
     def asked(self, part: str = "test", **given: Any) -> "frozenset[Fact]":
-        """The facts of a part, of two parties and of three; of the test without those of training."""
+        """Return the facts of a part, with two and three parties; training facts are left out of the test."""
         from gumption.kg.leaks import asked_facts
 
         train = self._parties("train", given) if part == "test" else ()
         return asked_facts(self._parties(part, given), train, self.get("nary") or ())
 
     def training(self, **given: Any) -> Iterator[tuple[str, str, str]]:
-        """The training facts, of two parties and of three."""
+        """Return the training facts, with two and three parties."""
         return self._parties("train", given)
 
     def _parties(self, part: str, given: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-        """The facts of a part, of two parties and of three."""
+        """Yield the facts of a part, with two and three parties."""
         yield from self.facts(part, **given)
         if (nodes := self.get("node_facts")) is not None:
             yield from nodes(partition=part, **given)
 
     def played(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings of an environment on which its facts depend: arguments of `facts` other than the part."""
+        """Return the settings of an environment that its facts depend on: arguments of `facts` except `partition`."""
         stated = self.get("facts")
         asked = () if stated is None else inspect.signature(stated).parameters
         return {name: value for name, value in settings.items() if name in asked and name != "partition"}
 
     def load(self, place: str, what: str) -> Any:
-        """The object at "module:name", where a name may have dots; InputError as `get`."""
+        """Import and return the object at "module:name"; the name may have dots. Raise InputError as `get`."""
         module, _, name = place.partition(":")
         try:
             found = import_module(module)
         except ModuleNotFoundError as error:
-            # A module that is there and imports one that is not is a fault of its own, and is shown as such.
+            # An existing module that imports a missing one is another fault: its traceback is shown.
             if error.name is None or not (module == error.name or module.startswith(error.name + ".")):
                 raise
             raise InputError(
@@ -333,7 +333,7 @@ WORLDS: dict[str, World] = {
                     margin=margin,
                 )
                 for name, kind, small, margin in (
-                    # Facts alone count burning as much as reaching the goal.
+                    # No margin: an agent that only looks up facts weighs burning as much as reaching the goal.
                     ("PuttPutt", "PuttPutt", {"levels": "tilesx2-medium"}, None),
                     ("PuttPuttNegDist", "PuttPuttNegDist", {"levels": "objectsx2-hard"}, None),
                     ("Invisiball", "Invisiball", {}, 0.015),
@@ -375,7 +375,7 @@ WORLDS: dict[str, World] = {
                         {"observation": "paper", "names": "anonymous"},
                         {"actions": "objects", "laws": "shuffled"},
                     ),
-                    # As `gumption evaluate RUN`: each test task in turn; steps cannot answer a quiz.
+                    # As in `gumption evaluate RUN`: each test task in turn; steps cannot answer a quiz.
                     held_out={
                         "partition": "test",
                         "order": "sequential",
@@ -415,7 +415,7 @@ WORLDS: dict[str, World] = {
 
 
 def register() -> None:
-    """Register the environments of the worlds in the list with Gymnasium."""
+    """Register the environments of all listed worlds with Gymnasium."""
     for world in WORLDS.values():
         _register(world)
 
@@ -423,7 +423,7 @@ def register() -> None:
 def add(world: World) -> None:
     """Add a world to the list, and its environments to Gymnasium's registry.
 
-    :raises InputError: its name is taken.
+    :raises InputError: the name is taken.
     """
     if world.name in WORLDS:
         raise InputError(f"there is a world {world.name!r} already: give yours another name")
@@ -435,7 +435,7 @@ def _register(world: World) -> None:
     import gymnasium as gym
 
     for environment in world.environments:
-        # These check their input themselves, so Gymnasium's checker of each step is left off.
+        # The environments check their input themselves, so Gymnasium's checker of each step is disabled.
         gym.register(
             id=environment.id,
             entry_point=environment.single,
@@ -445,7 +445,7 @@ def _register(world: World) -> None:
 
 
 def find(name: str) -> World:
-    """The world of a name; InputError with the nearest names where there is none."""
+    """Return the world of a name; raise InputError with the nearest name if there is none."""
     worlds = known()
     if name not in worlds:
         hint = did_you_mean(name, worlds, f"there are {', '.join(worlds)}")
@@ -454,15 +454,15 @@ def find(name: str) -> World:
 
 
 def known() -> Mapping[str, World]:
-    """All worlds by name, with those that the modules in GUMPTION_WORLDS add.
+    """Return all worlds by name, including the worlds that the modules in GUMPTION_WORLDS add.
 
-    :raises InputError: a module that cannot be found.
+    :raises InputError: a module of GUMPTION_WORLDS does not exist.
     """
     for module in filter(None, (part.strip() for part in os.environ.get("GUMPTION_WORLDS", "").split(","))):
         if module in sys.modules:
             continue
         if "" not in sys.path:
-            sys.path.insert(0, "")  # as `python -m` does: a world lies where the person works
+            sys.path.insert(0, "")  # as `python -m` does: the current directory may hold the module
         try:
             import_module(module)
         except ModuleNotFoundError as error:
@@ -473,7 +473,7 @@ def known() -> Mapping[str, World]:
 
 
 def environments() -> Iterator[tuple[World, Environment]]:
-    """Every environment of every world."""
+    """Yield every environment of every world."""
     for world in known().values():
         for environment in world.environments:
             yield world, environment
