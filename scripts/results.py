@@ -320,7 +320,7 @@ class Experiment:
     :ivar notes: notes for readers of the result.
     :ivar seeds: runs of each condition, with the seeds 0, 1, ...
     :ivar base: settings of all conditions.
-    :ivar varied: the setting on the x-axis of the plot of agents, and the label of that axis.
+    :ivar varied: the setting on the x-axis of the plot, and the label of that axis.
     :ivar finish: called with the runs of the first seed by condition, and the folder, when all is complete; returns
         lines to print.
     :ivar at_work: its columns in `graph-at-work`: heading -> function from a row to the row's label there and a
