@@ -138,10 +138,10 @@ class RecipeBook:
 
         - names="anonymous": entities are named by codes that no word vector and no graph contains.
         - names="shuffled": each entity has the name of another.
-        - laws="counterfactual": permute the products. All recipes of one product (steam) now make another entity of the
-          same generation, never one of its own ingredients. Every entity still needs as many mixes, and has as many
-          recipes as the product it replaces; pairs with equal products keep equal products. Only the meaning of the
-          words no longer fits.
+        - laws="counterfactual": permute the products. All recipes of a product (steam) now make another entity of the
+          same generation, which is no ingredient of these recipes. Every entity still needs as many mixes, and has as
+          many recipes as the product it replaces. Pairs with equal products keep equal products. Only the meaning of
+          the words no longer fits.
 
         :raises InputError: a book that is already under other names or laws, or without products to exchange.
         """

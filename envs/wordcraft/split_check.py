@@ -1,6 +1,6 @@
 """Check that the parts of a split are separate, and that its parameters reproduce it.
 
-The check works on sets of labels from the book and shares no code with `make_split`, except to reproduce the split.
+The check works on sets of labels from the book, by code other than that of `make_split`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Set

@@ -232,7 +232,7 @@ def make_split(
     - by_goal_train_terminals: as by_goal, with all terminal goals (never an ingredient) in training.
     - by_family: shuffle and cut the families of the book. A recipe follows its family; recipes without a family are in
       training. A task is a test task if any of its recipes is.
-    - by_task: shuffle and cut the tasks of the depth. Recipes that no training task uses are test recipes.
+    - by_task: shuffle and cut the tasks of the depth. Recipes that only tasks outside training use are test recipes.
     - none: everything is in training; the other parts are empty.
 
     Tasks that a recipe of another part solves (`leaky_tasks`) are then left out of their part and counted. If a book is
@@ -418,7 +418,7 @@ def _move_for_all_goals(book: RecipeBook, rows: np.ndarray, pair_held: np.ndarra
 
 
 def _recipes_of_tasks(split: Split, book: RecipeBook) -> Split:
-    """Return the split with its recipes divided anew: a recipe is for training if a training task uses it."""
+    """Divide the recipes again: to training if a training task uses them, to the test if only other tasks do."""
     tasks = enumerate_tasks(book, split.parameters["depth"], split.parameters["shortcuts"])
     train = np.unique(tasks.recipes[split.train_tasks]).astype(np.int64)
     both = recipe_rows(book, *(np.concatenate([split.train_recipes, split.test_recipes]).T + 1))

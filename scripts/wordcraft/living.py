@@ -89,7 +89,7 @@ class LivingRuns(BookRuns):
     def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
         """Return the numbers of things made after so many mixes, with intervals over the seeds, and the curve."""
         lives = [read_sealed(run / self.last) for run in runs.values()]
-        made = [life["made_by_mix"] + [life["made"]] * (AT[-1] - life["mixes"]) for life in lives]  # a life that ends early has made all
+        made = [life["made_by_mix"] + [life["made"]] * (AT[-1] - life["mixes"]) for life in lives]  # ends with all made
         points = list(range(EVERY, AT[-1] + 1, EVERY))
         return {
             **{f"after_{at}": summary([each[at - 1] for each in made], "mean") for at in AT},
