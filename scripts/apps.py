@@ -1,4 +1,4 @@
-"""A command is a Python function: names, types, defaults and help of its options are those of its parameters.
+"""Commands as Python functions: parameters define the names, types, defaults and help of the options.
 
     @app.command()
     def plant(bed: Path, *, rows: Count = 2, fence: bool = False) -> None:
@@ -9,11 +9,11 @@
         :param fence: Keep the deer out.
         \"""
 
-is `plant BED --rows 2 --fence`: what stands before the star is an argument. typer reads the text, and `App` then checks
-each value by its annotation: `Count` refuses 0 and 2**64 with the words of a setting of that type. A parameter that is
-`Annotated` with one of typer's marks has the names and the metavar of that mark; a `NewFile` or `NewFolder` is refused
-before the command begins where nothing can be written there. `from_config` does the same for the fields of a dataclass;
-`with_options` for those of several, each of use to one kind of thing only.
+is `plant BED --rows 2 --fence`: parameters before the star are arguments. typer parses the text, and `App` checks each
+value by its annotation: `Count` refuses 0 and 2**64 with the message of a setting of that type. A parameter that is
+`Annotated` with a mark of typer takes names and metavar from the mark. A `NewFile` or `NewFolder` that cannot be
+written is refused before the command begins. `from_config` makes options of the fields of a dataclass, `with_options`
+of the fields of several dataclasses, each for one kind of thing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from gumption.data.reading import parse_json
 from gumption.data.settings import check, checkable
 from gumption.data.writing import check_ending, check_writable
 
-#: Options that have other names than the fields which several configs share; "!name" turns a switch off.
+#: Field shared by several configs -> name of its option, where they differ; "!name" turns a switch off.
 FLAGS = {
     "kg_calibrated": "!raw",
     "kg_fit": "kg-fit/--kg-lookup",
@@ -50,7 +50,7 @@ FLAGS = {
     "overrides": "set",
     "total_steps": "steps",
 }
-# The fields of a class, or the parameters of a function, in a docstring.
+# Matches the fields of a class, or the parameters of a function, in a docstring.
 _TOLD = {
     name: re.compile(rf"^ *:{name} ([\w, ]+): (.*(?:\n(?! *:\w| *$).*)*)\n?", re.MULTILINE)
     for name in ("ivar", "param")
@@ -60,17 +60,17 @@ _TYPED = "COMMANDLINE"  # compared by name: some versions of typer bring a click
 
 @dataclass(frozen=True)
 class Written:
-    """Marks a path that a command writes: whether that can be done is checked before the command begins.
+    """Mark a path that a command writes, so that it is checked before the command begins.
 
-    :ivar file: whether it is a file; else it is a folder, which may be there.
-    :ivar endings: of the file's name, where its format is fixed.
+    :ivar file: true for a file, false for a folder, which may exist.
+    :ivar endings: allowed endings of the file's name; empty for any.
     """
 
     file: bool
     endings: tuple[str, ...] = ()
 
     def check(self, place: Path, others: Collection[Any]) -> None:
-        """Raise InputError where nothing can be written, or for one of `others`, the values of the other options."""
+        """Raise InputError if `place` cannot be written or is among `others`, the values of the other options."""
         if self.endings:
             check_ending(place, self.endings)
         check_writable(place)
@@ -93,10 +93,10 @@ NewGif = Annotated[Path, Written(file=True, endings=(".gif",))]
 
 
 class App(typer.Typer):
-    """A `typer.Typer` whose commands have the options of their functions, and refuse bad ones at once."""
+    """A `typer.Typer` that makes options of the parameters of commands and refuses bad values at once."""
 
     def command(self, *args: Any, **kwargs: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """As typer's."""
+        """Register a command, as typer does, with checked options."""
         register = super().command(*args, **kwargs)
 
         def add(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -107,7 +107,7 @@ class App(typer.Typer):
 
 
 def checked_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command with the options of its function, which are checked before it begins."""
+    """Return the command with options of its function's parameters, which are checked before it begins."""
     doc = inspect.getdoc(command) or ""
     told = _said(doc, "param")
     parameters = [_marked(one, told) for one in inspect.signature(command, eval_str=True).parameters.values()]
@@ -123,15 +123,15 @@ def checked_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 mark.check(place, {**given, name: None}.values())
         return command(**given)
 
-    paragraphs = _TOLD["param"].sub("", doc).strip().split("\n\n")  # typer keeps the breaks of lines in them
+    paragraphs = _TOLD["param"].sub("", doc).strip().split("\n\n")  # typer keeps line breaks within paragraphs
     run.__doc__ = "\n\n".join(" ".join(each.split()) for each in paragraphs) or None
     _take(run, [one.replace(annotation=bare(one.annotation)) for one in parameters])
     return run
 
 
 def _marked(one: Parameter, told: Mapping[str, str]) -> Parameter:
-    """The parameter with a mark of typer: its own, else an argument or an option by its place in the signature. The
-    docstring gives the help where the mark has none."""
+    """Return the parameter with a mark of typer: its own, else an argument or an option by its place in the signature.
+    If the mark has no help, the docstring provides it."""
     kind, *marks = get_args(one.annotation) if get_origin(one.annotation) is Annotated else (one.annotation,)
     if kind is typer.Context:
         return one
@@ -139,7 +139,7 @@ def _marked(one: Parameter, told: Mapping[str, str]) -> Parameter:
     if mark is None:
         if one.default is Parameter.empty and one.kind != Parameter.KEYWORD_ONLY:
             mark = typer.Argument()
-        else:  # a switch that is off has no --no-NAME
+        else:  # a switch that is off by default has no --no-NAME
             mark = typer.Option(*[_dashed(one.name)] if one.default is False or one.name[-1] == "_" else [])
     if mark.help is None:
         mark.help = told.get(one.name)
@@ -152,7 +152,7 @@ def _dashed(name: str) -> str:
 
 
 def _flag(one: Parameter) -> str:
-    """The name of a parameter on the command line."""
+    """Return the name of a parameter on the command line."""
     mark = get_args(one.annotation)[-1]
     if isinstance(mark, ArgumentInfo):
         return (mark.metavar or one.name).upper()
@@ -160,7 +160,7 @@ def _flag(one: Parameter) -> str:
 
 
 def _said(doc: str, what: str) -> dict[str, str]:
-    """Name -> its description in a docstring, as one sentence."""
+    """Return the described names in a docstring: name -> description on one line."""
     told = {}
     for match in _TOLD[what].finditer(doc):
         text = " ".join(match[2].split())
@@ -170,13 +170,13 @@ def _said(doc: str, what: str) -> dict[str, str]:
 
 
 def _take(run: Any, parameters: Sequence[Parameter]) -> None:
-    """Let typer see these as the parameters of a function."""
+    """Set the signature and annotations of a function, which typer reads."""
     run.__signature__ = inspect.Signature(parameters)
     run.__annotations__ = {one.name: one.annotation for one in parameters}
 
 
 def bare(hint: Any) -> Any:
-    """The annotation for typer: without choices and ranges, which `check_option` checks."""
+    """Return the annotation for typer: without choices and ranges, which `check_option` checks."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         marks = [mark for mark in parts[1:] if isinstance(mark, ParameterInfo)]
@@ -193,7 +193,7 @@ def bare(hint: Any) -> Any:
 
 
 def _marks(hint: Any) -> list[Any]:
-    """The marks of an annotation, at any depth."""
+    """Return the marks of an annotation, at any depth."""
     return [mark for part in get_args(hint) for mark in (part, *_marks(part))]
 
 
@@ -202,9 +202,9 @@ def _is_path(hint: Any) -> bool:
 
 
 def path(text: str | Path) -> Path:
-    """The path that an option names. `Path("")` would be the working folder.
+    """Return the path that an option names.
 
-    :raises BadParameter: an empty text.
+    :raises BadParameter: an empty text, since `Path("")` is the working folder.
     """
     if text == "":
         raise typer.BadParameter("it is empty; name a file or a folder")
@@ -212,7 +212,7 @@ def path(text: str | Path) -> Path:
 
 
 def check_option(flag: str, value: Any, hint: Any) -> Any:
-    """The checked value of an option; None where it was not given.
+    """Return the checked value of an option; None if the option is absent.
 
     :raises InputError: a value that the annotation does not allow.
     """
@@ -220,7 +220,7 @@ def check_option(flag: str, value: Any, hint: Any) -> Any:
 
 
 def _given(hint: Any) -> Any:
-    """The annotation without the None that stands for an option that was left out."""
+    """Return the annotation without None, which stands for an absent option."""
     if get_origin(hint) is Annotated:
         kind, *marks = get_args(hint)
         return Annotated[_given(kind), *marks]
@@ -233,7 +233,7 @@ def _given(hint: Any) -> Any:
 
 
 def field_help(kind: type[Any]) -> dict[str, str]:
-    """Field -> its description in the docstrings of a config and of the classes that it extends, as one sentence."""
+    """Return field -> description from the docstrings of a config and its base classes, each on one line."""
     return _said("\n\n".join(each.__doc__ or "" for each in reversed(kind.__mro__)), "ivar")
 
 
@@ -245,17 +245,17 @@ def from_config(
     make: Any = None,
     into: str = "config",
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A command that takes a config -> one with an option for each of the config's fields, before its own options.
+    """Return a decorator of commands that take a config: add an option for each field, before the command's own.
 
     :param kind: a dataclass whose docstring describes its fields.
-    :param flags: field -> the name of its option where that is another, beside `FLAGS`.
+    :param flags: field -> name of its option if it differs, in addition to `FLAGS`.
     :param skip: fields without an option.
-    :param make: makes the config of the options' values; `kind` where it is not given.
+    :param make: function from the options' values to the config; `kind` by default.
     :param into: the command's parameter that takes the config.
 
-    Tuples of names are one option with commas between them; tuples of (name, value) are an option NAME=VALUE that may
-    be given again, and replaces the field's default. Where the command has the parameters `run` and `resume`, a run
-    that goes on has the config that it was begun with, but for options that are typed.
+    A tuple of names is one option, separated by commas. A tuple of (name, value) is a repeatable option NAME=VALUE that
+    replaces the field's default. If the command has the parameters `run` and `resume`, a resumed run keeps the config
+    that it began with, except for options that are typed.
     """
     flags = {**FLAGS, **(flags or {})}
     hints, said = get_type_hints(kind, include_extras=True), field_help(kind)
@@ -284,7 +284,7 @@ def from_config(
         @wraps(command)
         def run(**given: Any) -> Any:
             settings = {name: back(given.pop(name)) for name, back in read.items() if name in given}
-            for name, (flag, hint) in checked.items():  # as the command line calls them
+            for name, (flag, hint) in checked.items():  # messages name the option, not the field
                 if name in settings:
                     settings[name] = check_option(flag, settings[name], hint)
             config = None
@@ -305,9 +305,9 @@ def from_config(
 
 
 def _check_begun(context: typer.Context, run: Path) -> None:
-    """A run that has not begun begins with --resume, too, so that a command that was killed may be called again.
+    """Check --resume for a run that does not exist. It starts a new run, so that a killed command can be repeated.
 
-    :raises InputError: nothing but its name was typed: it is mistyped, and nobody asked for a run of all defaults.
+    :raises InputError: only the name was typed: it is probably mistyped, and a run of all defaults is not wanted.
     """
     if (run / "config.json").is_file():
         return
@@ -318,7 +318,7 @@ def _check_begun(context: typer.Context, run: Path) -> None:
 
 
 def _option(hint: Any, default: Any, flag: str) -> tuple[Any, Any, Callable[[Any], Any]]:
-    """Type and default of the option of a field, and a function from its value to the field's."""
+    """Return type and default of the option of a field, and a function from the option's value to the field's."""
     if flag.startswith("!"):
         return bool, not default, lambda value: not value
     if get_origin(hint) is tuple:
@@ -330,7 +330,7 @@ def _option(hint: Any, default: Any, flag: str) -> tuple[Any, Any, Callable[[Any
 
 
 def pair(text: str) -> tuple[str, Any]:
-    """The name and the value in NAME=VALUE; a value that is no JSON is a text.
+    """Split NAME=VALUE into name and value; a value that is not JSON is a text.
 
     :raises InputError: another form.
     """
@@ -343,7 +343,7 @@ def pair(text: str) -> tuple[str, Any]:
         return name.strip(), value
 
 
-# ---- Commands for several kinds of things: each kind brings options, and those of another kind are refused.
+# ---- Commands for several kinds of things: each kind has options, and options of other kinds are refused.
 
 
 def refuse_foreign(context: typer.Context, owners: Mapping[str, str], kind: str, what: str) -> None:
@@ -351,7 +351,7 @@ def refuse_foreign(context: typer.Context, owners: Mapping[str, str], kind: str,
 
     :param owners: parameter -> the kind that it belongs to.
     :param kind: the kind in use; `what` names it in the message.
-    :raises InputError: one of them belongs to another kind.
+    :raises InputError: a typed option belongs to another kind.
     """
     for name, owner in owners.items():
         if owner != kind and was_typed(context, name):
@@ -360,16 +360,15 @@ def refuse_foreign(context: typer.Context, owners: Mapping[str, str], kind: str,
 
 
 def was_typed(context: typer.Context, name: str) -> bool:
-    """Whether a parameter was given on the command line, its default or not."""
+    """Return whether a parameter was typed on the command line, even with its default value."""
     source = context.get_parameter_source(name)
     return source is not None and source.name == _TYPED
 
 
 def with_options(command: Callable[..., None], owners: Mapping[str, type[Any]]) -> Callable[..., None]:
-    """The command, which takes **given last, with the options of every owner as parameters of its own.
+    """Return the command, which takes **given last, with the options of all owners as its parameters.
 
-    :param owners: a dataclass of options for each owner, annotated as typer's parameters are, by the heading that the
-        help shows above them.
+    :param owners: heading in the help -> dataclass of options, annotated like parameters of typer.
     """
     signature = inspect.signature(command, eval_str=True)
     own = [one for one in signature.parameters.values() if one.kind != Parameter.VAR_KEYWORD]
@@ -397,10 +396,10 @@ def own_options(
     wanted: Collection[str],
     what: str,
 ) -> dict[str, dict[str, Any]]:
-    """The options of the owners that are wanted, by their headings, from all that `with_options` added.
+    """Return the options of the wanted owners, by heading, from all that `with_options` added.
 
-    :param what: what was asked for, in messages.
-    :raises InputError: an option was given that none of them has.
+    :param what: name of the request, for messages.
+    :raises InputError: an option was typed that none of these owners has.
     """
     mine = {title: {name: given[name] for name in _fields(owners[title])} for title in wanted}
     used = {name for options in mine.values() for name in options}
@@ -410,7 +409,7 @@ def own_options(
 
 
 def _fields(options: type[Any]) -> dict[str, tuple[Any, Any]]:
-    """(annotation, default) of each field that is an option: typer's information is its last mark."""
+    """Return (annotation, default) of each field that is an option: its last mark is typer's."""
     hints = get_type_hints(options, include_extras=True)
     return {
         field.name: (hints[field.name], field.default)

@@ -1,6 +1,6 @@
-"""`gumption bench`: measure the speeds that gumption promises, each beside a yardstick of the same run.
+"""`gumption bench`: measure the speeds that gumption promises, each relative to a yardstick of the same run.
 
-Figures of two machines can be compared by their ratios. `python -m tests.bench` measures peers in the same way.
+The ratios of two machines can be compared. `python -m tests.bench` measures peers in the same way.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from gumption.scripts.apps import App
 from .apps import own_options, with_options
 from .measurement import POLE, BenchSettings, Case, Measurement, cart_pole, compared, in_turn, rate
 
-BATCH = 256  # environments of a world that offers no cases of its own
-SECONDS = 0.5  # of each timing of it
-MEASURED_WITH = "scripts/measurement.py"  # decides the figures of all cases
+BATCH = 256  # environments in the general case, for worlds without own cases
+SECONDS = 0.5  # length of each timing in the general case
+MEASURED_WITH = "scripts/measurement.py"  # affects the figures of all cases
 
 
 def help_case(settings: BenchSettings) -> Iterator[Measurement]:
-    """How long `gumption --help` takes, against starting Python for nothing."""
+    """Measure the time of `gumption --help` against starting Python without work."""
 
     def seconds(*command: str) -> float:
         started = perf_counter()
@@ -37,19 +37,19 @@ def help_case(settings: BenchSettings) -> Iterator[Measurement]:
         return perf_counter() - started
 
     asks = "-c", "from gumption.scripts.cli import main; main()", "--help"
-    seconds(*asks)  # writes the byte code once
+    seconds(*asks)  # untimed: compiles to byte code
     ours, theirs = in_turn(settings.repeats, lambda: seconds(*asks), lambda: seconds("-c", "pass"))
     yield compared("gumption --help", "s", ours, "starting Python", theirs, 26)
 
 
 def world_case(world: World, settings: BenchSettings) -> Iterator[Measurement]:
-    """Random actions in one environment and in a batch of each of a world's environments, against CartPole-v1."""
+    """Measure random actions in each environment of a world, single and in a batch, against CartPole-v1."""
     pole = cart_pole()
     for environment in world.environments:
         settings.tell(environment.id)
         one, batch = random_steps(environment.id), random_batch(environment.id)
         one(0.1)
-        batch(0.1)  # first calls pay for imports, caches and memory
+        batch(0.1)  # warm-up: the first calls include imports, caches and memory
         timings = (partial(play, SECONDS) for play in (one, batch, pole))
         single, many, yardstick = in_turn(settings.repeats, *timings)
         for what, ours in (("one environment by gym.make", single), (f"batch of {BATCH}", many)):
@@ -57,7 +57,7 @@ def world_case(world: World, settings: BenchSettings) -> Iterator[Measurement]:
 
 
 def random_steps(name: str) -> Callable[[float], float]:
-    """The `rate` of random valid actions in one environment, resets and drawing the actions included."""
+    """Return the `rate` of random valid actions in one environment, including resets and sampling of actions."""
     import gymnasium
 
     env = gymnasium.make(name)
@@ -76,7 +76,7 @@ def random_steps(name: str) -> Callable[[float], float]:
 
 
 def random_batch(name: str) -> Callable[[float], float]:
-    """The `rate` of random valid actions in a batch of environments, drawing the actions included."""
+    """Return the `rate` of random valid actions in a batch of environments, including sampling of actions."""
     import gymnasium
     import numpy as np
 
@@ -94,14 +94,14 @@ def random_batch(name: str) -> Callable[[float], float]:
 
 
 def cases_of(world: World) -> dict[str, Case]:
-    """The cases that a world offers, by name; otherwise a general one with the name of the world."""
+    """Return the cases that a world offers, by name; otherwise a general case with the name of the world."""
     return world.get("bench") or {world.name: Case(partial(world_case, world), title=world.title)}
 
 
 def all_cases() -> dict[str, Case]:
-    """Every case by its name.
+    """Return all cases by name.
 
-    :raises InputError: one name twice.
+    :raises InputError: two cases of the same name.
     """
     from .kg import bench as of_graphs
 
@@ -119,9 +119,9 @@ def all_cases() -> dict[str, Case]:
 
 
 def find_cases(*names: str) -> dict[str, Case]:
-    """The cases with these names, and those of the worlds with these names; without a name, all of them.
+    """Return the cases with these names and all cases of worlds with these names; all cases if there is no name.
 
-    :raises InputError: another name.
+    :raises InputError: unknown name.
     """
     cases, worlds = all_cases(), {name: cases_of(world) for name, world in known().items()}
     named = {**worlds, **{name: {name: case} for name, case in cases.items()}}
@@ -137,7 +137,7 @@ app = App(add_completion=False)
 
 
 def _options() -> dict[str, type[Any]]:
-    """The options of the cases, by the heading that the help shows above them."""
+    """Return the options of the cases, by their heading in the help."""
     return {case.title: case.settings for case in all_cases().values()}
 
 
@@ -190,8 +190,8 @@ def measure_cases(
 ) -> None:
     """Measure, print the tables, and write them with the command and the machine.
 
-    :param options: those of the cases' settings, by the cases' titles.
-    :raises InputError: a file that cannot be written, before anything is measured.
+    :param options: title of a case -> options of its settings.
+    :raises InputError: a file that cannot be written; raised before any measurement.
     """
     from importlib.metadata import version
 

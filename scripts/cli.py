@@ -1,4 +1,4 @@
-"""The `gumption` command: a table of sub-commands, each imported only when it is the one called.
+"""The `gumption` command: a table of sub-commands, each imported only when it is called.
 
 gumption demo
 gumption data list
@@ -21,8 +21,7 @@ from gumption.data import InputError
 from gumption.data.modules import failure, line_of
 from gumption.data.progress import print_notes
 
-# Sub-command -> (module under gumption.scripts, or module:name where it is not `app`, the line that `gumption --help`
-# shows).
+# Sub-command -> (module under gumption.scripts, or module:name if the name is not `app`; line in `gumption --help`).
 COMMANDS = {
     "demo": ("demo", "The main job in minutes: from recipes to agents that solve unseen ones."),
     "data": ("data", "List the data that ships and fetch the full sets by name."),
@@ -42,7 +41,7 @@ COMMANDS = {
 
 
 class LazyGroup(typer.core.TyperGroup):
-    """A command group whose help reads the table; resolving a command is what imports its module."""
+    """A command group whose help comes from the table; a module is imported when its command is resolved."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -61,14 +60,14 @@ class LazyGroup(typer.core.TyperGroup):
 
 
 def app_of(name: str) -> typer.Typer:
-    """The app of a sub-command."""
+    """Import and return the app of a sub-command."""
     module, _, attribute = COMMANDS[name][0].partition(":")
     return getattr(importlib.import_module(f"gumption.scripts.{module}"), attribute or "app")
 
 
 def _tools_of(world: str) -> Any:
-    """The further commands of a world, `gumption WORLD ...`, or a help that leads to the general ones; None where there
-    is no such world."""
+    """Return a world's own commands, `gumption WORLD ...`, or a help text that refers to the general ones; None for an
+    unknown world."""
     from gumption.envs import worlds
 
     entry = worlds.known().get(world)
@@ -119,10 +118,10 @@ def gumption(
 
 
 def main() -> None:
-    """Run the command line. Bad input ends with `error: ...` on stderr and exit code 2, Ctrl-C with 130, SIGTERM with
-    143."""
+    """Run the command line. Bad input prints `error: ...` to stderr and exits with 2, Ctrl-C exits with 130, SIGTERM
+    with 143."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is None:  # closed: it leads nowhere, lest the next open file takes its number
+        if getattr(sys, name) is None:  # closed: use the null device, or the next open file takes its number
             nowhere = os.open(os.devnull, os.O_RDWR)
             os.set_inheritable(nowhere, True)
             setattr(sys, name, os.fdopen(nowhere, "w" if number else "r"))
@@ -140,8 +139,8 @@ def main() -> None:
 
 
 def _message(error: BaseException) -> str | None:
-    """The message to a person about an error, None for one of gumption's own, which has to be mended, and for an exit
-    that a person's module did not ask for."""
+    """Return the message about an error for the user; None for a bug of gumption, which keeps its traceback, and for an
+    exit that the user's module did not cause."""
     if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
         return f"there is not enough memory for this; choose smaller sizes ({error})"
     if not isinstance(error, InputError) and line_of(error) is not None:
@@ -151,16 +150,16 @@ def _message(error: BaseException) -> str | None:
     return str(error) if isinstance(error, InputError | OSError) else None
 
 
-# ---- How a signal ends a command: by an exception, so that files, locks and workers are let go of, and in one line.
+# ---- Signals: an exception ends the command, so that files, locks and workers are released, with one line on stderr.
 
 
 class _Terminated(BaseException):
-    """SIGTERM has come. No `except Exception` catches it."""
+    """Raised on SIGTERM. No `except Exception` catches it."""
 
 
 @contextmanager
 def told_signals() -> Iterator[None]:
-    """Within it Ctrl-C ends the program with exit code 130, and SIGTERM likewise with 143; each in a line on stderr."""
+    """In this context Ctrl-C exits with code 130 and SIGTERM with 143, each with a line on stderr."""
     before = signal.signal(signal.SIGTERM, _terminate)
     try:
         yield
@@ -169,7 +168,7 @@ def told_signals() -> Iterator[None]:
     except KeyboardInterrupt:
         _end(signal.SIGINT, "Ctrl-C")
     except SystemExit as ended:
-        if ended.code == 128 + signal.SIGINT:  # which Typer makes of Ctrl-C
+        if ended.code == 128 + signal.SIGINT:  # typer turns Ctrl-C into this exit
             _end(signal.SIGINT, "Ctrl-C")
         raise
     finally:
@@ -177,9 +176,9 @@ def told_signals() -> Iterator[None]:
 
 
 def _terminate(*_: Any) -> NoReturn:
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second one ends it at once
-    multiprocessing = sys.modules.get("multiprocessing")  # what was not imported has no workers
-    if multiprocessing is not None:  # Ctrl-C reaches them by itself; leaving their pool waits for them
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second SIGTERM ends the process at once
+    multiprocessing = sys.modules.get("multiprocessing")  # there are no workers if it was not imported
+    if multiprocessing is not None:  # SIGTERM, unlike Ctrl-C, does not reach workers; closing their pool waits for them
         for worker in multiprocessing.active_children():
             worker.terminate()
     raise _Terminated

@@ -1,4 +1,4 @@
-"""`gumption data`: what ships, what can be fetched, fetching it, and recipe books out of tables."""
+"""`gumption data`: list and download data sets, and make recipe books from tables."""
 
 from gumption.envs.worlds import known
 from gumption.scripts.apps import App

@@ -1,4 +1,4 @@
-"""`gumption demo`: the main job from recipes to a knowledge graph to agents that solve recipes they never saw."""
+"""`gumption demo`: from recipes to a knowledge graph to agents that solve unseen recipes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 app = App(add_completion=False)
 
 TRAIN_GRAPH, TEST_GRAPH, RECIPE_GRAPH = "wordcraft/train", "wordcraft/test", "wordcraft/recipes"
-STEPS, GUIDED_STEPS, QUICK_STEPS = 400_000, 20_480, 8_192  # guided agents' success stands still from the start
+STEPS, GUIDED_STEPS, QUICK_STEPS = 400_000, 20_480, 8_192  # success of guided agents does not grow with training
 PANEL, DEEP = "8 distractors", "8 distractors, depth 2"
 LAST, AHEAD = "training-facts KG, the last step, depth 2", "training-facts KG, looking ahead, depth 2"
 RANDOM = "random policy, depth 2"
 GUIDED = {"training-facts KG": "train", "full KG": "full"}
-EPISODES = 20  # looked through for one that the agent solves; the last one is told if it solves none
-#: Of the knowledge: one network of each predictor, to save time; the three of the default solve about 0.03 more.
+EPISODES = 20  # searched for an episode that the agent solves; the last is shown if it solves none
+#: Settings of the knowledge: one network per predictor, to save time; the default of three solves about 0.03 more.
 FITTED = {"kg_scores": ("makes",), "kg_members": 1}
 
 
@@ -50,7 +50,7 @@ def demo(
     from .freshness import cpu_seconds
 
     console, started = Console(), perf_counter()
-    torch.set_num_threads(1)  # threads that wait for each other spin, and these jobs are small
+    torch.set_num_threads(1)  # the jobs are small, and waiting threads would spin
     workers = workers or min(2, usable_cores())
     book, split = show_recipes(console, recipe_book)
     show_graph(console, book, split)
@@ -70,7 +70,7 @@ def demo(
 
 
 def settings(recipe_book: str, quick: bool) -> tuple[Any, dict[str, Any]]:
-    """The demo as an experiment, and the TrainConfig fields that hold for all of it."""
+    """Return the demo as an experiment, and the TrainConfig fields common to all its runs."""
     from .results import Condition, Experiment
     from .wordcraft.experiments import BASE, KIND, knowledge_alone, what_was_learned
 
@@ -104,7 +104,7 @@ def settings(recipe_book: str, quick: bool) -> tuple[Any, dict[str, Any]]:
 
 
 def show_recipes(console: Console, recipe_book: str) -> tuple[Any, Any]:
-    """Stage 1: the book, and how it is split. Returns (RecipeBook, Split)."""
+    """Stage 1: print the book and its split. Return (RecipeBook, Split)."""
     from gumption.envs.wordcraft import RecipeBook, make_split
 
     _heading(console, 1, "Recipes")
@@ -119,7 +119,7 @@ def show_recipes(console: Console, recipe_book: str) -> tuple[Any, Any]:
 
 
 def show_graph(console: Console, book: Any, split: Any) -> None:
-    """Stage 2: the recipes as facts in a knowledge graph, and a question to it."""
+    """Stage 2: add the recipes as facts to a knowledge graph, and query it."""
     import numpy as np
 
     from gumption.envs.wordcraft import facts, recipe_facts
@@ -139,7 +139,7 @@ def show_graph(console: Console, book: Any, split: Any) -> None:
         "SELECT ?first ?second WHERE { ?recipe gum:hasProduct ?goal ; gum:hasIngredient ?first , ?second .\n"
         "      FILTER(STR(?first) < STR(?second)) } ORDER BY ?first ?second"
     )
-    goal = book.entities[int(np.bincount(book.recipes[:, 2]).argmax())]  # which has most recipes
+    goal = book.entities[int(np.bincount(book.recipes[:, 2]).argmax())]  # the entity with the most recipes
     answers = graph.query(query, goal=goal)
     console.print(f"\nA question in SPARQL, with ?goal = {goal!r}:")
     console.print(f"  {query}", highlight=False, soft_wrap=True)
@@ -148,7 +148,7 @@ def show_graph(console: Console, book: Any, split: Any) -> None:
 
 
 def show_link_prediction(console: Console, recipe_book: str) -> None:
-    """Stage 3: a predictor that completes the graph, and how well it knows facts that it has not seen."""
+    """Stage 3: fit a link predictor that completes the graph, and rank unseen facts."""
     from gumption.envs.wordcraft import facts
     from gumption.kg import ComplEx, Vocabulary, evaluate_ranking
 
@@ -169,9 +169,9 @@ def show_link_prediction(console: Console, recipe_book: str) -> None:
 
 
 def product_ranks(scores: Any, recipes: Any) -> Any:
-    """Rank of the product of each recipe (n, 3) among all entities by the policy's own recipe scores, (n,) int64.
+    """Return (n,) int64 the rank of the product of each recipe (n, 3) among all entities by the policy's recipe scores.
 
-    Other products that `recipes` has for the pair are left out of the ranking.
+    Other products of the pair in `recipes` are left out of the ranking.
     """
     import numpy as np
     import torch
@@ -193,7 +193,7 @@ def product_ranks(scores: Any, recipes: Any) -> Any:
 def train_agents(
     console: Console, experiment: Any, common: dict[str, Any], seeds: int, workers: int, out: Path
 ) -> None:
-    """Stage 5: every agent with every seed; runs that are complete are kept."""
+    """Stage 5: train every agent with every seed; keep runs that are complete."""
     from gumption.data.progress import Bar
 
     from .experiment import lines_of_runs, make_jobs
@@ -217,7 +217,7 @@ def train_agents(
 
 
 def show_results(console: Console, experiment: Any, common: dict[str, Any], out: Path) -> None:
-    """Stage 6: the table with its intervals, what learning adds to each graph, its predictors, where the plot is."""
+    """Stage 6: print the table with intervals, what learning adds to each graph, its predictors, the plot's place."""
     from rich.table import Table
 
     from gumption.agents.wordcraft.config import TrainConfig
@@ -265,7 +265,7 @@ def show_results(console: Console, experiment: Any, common: dict[str, Any], out:
 
 
 def show_stated(console: Console, experiment: Any, common: dict[str, Any]) -> None:
-    """Stage 4: a test episode by a graph that states all recipes, which guides an agent that has learned nothing."""
+    """Stage 4: show a test episode of an untrained agent, guided by a graph that states all recipes."""
     from gumption.agents import setup
     from gumption.agents.wordcraft.config import TrainConfig
 
@@ -276,7 +276,7 @@ def show_stated(console: Console, experiment: Any, common: dict[str, Any]) -> No
 
 
 def show_learned(console: Console, out: Path, common: dict[str, Any]) -> None:
-    """Stage 7: a test episode of an agent with the graph of the training facts."""
+    """Stage 7: show a test episode of an agent with the graph of the training facts."""
     from gumption.agents.run_folder import load_policy
 
     from .results import slug
@@ -291,7 +291,7 @@ def show_learned(console: Console, out: Path, common: dict[str, Any]) -> None:
 
 
 def show_episode(console: Console, who: str, config: Any, policy: Any) -> list[Any]:
-    """A test episode with the scores behind each of its choices, which are returned."""
+    """Print a test episode with the scores behind each choice, and return its steps."""
     from gumption.agents.watch import SHOWN, PolicyPlayer, choice_table
     from gumption.envs.wordcraft import WordCraftVectorEnv
 
@@ -311,7 +311,7 @@ def show_episode(console: Console, who: str, config: Any, policy: Any) -> list[A
 
 
 def first_solved(player: Any) -> list[Any]:
-    """The steps of the first of `EPISODES` episodes that the player solves, else of the last one."""
+    """Return the steps of the first of `EPISODES` episodes that the player solves, else of the last."""
     from gumption.agents.watch import play_steps
 
     played = [list(play_steps(player, pictures=False))]
@@ -321,7 +321,7 @@ def first_solved(player: Any) -> list[Any]:
 
 
 def show_plan(console: Console, experiment: Any, common: dict[str, Any]) -> None:
-    """Stage 8: a test episode of two mixes, by the graph of the training facts alone, and the derivation it follows."""
+    """Stage 8: show a test episode of two mixes, guided by the training-facts graph alone, and its derivation."""
     from gumption.agents import setup
     from gumption.agents.advice import PLAN
     from gumption.agents.watch import SHOWN, PolicyPlayer
@@ -351,6 +351,6 @@ def _heading(console: Console, number: int, title: str) -> None:
 
 
 def _examples(book: Any, count: int = 3) -> str:
-    """A few recipes, spread over the book, in words."""
+    """Return a few recipes in words, spread over the book."""
     rows = book.recipes[:: max(1, len(book.recipes) // count)][:count]
     return ", ".join("{} + {} -> {}".format(*(book.entities[i] for i in row)) for row in rows.tolist())

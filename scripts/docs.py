@@ -1,8 +1,8 @@
-"""The documentation as a site, built from a checkout: the pages of the rooms, and a reference from the docstrings.
+"""Build the documentation site from a checkout: the pages of the rooms, and a reference from the docstrings.
 
 python -m gumption.scripts.docs             builds the site (`make docs`)
 python -m gumption.scripts.docs --worlds    writes the table of the worlds into README.md, and onto the page of each
-                                            world what its document tells and where that is here (items.toml)
+                                            world the items of its document and where they are here (items.toml)
 """
 
 import logging
@@ -31,19 +31,19 @@ REFERENCE = """# {module}
       show_root_toc_entry: false
 """
 UNSEEN = ("config", "load", "evaluate_policy", "read_splits")  # offers of a world that only commands use
-WIDE = ".md-grid { max-width: 80rem; }\n"  # the pages' code has lines of up to 120 characters
+WIDE = ".md-grid { max-width: 80rem; }\n"  # for code with lines of up to 120 characters
 ITEMS = "items.toml"
 STATES = ("works", "differs", "not")
 ITEMS_TABLE = re.compile(r"(<!-- items -->\n).*?(<!-- end -->)", re.DOTALL)
 WORLDS_TABLE = re.compile(r"(<!-- worlds -->\n).*?(<!-- end -->)", re.DOTALL)
-# Of a docstring: indentation, kind, names and text of a field that describes several names at once.
+# Matches a docstring field that describes several names at once: indentation, kind, names and text.
 SEVERAL_NAMES = re.compile(r"^( *):(param|ivar) (\w+(?:, \w+)+):(.*(?:\n\1 +\S.*)*)", re.MULTILINE)
 
 
 def build_site(out: Path) -> Path:
-    """Build the site; a broken link or reference ends it with mkdocs' Abort.
+    """Build the site; a broken link or reference raises mkdocs' Abort.
 
-    :param out: a folder that gets `pages/`, `source/` and `site/`, each anew.
+    :param out: folder for `pages/`, `source/` and `site/`, which are replaced.
     :returns: the first page of the site.
     """
     with extra("docs", "the site"):
@@ -63,7 +63,7 @@ def build_site(out: Path) -> Path:
         navigation.append({room: [page.relative_to(REPOSITORY).as_posix() for page in found]})
     navigation.append({"Python API": api})
 
-    # Docstrings are read from the source, which must lie in a folder of the package's name for that.
+    # The reader of docstrings needs the source in a folder with the package's name.
     _copy_source(source / "gumption")
     sys.path.insert(0, str(source))
     try:
@@ -75,7 +75,7 @@ def build_site(out: Path) -> Path:
 
 
 def reference_packages() -> list[str]:
-    """The modules whose public names the reference describes: those of the rooms, and one for each world."""
+    """Return the modules whose public names the reference describes: the rooms, and one module per world."""
     from gumption.envs.worlds import WORLDS
 
     worlds = [f"gumption.envs.{name}" for name in WORLDS]
@@ -83,7 +83,7 @@ def reference_packages() -> list[str]:
 
 
 def worlds_table() -> str:
-    """The worlds as Markdown, a row each: the README shows it between the markers `worlds` and `end`."""
+    """Return a Markdown table of the worlds; the README shows it between the markers `worlds` and `end`."""
     from gumption.envs.worlds import WORLDS
 
     lines = ["| world | what one does there | environments | offers | document |", "| --- | --- | --- | --- | --- |"]
@@ -98,11 +98,11 @@ def worlds_table() -> str:
 class Item(NamedTuple):
     """A mechanism, task, figure, table, equation or appendix of a world's document.
 
-    :ivar place: where the document tells it.
-    :ivar where: where it is here: public names ("gumption.kg.ComplEx"), commands ("gumption kg fit") and saved
-        results ("segar-gap"), parted by commas.
-    :ivar state: whether it works as told, differs, or is not there.
-    :ivar why: it differs, or is not there.
+    :ivar place: its place in the document.
+    :ivar where: its place here: public names ("gumption.kg.ComplEx"), commands ("gumption kg fit") and saved
+        results ("segar-gap"), separated by commas.
+    :ivar state: whether it works as in the document, differs, or is missing.
+    :ivar why: the reason why it differs or is missing.
     """
 
     place: str
@@ -113,7 +113,7 @@ class Item(NamedTuple):
 
 
 def read_items(world: str) -> list[Item]:
-    """The items of the document of a world, from its items.toml; none where it has no such file."""
+    """Read the items of a world's document from its items.toml; none if it has no such file."""
     path = REPOSITORY / "envs" / world / ITEMS
     if not path.is_file():
         return []
@@ -121,7 +121,7 @@ def read_items(world: str) -> list[Item]:
 
 
 def items_table(items: list[Item]) -> str:
-    """The items as Markdown, a row each: the page of their world shows it between the markers `items` and `end`."""
+    """Return a Markdown table of the items; the page of their world shows it between the markers `items` and `end`."""
     counts = ", ".join(f"{sum(one.state == state for one in items)} {state}" for state in STATES)
     lines = [f"{len(items)} items: {counts}.", "", "| in the document | what | here | | why |"]
     lines.append("| --- | --- | --- | --- | --- |")
@@ -132,7 +132,7 @@ def items_table(items: list[Item]) -> str:
 
 
 def write_worlds(repository: Path) -> None:
-    """Put the table of the worlds between its markers in the README, and those of items onto the pages of worlds."""
+    """Write the table of the worlds between its markers in the README, and tables of items into the worlds' pages."""
     from gumption.envs.worlds import WORLDS
 
     readme = repository / PAGE
@@ -146,7 +146,7 @@ def write_worlds(repository: Path) -> None:
 
 
 def public_names(module: str) -> list[str]:
-    """`__all__` of a module, else its own classes and functions without an underscore."""
+    """Return `__all__` of a module, else its own classes and functions without an underscore."""
     found = import_module(module)
     own = [name for name, value in vars(found).items() if getattr(value, "__module__", None) == module]
     return list(getattr(found, "__all__", [name for name in own if not name.startswith("_")]))
@@ -157,7 +157,7 @@ def _depth(page: Path) -> tuple[int, str]:
 
 
 def _copy_page(page: Path, pages: Path) -> None:
-    """A page, and the pictures that it shows, under the paths that they have in the repository."""
+    """Copy a page and its pictures under their paths in the repository."""
     text = page.read_text(encoding="utf-8")
     pictures = [(page.parent / name).resolve() for name in re.findall(r"!\[[^\]]*\]\(([^)#:]+)\)", text)]
     for path in [page, *pictures]:
@@ -167,7 +167,7 @@ def _copy_page(page: Path, pages: Path) -> None:
 
 
 def _write_reference(module: str, pages: Path) -> str:
-    """The page of a module's public names; returns its path among the pages."""
+    """Write the page of a module's public names; return its path among the pages."""
     path = pages / "api" / f"{module.removeprefix('gumption.')}.md"
     names = [f"\n::: {module}.{name}\n" for name in public_names(module)]
     write_text(path, REFERENCE.format(module=module) + "".join(names))
@@ -181,7 +181,7 @@ def _copy_source(target: Path) -> None:
 
 
 def one_name_each(field: re.Match[str]) -> str:
-    """The reader of docstrings takes one name a field: `:param a, b: text` becomes a field for a and one for b."""
+    """Split `:param a, b: text` into one field per name, since the reader of docstrings takes one name per field."""
     indent, kind, names, text = field.groups()
     return "\n".join(f"{indent}:{kind} {name}:{text}" for name in names.split(", "))
 

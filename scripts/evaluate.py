@@ -1,7 +1,7 @@
-"""`gumption evaluate RUN...`: how well trained agents do; `--policy MODULE:NAME`: how well an agent of your own does.
+"""`gumption evaluate RUN...`: evaluate trained agents; `--policy MODULE:NAME`: evaluate your own agent.
 
-The options of a world are the parameters of its Python function (`evaluate` and `evaluate_policy` of its entry), with
-the help of its docstring.
+The options of a world are the parameters of its Python function (`evaluate` and `evaluate_policy` of its entry). Their
+help is its docstring.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ Options are those of the world of the run: `gumption evaluate RUN --help` lists 
 --policy MODULE:NAME --world WORLD --help`.
 """
 MANIFEST = "manifest.json"  # of a folder of tests
-#: Parameters that are options of another name, and those that are none.
+#: Parameters whose option has another name, and parameters without an option.
 FLAGS = {"num_distractors": "--distractors", "num_mazes": "--mazes"}
 UNSEEN = {"network", "name", "keep", "progress", "tell"}
-#: How figures are written; those that are not named here are shares.
+#: Formats of figures; all other figures are shares.
 FORMS = {"return": ".2f", "steps": ".1f", "auccess": ".3f", "rate": ".3f", "actions": ".1f"}
 HEADINGS = {"auccess": "AUCCESS", "same_slot_twice": "one slot twice"}
 
 
 class RunCommand(typer.core.TyperGroup):
-    """Hands the whole command line to the world of the run that it names."""
+    """A command group that passes the whole command line to the world of the run in it."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         from gumption.agents.run_folder import world_of
@@ -55,7 +55,7 @@ class RunCommand(typer.core.TyperGroup):
             if "--help" not in args:
                 raise InputError(f"{world.name} is a world: name the folder of a run, such as runs/{world.name}")
             return world.name, run_command(world), ["--help"]
-        if not runs:  # which says what is wrong with it
+        if not runs:  # `world_of` raises the error for this folder
             runs = [Path(next((word for word in args if not word.startswith("-")), args[0]))]
         found = {world.name: world for world in map(world_of, runs)}
         if len(found) > 1:
@@ -94,7 +94,7 @@ def evaluate() -> None:
 
 
 def run_command(world: Any) -> Any:
-    """`gumption evaluate RUN` for the runs of a world."""
+    """Return `gumption evaluate RUN` for the runs of a world."""
     if world.get("evaluate_command") is not None:
         return command_of(world, "evaluate_command")
     from gumption.agents.run_folder import evaluation_of
@@ -116,11 +116,11 @@ def run_command(world: Any) -> Any:
 
 
 def print_players(found: Mapping[str, Any]) -> None:
-    """A table: a row for each player, or for each of its parts, and a column for each figure.
+    """Print a table: a row for each player, or for each of its parts, and a column for each figure.
 
-    :param found: "players", name -> figures, or name -> part -> figures, where "parts" says what a part is; "about",
-        what was played; "failures", sentences on the first player. A figure is a number or a mean with its interval;
-        "low" and "high" are that of the first one.
+    :param found: "players", name -> figures, or name -> part -> figures if "parts" names the kind of part; "about",
+        the tests; "failures", sentences on the first player. A figure is a number or a mean with its interval; "low"
+        and "high" are the interval of the first figure.
     """
     from gumption.scripts.output import print_table
 
@@ -149,12 +149,12 @@ def _figure(name: str, figures: Mapping[str, Any], first: bool) -> str:
     return text if told.get("low") is None else f"{text} ({told['low']:{form}} to {told['high']:{form}})"
 
 
-# ---- a policy of a person's own
+# ---- a policy of the user
 
 
 def policy_command(args: Sequence[str]) -> Any:
-    """`gumption evaluate --policy` for the world that its arguments are about; with --environment in any of its
-    environments, without the tests that the world has.
+    """Return `gumption evaluate --policy` for the world in its arguments. With --environment the policy plays in any
+    environment of the world, without the world's tests.
 
     :raises InputError: no world is named.
     """
@@ -205,7 +205,7 @@ def policy_command(args: Sequence[str]) -> Any:
 
 
 def _in_world(measure: Callable[..., Any], world: str) -> Callable[..., Any]:
-    """The general function for one world: its other parameters are the options."""
+    """Return the general function for one world; its other parameters become options."""
     made = partial(measure, world=world)
     parameters = [one for one in inspect.signature(measure).parameters.values() if one.name != "world"]
     made.__doc__ = measure.__doc__
@@ -215,9 +215,9 @@ def _in_world(measure: Callable[..., Any], world: str) -> Callable[..., Any]:
 
 @contextmanager
 def kept_rows(out: Path | None, about: Mapping[str, Any]) -> Iterator[Callable[[Mapping[str, Any]], None] | None]:
-    """Gives a function that writes rows into a new file, a line of JSON each; the first line has the settings.
+    """Yield a function that appends rows to a new file as lines of JSON; the first line holds the settings.
 
-    :raises InputError: a file that is there, or cannot be written.
+    :raises InputError: a file that exists or cannot be written.
     """
     from gumption.data.writing import check_writable, write_errors
 
@@ -233,7 +233,7 @@ def kept_rows(out: Path | None, about: Mapping[str, Any]) -> Iterator[Callable[[
         def keep(row: Mapping[str, Any]) -> None:
             nonlocal file
             with write_errors(out):
-                if file is None:  # with the first row: what fails before leaves no file
+                if file is None:  # opened with the first row, so that an earlier failure leaves no file
                     file = stack.enter_context(out.open("x", encoding="utf-8"))
                     file.write(json.dumps(about, default=str) + "\n")
                 file.write(json.dumps(row, default=str) + "\n")
@@ -243,7 +243,7 @@ def kept_rows(out: Path | None, about: Mapping[str, Any]) -> Iterator[Callable[[
 
 
 def _value_of(args: Sequence[str], option: str) -> str | None:
-    """What an option is given in arguments, None where it is not."""
+    """Return the value of an option in the arguments, or None."""
     for here, following in zip(args, [*args[1:], ""], strict=True):
         if here == option:
             return following
@@ -253,7 +253,7 @@ def _value_of(args: Sequence[str], option: str) -> str | None:
 
 
 def _world_of(tests: str | None) -> Any:
-    """The world whose tests are in a file or folder, by their schema "gumption/WORLD-...": it is the writer's."""
+    """Return the world whose tests are in a file or folder, read from their schema "gumption/WORLD-..."."""
     from gumption.envs import worlds
 
     path = None if tests is None else Path(tests)
@@ -275,9 +275,9 @@ def _world_of(tests: str | None) -> Any:
 
 
 def _command(name: str, command: Callable[..., None], measure: Callable[..., Any], epilog: str) -> Any:
-    """A command that takes the keyword-only parameters of a function as options beside its own.
+    """Return a command with the keyword-only parameters of a function as options, in addition to its own.
 
-    :param measure: the function; its docstring tells of them.
+    :param measure: the function; its docstring describes the options.
     """
     own = [one for one in inspect.signature(command, eval_str=True).parameters.values() if one.name != "given"]
     unseen = {one.name for one in own} | UNSEEN
@@ -286,7 +286,7 @@ def _command(name: str, command: Callable[..., None], measure: Callable[..., Any
         for one in inspect.signature(measure, eval_str=True).parameters.values()
         if one.kind == one.KEYWORD_ONLY and one.name not in unseen
     ]
-    listed = {one.name for one in added if "tuple" in str(one.annotation)}  # commas between several
+    listed = {one.name for one in added if "tuple" in str(one.annotation)}  # separated by commas
     options = [one.replace(annotation=_option(one, one.name in listed)) for one in added]
 
     def run(**given: Any) -> None:
@@ -305,6 +305,6 @@ def _command(name: str, command: Callable[..., None], measure: Callable[..., Any
 
 
 def _option(one: inspect.Parameter, listed: bool) -> Any:
-    """A parameter's annotation as an option: several texts are one with commas, and what may be anything is text."""
+    """Return a parameter's annotation as an option: a tuple is a text with commas, and Any is a text."""
     hint = str | None if listed else str if one.annotation is Any else one.annotation
     return Annotated[hint, typer.Option(FLAGS.get(one.name, "--" + one.name.replace("_", "-")))]

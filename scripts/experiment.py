@@ -1,6 +1,6 @@
-"""`gumption experiment`: run one of the papers' experiments, go on with one that was stopped, or report one again.
+"""`gumption experiment`: run an experiment of a paper, resume it, or report it again.
 
-There is a job for each condition and seed. It is skipped where its run is complete, and goes on after a kill.
+There is a job for each condition and seed. A job is skipped if its run is complete, and resumes after a kill.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ app = App(add_completion=False)
 
 
 def known_experiments() -> dict[str, Experiment]:
-    """Every experiment by its name: those that worlds offer, then those on graphs.
+    """Return all experiments by name: first the worlds' experiments, then those on graphs.
 
-    :raises InputError: one name twice.
+    :raises InputError: two experiments of the same name.
     """
     found: dict[str, Experiment] = {}
     for offered in (*(world.get("experiments") for world in known().values()), of_graphs.EXPERIMENTS):
@@ -53,7 +53,7 @@ def known_experiments() -> dict[str, Experiment]:
 
 
 def find_experiment(name: str) -> Experiment:
-    """The experiment of that name; InputError with the known names otherwise."""
+    """Return the experiment of that name; raise InputError with the known names if there is none."""
     experiments = known_experiments()
     if name not in experiments:
         raise InputError(f"no experiment is called {name!r}; known are: {', '.join(experiments)}")
@@ -61,7 +61,7 @@ def find_experiment(name: str) -> Experiment:
 
 
 def _options() -> dict[str, type[Any]]:
-    """The options of every kind of experiment, by its title."""
+    """Return the options of every kind of experiment, by its title."""
     return {one.kind.title: one.kind.options for one in known_experiments().values()}
 
 
@@ -143,12 +143,12 @@ def lines_of_runs(
     labels: Any = (),
     options: Any = None,
 ) -> Iterator[str]:
-    """Run the jobs of an experiment that are not complete; a line on all of them, and one on each as it ends.
+    """Run the incomplete jobs of an experiment; yield a line on all jobs, then a line on each job as it ends.
 
-    :param common: settings of all conditions, beside the experiment's own.
-    :param labels: the conditions that are wanted; without any, all.
-    :param options: of its kind.
-    :raises InputError: a folder with other runs, a condition that is not there, options that do not fit these runs.
+    :param common: settings of all conditions, in addition to the experiment's own.
+    :param labels: the wanted conditions; if empty, all that are not on demand.
+    :param options: of the experiment's kind.
+    :raises InputError: a folder with other runs, an unknown condition, options that do not fit these runs.
     """
     import sys
 
@@ -172,7 +172,7 @@ def lines_of_runs(
         }
         for label, one in chosen.conditions.items()
     ]
-    kind.more_rows(options or kind.options(), header, planned)  # refused now, not after hours of runs
+    kind.more_rows(options or kind.options(), header, planned)  # raises errors now, not after hours of runs
     jobs = make_jobs(asked, common, range(seeds), folder)
     write_plan(folder, chosen, common, header, jobs)
     done = sum(job.complete for job in jobs)
@@ -198,7 +198,7 @@ def _report(console: Console, chosen: Experiment, options: Any, folder: Path, sa
 
 
 def list_stale(folder: Path) -> None:
-    """Print each saved result with its age: what has changed since it was made, and what it costs again.
+    """Print each saved result with the files that have changed since it was made, and the cost of making it again.
 
     :raises InputError: no history of git, no saved result.
     """
@@ -225,7 +225,7 @@ def list_stale(folder: Path) -> None:
 
 
 def _ages(kind: Kind, name: str, saved: Mapping[str, Any]) -> Iterator[list[str]]:
-    """The lines of a saved result: rows of the same age together."""
+    """Yield the lines of a saved result, grouping rows of the same age."""
     ages: dict[str, list[Any]] = {}
     for row in saved["rows"]:
         made = row.get("made", saved).get("formats") or {}
@@ -244,9 +244,9 @@ def _takes(costs: Sequence[float | None]) -> str:
 
 
 def make_jobs(experiment: Experiment, common: Mapping[str, Any], seeds: Sequence[int], out: Path) -> list[Job]:
-    """All jobs, the seeds of a condition one after another: they share its knowledge, which is dear to set up.
+    """Return all jobs, the seeds of a condition in sequence: they share its knowledge, which is expensive to set up.
 
-    :param common: fields of the config from the command line; they hold for every condition.
+    :param common: fields of the config from the command line, for every condition.
     """
     return [
         Job(
@@ -268,9 +268,9 @@ def _place(out: Path, label: str, seed: int) -> Path:
 
 
 def chosen_conditions(experiment: Experiment, labels: Sequence[str]) -> Experiment:
-    """The experiment with some of its conditions; without labels, with all that run unasked.
+    """Return the experiment with these conditions; without labels, with all that are not on demand.
 
-    :raises InputError: a label that it does not have.
+    :raises InputError: unknown label.
     """
     for label in labels:
         if label not in experiment.conditions:
@@ -282,14 +282,14 @@ def chosen_conditions(experiment: Experiment, labels: Sequence[str]) -> Experime
 def write_plan(
     out: Path, experiment: Experiment, common: Mapping[str, Any], header: Mapping[str, Any], jobs: Sequence[Job]
 ) -> None:
-    """Write plan.json, or check the one that is there: InputError where its runs have other settings.
+    """Write plan.json; raise InputError if it exists and its runs have other settings.
 
-    Conditions that the experiment did not have when the folder was begun are added.
+    Conditions that are new since the folder was created are added.
 
-    :param header: command, versions, hardware and hashes of these runs; it replaces the one that is there, and stands
-        as "made" beside the conditions that are run now.
-    :param jobs: those of the conditions that are run now. Where some runs of a condition are complete, the code of the
-        first ones is what it was made with.
+    :param header: command, versions, hardware and hashes of these runs. It replaces the stored header and is stored as
+        "made" of the conditions that run now.
+    :param jobs: jobs of the conditions that run now. If some runs of a condition are complete, the condition keeps the
+        versions ("formats") of its first runs.
     """
     settings = {label: _portable(_settings(experiment, label, common)) for label in experiment.conditions}
     plan = json.loads(json.dumps({"experiment": experiment.name, "settings": settings, **header}))
@@ -313,7 +313,7 @@ def write_plan(
 
 
 def _note_time(out: Path, job: Job, seconds: float) -> None:
-    """Add the CPU time of a run, or of its last part, to that of its condition."""
+    """Add the CPU time of a run, or of its resumed part, to the time of its condition."""
     plan = read_plan(out)
     took = plan.setdefault("took_s", {})
     took[job.label] = round(took.get(job.label, 0) + seconds, 1)
@@ -321,12 +321,12 @@ def _note_time(out: Path, job: Job, seconds: float) -> None:
 
 
 def run_jobs(jobs: Sequence[Job], workers: int, run: Callable[[Job, bool], None]) -> Iterator[tuple[Job, float]]:
-    """Run the jobs that are not complete and yield each with its CPU time in seconds as it ends.
+    """Run the incomplete jobs and yield each with its CPU time in seconds as it ends.
 
-    Those that look into runs of others come after all others. One worker runs them in this process; more run in
-    processes of their own, each with its share of the cores: torch with more threads than cores is slower by an order
-    of magnitude. The first error stops what has not started yet; complete runs stay and are skipped the next time.
-    Raises InputError where a process was killed.
+    Jobs that read runs of other jobs come last. A single worker runs in this process; several workers run in processes,
+    each with its share of the cores, since torch with more threads than cores is slower by an order of magnitude. The
+    first error cancels jobs that have not started; complete runs stay and are skipped the next time.
+    Raises InputError if a process was killed.
     """
     waiting = [job for job in jobs if not job.complete]
     stages = [job for job in waiting if job.source is None], [job for job in waiting if job.source is not None]
@@ -349,14 +349,14 @@ def run_jobs(jobs: Sequence[Job], workers: int, run: Callable[[Job, bool], None]
 
 @contextmanager
 def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes, each with its share of the cores; InputError where one of them was killed."""
+    """Yield a pool of processes, each with its share of the cores; raise InputError if a process was killed."""
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import get_context
 
     threads = max(1, usable_cores() // workers)
     try:
-        # Spawned, not forked: a forked child inherits torch's thread pools in the middle of their work.
+        # Spawned, not forked: a forked child would inherit torch's thread pools in mid-work.
         with ProcessPoolExecutor(workers, get_context("spawn"), _begin_worker, (threads,)) as pool:
             yield pool
     except BrokenProcessPool:
@@ -373,7 +373,7 @@ def _settings(experiment: Experiment, label: str, common: Mapping[str, Any]) -> 
 
 
 def _portable(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings without the folders of this machine."""
+    """Return settings without the folders of this machine."""
     return {
         key: Path(value).name if isinstance(value, (str, Path)) and os.sep in str(value) else value
         for key, value in settings.items()
@@ -391,14 +391,14 @@ def _begin_worker(threads: int) -> None:
 
     import torch
 
-    Bar.open += 1  # the parent shows what is done
+    Bar.open += 1  # hides bars in workers: the parent shows the progress
     torch.set_num_threads(threads)
     Finalize(None, print_notes(), exitpriority=0)
     end_with_parent()
 
 
 def _difference(before: Mapping[str, Any], now: Mapping[str, Any], fixed: Sequence[str]) -> str | None:
-    """The first thing that differs, in words."""
+    """Return the first difference in words, or None."""
     for key in ("experiment", *fixed):
         if before.get(key) != now.get(key):
             return f"{key} ({before.get(key)} there, {now.get(key)} asked for)"

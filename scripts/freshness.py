@@ -1,7 +1,7 @@
-"""Whether a saved result is older than the code that it rests on, by git's history, and what making it again costs.
+"""Find saved results that are older than their code, by git's history, and the cost of making them again.
 
-A kind of experiment, and a case of the bench, name the folders and files whose behaviour their figures depend on. Their
-results keep these places and the commit that they were made with.
+Kinds of experiment and cases of the bench name the folders and files that their figures depend on. A result stores
+these places and the commit that it was made with.
 """
 
 import os
@@ -19,28 +19,28 @@ PACKAGE = Path(__file__).resolve().parents[1]
 RESULTS = PACKAGE / "scripts" / "results"
 DATA = {".bin", ".csv", ".gz", ".json", ".npz", ".py", ".safetensors", ".toml", ".tsv"}
 OF_RUNS = {"manifest.json", "plan.json"}
-NO_FIGURE = {"items.toml", "plots.py", "watch.py"}  # these files show something and decide no figure
+NO_FIGURE = {"items.toml", "plots.py", "watch.py"}  # files for display, which affect no figure
 
 
 def made_with(code: Sequence[str]) -> dict[str, Any]:
-    """The places and the commit of the code that a result rests on; empty without places.
+    """Return the places and the commit of the code that a result depends on; empty without places.
 
-    :param code: folders and files, from the package's folder.
+    :param code: folders and files, relative to the package's folder.
     """
     return {"places": [*code], "commit": commit()} if code else {}
 
 
 @cache
 def commit() -> str | None:
-    """The commit of the checkout, with "-dirty" after changes that are not committed; None in an installed package."""
+    """Return the commit of the checkout, with "-dirty" if it has uncommitted changes; None in an installed package."""
     told = _git("describe", "--always", "--dirty", "--exclude=*")
     return told.strip() if told else None
 
 
 @cache
 def changed_since(made: str, places: tuple[str, ...]) -> list[str] | None:
-    """The files of code and data under these places that are not what they were at a commit. A file that only moved is
-    none. None without the history of git.
+    """Return the files of code and data under these places that differ from a commit, except files that only moved;
+    None without the history of git.
 
     :param made: a `commit()`.
     """
@@ -55,7 +55,7 @@ def changed_since(made: str, places: tuple[str, ...]) -> list[str] | None:
 
 
 def _git(*words: str) -> str | None:
-    """What git prints about the package's checkout; None where there is none, or it does not know the commit."""
+    """Return the output of git in the package's checkout; None without a checkout or for an unknown commit."""
     try:
         done = subprocess.run(["git", *words], cwd=PACKAGE, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
@@ -64,29 +64,29 @@ def _git(*words: str) -> str | None:
 
 
 def end_with_parent() -> None:
-    """Let a worker process end when its parent is killed, rather than wait for its next job for ever."""
+    """End this worker process when its parent is killed, instead of waiting for the next job forever."""
     from multiprocessing import parent_process
 
     Thread(target=lambda parent: (parent.join(), os._exit(1)), args=(parent_process(),), daemon=True).start()
 
 
 def cpu_seconds() -> float:
-    """CPU time of this process, and of processes that it has started and that have ended: what work takes on a busy
-    machine as on an idle one."""
+    """Return the CPU time in seconds of this process and its ended children, which hardly depends on the machine's
+    load."""
     ended = os.times()
     return time.process_time() + ended.children_user + ended.children_system
 
 
 def duration(seconds: float) -> str:
-    """Seconds in words: "40 s", "12 min", "3.5 h"."""
+    """Return seconds in words: "40 s", "12 min", "3.5 h"."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def saved_files(folder: Path = RESULTS) -> Iterator[Path]:
-    """The files of saved results in a folder and those below: JSON that says which command made it, but for the plans
-    and manifests of runs."""
+    """Yield the files of saved results in a folder and its subfolders: JSON with command and versions, except plans and
+    manifests of runs."""
     for path in sorted(folder.rglob("*.json")):
         saved = read_json(path) if path.name not in OF_RUNS else None
         if isinstance(saved, dict) and {"command", "versions"} <= saved.keys():

@@ -1,4 +1,4 @@
-"""Cases of `gumption bench`: settings, measurements, how rates are timed and shown, and CartPole as a yardstick."""
+"""Cases of `gumption bench`: settings, measurements, timing and display of rates, and CartPole as a yardstick."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class BenchSettings:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One figure: the median and best of its repeats, the yardstick's median, their ratio (how many times better than
-    the yardstick for rates, how many times as long for durations), and whether the target of that ratio is met.
+    """A figure: the median and best of its repeats, the yardstick's median, the ratio of the medians (above 1: faster
+    for rates, slower for durations), and whether the ratio meets its target.
 
-    :ivar section: heading of the table that it belongs in.
+    :ivar section: heading of its table.
     """
 
     what: str
@@ -46,7 +46,7 @@ class Measurement:
     section: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """The measurement as plain JSON, figures to six digits."""
+        """Return the measurement as plain JSON, figures to six digits."""
         return {key: six_digits(value) for key, value in asdict(self).items()}
 
 
@@ -54,10 +54,10 @@ class Measurement:
 class Case:
     """A part of `gumption bench`.
 
-    :ivar measure: yields the measurements, given an instance of `settings`.
+    :ivar measure: function from an instance of `settings` to the measurements.
     :ivar settings: BenchSettings, or a subclass with the options of the case.
     :ivar title: the heading of its options in the help.
-    :ivar code: folders and files whose speed is measured, from the package's folder: "envs/halma".
+    :ivar code: folders and files whose speed is measured, relative to the package's folder: "envs/halma".
     """
 
     measure: Callable[[Any], Iterator[Measurement]]
@@ -75,11 +75,11 @@ def compared(
     limit: float | None = None,
     **more: Any,
 ) -> Measurement:
-    """Repeats of ours beside those of a yardstick.
+    """Compare our repeats with the repeats of a yardstick.
 
-    :param unit: ends with "/s" where more is better.
-    :param limit: the target of the ratio: at least this of rates, at most this of durations.
-    :param more: further fields of the Measurement, such as a target in other words and whether it is met.
+    :param unit: ends with "/s" if more is better.
+    :param limit: target of the ratio: a minimum for rates, a maximum for durations.
+    :param more: further fields of the Measurement, such as another wording of the target and whether it is met.
     """
     figure, peer, rate = median(ours), median(theirs), unit.endswith("/s")
     times = figure / peer
@@ -90,15 +90,15 @@ def compared(
 
 
 def in_turn(repeats: int, *timings: Callable[[], float]) -> list[list[float]]:
-    """What each of the timings gives, taken in turn, so that a busy moment of the machine hits all of them."""
+    """Return the results of each timing, taken in turn, so that a busy moment of the machine affects all timings."""
     return [list(each) for each in zip(*([timing() for timing in timings] for _ in range(repeats)), strict=True)]
 
 
 def rate(work: Callable[[], int], clock: Callable[[], float] = perf_counter) -> Callable[[float], float]:
-    """A timing of about so many seconds: how many steps a second the work does.
+    """Return a timing: a function that works for about so many seconds and returns the steps per second.
 
-    :param work: does some steps and gives how many.
-    :param clock: counts seconds; `time.process_time` for those of CPU time.
+    :param work: does some steps and returns their number.
+    :param clock: returns seconds; `time.process_time` for CPU time.
     """
 
     def play(seconds: float) -> float:
@@ -114,7 +114,7 @@ POLE = "one CartPole-v1, random actions"
 
 
 def cart_pole(clock: Callable[[], float] = perf_counter) -> Callable[[float], float]:
-    """The `rate` of one CartPole-v1 that is played at random: the yardstick of this machine's speed."""
+    """Return the `rate` of one CartPole-v1 with random actions: the yardstick of this machine's speed."""
     import gymnasium
     import numpy as np
 
@@ -130,18 +130,18 @@ def cart_pole(clock: Callable[[], float] = perf_counter) -> Callable[[float], fl
         return len(actions)
 
     play = rate(episode, clock)
-    play(0.2)  # first calls pay for imports, caches and memory
+    play(0.2)  # warm-up: the first calls include imports, caches and memory
     return play
 
 
 def sections(measurements: Iterable[Measurement]) -> Iterator[tuple[str, list[Measurement]]]:
-    """Each heading with its measurements, in their order."""
+    """Yield each heading with its measurements, in their order."""
     for heading, group in groupby(measurements, key=lambda one: one.section):
         yield heading, list(group)
 
 
 def markdown_tables(measurements: Iterable[Measurement]) -> list[str]:
-    """Lines of Markdown: for each section its heading and its table."""
+    """Return lines of Markdown: the heading and the table of each section."""
     lines: list[str] = []
     for heading, group in sections(measurements):
         lines += [""] * bool(lines) + [f"**{heading}**", ""] * bool(heading)
@@ -158,24 +158,24 @@ def markdown_tables(measurements: Iterable[Measurement]) -> list[str]:
 
 
 def amount(value: float, unit: str) -> str:
-    """A figure with its unit: rates whole, durations to three places, or two digits where they are shorter."""
+    """Return a figure with its unit: rates whole, durations to three places, or two digits below 0.01."""
     if unit.endswith("/s"):
         return f"{value:,.0f} {unit}"
-    return f"{value:,.3f} {unit}" if value >= 0.01 else f"{value:.2g} {unit}"  # 0.000 s tells nothing
+    return f"{value:,.3f} {unit}" if value >= 0.01 else f"{value:.2g} {unit}"  # never 0.000
 
 
 def shown_ratio(ratio: float, unit: str) -> str:
-    """A ratio to three digits; a duration that is a fraction of the yardstick's as 1/n."""
+    """Return a ratio to three digits; the ratio of a duration as 1/n if it is below 1."""
     return f"{ratio:.3g}" if unit.endswith("/s") or ratio >= 1 else f"1/{1 / ratio:.3g}"
 
 
 def verdict(one: Measurement) -> str:
-    """Whether the target is met, in a word."""
+    """Return "yes" or "no" for a target that is met or not, "-" without a target."""
     return {True: "yes", False: "no", None: "-"}[one.met]
 
 
 def six_digits(value: Any) -> Any:
-    """JSON whose numbers have six significant digits."""
+    """Round the numbers of JSON to six significant digits."""
     if isinstance(value, Mapping):
         return {key: six_digits(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-BOXED = 500  # rows; rich takes 0.3 ms for each
+BOXED = 500  # most rows of a table with boxes; rich takes 0.3 ms per row
 
 
 def count(things: Any, name: str) -> str:
@@ -22,10 +22,10 @@ def print_json(value: Any) -> None:
 
 
 def print_table(columns: list[str], rows: list[Any], caption: str | None = None) -> None:
-    """Print a table for people to read; `--json`, or `--format` of `gumption kg query`, is for programs.
+    """Print a table for people; `--json`, or `--format` of `gumption kg query`, is for programs.
 
-    No word is broken: a table of long IRIs is wider than the terminal. Of more than `BOXED` rows it is lines of aligned
-    columns without boxes, each row one line.
+    Words are not broken, so a table of long IRIs is wider than the terminal. More than `BOXED` rows are printed as
+    lines of aligned columns, without boxes.
     """
     cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
     if len(rows) > BOXED:
@@ -48,13 +48,13 @@ def print_table(columns: list[str], rows: list[Any], caption: str | None = None)
     for column, short, long in zip(columns, least, most, strict=True):
         table.add_column(column, width=short + int(min(1, spare) * (long - short)))
     for row in cells:
-        table.add_row(*map(Text, row))  # Text, because a label may look like rich's markup
+        table.add_row(*map(Text, row))  # Text, since a label may look like rich's markup
     console.width = max(console.width, sum(least) + 3 * len(columns) + 1)
     console.print(table)
 
 
 def shown(cells: Iterable[object]) -> tuple[object, ...]:
-    """The cells of a row, IRIs by their prefixes where those are known, an empty text as two quotes; None stays."""
+    """Return the cells of a row: abbreviate IRIs with a known prefix, show an empty text as two quotes, keep None."""
     from gumption.kg.names import prefixed
 
     return tuple((prefixed(cell) or '""') if isinstance(cell, str) else cell for cell in cells)
@@ -62,10 +62,10 @@ def shown(cells: Iterable[object]) -> tuple[object, ...]:
 
 @contextmanager
 def working(what: str, total: int | None = None) -> Iterator[Callable[..., Any] | None]:
-    """Show on stderr, if it is a terminal, what is running and for how long.
+    """Show the running work and its time on stderr, if that is a terminal.
 
     :param total: the amount of work, for a bar.
-    :returns: a function that moves the bar by advance=, completed= or total=; None where stderr is no terminal.
+    :returns: a function that moves the bar by advance=, completed= or total=; None if stderr is not a terminal.
     """
     if not sys.stderr.isatty():
         yield None

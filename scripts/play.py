@@ -1,5 +1,5 @@
-"""`gumption play WORLD`: one terminal face for all worlds. A person plays an episode in words, or a game of several
-episodes by the protocol that agents are compared with, which a file keeps."""
+"""`gumption play WORLD`: play any world in the terminal: an episode in words, or a game of several episodes, stored in
+a file, by the protocol that agents are compared with."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from gumption.data.settings import Seed
 from .apps import App
 from .worlds import world_group
 
-MOST = 40  # candidates that are listed; where there are more, what is typed is looked up
-WIDTH = 120  # longer lines of rules are broken
+MOST = 40  # candidates in a list; of more, the player types the name
+WIDTH = 120  # longer lines of rules are wrapped
 Record = dict[str, Any]
 Choice = TypeVar("Choice")
 
 
 def general(world: Any) -> typer.Typer:
-    """The command of a world: its game (`play`), or an episode (`begin`); the parameters of either are options."""
+    """Return the command of a world: its game (`play`), or an episode (`begin`), with their parameters as options."""
     game, first = world.get("play"), world.environments[0]
     begin = begin_of(world) if game is None else game
 
@@ -67,7 +67,7 @@ def general(world: Any) -> typer.Typer:
 
 
 def begin_of(world: Any) -> Callable[..., tuple[Any, Any]]:
-    """The world's own `begin`, or a general one: keyword arguments -> (environment, text face) of a new episode."""
+    """Return the world's own `begin`, or a general one: keyword arguments -> (environment, text face) of an episode."""
     if (own := world.get("begin")) is not None:
         return own
     first = world.environments[0]
@@ -84,9 +84,9 @@ def begin_of(world: Any) -> Callable[..., tuple[Any, Any]]:
 
 
 def begin_episode(world: Any, env: str, seed: int, **settings: Any) -> tuple[Any, Any]:
-    """An episode of one of the world's environments, and its text face.
+    """Start an episode in an environment of the world; return the environment and its text face.
 
-    :param env: its id.
+    :param env: id of the environment.
     :param settings: of the environment.
     :raises InputError: the world has no such environment, or bad settings.
     """
@@ -106,14 +106,14 @@ def play_episode(
     introduce: bool = True,
     log: Callable[[Any], None] = lambda action: None,
 ) -> float | None:
-    """Play the episode that was begun in a single environment; its reward, or None where the player stops.
+    """Play an episode that has begun in a single environment; return its reward, or None if the player stops.
 
     :param face: rules, observations and actions in words (`text` of a world's entry); by default actions are
         numbers and names.
     :param feedback: show rewards, outcomes and the last state.
     :param introduce: show the rules first.
-    :param log: called with each action that was made.
-    :raises InputError: the input ends before the episode does, or actions that nobody can type.
+    :param log: called with each action of the player.
+    :raises InputError: the input ends before the episode, or actions cannot be typed.
     """
     face = face or Numbers()
     quit_word = getattr(face, "quit", "q")
@@ -137,7 +137,7 @@ def play_episode(
             return None
         action, (_, reward, terminated, truncated, info) = step
         log(action)
-        reward = float(reward) + 0.0  # -0.0 is 0
+        reward = float(reward) + 0.0  # turns -0.0 into 0.0
         steps, total, over = steps + 1, total + reward, bool(terminated or truncated)
         if feedback:
             told = face.told(info, bool(terminated))
@@ -150,7 +150,7 @@ def play_episode(
 
 
 class Numbers:
-    """Any environment in words: an action is a number, or the name of its candidate in `action_facts`."""
+    """The text face of any environment: an action is a number, or the name of its candidate in `action_facts`."""
 
     def rules(self, env: Any) -> str:
         return ""
@@ -171,7 +171,7 @@ class Numbers:
 
 
 def candidates(env: Any) -> list[str] | None:
-    """Names of the actions: their candidates in `action_facts`, else numbers; None for other spaces than Discrete."""
+    """Return names of the actions: their candidates in `action_facts`, else numbers; None unless Discrete."""
     from gymnasium.spaces import Discrete
 
     if not isinstance(env.action_space, Discrete):
@@ -183,15 +183,15 @@ def candidates(env: Any) -> list[str] | None:
 
 
 def open_actions(env: Any) -> Any:
-    """The mask of a Discrete action space, or None where the environment has none."""
+    """Return the mask of a Discrete action space, or None if the environment has none."""
     masks = getattr(env, "action_masks", None)
     return None if masks is None else masks()
 
 
 def parse_action(typed: str, env: Any, names: list[str] | None, mask: Any) -> Any:
-    """The typed action: a number or a name, or the numbers of a vector.
+    """Parse an action: a number or a name, or the numbers of a vector.
 
-    :raises InputError: it is no action, or one that is not open now.
+    :raises InputError: not an action, or not available now.
     """
     import numpy as np
     from gymnasium.spaces import Box, MultiDiscrete
@@ -218,7 +218,7 @@ def parse_action(typed: str, env: Any, names: list[str] | None, mask: Any) -> An
     return action
 
 
-# ---- Games of several episodes, which a file keeps.
+# ---- Games of several episodes, stored in a file.
 
 
 @dataclass(frozen=True)
@@ -227,11 +227,11 @@ class Game:
 
     :ivar about: schema, world, settings and seed, which identify the game in its file.
     :ivar unit: the word for an episode, such as "task".
-    :ivar headings: printed above each episode; there are as many episodes.
+    :ivar headings: printed above the episodes, one per episode.
     :ivar begin: number of an episode -> (environment, text face); the same number begins the same episode.
-    :ivar record: (number, environment, actions) -> what the file keeps of a finished episode, "success" among it.
-    :ivar summary: records of finished episodes -> figures by name; the first one counts.
-    :ivar done: the last line, a format of these figures; `after` that of each episode, a format of its record.
+    :ivar record: (number, environment, actions) -> record of a finished episode for the file, including "success".
+    :ivar summary: records of finished episodes -> figures by name; the first figure is the result.
+    :ivar done: the last line, formatted with these figures; `after` follows each episode, formatted with its record.
     :ivar feedback: number of an episode -> whether the player sees rewards and outcomes.
     """
 
@@ -247,9 +247,9 @@ class Game:
 
 
 def play_game(game: Game, out: Path) -> None:
-    """Play the episodes that the file does not have yet; it is written after each action.
+    """Play the episodes that are missing in the file; write the file after each action.
 
-    :raises InputError: the file holds another game or a finished one, or the input ends before the game does.
+    :raises InputError: the file holds another game or a finished one, or the input ends before the game.
     """
     from gumption.data.writing import write_json
 
@@ -298,7 +298,7 @@ def play_game(game: Game, out: Path) -> None:
 
 
 def _make_again(env: Any, actions: Sequence[Any], out: Path) -> bool:
-    """Make the actions of an unfinished episode again; whether it is over then.
+    """Repeat the actions of an unfinished episode; return whether it has ended.
 
     :raises InputError: they are not actions of this episode.
     """
@@ -315,7 +315,7 @@ def _make_again(env: Any, actions: Sequence[Any], out: Path) -> bool:
 
 
 def _kept_records(game: Game, result: dict[str, Any], out: Path) -> list[Record]:
-    """The records in the file of a game."""
+    """Read the records in the file of a game."""
     try:
         kept = parse_json(out.read_text(encoding="utf-8"))
         records, complete = kept["records"], kept["complete"]
@@ -337,10 +337,10 @@ def _kept_records(game: Game, result: dict[str, Any], out: Path) -> list[Record]
 
 
 def ask(parse: Callable[[str], Choice], quit_word: str = "q") -> Choice | None:
-    """The answer of the player at a prompt, which is repeated after an error; None to stop.
+    """Return the answer of the player at a prompt, which is repeated after an error; None to stop.
 
-    :param parse: reads what was typed; its InputError states the reason why it cannot.
-    :param quit_word: stops; a world where a letter may be an answer has a longer one.
+    :param parse: parses the typed text; raises InputError with the reason if it cannot.
+    :param quit_word: typed to stop; longer than a letter in a world where a letter can be an answer.
     :raises EOFError: the input has ended.
     """
     while (typed := read_line("> ")).strip().lower() not in (quit_word, f"{quit_word}uit"):
@@ -352,13 +352,13 @@ def ask(parse: Callable[[str], Choice], quit_word: str = "q") -> Choice | None:
 
 
 def read_line(prompt: str) -> str:
-    """A line of the input.
+    """Read a line of the input.
 
-    :raises EOFError: it has ended, or is closed.
+    :raises EOFError: the input has ended or is closed.
     """
     try:
         return input(prompt)
-    except RuntimeError:  # what Python raises where there is no standard input
+    except RuntimeError:  # raised by Python without a standard input
         raise EOFError from None
 
 

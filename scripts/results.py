@@ -1,9 +1,9 @@
-"""Experiments as data, and the way from their runs to results.json, table.md and the plots.
+"""Define experiments as data, and turn their runs into results.json, table.md and plots.
 
-An experiment is data: its conditions, and its kind, which says how a condition becomes a run, which figures a run has
-and which columns a table shows. A world offers its experiments as "experiments" in its entry of envs/worlds.py:
-name -> Experiment. `experiment.py` runs them. A folder of an experiment holds plan.json (what is run, with what, on
-what) and CONDITION/seed-N/, each a run directory that is complete once the last file of its kind is in it.
+An experiment has conditions and a kind. The kind turns a condition into a run, and defines the figures of a run and the
+columns of a table. A world offers its experiments as "experiments" in its entry of envs/worlds.py: name -> Experiment.
+`experiment.py` runs them. The folder of an experiment holds plan.json (conditions, settings, versions, machine) and run
+directories CONDITION/seed-N/. A run is complete once it contains the last file of its kind.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
     from gumption.agents.statistics import Estimate
 
-FINAL = "final.json"  # the last file of a run, unless its kind names another one
+FINAL = "final.json"  # the last file of a run, unless its kind names another
 PLAN, RESULTS, TABLE = "plan.json", "results.json", "table.md"
-HEADER = ("command", "versions", "hardware", "workers", "formats")  # of a plan, at least: what runs were made with
+HEADER = ("command", "versions", "hardware", "workers", "formats")  # in every plan: the provenance of the runs
 
-#: Of rows with knowledge that were saved before there was the rule (see `gumption.kg.scores.RelationScores`).
+#: For rows with knowledge that were saved before the rule existed (see `gumption.kg.scores.RelationScores`).
 BEFORE_RULE = "scores before the rule, which spoke again for what was chosen already"
 
-#: Of rows that were made with code whose behaviour has changed since.
+#: For rows that were made with code whose behaviour has changed since.
 OLDER_CODE = "older code"
 
-#: Of rows that were saved before commits were.
+#: For rows that were saved before commits were stored.
 NOT_KEPT = "code whose commit was not kept, so that changes since then are not known"
 
 Row = Mapping[str, Any]
@@ -51,15 +51,15 @@ Cell = Callable[[Row, Sequence[Row]], str]
 
 @dataclass(frozen=True)
 class Condition:
-    """One row of an experiment.
+    """A row of an experiment.
 
-    :ivar settings: fields of a run's config in which it differs from the defaults.
-    :ivar method: how its figures come about: by training, or in another way that the kind knows.
-    :ivar panels: the parts of the table and of the plots that it is in.
-    :ivar of: the condition that this one looks into. It runs after that one, is given the run with the same seed, and
-        is drawn in the same colour.
-    :ivar known: a figure of the paper or of another code; `target` what this project holds itself to.
-    :ivar on_demand: run only where --setting names it.
+    :ivar settings: fields of a run's config that differ from the defaults.
+    :ivar method: how its figures are made: by training, or by another method of the kind.
+    :ivar panels: the parts of the table and of the plots that contain it.
+    :ivar of: the condition that this condition analyses. It runs after that condition, reads its run with the same
+        seed, and has the same colour in plots.
+    :ivar known: a figure of the paper or of other code; `target` is the figure that this project aims at.
+    :ivar on_demand: run only if --setting names it.
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -73,9 +73,9 @@ class Condition:
 
 @dataclass(frozen=True)
 class Job:
-    """One condition with one seed: the fields of the config to run it with, and where its run directory is.
+    """A condition with a seed: the fields of its config, and its run directory.
 
-    :ivar source: the run directory, with the same seed, of the condition that this one looks into.
+    :ivar source: the run directory, with the same seed, of the condition that this condition analyses.
     :ivar last: the file that a run writes last.
     """
 
@@ -89,11 +89,11 @@ class Job:
 
     @property
     def complete(self) -> bool:
-        """Whether the last thing that a run does is done."""
+        """Whether the run has written its last file."""
         return (self.directory / self.last).is_file()
 
     def source_run(self) -> Path:
-        """The run that this one looks into; InputError where it is not complete."""
+        """Return the run that this job analyses; raise InputError if it is not complete."""
         assert self.source is not None
         if not (self.source / FINAL).is_file():
             raise InputError(f"{self.label} looks into {self.source}, which is not complete: run that condition first")
@@ -106,22 +106,21 @@ class NoOptions:
 
 
 class Kind:
-    """The experiments of one world, or another kind of experiment: settings, figures and columns of the table.
+    """A kind of experiment, such as the experiments of one world: settings, figures and columns of the table.
 
-    :cvar title: whose they are, in messages: "WordCraft's experiments".
-    :cvar options: a dataclass of the command line's options that these experiments alone read.
+    :cvar title: name of the kind in messages: "WordCraft's experiments".
+    :cvar options: dataclass of the command-line options of these experiments only.
     :cvar last: the file that a run writes last.
-    :cvar fixed: what `header` tells that must be the same for all runs of a folder.
-    :cvar places: settings of the command line that say where something is, for the conditions alone that name it.
-    :cvar named: what a condition is, as the heading of the first column.
-    :cvar source: what stands before `expected` where no paper has the table.
-    :cvar columns: heading -> cell, of the other columns of the table; `shown` those that a terminal shows, all where
-        none is named.
-    :cvar rests_on: what the figures rest on, and may change its meaning -> MODULE:NAME of its version: "scores" of
-        knowledge, "splits".
-    :cvar code: folders and files of code and data whose behaviour the figures depend on, from the package's folder:
+    :cvar fixed: entries of `header` that must be the same for all runs of a folder.
+    :cvar places: command-line settings that are paths, passed only to conditions that name them.
+    :cvar named: heading of the first column, the kind of thing that a condition is.
+    :cvar source: text before `expected` if the table is in no paper.
+    :cvar columns: heading -> cell, of the other columns of the table; `shown` are the columns for a terminal, all if
+        empty.
+    :cvar rests_on: versioned inputs of the figures ("scores" of knowledge, "splits") -> MODULE:NAME of the version.
+    :cvar code: folders and files of code and data that the figures depend on, relative to the package's folder:
         "envs/halma".
-    :cvar drawn: of the plot of final figures: the figure of a row, the stem of the files, the label of the axis.
+    :cvar drawn: for the plot of final figures: the figure of a row, the stem of the files, the label of the axis.
     """
 
     title: str = ""
@@ -138,64 +137,64 @@ class Kind:
     drawn: tuple[str, str, str] | None = None
 
     def settings(self, options: Any, device: str) -> dict[str, Any]:
-        """The fields of the config that the command line sets for every condition.
+        """Return the fields of the config that the command line sets for every condition.
 
         :raises InputError: an option that is missing.
         """
         return {"device": device}
 
     def header(self, experiment: Experiment, common: Mapping[str, Any]) -> dict[str, Any]:
-        """What plan.json tells beside `HEADER`: names and hashes of the data."""
+        """Return the entries of plan.json in addition to `HEADER`: names and hashes of the data."""
         return {}
 
     def formats(self) -> dict[str, Any]:
-        """The present versions of what `rests_on` names, and the commit of `code`."""
+        """Return the current versions of the inputs in `rests_on`, and the commit of `code`."""
         found = {name: resolve_name(where) for name, where in self.rests_on.items()}
         return found | made_with(self.code)
 
     def prepare(self, jobs: Sequence[Job], out: Path) -> list[Job]:
-        """The jobs, once what several of them need is made in the folder `out`."""
+        """Make shared inputs of the jobs in the folder `out`, and return the jobs to run, in order."""
         return list(jobs)
 
     def run(self, job: Job, progress: bool) -> None:
-        """Do the work of one job; `last` is written when it is complete: here with what `measure` gives."""
+        """Run a job and write `last` when it is complete: here with the result of `measure`."""
         found = self.measure(job, progress)
         job.directory.mkdir(parents=True, exist_ok=True)
         write_sealed(job.directory / self.last, found)
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
-        """Do the work of one job, and give what it came to."""
+        """Run a job and return its result."""
         raise NotImplementedError
 
     def told(self, job: Job) -> str:
-        """What a complete run came to, in a few words."""
+        """Return the result of a complete run in a few words."""
         return self.words(read_sealed(job.directory / self.last))
 
     def words(self, found: Mapping[str, Any]) -> str:
-        """The same, of what a run wrote last."""
+        """Return the content of a run's last file in a few words."""
         raise NotImplementedError
 
     def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
-        """The figures of a condition. :param runs: its complete run directories by seed."""
+        """Return the figures of a condition. :param runs: its complete run directories by seed."""
         return self.figures(condition, {str(seed): read_sealed(run / self.last) for seed, run in runs.items()})
 
     def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
-        """The figures of a condition, from what each run wrote last, by seed: here just these."""
+        """Return the figures of a condition from the last files of its runs, by seed: here these files."""
         return {"runs": dict(found)}
 
     def more_rows(self, options: Any, plan: Mapping[str, Any], rows: Sequence[Row]) -> list[dict[str, Any]]:
-        """Rows that are not of runs."""
+        """Return rows that do not come from runs."""
         return []
 
     def more(self, rows: Sequence[Row], directory: Path | None, saved: Mapping[str, Any]) -> dict[str, Any]:
-        """Entries of results.json beside its rows.
+        """Return further entries of results.json.
 
-        :param directory: of the runs; None where rows of these and of `saved` results stand together.
+        :param directory: of the runs; None if the rows combine runs and `saved` results.
         """
         return {}
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
-        """What table.md has between its heading and where the figures are from: here a table for each panel."""
+        """Return the lines of table.md between heading and provenance: here a table for each panel."""
         lines = []
         for panel, rows in panels(results).items():
             cells = [self.cells(row, rows, panel, self.columns) for row in rows]
@@ -203,11 +202,11 @@ class Kind:
         return lines
 
     def headline(self, results: Mapping[str, Any]) -> str:
-        """The short table that a page shows."""
+        """Return the short table for a page."""
         raise NotImplementedError
 
     def overview(self, results: Mapping[str, Any], experiment: Experiment) -> RenderableType:
-        """The table for a terminal: here a section for each panel, or the headline where there is none."""
+        """Return the table for a terminal: here a section for each panel, or the headline if there are no columns."""
         if not self.columns:
             rows = (line.strip("|").split("|") for line in self.headline(results).splitlines() if line.startswith("|"))
             head, _, *lines = ([cell.strip() for cell in row] for row in rows)
@@ -219,7 +218,7 @@ class Kind:
         return on_terminal(results["title"], [self.named, *shown], sections)
 
     def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
-        """Draw the results into the folder, and give the pictures that were written: here `drawn`, with intervals."""
+        """Draw the results into the folder and return the written pictures: here `drawn`, with intervals."""
         if self.drawn is None:
             return []
         from gumption.agents.plots import FinalPanel, Scale, plot_final_success
@@ -232,7 +231,7 @@ class Kind:
         return list(plot_final_success(drawn, directory / stem, results["title"], scale=Scale(label)))
 
     def markdown(self, experiment: Experiment, results: Mapping[str, Any]) -> str:
-        """The whole table, with what it comes from: table.md."""
+        """Return the content of table.md: the whole table and its provenance."""
         of_paper = results["figure"] != "-"
         heading = f"# {results['experiment']}: {results['title']}" + (f" ({results['figure']})" if of_paper else "")
         lines = [heading, "", *self.body(experiment, results)]
@@ -243,7 +242,7 @@ class Kind:
         return "\n".join([*lines, *self.age_lines(results), *made_lines(results)]) + "\n"
 
     def age_lines(self, results: Mapping[str, Any]) -> list[str]:
-        """Which rows are older than what they rest on, and how they are made again."""
+        """Return lines that list outdated rows and the command to make them again."""
         again = f"`gumption experiment {results['experiment']} --setting ROW --save FOLDER`"
         lines = []
         for told, rows in self.older(results).items():
@@ -251,13 +250,13 @@ class Kind:
         return lines + [part for line in rows_of_commits(results) for part in (line, "")]
 
     def page(self, results: Mapping[str, Any], folder: str) -> str:
-        """The headline as pages show it, and below it its `age`."""
+        """Return the headline for a page, followed by its `age`."""
         return "".join([self.headline(results), *(f"\n{line}\n" for line in self.age(results, folder))])
 
     def age(self, results: Mapping[str, Any], folder: str) -> list[str]:
-        """How many rows are older than what they rest on, in sentences.
+        """Return sentences with the number of outdated rows.
 
-        :param folder: the name of the folder that they are saved in.
+        :param folder: name of the folder of the saved results.
         """
         where, many = f"; `scripts/results/{folder}/table.md` names them", len(results["rows"])
         lines = [
@@ -270,8 +269,8 @@ class Kind:
         return lines + rows_of_commits(results)
 
     def older(self, results: Mapping[str, Any]) -> dict[str, list[Row]]:
-        """What rows were made with that means something else today, in words -> these rows; none of those that name a
-        "commit", whose code plays them."""
+        """Group the outdated rows by their outdated inputs, in words. Rows with a "commit" are left out, since the code
+        of that commit plays them."""
         return grouped(
             (" and ".join(told), row)
             for row in results["rows"]
@@ -279,9 +278,9 @@ class Kind:
         )
 
     def aged(self, row: Row, made: Mapping[str, Any]) -> list[str]:
-        """What a row was made with that means something else today, or may, in words.
+        """Return the inputs of a row whose meaning has changed or may have changed since, in words.
 
-        :param made: its `formats`; "older" where the code was found changed.
+        :param made: its `formats`; has "older" if its code is known to have changed.
         """
         told = [
             BEFORE_RULE if name == "rule" else f"an older version of {name} ({made.get(name) or 'unknown'}, now {now})"
@@ -295,8 +294,8 @@ class Kind:
         return told or ([NOT_KEPT] if self.code and "commit" not in made else [])
 
     def cost(self, row: Row) -> float | None:
-        """The CPU time of making a row, in seconds, or the wall time where it was saved before the CPU time was; None
-        where neither was kept."""
+        """Return the CPU time of making a row in seconds; the wall time if no CPU time was stored; None if neither
+        was."""
         if "took_s" in row:
             return row["took_s"]
         runs = list(row["runs"].values()) if isinstance(row.get("runs"), dict) else []
@@ -307,7 +306,7 @@ class Kind:
         return mean * len(row["seeds"]) if mean else None
 
     def cells(self, row: Row, rows: Sequence[Row], panel: str, names: Iterable[str]) -> list[str]:
-        """The line of a row in the table of a panel: its name, and the columns of these names."""
+        """Return the line of a row in the table of a panel: its name, and the cells of the named columns."""
         return [short(row, panel), *(self.columns[name](row, rows) for name in names)]
 
 
@@ -315,17 +314,17 @@ class Kind:
 class Experiment:
     """A table or figure.
 
-    :ivar figure: what it is called in its paper; "-" where no paper has it.
+    :ivar figure: its name in the paper; "-" if it is in no paper.
     :ivar conditions: by label, in the order of the table.
-    :ivar expected: what the paper says comes out.
-    :ivar notes: what to know when reading the result.
+    :ivar expected: the result in the paper.
+    :ivar notes: notes for readers of the result.
     :ivar seeds: runs of each condition, with the seeds 0, 1, ...
     :ivar base: settings of all conditions.
-    :ivar varied: the setting over which agents are drawn, and what it is called on the axis.
-    :ivar finish: called with the runs of the first seed by condition, and the folder, when all is complete; the lines
-        that it gives are printed.
-    :ivar at_work: its columns in `graph-at-work`: heading -> function of a row that gives the row's label there and a
-        `summary`, or None where it is of another column.
+    :ivar varied: the setting on the x-axis of the plot, and the label of that axis.
+    :ivar finish: called with the runs of the first seed by condition, and the folder, when all is complete; returns
+        lines to print.
+    :ivar at_work: its columns in `graph-at-work`: heading -> function from a row to the row's label there and a
+        `summary`, or to None if the row is not in the column.
     """
 
     name: str
@@ -346,9 +345,9 @@ class Experiment:
 
 
 def changes(made: Mapping[str, Any], code: Sequence[str] = ()) -> str:
-    """The files that have changed since a result was made, in words.
+    """Return the files that have changed since a result was made, in words.
 
-    :param made: its `formats`; `code` the places of today, without which it names them.
+    :param made: its `formats`; `code` are the current places, by default the places in `made`.
     """
     if made.get("older"):
         return OLDER_CODE
@@ -359,21 +358,21 @@ def changes(made: Mapping[str, Any], code: Sequence[str] = ()) -> str:
 
 
 def slug(label: str) -> str:
-    """A label as the name of a folder."""
+    """Return a label as the name of a folder."""
     return re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")
 
 
 def read_plan(out: Path) -> dict[str, Any]:
-    """The plan.json of an experiment's folder; InputError where there is none."""
+    """Read the plan.json of an experiment's folder; raise InputError if there is none."""
     if not (out / PLAN).is_file():
         raise InputError(f"{out}: no {PLAN}, so no experiment was run there")
     return read_json(out / PLAN)
 
 
 def gather(directory: Path, experiment: Experiment, options: Any = None) -> dict[str, Any]:
-    """The results of all complete runs under `directory`, as the content of results.json.
+    """Return the results of all complete runs under `directory`, as the content of results.json.
 
-    :param experiment: the one that was run there.
+    :param experiment: the experiment that was run there.
     :param options: of its kind.
     :raises InputError: no plan.json, or no complete run.
     """
@@ -410,12 +409,12 @@ def gather(directory: Path, experiment: Experiment, options: Any = None) -> dict
 def with_saved(
     results: Mapping[str, Any], experiment: Experiment, plan: Mapping[str, Any], directory: Path
 ) -> dict[str, Any]:
-    """`results` together with what `directory` has of conditions without a run in them, so that a long experiment may
-    be run in parts, each where there is time for it. What rows were made with, if not as `results` say, is their
-    "made". Rows that name a "commit" stay, too: its code plays them, and today's has no such condition.
+    """Merge `results` with the saved rows in `directory` of other conditions, so that a long experiment can run in
+    parts. A saved row stores its provenance as "made". Saved rows with a "commit" are kept even if their condition no
+    longer exists, since the code of that commit plays them.
 
     :param plan: of the runs of `results`.
-    :raises InputError: results of another experiment there, of other data, or of other settings.
+    :raises InputError: saved results of another experiment, other data, or other settings.
     """
     path = directory / RESULTS
     if not path.is_file():
@@ -429,7 +428,7 @@ def with_saved(
         label = row["condition"]
         if label in rows or (label not in experiment.conditions and "commit" not in row):
             continue
-        # Where a run was made is told by its hardware; runs from before there was looking ahead do not look ahead.
+        # The device does not count as a setting; the hardware is stored. Runs without `look_ahead` did not look ahead.
         both = row["settings"], plan["settings"].get(label, row["settings"])
         one, other = ({"look_ahead": "off", **each, "device": ""} for each in both)
         if one != other:
@@ -440,7 +439,7 @@ def with_saved(
 
 
 def _saved(path: Path, name: str) -> dict[str, Any]:
-    """The content of an experiment's results.json."""
+    """Read the content of an experiment's results.json."""
     saved = read_json(path)
     if not isinstance(saved, dict) or saved.get("experiment") != name:
         raise InputError(f"{path}: no results of {name}; save into another folder")
@@ -450,14 +449,14 @@ def _saved(path: Path, name: str) -> dict[str, Any]:
 
 
 def write_report(results: Mapping[str, Any], experiment: Experiment, directory: Path) -> list[Path]:
-    """Write results.json, table.md and the plots of `results` into `directory`; returns their paths."""
+    """Write results.json, table.md and the plots of `results` into `directory`; return their paths."""
     write_json(directory / RESULTS, results)
     write_text(directory / TABLE, experiment.kind.markdown(experiment, results))
     return [directory / RESULTS, directory / TABLE, *experiment.kind.plots(experiment, results, directory)]
 
 
 def rows_of_commits(results: Mapping[str, Any]) -> list[str]:
-    """Sentences on the rows that name a "commit": today's code does not play them any more."""
+    """Return sentences on the rows with a "commit", which the current code cannot play."""
     commits = grouped((row["commit"], row["condition"]) for row in results["rows"] if "commit" in row)
     return [
         f"Kept rows, which commit {commit} plays and later versions cannot: {'; '.join(rows)}."
@@ -466,7 +465,7 @@ def rows_of_commits(results: Mapping[str, Any]) -> list[str]:
 
 
 def made_lines(results: Mapping[str, Any]) -> list[str]:
-    """Where the rows are from, part by part: each command is told once, the newest first."""
+    """Return lines on the provenance of the rows, grouped by command, the newest first."""
     parts: dict[str, list[str]] = {}
     for row in sorted(results["rows"], key=lambda row: "made" in row):
         made = row.get("made", results)
@@ -486,29 +485,29 @@ def made_lines(results: Mapping[str, Any]) -> list[str]:
 
 
 def panels(results: Mapping[str, Any]) -> dict[str, list[Row]]:
-    """Rows by panel, panels and rows in the order of the experiment."""
+    """Group the rows by panel, panels and rows in the order of the experiment."""
     return grouped((panel, row) for row in results["rows"] for panel in row["panels"])
 
 
 def short(row: Row, panel: str) -> str:
-    """A condition's label without what the heading of its panel says already."""
+    """Return a condition's label without the name of its panel."""
     return row["condition"].removesuffix(f", {panel}").removeprefix(f"{panel}, ").removeprefix(f"{panel}: ")
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> list[str]:
-    """Lines of a table in Markdown. :param left: columns whose cells are words."""
+    """Return lines of a table in Markdown. :param left: number of left-aligned columns."""
     sides = ["---"] * left + ["---:"] * (len(heads) - left)
     return [f"| {' | '.join(cells)} |" for cells in (heads, sides, *rows)]
 
 
 def by_panel(first: str, cells: Mapping[str, Mapping[str, str]], columns: Sequence[str]) -> str:
-    """A table in Markdown. :param cells: by the name of the line, by column; "-" where one is missing."""
+    """Return a table in Markdown. :param cells: line -> column -> cell; missing cells become "-"."""
     lines = [[name, *(row.get(column, "-") for column in columns)] for name, row in cells.items()]
     return "\n".join(table([first, *columns], lines)) + "\n"
 
 
 def on_terminal(title: str, heads: Sequence[str], sections: Mapping[str, Sequence[Sequence[str]]]) -> Table:
-    """A table for a terminal, in sections by their heading; "" has none."""
+    """Return a table for a terminal, in sections by heading; "" has no heading."""
     from rich.table import Table
 
     shown = Table(*heads, title=title)
@@ -522,8 +521,8 @@ def on_terminal(title: str, heads: Sequence[str], sections: Mapping[str, Sequenc
 
 
 def summary(per_seed: Sequence[float | None], statistic: str = "iqm") -> dict[str, Any]:
-    """A statistic of the seeds that have a figure, and the ends of its 95 % bootstrap interval, which a single one
-    does not have; None where there is no figure.
+    """Return a statistic over the seeds that have a figure, and the ends of its 95 % bootstrap interval. The ends are
+    None for a single figure, and all three are None without a figure.
 
     :param statistic: mean or iqm, the interquartile mean.
     """
@@ -539,7 +538,7 @@ def summary(per_seed: Sequence[float | None], statistic: str = "iqm") -> dict[st
 
 
 def with_interval(summary: Mapping[str, Any] | None, form: str = ".3f") -> str:
-    """The value of a `summary` with its interval, where it has them."""
+    """Return the value of a `summary` with its interval, if it has one; "-" without a value."""
     value = None if summary is None else summary.get("mean", summary.get("iqm"))
     if summary is None or value is None:
         return "-"
@@ -548,7 +547,7 @@ def with_interval(summary: Mapping[str, Any] | None, form: str = ".3f") -> str:
 
 
 def estimate(summary: Mapping[str, Any]) -> Estimate:
-    """A `summary` for a plot."""
+    """Return a `summary` as an Estimate for plots."""
     from gumption.agents.statistics import Estimate
 
     ends = (float("nan") if summary[end] is None else summary[end] for end in ("low", "high"))
@@ -556,21 +555,21 @@ def estimate(summary: Mapping[str, Any]) -> Estimate:
 
 
 def number(value: float | None, form: str) -> str:
-    """A figure that may be missing."""
+    """Format a figure; "-" if it is missing."""
     return "-" if value is None else format(value, form)
 
 
 def figure(name: str, form: str) -> Cell:
-    """The cell of a figure of a row that may be missing."""
+    """Return the cell of a figure of a row; "-" if it is missing."""
     return lambda row, rows: number(row.get(name), form)
 
 
 def of_panel(
     panel: str, name: str, labels: Mapping[str, str] = MappingProxyType({}), whole: float = 1.0
 ) -> Callable[[Row], tuple[str, Mapping[str, Any]] | None]:
-    """Label and `summary` of the rows of a panel, for `Experiment.at_work`.
+    """Return a function from a row of a panel to its label and `summary`, for `Experiment.at_work`.
 
-    :param labels: condition -> label, where it is another one. :param whole: the figure that is a share of 1.
+    :param labels: condition -> label, if it differs. :param whole: divisor of the figures, the value that counts as 1.
     """
 
     def cell(row: Row) -> tuple[str, Mapping[str, Any]] | None:
@@ -587,10 +586,10 @@ def of_panel(
 
 
 def spread(name: str, form: str) -> Cell:
-    """The cell of a `summary` of a row."""
+    """Return the cell of a `summary` of a row."""
     return lambda row, rows: with_interval(row[name], form)
 
 
 def seeds(row: Row, rows: Sequence[Row]) -> str:
-    """The cell that says how many runs a row has."""
+    """Return the cell with the number of runs of a row."""
     return str(len(row["seeds"]))

@@ -1,6 +1,6 @@
-"""`gumption verify PATH`: check files against their hashes; print the versions of a run and whether it can go on.
+"""`gumption verify PATH`: check files against their hashes; print the versions of a run and whether it can resume.
 
-Episodes of people, in an export of a study, are played again besides: a changed action finds another state.
+Episodes of people in the export of a study are also replayed, since a changed action leads to another state.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 app = App(add_completion=False)
 
 WHOLE, CHANGED, MISSING, UNREADABLE, UNSEALED = "unchanged", "CHANGED", "MISSING", "CANNOT BE READ", "no hash"
-# The exit code of each outcome of a path, the most serious one first.
+# The exit code of each outcome of a path, the most serious outcome first.
 EXITS = {"changed": 1, "cannot be read": 3, "nothing to check": 4, "unchanged": 0}
-Read = Callable[[], tuple[str, str]]  # gives a state and what it is
+Read = Callable[[], tuple[str, str]]  # returns a state and the kind of file
 _SCHEMA = re.compile(r"gumption/([a-z]+)-splits?/\d+")
 
 
 class Verdict(NamedTuple):
-    """The state of one file, or of a folder that is written as one.
+    """The state of a file, or of a folder that is written as a unit.
 
-    :ivar state: WHOLE, CHANGED, MISSING, UNREADABLE, or UNSEALED for what carries no hash.
-    :ivar told: its kind, or what is wrong with it.
+    :ivar state: WHOLE, CHANGED, MISSING, UNREADABLE, or UNSEALED if it carries no hash.
+    :ivar told: its kind, or its fault.
     """
 
     place: str
@@ -92,7 +92,7 @@ def verify(paths: Annotated[list[Path], typer.Argument(metavar="PATH...")], *, j
 
 
 def outcome(verdicts: Sequence[Verdict]) -> str:
-    """The outcome for a path of the verdicts on its files: one of `EXITS`."""
+    """Combine the verdicts on the files of a path into an outcome, a key of `EXITS`."""
     states = {one.state for one in verdicts}
     if states & {CHANGED, MISSING}:
         return "changed"
@@ -100,9 +100,9 @@ def outcome(verdicts: Sequence[Verdict]) -> str:
 
 
 def verdicts_of(path: Path) -> Iterator[Verdict]:
-    """Of a file or folder, or of each one in the folder.
+    """Yield the verdict on a file or unit folder, or the verdicts on all in a folder.
 
-    :raises InputError: nothing there.
+    :raises InputError: the path does not exist.
     """
     from gumption.data.writing import present_folder
 
@@ -117,7 +117,7 @@ def verdicts_of(path: Path) -> Iterator[Verdict]:
 
 
 def _parts(folder: Path) -> Iterator[Path]:
-    """Files, and folders that are written as one, in the order of their names."""
+    """Yield files, and folders that are written as a unit, in the order of their names."""
     from gumption.data.writing import is_part
 
     own: tuple[str, ...] = ()
@@ -129,12 +129,12 @@ def _parts(folder: Path) -> Iterator[Path]:
             continue
         if part.is_dir():
             yield from _parts(part)
-        elif not (part.suffix == HASH_ENDING and part.with_suffix("").exists()):  # else it is read with its file
+        elif not (part.suffix == HASH_ENDING and part.with_suffix("").exists()):  # a hash is read with its file
             yield part
 
 
 def _whole_folder(folder: Path) -> tuple[Read, tuple[str, ...]] | None:
-    """The reader of a folder that is written as one, and the names of its files, () for all; None for other folders."""
+    """Return the reader of a folder that is written as a unit, and the names of its files, () for all; else None."""
     from gumption.envs.memory import HEADER, RECORDS
     from gumption.kg.checkpoint import META, TENSORS, has_checkpoint, verified
 
@@ -157,7 +157,7 @@ def _verdict(path: Path, name: str) -> Verdict:
 
 
 def _judged(name: str, read: Read) -> Verdict:
-    """The verdict of a reader: a state and a kind, or an error."""
+    """Return the verdict of a reader: a state and a kind, or an error."""
     try:
         return Verdict(name, *read())
     except Changed as error:
@@ -199,7 +199,7 @@ def _graph_file(path: Path) -> tuple[str, str]:
     with open_packed(path, lines=form.rdf is None, by_name=True) as stream:
         if form.rdf in COMMENTED and check_hash_line(stream, path):
             state = WHOLE
-        elif form.rdf is None and form.ending not in NETWORKS:  # the columns of a table are known where it is loaded
+        elif form.rdf is None and form.ending not in NETWORKS:  # the columns of a table are known only when loading
             try:
                 return state, f"{sum(1 for line in stream if line.decode()):,} lines of a table"
             except UnicodeDecodeError as error:
@@ -260,9 +260,9 @@ def _lines(path: Path) -> tuple[str, str]:
 
 
 def _played_again(lines: Sequence[Any], path: Path) -> str:
-    """What is told of episodes of a study, which are played again; "" of other lines.
+    """Replay the episodes of a study and return a note on them; "" for other lines.
 
-    :raises Changed: an episode with another state or result than here.
+    :raises Changed: an episode whose state or result differs when replayed.
     """
     from gumption.envs.records import SCHEMA
 
@@ -289,7 +289,7 @@ def _played_again(lines: Sequence[Any], path: Path) -> str:
 
 
 def _parts_of_export(folder: Path) -> dict[str, Verdict]:
-    """Name -> verdict of each file that the export of a study tells the hash of; nothing for another folder."""
+    """Return name -> verdict of each file with a hash in the export of a study; empty for another folder."""
     from gumption.data.reading import read_json
     from gumption.scripts.study.export import ABOUT, sha256, together
 
@@ -298,7 +298,7 @@ def _parts_of_export(folder: Path) -> dict[str, Verdict]:
     try:
         about = read_json(folder / ABOUT)
     except InputError:
-        return {}  # its own verdict says what is wrong with it
+        return {}  # the verdict on the file itself reports the error
     if not isinstance(about, dict) or not isinstance(files := about.get("files"), dict) or "study_hash" not in about:
         return {}
     whole = together(files) == about.get("sha256")
@@ -326,7 +326,7 @@ def _is_run(path: Path) -> bool:
 
 
 def _parts_of_run(run: Path) -> dict[str, Verdict]:
-    """Place -> verdict of each missing file, and of each file whose hash another file of the run has."""
+    """Return place -> verdict of each missing file, and of each file whose hash another file of the run stores."""
     from gumption.agents.knowledge import GRAPH, SCORES
     from gumption.agents.run_folder import CHECKPOINT, FILES, FINAL, KNOWLEDGE, MANIFEST, METRICS, content_of
     from gumption.kg import KnowledgeGraph
@@ -365,7 +365,7 @@ def _parts_of_run(run: Path) -> dict[str, Verdict]:
 
 
 def _sealed(path: Path) -> Mapping[str, Any]:
-    """The content; empty where the file is missing or changed, which its own verdict says."""
+    """Read the content; empty if the file is missing or changed, which its own verdict reports."""
     from gumption.data.sealed import read_sealed
 
     try:
@@ -376,7 +376,7 @@ def _sealed(path: Path) -> Mapping[str, Any]:
 
 
 def about_run(run: Path, verdicts: list[Verdict]) -> dict[str, str]:
-    """Name -> sentence: the versions and the knowledge of a run, whether it can be evaluated, whether it can go on."""
+    """Return name -> sentence: versions and knowledge of a run, whether it can be evaluated, whether it can resume."""
     from gumption.agents.run_folder import CHECKPOINT, FINAL, MANIFEST, load_policy
     from gumption.data.provenance import versions
     from gumption.kg.checkpoint import has_checkpoint

@@ -1,7 +1,7 @@
-"""`gumption watch RUN`: a trained agent plays, step by step, with what its knowledge said to each choice.
+"""`gumption watch RUN`: show a trained agent play, step by step, with the scores of its knowledge for each choice.
 
-The options here are those of all worlds; others are of the run's world, whose entry offers "watch": a function that
-takes the run and returns a `gumption.agents.watch.Player`.
+The options here hold for all worlds. Further options come from the run's world, whose entry offers "watch": a function
+from the run to a `gumption.agents.watch.Player`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ EPILOG = """Example: gumption watch runs/guided --out episode.html
 ENDINGS = (".gif", ".html")
 
 
-# The world's own options are not known before RUN is read: unknown options, and --help, are passed on to it.
+# The world's own options are unknown until RUN is read: unknown options and --help are passed on to the world.
 @app.command(
     epilog=EPILOG,
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []},
@@ -57,7 +57,7 @@ def watch(
     :param episodes: How many are played.
     :param out: Write them to a file, .gif or .html, instead of the terminal.
     """
-    words = [] if run is None else [str(run), *context.args]  # an unknown option may stand before the run
+    words = [] if run is None else [str(run), *context.args]  # an unknown option may precede the run
     asked = "--help" in words
     words = [word for word in words if word != "--help"]
     named = _named(words)
@@ -90,7 +90,7 @@ def watch(
 
 
 def _named(words: list[str]) -> str | None:
-    """The run among what was typed: a folder of a run, else the first word that is no option."""
+    """Return the run among the typed words: the folder of a run, else the first word that is not an option."""
     from gumption.agents.settings import CONFIG
 
     runs = [word for word in words if (Path(word) / CONFIG).is_file()]
@@ -99,9 +99,9 @@ def _named(words: list[str]) -> str | None:
 
 
 def _player(run: Path, arguments: list[str]) -> tuple[str, Player]:
-    """A title, and the player of a run by the options of its world.
+    """Return a title, and the player of a run with the options of its world.
 
-    :raises InputError: not a run, or one of an unknown world.
+    :raises InputError: not a run, or a run of an unknown world.
     """
     from gumption.agents.run_folder import world_of
 
@@ -130,7 +130,7 @@ def _general(world: Any) -> Any:
 
 
 def _wait(delay: float | None) -> bool:
-    """Wait for so many seconds, without them for Enter; whether to continue. Where nobody can answer, it continues."""
+    """Wait so many seconds, or for Enter if None; return whether to continue. Continue if stdin is not a terminal."""
     if delay is not None:
         time.sleep(delay)
     if delay is not None or sys.stdin is None or not sys.stdin.isatty():

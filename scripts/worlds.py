@@ -1,7 +1,4 @@
-"""Commands over the worlds: a sub-command for each world, its own where its entry offers one, else a general one.
-
-`gumption train`, `splits` and `serve` are here whole.
-"""
+"""Commands over the worlds: a sub-command for each world, from its entry if it offers one, else a general one."""
 
 from __future__ import annotations
 
@@ -31,12 +28,12 @@ def world_group(
     alone: Callable[..., None] | None = None,
     epilog: str = "",
 ) -> typer.Typer:
-    """`gumption COMMAND WORLD ...` for every world; a world's module is imported only when it is the one called.
+    """Return `gumption COMMAND WORLD ...` for every world; a world's module is imported only when it is called.
 
-    :param offer: what the entry of a world offers for it: "module:app", an app of one command. With None the
-        general one serves every world.
+    :param offer: key in the entry of a world for "module:app", an app of one command. With None the general app
+        serves every world.
     :param epilog: an example.
-    :param general: from a World that offers none to the app that serves it.
+    :param general: function from a World without such an offer to the app that serves it.
     :param alone: the command without a world; its parameters are options.
     """
 
@@ -49,7 +46,7 @@ def world_group(
 
             if cmd_name not in worlds.known():
                 return None
-            # This is for the list of commands; resolving one is what imports its module.
+            # This entry is for the list of commands; resolving a command imports its module.
             return typer.core.TyperCommand(cmd_name, help=worlds.find(cmd_name).about)
 
         def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -69,16 +66,16 @@ def world_group(
 
 
 def served(offer: str | None, everyone: bool = False) -> list[Any]:
-    """The worlds that offer something, or all of them."""
+    """Return the worlds that offer something, or all worlds."""
     from gumption.envs import worlds
 
     return [world for world in worlds.known().values() if everyone or offer in world.offers]
 
 
 def command_of(world: Any, offer: str | None, general: General | None = None) -> Any:
-    """The click command of a world.
+    """Return the click command of a world.
 
-    :raises InputError: it offers none, and no general one serves.
+    :raises InputError: the world offers none, and there is no general command.
     """
     found = None if offer is None else world.get(offer)
     if found is None and general is None:
@@ -87,14 +84,14 @@ def command_of(world: Any, offer: str | None, general: General | None = None) ->
     app = found if found is not None or general is None else general(world)
     if not isinstance(app, typer.Typer):
         function, app = app, App(add_completion=False)
-        assert function is not None  # a world that offers none was refused above, or is served by the general one
+        assert function is not None  # a world without an offer was refused above, or has the general app
         app.command()(function)
     command = typer.main.get_command(app)
     command.name = world.name
     return command
 
 
-# ---- The command for worlds that offer none: it needs only their environments and facts.
+# ---- The general command for worlds that offer none: it needs only their environments and facts.
 
 
 def general_train(world: Any) -> typer.Typer:

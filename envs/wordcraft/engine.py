@@ -1,4 +1,4 @@
-"""WordCraft: episodes drawn in bulk, and the rules, on arrays, a column per environment; no Gymnasium, no labels."""
+"""WordCraft on arrays: draw episodes in bulk and apply the rules, one column per environment, without Gymnasium."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,20 +12,20 @@ from .recipe_book import PAD, RecipeBook
 from .tasks import TaskList
 
 PENALTY = np.float32(-0.1)
-CHUNK = 65_536  # episodes drawn at once: their rejections share the calls
-BLOCK = 8_192  # episodes shuffled at once: the keys stay in the processor's cache
+CHUNK = 65_536  # episodes drawn at once, so that their rejections share the calls
+BLOCK = 8_192  # episodes shuffled at once, so that the sort keys stay in the processor's cache
 TRIES = 50  # rejections of one distractor before the acceptable entities are listed
 
 
-# ---- Drawing episodes: tasks, their distractors, and the order of the table. Columns are episodes (axis -1).
+# ---- Drawing episodes: tasks, distractors, and the order of the table. Columns are episodes (axis -1).
 
 
 @dataclass
 class Episodes:
     """
     :ivar task: (n,) int32 index into the task list.
-    :ivar table: (width, n) int16 env ids, PAD behind the last.
-    :ivar count: (n,) int64, how many entities are on the table.
+    :ivar table: (width, n) int16 env ids, padded with PAD.
+    :ivar count: (n,) int64 number of entities on the table.
     """
 
     task: np.ndarray
@@ -42,13 +42,13 @@ class Episodes:
 
 
 class EpisodeSampler:
-    """Draws episodes of given tasks.
+    """Draw episodes of tasks.
 
-    Distractors are drawn one after the other with probability proportional to their weight (how many known pairs they
-    occur in, plus one; or all alike), without replacement, never the goal, a base entity or an intermediate. Unless
-    `alternatives` is true, one that together with itself, the base, the intermediates or an earlier distractor could
-    make the goal or an intermediate in one mix is drawn anew. Where a book has no acceptable entity left, the episode
-    has fewer distractors. With `as_2020` they are drawn with replacement and may open alternatives.
+    Distractors are drawn one after another, without replacement. The probability is proportional to the weight (1 plus
+    the number of known pairs with the entity), or uniform. The goal, base entities and intermediates are never drawn.
+    Unless `alternatives` is true, a distractor is redrawn if one mix of it with itself, the base, an intermediate or an
+    earlier distractor can make the goal or an intermediate. If no acceptable entity is left, the episode has fewer
+    distractors. With `as_2020`, distractors are drawn with replacement and may open alternatives.
 
     :raises InputError: more distractors than the book has entities for.
     """
@@ -57,7 +57,7 @@ class EpisodeSampler:
         self, tasks: TaskList, num_distractors: int, *, uniform: bool, alternatives: bool, as_2020: bool = False,
         known: RecipeBook | None = None,
     ) -> None:  # fmt: skip
-        """:param known: the tasks' book with the recipes that there are, where these are not all."""
+        """:param known: the tasks' book restricted to the recipes in force; None if all are."""
         self.known = book = known or tasks.book
         taken = int(((tasks.base > 0).sum(axis=1) + tasks.depth).max())
         if not 0 <= num_distractors <= len(book.entities) - taken:
@@ -70,19 +70,19 @@ class EpisodeSampler:
         self.num_distractors = num_distractors
         self.width = tasks.depth + 1 + num_distractors
         self.weights = np.ones(len(book.entities), dtype=np.int64) if uniform else book.ingredient_counts + 1
-        # An urn with one ball per unit of weight: a weighted draw is one gather.
+        # An urn with one ball per unit of weight makes a weighted draw a single gather.
         self.urn = np.repeat(np.arange(1, len(book.entities) + 1, dtype=np.int16), self.weights)
         self.alternatives = alternatives or as_2020
         self.replacement = as_2020
         self.size = len(book.entities) + 1
-        # Rows to gather by task: contiguous per column.
+        # Transposed, so that each row that is gathered by task is contiguous.
         self.base = np.ascontiguousarray(tasks.base.T)
         self.goals = np.ascontiguousarray(np.concatenate([tasks.goal[:, None], tasks.intermediates], axis=1).T)
         self.entity_bits = len(book.entities).bit_length()
         self.network = _sorting_network(self.width)
 
     def draw(self, rng: np.random.Generator, tasks: np.ndarray) -> Episodes:
-        """One episode for each of the (n,) task indices."""
+        """Draw one episode for each of the (n,) task indices."""
         parts = [self._draw(rng, tasks[start : start + CHUNK]) for start in range(0, len(tasks), CHUNK)]
         if len(parts) == 1:
             return parts[0]
@@ -91,7 +91,7 @@ class EpisodeSampler:
         )
 
     def draw_random(self, rng: np.random.Generator, allowed: np.ndarray, count: int) -> Episodes:
-        """Episodes of tasks drawn uniformly from the (m,) allowed indices."""
+        """Draw `count` episodes of tasks that are drawn uniformly from the (m,) allowed indices."""
         return self.draw(rng, allowed[rng.integers(0, len(allowed), size=count, dtype=np.int32)])
 
     def _draw(self, rng: np.random.Generator, task: np.ndarray) -> Episodes:
@@ -104,7 +104,7 @@ class EpisodeSampler:
         return Episodes.of(task.astype(np.int32), self._shuffle(rng, given))
 
     def _draw_distractors(self, rng: np.random.Generator, goals: np.ndarray, table: np.ndarray) -> None:
-        """Fill the rows of `table` behind the base; `goals` is (depth, n): goal, then intermediates."""
+        """Fill the rows of `table` after the base; `goals` is (depth, n): goal, then intermediates."""
         base = len(self.base)
         table[base:] = self.urn.take(self._balls(rng, table[base:].shape))
         offsets = goals.astype(np.int32) * self.size
@@ -113,8 +113,8 @@ class EpisodeSampler:
         other = np.empty_like(clash)
         for row in range(base, len(table)):
             drawn = table[row]
-            # Goal, base and intermediates are components of the goal or of an intermediate, as is whatever could open
-            # another way: so one gather (per goal) finds all suspects but repeated distractors.
+            # Every entity to refuse (goal, base, intermediate, or an ingredient that opens an alternative) is a
+            # component of the goal or of an intermediate. One gather per goal finds all but repeated distractors.
             for number, offset in enumerate(offsets):
                 np.add(offset, drawn, out=key)
                 self.known.component.take(key, out=other if number else clash, mode="clip")
@@ -139,7 +139,7 @@ class EpisodeSampler:
         return rng.integers(0, len(self.urn), size=size, dtype=dtype)
 
     def _refused(self, goals: np.ndarray, earlier: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-        """(n,) bool: which of the (n,) draws may not join the (rows, n) table so far."""
+        """Return (n,) bool: which of the (n,) drawn entities may not join the (rows, n) table so far."""
         among = earlier[: len(self.base)] if self.replacement else earlier
         refused = (goals == drawn).any(axis=0) | (among == drawn).any(axis=0)
         if not self.alternatives:
@@ -153,7 +153,7 @@ class EpisodeSampler:
     def _draw_exhaustively(
         self, rng: np.random.Generator, goals: np.ndarray, table: np.ndarray, row: int, columns: np.ndarray
     ) -> None:
-        """The same distribution for the few episodes in which hardly any entity is acceptable."""
+        """Draw from the same distribution in the few episodes with hardly any acceptable entity."""
         entities = np.arange(1, self.size, dtype=np.int16)
         for column in columns:
             repeated = np.repeat(goals[:, [column]], len(entities), axis=1)
@@ -165,8 +165,8 @@ class EpisodeSampler:
                 table[row, column] = PAD
 
     def _shuffle(self, rng: np.random.Generator, table: np.ndarray) -> np.ndarray:
-        """Each column in a uniformly random order with PAD last: random keys above the entity's bits, sorted by a
-        network of whole-row minima and maxima. PAD keeps the top bit, which no key has."""
+        """Shuffle each column uniformly, PAD last. Random keys occupy the bits above the entity's bits, and a sorting
+        network of whole-row minima and maxima sorts them. Only the key of PAD has the top bit set."""
         bits, mask = np.uint32(self.entity_bits), np.uint32((1 << self.entity_bits) - 1)
         for start in range(0, table.shape[1], BLOCK):
             block = table[:, start : start + BLOCK]
@@ -187,7 +187,7 @@ class EpisodeSampler:
 
 
 def _sorting_network(size: int) -> list[tuple[int, int]]:
-    """Compare-exchanges of Batcher's odd-even merge sort for any size."""
+    """Return the compare-exchange pairs of Batcher's odd-even merge sort for any size."""
     pairs = []
     p = 1
     while p < size:
@@ -202,33 +202,33 @@ def _sorting_network(size: int) -> list[tuple[int, int]]:
     return pairs
 
 
-# ---- Playing them
+# ---- Playing episodes
 
 
 class WordCraftEngine:
-    """A batch of episodes. All state lies in arrays that are changed in place; slot-major, so that one slot of all
-    environments is contiguous.
+    """Play a batch of episodes. All state lies in arrays that are changed in place. They are slot-major: one slot of
+    all environments is contiguous.
 
     :ivar task: (B,) int32 index into `tasks`; -1 for an episode that was set up by hand.
     :ivar goal: (B,) int16 env id.
-    :ivar table: (S, B) int16 env ids; the first `count` slots are occupied, PAD behind.
-    :ivar count: (B,) int64.
+    :ivar table: (S, B) int16 env ids; the first `count` slots are occupied, the rest hold PAD.
+    :ivar count: (B,) int64 number of occupied slots.
     :ivar selection: (B,) int16 env id of the first entity selected, or PAD.
-    :ivar steps, mixes: (B,) int16.
+    :ivar steps, mixes: (B,) int16 numbers of steps and of mixes in this episode.
     :ivar wanted: (M-1, B) int16 intermediates of the task; `wanted_made` (M-1, B) bool.
-    :ivar refusals: (B,) int16, actions of this episode that were refused.
-    :ivar tried: (3, M, B) int16, the pairs that were mixed in this episode, and what each made; with one mix, which
-        ends the episode, nothing is kept.
+    :ivar refusals: (B,) int16 number of refused actions in this episode.
+    :ivar tried: (3, M, B) int16: both ingredients and the product of each mix in this episode. Empty if M is 1, since
+        the only mix ends the episode.
 
-    After `step`, until the next one or a new episode: `reward` (B,) float32; `success`, `done`, `refused` (B,) bool;
-    `picked` and `product` (B,) int16, the selected entity and the product of the mix, PAD where there is none.
+    Valid from `step` to the next step or episode: `reward` (B,) float32; `success`, `done`, `refused` (B,) bool;
+    `picked` and `product` (B,) int16, the selected entity and the product of the mix, or PAD.
     """
 
     def __init__(
         self, tasks: TaskList, allowed: np.ndarray, num_envs: int, sampler: EpisodeSampler, *, mixes: int,
         subgoal_rewards: bool, sparse: bool, as_2020: bool,
     ) -> None:  # fmt: skip
-        """`allowed`: (m,) task indices that episodes are drawn from; `mixes`: M, at least the depth."""
+        """Start without episodes. `allowed`: (m,) task indices to draw from; `mixes`: M, at least the depth."""
         self.tasks, self.allowed, self.sampler = tasks, allowed, sampler
         self.max_mixes, self.max_steps = mixes, 2 * mixes
         self.subgoal_reward = np.float32(1.0 if subgoal_rewards else 0.0)
@@ -236,7 +236,7 @@ class WordCraftEngine:
         book, self.known = tasks.book, sampler.known
         self.size = len(book.entities) + 1
         self.codes = book.last_product if as_2020 else self.known.single
-        # Tasks, and -1 for an episode that was set up by hand, to which the recipes that training lacks are open.
+        # Index: task, or -1 for an episode set up by hand. True: all recipes of the book apply, not only known ones.
         self.open_to = np.ones(len(tasks) + 1, dtype=bool)
         self.open_to[allowed] = False
         self.any_open = False
@@ -266,15 +266,15 @@ class WordCraftEngine:
     # ---- stepping
 
     def step(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
-        """One action per environment: the slot to select. A slot that holds nothing is refused: it costs a step and
-        changes nothing else.
+        """Select one slot in each environment. Selecting an empty slot is refused: it uses a step and has no other
+        effect.
 
-        :param actions: (B,) int64.
-        :param idle: (B,) bool, environments that are left as they are (reward 0, not done).
+        :param actions: (B,) int64 slots.
+        :param idle: (B,) bool, environments that do not change (reward 0, not done).
         """
         index, picked, code = self._index, self.picked, self.product
         accepted, mixing, flag = self._accepted, self._mixing, self._flag
-        # One unsigned comparison refuses negative numbers too.
+        # One unsigned comparison refuses negative numbers as well.
         np.less(actions.view(np.uint64), self.count.view(np.uint64), out=accepted)
         np.multiply(actions, self.num_envs, out=index)
         np.add(index, self._columns, out=index)
@@ -292,7 +292,7 @@ class WordCraftEngine:
         self.steps += np.int16(1)
         self.refusals += self.refused
 
-        # Row and column 0 of the look-up make nothing, so no branch on "is something selected, was something picked".
+        # Row and column 0 of the look-up table hold no product: no branch is needed for an empty selection or pick.
         np.multiply(self.selection, self.size, out=index, dtype=np.int64)
         np.add(index, picked, out=index)
         self.codes.take(index, out=code, mode="clip")
@@ -329,7 +329,7 @@ class WordCraftEngine:
             self.done[idle] = False
 
     def _of_all_recipes(self, pairs: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """(n,) what the pairs make by all recipes of the book, not only by the known ones."""
+        """Return (n,) products of the pairs by all recipes of the book, not only by the known ones."""
         book = self.tasks.book
         made = book.single[pairs]
         many = np.flatnonzero(made < 0)
@@ -338,12 +338,12 @@ class WordCraftEngine:
         return made
 
     def _chosen(self, book: RecipeBook, codes: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """(n,) which of its products each pair makes, of pairs with several in a book."""
+        """Return (n,) the product that each pair makes, for pairs with several products in `book`."""
         unmade = np.where(self.wanted_made[:, columns], np.int16(PAD), self.wanted[:, columns]).T
         return book.choose(codes, self.goal[columns], unmade)
 
     def _add_products(self, columns: np.ndarray, product: np.ndarray) -> None:
-        """Rewards and new table entries of the environments whose mix made something; `product` holds look-up codes."""
+        """Set rewards and add products to the table where a mix made something; `product` holds look-up codes."""
         goal = self.goal[columns]
         many = np.flatnonzero(product < 0)
         if len(many):
@@ -367,8 +367,8 @@ class WordCraftEngine:
     # ---- episodes
 
     def renew(self, rng: np.random.Generator, columns: np.ndarray | None = None) -> None:
-        """Put new random episodes into the given (n,) columns, or into all of them. Episodes are drawn ahead: those of
-        another generator are dropped, and of a new one as many are drawn as a batch of n draws."""
+        """Start new random episodes in the (n,) columns, or in all. Episodes are drawn ahead. A new generator discards
+        the stored episodes and draws as many as a batch of n draws ahead."""
         left = self.num_envs if columns is None else len(columns)
         if rng is not self._drawn_by:
             self._pool, self._next, self._drawn_by = self.sampler.draw_random(rng, self.allowed, _ahead(left)), 0, rng
@@ -388,12 +388,12 @@ class WordCraftEngine:
             self._next += take
 
     def set_tasks(self, rng: np.random.Generator, tasks: np.ndarray, columns: np.ndarray) -> None:
-        """Put fresh episodes of the given (n,) tasks into the given (n,) columns."""
+        """Start new episodes of the (n,) tasks in the (n,) columns."""
         self._place(columns, self.sampler.draw(rng, tasks), slice(None))
         self._look_for_open()
 
     def place_by_hand(self, column: int, goal: int, table: list[int], wanted: list[int]) -> None:
-        """One episode from env ids, the table in the given order."""
+        """Start one episode from env ids, keeping the order of the table."""
         self._clear(column)
         self.task[column] = -1
         self.goal[column] = goal
@@ -428,7 +428,7 @@ class WordCraftEngine:
         self.tried[:, :, columns] = PAD
 
     def random_actions(self, rng: np.random.Generator) -> np.ndarray:
-        """(B,) int64, one occupied slot each, uniformly (to 1 part in 2**24)."""
+        """Draw (B,) int64: one occupied slot per environment, uniformly (to 1 part in 2**24)."""
         draw = rng.random(self.num_envs, dtype=np.float32)
         np.multiply(draw, self.count, out=draw)
         return draw.astype(np.int64)
@@ -440,14 +440,14 @@ class WordCraftEngine:
     )  # fmt: skip
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that later steps depend on besides the generator: arrays only."""
+        """Return all state that later steps depend on, except the generator: arrays only."""
         state = {name: getattr(self, name).copy() for name in self._STATE}
         state["pool_task"] = self._pool.task[self._next :].copy()
         state["pool_table"] = self._pool.table[:, self._next :].copy()
         return state
 
     def load_state_dict(self, state: Mapping[str, Any], rng: np.random.Generator) -> None:
-        """:param rng: what draws the episodes after those that the state has."""
+        """:param rng: generator of the episodes after the stored ones."""
         for name in self._STATE:
             getattr(self, name)[...] = state[name]
         self._look_for_open()
@@ -456,5 +456,5 @@ class WordCraftEngine:
 
 
 def _ahead(num_envs: int) -> int:
-    """How many episodes a batch draws ahead."""
+    """Return the number of episodes that a batch draws ahead."""
     return min(65_536, max(1_024, 16 * num_envs))

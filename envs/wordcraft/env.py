@@ -1,4 +1,4 @@
-"""WordCraft's Gymnasium environments and their settings: a native batch, and a single one that is a batch of one."""
+"""WordCraft's Gymnasium environments and their settings: a native batch, and a single environment that wraps it."""
 
 from collections.abc import Iterable, Mapping
 from os import PathLike
@@ -60,7 +60,7 @@ class WordCraftSettings:
     :ivar laws: "real", or "counterfactual": recipes make each other's products; see `RecipeBook.under`.
     """
 
-    # Of which a memory has the content.
+    # Settings whose content a memory includes.
     CONTENT: ClassVar = ("recipe_book", "word_vectors")
 
     recipe_book: str | PathLike[str] | RecipeBook = "commonsense"
@@ -91,15 +91,15 @@ class WordCraftSettings:
 
 
 class WordCraftVectorEnv(NativeVectorEnv):
-    """Many WordCraft episodes at once, in arrays. The game, its observation and its keyword arguments are those of
-    `WordCraftEnv`, with a leading batch axis.
+    """Play a batch of WordCraft episodes in arrays. Game, observation and keyword arguments are as in `WordCraftEnv`,
+    with a leading batch axis.
 
     :ivar book, tasks, split: the RecipeBook, the TaskList of the depth, and the Split.
     :ivar goal: (B,), `table` (B, S), `selection` (B,) int16 env ids; `task_index` (B,) int32 into `tasks`, -1 for an
-        episode set by options; `action_mask` (B, S) bool. Views of the state as it is now: copy what you keep.
+        episode set by options; `action_mask` (B, S) bool. These are views of the current state: copy them to keep them.
 
-    Infos hold arrays: `success`, `invalid_action` (B,) bool, `invalid_actions` (B,) int64 of the episode, and
-    `action_mask` (B, S) int8. Names are in `describe(i)`.
+    Infos hold arrays: `success`, `invalid_action` (B,) bool, `invalid_actions` (B,) int64 count in the episode, and
+    `action_mask` (B, S) int8. `describe(i)` returns names.
     """
 
     def __init__(
@@ -146,11 +146,11 @@ class WordCraftVectorEnv(NativeVectorEnv):
         )  # fmt: skip
         space = self._observation_space()
         super().__init__(num_envs, render_mode, autoreset_mode, space, spaces.Discrete(self.engine.slots))
-        self._first = np.zeros(num_envs, dtype=np.int16)  # what was selected before the step, for `render`
-        self._never = np.zeros(num_envs, dtype=bool)  # the limits of an episode are part of the task: no truncation
+        self._first = np.zeros(num_envs, dtype=np.int16)  # the selection before the step, for `render`
+        self._never = np.zeros(num_envs, dtype=bool)  # no truncation: the limits of an episode are part of the task
 
     def _observation_space(self) -> spaces.Dict:
-        """Of one environment."""
+        """Return the observation space of one environment."""
         size, slots = len(self._names), self.engine.slots
         parts: dict[str, spaces.Space[Any]] = {
             "goal_index": spaces.Discrete(size),
@@ -191,11 +191,11 @@ class WordCraftVectorEnv(NativeVectorEnv):
         return self.engine.success
 
     def random_actions(self) -> np.ndarray:
-        """(B,) int64: in each environment a random occupied slot."""
+        """Draw (B,) int64: a random occupied slot in each environment."""
         return self.engine.random_actions(self.np_random)
 
     def set_tasks(self, task_indices: Numbers, envs: Numbers | None = None) -> None:
-        """Start the given tasks, with fresh distractors, in the first len(task_indices) environments or in `envs`.
+        """Start tasks, with new distractors, in the first len(task_indices) environments or in `envs`.
 
         :raises InputError: more tasks than environments, or an index that `tasks` does not have.
         """
@@ -209,7 +209,7 @@ class WordCraftVectorEnv(NativeVectorEnv):
         self.engine.set_tasks(self.np_random, tasks, columns)
         self._over[columns] = False
 
-    # ---- what NativeVectorEnv asks for
+    # ---- the interface that NativeVectorEnv requires
 
     def advance(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
         if self.render_mode is not None:
@@ -223,9 +223,10 @@ class WordCraftVectorEnv(NativeVectorEnv):
         self.engine.renew(rng, None if len(columns) == self.num_envs else columns)
 
     def set_up(self, columns: np.ndarray, options: Mapping[str, Any], rng: np.random.Generator) -> None:
-        """Put the task of `WordCraftEnv`'s reset options into the given columns.
+        """Start the task of `WordCraftEnv`'s reset options in the columns.
 
-        :raises InputError: unknown option or entity, a table that is empty or too large, a goal missing its table.
+        :raises InputError: unknown option or entity, goal or table missing, a table that is empty, too large or
+            repeats an entity, or too many intermediates.
         """
         refuse_unknown("reset", options, _OPTIONS)
         if "goal" not in options or "table" not in options:
@@ -312,9 +313,9 @@ class WordCraftVectorEnv(NativeVectorEnv):
         return RELATIONS
 
     def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
-        """For each slot the facts that would speak for it: (candidate, combinesWith, selection) once something is
-        selected, (candidate, componentOf, goal), and (candidate, makes, goal) given the selection or, before there is
-        one, given anything on the table."""
+        """Return the facts that support each slot: (candidate, combinesWith, selection) once an entity is selected,
+        (candidate, componentOf, goal), and (candidate, makes, goal) with the selection as other ingredient or, while
+        the selection is empty, with any entity on the table."""
         engine = self.engine
         table = engine.table.T.astype(np.int64)
         there = table > PAD
@@ -326,8 +327,8 @@ class WordCraftVectorEnv(NativeVectorEnv):
         return action_facts(RELATION_NAMES, table.shape, parties, table, chosen, table[:, :, None], about)
 
     def needed(self) -> tuple[np.ndarray, np.ndarray]:
-        """(B,) and (B,) int64: the ingredients of the first recipe of each task whose product is still to make and
-        whose ingredients are on the table."""
+        """Return (B,) and (B,) int64: both ingredients of the first recipe of each task whose product is not on the
+        table and whose ingredients are."""
         recipes = self.tasks.recipes[self.task_index]  # (B, depth), rows of the book
         a, b, product = (np.moveaxis(self.book.recipes[recipes], 2, 0) + 1).astype(np.int64)
         table = self.table
@@ -340,13 +341,13 @@ class WordCraftVectorEnv(NativeVectorEnv):
         return a[row, first], b[row, first]
 
     def right_choices(self) -> np.ndarray:
-        """(B, A) bool: the slots of the ingredients of the next recipe, of the other one once one is selected."""
+        """Return (B, A) bool: the slots of the next recipe's ingredients; of the other once one is selected."""
         one, other = self.needed()
         one, other = np.where(self.selection == one, other, one), np.where(self.selection == other, one, other)
         return (self.table == one[:, None]) | (self.table == other[:, None])
 
     def planning_problem(self) -> PlanningProblem:
-        """The relation makes produces; a mix uses it, and its two choices name the ingredients."""
+        """Return the planning problem: a mix applies the relation makes; its two choices are the ingredients."""
         engine = self.engine
         table = engine.table.T.astype(np.int64)
         return PlanningProblem(
@@ -390,28 +391,28 @@ class WordCraftVectorEnv(NativeVectorEnv):
 class WordCraftEnv(NativeEnv):
     """Make the goal entity by combining two entities on a table (Jiang et al., 2020, section 3).
 
-    Description: the table shows the base entities of a task and distractors, in random order. Selecting two (the same
-    one twice, too) mixes them. If the recipe book has a product for the pair it joins the table: the goal if the pair
-    can make it, else an intermediate of the task that is not made yet, else the first in the order of the book. The
-    selection is then empty again.
+    Description: the table shows the base entities of a task and distractors, in random order. Selecting two entities
+    (or one entity twice) mixes them. If the recipe book has a product for the pair, it joins the table: the goal if the
+    pair can make it, else an intermediate of the task that is not made yet, else the first product in book order. Each
+    mix clears the selection.
 
     Observation (Dict of env ids: 0 is nothing, i + 1 is entity i of `book.entities`):
         goal_index; table_index (S,), S = depth + 1 + num_distractors + mixes; selection_index (2,);
-        action_mask (S,) int8, the slots that hold something; with `features` also
+        action_mask (S,) int8, the occupied slots; with `features` also
         goal_features (F,), table_features (S, F), selection_features (2, F) float32.
 
-    Actions: Discrete(S), the slot to select. A slot that holds nothing is refused: nothing is selected, a step is used,
+    Actions: Discrete(S), the slot to select. An empty slot is refused: nothing is selected, a step is used, and
     `info["invalid_action"]` is true.
 
-    Reward "shaped": +1 for the goal; for the first making of an intermediate of the task +1 (0 with
-    `subgoal_rewards=False`), 0 for making it again; -0.1 for any other mix. "sparse": 1 for the goal, else 0.
+    Reward "shaped": +1 for the goal; +1 when an intermediate of the task is first made (0 with
+    `subgoal_rewards=False`), 0 when it is made again; -0.1 for any other mix. "sparse": 1 for the goal, else 0.
 
-    Termination: the goal is made, or max_mix_steps mixes, or twice as many steps.
+    Termination: the goal is made, or after max_mix_steps mixes, or after twice as many steps.
 
     Info: goal, table and selection as names, success, invalid_action, invalid_actions (in this episode), action_mask.
 
-    Reset options: {"goal": name, "table": names in order, "intermediates": names that give subgoal rewards (may be
-    left out)} set up that task; an unknown name or a table over its size is an InputError.
+    Reset options: {"goal": name, "table": names in order, "intermediates": names that give subgoal rewards (optional)}
+    set up that task; an unknown name or too large a table raises InputError.
 
     Parameters: see `WordCraftSettings`; render_mode "ansi" or "rgb_array".
     """
@@ -437,10 +438,10 @@ def labels_of(options: Mapping[str, Any], name: str) -> list[Any]:
 def entity_features(
     book: RecipeBook, kind: str, *, seed: Seed = 0, word_vectors: str | PathLike[str] | None = None
 ) -> np.ndarray:
-    """(N + 1, F) float32, row 0 (PAD) zero.
+    """Return (N + 1, F) float32 features of the entities; row 0 (PAD) is zero.
 
-    - glove: word vectors of the labels (F = 100), from `word_vectors` or, without it, the shipped file; for labels
-      that have none the next best, told by a warning (see `WordVectors.guessed_vectors`).
+    - glove: word vectors of the labels (F = 100), from `word_vectors` or, by default, the shipped file. Labels without
+      a vector get a guessed one, with a warning (see `WordVectors.guessed_vectors`).
     - random: independent draws from a Laplace distribution of mean 0 and standard deviation 0.4 (F = 300), by seed.
     - onehot: F = N.
 

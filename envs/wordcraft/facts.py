@@ -1,4 +1,4 @@
-"""The world's facts as triples of labels. The part must be named, so that no fact of a test recipe leaks by default."""
+"""Facts of WordCraft as triples of labels. The partition is required, so that no test fact leaks by default."""
 
 from collections.abc import Iterator, Sequence
 from os import PathLike
@@ -16,7 +16,7 @@ from .splits import PARTS, Mode, Split, TrainRatio, make_split
 
 COMBINES_WITH, COMPONENT_OF = "combinesWith", "componentOf"
 HAS_INGREDIENT, HAS_PRODUCT = "hasIngredient", "hasProduct"
-# A recipe as the one fact that it is, and the facts of two parties that follow from it.
+# A recipe is one n-ary fact; it entails binary facts.
 MAKES = NaryRelation(
     "makes",
     HAS_INGREDIENT,
@@ -28,7 +28,7 @@ NARY = (MAKES,)
 RELATIONS = (COMBINES_WITH, COMPONENT_OF, MAKES)
 RELATION_NAMES = (COMBINES_WITH, COMPONENT_OF, MAKES.name)
 FactPart = Literal["train", "validation", "test", "all"]
-# What an agent saw of a pair: see memory.py.
+# Relations of an agent's evidence: see memory.py.
 HAS_MIXED, HAS_FIRST_MIX = "hasMixed", "hasFirstMix"
 HAS_RECIPE, HAS_OUTCOME, HAS_VISITS = "hasRecipe", "hasOutcome", "hasVisits"
 
@@ -52,15 +52,15 @@ def facts(
     names: Names = "real",
     laws: Laws = "real",
 ) -> Iterator[Triple]:
-    """The four binary facts of each recipe {a, b} -> c, distinct and sorted: a combinesWith b, b combinesWith a,
+    """Yield the four binary facts of each recipe {a, b} -> c, distinct and sorted: a combinesWith b, b combinesWith a,
     a componentOf c, b componentOf c.
 
-    A fact that recipes of several parts imply belongs to the first of them: "validation" gives the facts of the
-    validation recipes that no training recipe implies, "test" those of the test recipes that neither does.
+    A fact that recipes of several parts imply belongs to the first of these parts. So "validation" has the facts that
+    validation recipes imply and training recipes do not; "test" has the facts that only test recipes imply.
 
-    :param partition: "train", "validation", on which settings are chosen, "test" or "all".
-    :param split: a mode of `make_split` (at depth 1), or a Split: then ratio, seed and fit_validation are its own.
-    :param fit_validation: "train" has the facts of validation, too; see `make_split`.
+    :param partition: "train", "validation" (for choosing settings), "test" or "all".
+    :param split: a mode of `make_split` (at depth 1), or a Split, which replaces ratio, seed and fit_validation.
+    :param fit_validation: add the facts of validation to "train"; see `make_split`.
     :param names, laws: of the book, see `RecipeBook.under`.
     :raises InputError: unknown part, mode or book; a part that does not exist.
     """
@@ -80,10 +80,10 @@ def recipe_facts(
     names: Names = "real",
     laws: Laws = "real",
 ) -> Iterator[Triple]:
-    """Recipes as nodes, one per unordered pair: (recipe:fire+water, hasIngredient, fire), (.., hasProduct, steam).
+    """Yield recipe nodes, one per unordered pair: (recipe:fire+water, hasIngredient, fire), (.., hasProduct, steam).
 
-    Arguments and order are those of `facts`; so is what "test" means, but a node has its ingredients in each part that
-    has a product of it, since without them the part would not say which recipe it is.
+    Arguments, order and parts are as for `facts`. However, every part with a product of a node also has the node's
+    ingredients, since they identify the recipe.
     """
     book = RecipeBook.load(recipe_book).under(names, laws)
     found = set(_of_part(node_facts, book, partition, split, train_ratio, split_seed, fit_validation))
@@ -93,7 +93,7 @@ def recipe_facts(
 
 
 def binary_facts(book: Named, recipes: np.ndarray) -> set[Triple]:
-    """The four triples of each of the (n, 3) rows (a, b, product)."""
+    """Return the four triples of each of the (n, 3) rows (a, b, product)."""
     triples: set[Triple] = set()
     for row in recipes.tolist():
         a, b, product = (book.entities[i] for i in row)
@@ -107,7 +107,7 @@ def binary_facts(book: Named, recipes: np.ndarray) -> set[Triple]:
 
 
 def node_facts(book: Named, recipes: np.ndarray) -> set[Triple]:
-    """The triples of the recipe nodes of (n, 3) rows (a, b, product)."""
+    """Return the triples of the recipe nodes of (n, 3) rows (a, b, product)."""
     triples: set[Triple] = set()
     for row in recipes.tolist():
         a, b, product = (book.entities[i] for i in row)
@@ -118,7 +118,7 @@ def node_facts(book: Named, recipes: np.ndarray) -> set[Triple]:
 
 @checked
 def linked(graph: KnowledgeGraph, entities: Sequence[str]) -> np.ndarray:
-    """(N, N) bool: whether a graph of any relations has a fact between two different entities, in either direction."""
+    """Return (N, N) bool: whether a graph has a fact of any relation and direction between two different entities."""
     ids = {label: i for i, label in enumerate(entities)}
     links = np.zeros((len(ids), len(ids)), dtype=bool)
     pairs = [(ids[s], ids[o]) for s, _, o in graph.triples() if s in ids and o in ids and s != o]
@@ -128,9 +128,9 @@ def linked(graph: KnowledgeGraph, entities: Sequence[str]) -> np.ndarray:
 
 
 def both_linked(book: RecipeBook, links: np.ndarray) -> np.ndarray:
-    """(R,) bool: the recipes of a book that a graph entails, both of whose ingredients are linked to the product.
+    """Return (R,) bool: the recipes of a book that a graph entails, that is, both ingredients link to the product.
 
-    :param links: of the book's entities, see `linked`.
+    :param links: (N, N) bool of the book's entities, see `linked`.
     """
     a, b, product = book.recipes.T
     return links[a, product] & links[b, product]

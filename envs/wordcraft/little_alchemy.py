@@ -1,4 +1,4 @@
-"""The open-ended game of Little Alchemy: from a few basic entities make as many others as you can."""
+"""Little Alchemy, an open-ended game: make as many entities as possible from a few basic ones."""
 
 from collections.abc import Collection, Mapping
 from os import PathLike
@@ -40,12 +40,12 @@ class LittleAlchemySettings:
 
 
 class LittleAlchemyVectorEnv(NativeVectorEnv):
-    """Many games at once; see `LittleAlchemyEnv`.
+    """Play a batch of games; see `LittleAlchemyEnv`.
 
     :ivar discovered, reachable: (B, N) bool.
     :ivar selection: (B,) int16 env id or PAD.
-    :ivar found: (B, N) bool, the entities that the latest step newly made; `products` (B, P) int16 env ids of all that
-        it made, also of those that were known.
+    :ivar found: (B, N) bool, the entities that the latest step discovered; `products` (B, P) int16 env ids of all its
+        products, known ones included.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         self.found = np.zeros((num_envs, size), dtype=bool)
         self.products = np.zeros((num_envs, book.several.shape[1]), dtype=np.int16)
         self._mixed = np.zeros((num_envs, 2), dtype=np.int64)  # the pair of the latest mix, for `render`
-        self._new = np.zeros((num_envs, size), dtype=bool)  # and what it newly made
+        self._new = np.zeros((num_envs, size), dtype=bool)  # the entities that this mix discovered
         self._rows = np.arange(num_envs)
         self._reward = np.zeros(num_envs, dtype=np.float32)
         self._terminated, self._truncated = np.zeros((2, num_envs), dtype=bool)
@@ -90,7 +90,7 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         return self._terminated
 
     def random_actions(self) -> np.ndarray:
-        """(B,) int64: in each game a random discovered entity."""
+        """Draw (B,) int64: a random discovered entity in each game."""
         chance = self.np_random.random(self.discovered.shape)
         return np.where(self.discovered, chance, -1.0).argmax(axis=1)
 
@@ -128,9 +128,9 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         self._begin(columns, self.basic, self._all)
 
     def set_up(self, columns: np.ndarray, options: Mapping[str, Any], rng: np.random.Generator) -> None:
-        """Start with {"discovered": names} besides the basic entities.
+        """Start with {"discovered": names} in addition to the basic entities.
 
-        :raises InputError: another option, no list, or an unknown entity.
+        :raises InputError: unknown option, not a list, or unknown entity.
         """
         refuse_unknown("reset", options, ["discovered"])
         discovered = self.basic.copy()
@@ -177,7 +177,7 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         return (COMBINES_WITH,)
 
     def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
-        """For each discovered entity the fact that would speak for it: (candidate, combinesWith, selection)."""
+        """Return the fact that supports each discovered entity: (candidate, combinesWith, selection)."""
         candidates = np.where(self.discovered, np.arange(1, len(self.basic) + 1), PAD)
         selection = np.where(self.discovered, self.selection[:, None], PAD)
         parties = [(candidates, selection, 0)]
@@ -193,7 +193,7 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         return discoveries(self.describe(i), total, mode, self.last_mix(i), self.latest_finds(i))
 
     def last_mix(self, i: int) -> str:
-        """The latest mix in words, "" before the first."""
+        """Return the latest mix in words, "" before the first."""
         self._check_place(i)
         if self.refused[i]:
             return "refused: that is not known"
@@ -204,11 +204,11 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         return f"{' + '.join(self.book.labels(self._mixed[i]))} {made}"
 
     def latest_finds(self, i: int) -> list[str]:
-        """The names that the latest mix newly made."""
+        """Return the names of the entities that the latest mix discovered."""
         self._check_place(i)
         return self.book.labels(np.flatnonzero(self._new[i]) + 1)
 
-    # ---- its memory
+    # ---- memory
 
     @property
     def memory_layout(self) -> Layout:
@@ -233,7 +233,7 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
     def memory_files(self) -> Mapping[str, str]:
         return entity_file(self.book)
 
-    # ---- its state
+    # ---- saving
 
     _STATE = ("discovered", "reachable", "selection", "steps", "refusals", "refused")
 
@@ -250,22 +250,22 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
 class LittleAlchemyEnv(NativeEnv):
     """Make as many entities as you can (the game that WordCraft simplifies; Jiang et al., 2020, section 3).
 
-    Description: at first the basic entities are known. Selecting two known entities, or one twice, mixes them; every
-    product of the pair becomes known. The selection is then empty again. Nothing is random.
+    Description: the basic entities are known at the start. Selecting two known entities, or one twice, mixes them:
+    every product of the pair becomes known, and the selection is cleared. Nothing is random.
 
     Observation (Dict): discovered (N,) int8, by entity of `book.entities`; selection_index, 0 or entity + 1.
 
-    Actions: Discrete(N), the entity to select; one that is not known is refused: a step is used,
+    Actions: Discrete(N), the entity to select. An unknown entity is refused: a step is used, and
     `info["invalid_action"]` is true.
 
     Reward: the number of entities that became known.
 
-    Termination: everything that can be made is known. Truncation: after max_steps steps (two a mix).
+    Termination: all reachable entities are known. Truncation: after max_steps steps (two per mix).
 
-    Info: table (what is known), selection and found (new by this step) as names, num_discovered, success,
+    Info: table (known entities), selection and found (discovered by this step) as names, num_discovered, success,
     invalid_action, invalid_actions, action_mask.
 
-    Reset options: {"discovered": names known at first besides the basic ones}.
+    Reset options: {"discovered": names known at the start in addition to the basic ones}.
 
     Parameters: see `LittleAlchemySettings`; render_mode "ansi" or "rgb_array".
     """
@@ -281,7 +281,7 @@ class LittleAlchemyEnv(NativeEnv):
 
 
 def _closure(book: RecipeBook, basic: np.ndarray) -> np.ndarray:
-    """(N,) bool: the basic entities, and those that can be made from them."""
+    """Return (N,) bool: the basic entities and all entities that can be made from them."""
     known = basic.copy()
     while True:
         makeable = known[book.recipes[:, 0]] & known[book.recipes[:, 1]]

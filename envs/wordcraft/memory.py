@@ -1,6 +1,6 @@
-"""The memory of WordCraft: the steps of an agent, in the files of `gumption.envs.memory`, and the recipes it saw.
+"""The memory of WordCraft: an agent's steps, in the files of `gumption.envs.memory`, and the recipes it saw.
 
-Beside the records lies entities.json: the labels of their ids, and the recipe book of these.
+entities.json, in the same folder, holds the labels of the ids and the name and hash of the recipe book.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 SCHEMA = "gumption/wordcraft-memory/1"
 ENTITIES = "entities.json"
-SUCCESS, DONE, REFUSED = 1, 2, 4  # bits of `flags`: the goal was made; the episode ended; nothing could be selected
+SUCCESS, DONE, REFUSED = 1, 2, 4  # bits of `flags`: the goal was made; the episode ended; the action was refused
 
 
 def layout(slots: int, book: str, products: int | None = None) -> Layout:
-    """The record of a step: env ids (0 is nothing) before it, and its outcome.
+    """Return the record layout of a step: env ids (0 is nothing) before the step, and its outcome.
 
     :param slots: of the table; :param book: hash of the recipe book of the ids.
-    :param products: things that a mix can make at once; None where it makes one.
+    :param products: the most entities that one mix makes; None if a mix makes a single entity.
     """
     several: dict[str, int] = {} if products is None else {"products": products}
     fields = [
@@ -57,11 +57,11 @@ def layout(slots: int, book: str, products: int | None = None) -> Layout:
 @checked_methods
 @dataclass(frozen=True, eq=False)
 class Memory(TransitionMemory):
-    """The steps of an agent; `records` has the fields of `layout`: `table` and `selection` before the step, `action`
-    the slot and `picked` what lay in it, `product` what the mix made, `task` an index into the tasks, or -1. Little
-    Alchemy has no goal and no slots, its action is the thing, and `product` (n, P) are all that the mix made.
+    """The steps of an agent. `records` has the fields of `layout`: `table` and `selection` before the step; `action`,
+    the slot; `picked`, its entity; `product`, made by the mix; `task`, an index into the tasks or -1. In Little Alchemy
+    there is no goal and no slot, `action` is the entity, and `product` (n, P) holds all products of the mix.
 
-    :ivar entities: labels; those of the env ids 1, 2, ...
+    :ivar entities: labels of the env ids 1, 2, ...
     """
 
     SCHEMA = SCHEMA
@@ -71,7 +71,7 @@ class Memory(TransitionMemory):
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Memory:
-        """The memory in a folder.
+        """Read the memory in a folder.
 
         :raises InputError: as `TransitionMemory.load`, and for an entities.json that does not fit the records.
         """
@@ -89,8 +89,8 @@ class Memory(TransitionMemory):
 
     @property
     def mixes(self) -> tuple[np.ndarray, np.ndarray]:
-        """(m, 2) int64 ids into `entities` of the pairs that were mixed, in order, the lesser first; and (m, P) what
-        each made, -1 where it is nothing more."""
+        """Return the mixes in order, as int64 ids into `entities`: (m, 2) pairs, the lesser id first, and (m, P)
+        products, padded with -1."""
         steps = self.records[(self.records["selection"] > 0) & (self.records["picked"] > 0)]
         pairs = np.sort(np.stack([steps["selection"], steps["picked"]], axis=1).astype(np.int64), axis=1)
         made = steps["product"].astype(np.int64)
@@ -98,12 +98,12 @@ class Memory(TransitionMemory):
 
     @property
     def sightings(self) -> np.ndarray:
-        """(k, 5) int64 distinct rows a, b, product, how often, first at, sorted: ids into `entities` with a <= b, -1 as
-        the product of a pair that made nothing; mixes are numbered from 1."""
+        """Return (k, 5) int64 distinct, sorted rows a, b, product, number of times, number of the first mix. Ids index
+        `entities`, a <= b; the product is -1 if the pair made nothing; mixes are numbered from 1."""
         pairs, made = self.mixes
         count, width = made.shape
         told = made >= 0
-        told[:, :1] |= ~told.any(axis=1, keepdims=True)  # nothing is told once
+        told[:, :1] |= ~told.any(axis=1, keepdims=True)  # a mix without a product keeps one row
         rows = np.column_stack([np.repeat(pairs, width, axis=0), made.ravel()])[told.ravel()]
         number = np.repeat(np.arange(1, count + 1), width)[told.ravel()]
         distinct, first, times = np.unique(rows.reshape(-1, 3), axis=0, return_index=True, return_counts=True)
@@ -111,33 +111,33 @@ class Memory(TransitionMemory):
 
     @property
     def recipes(self) -> np.ndarray:
-        """(k, 4) int64 distinct rows a, b, product, how often: ids into `entities` with a <= b, sorted."""
+        """Return (k, 4) int64 distinct, sorted rows a, b, product, number of times: ids into `entities`, a <= b."""
         seen = self.sightings
         return seen[seen[:, 2] >= 0, :4]
 
 
 @lru_cache(maxsize=8)
 def entity_file(book: RecipeBook) -> dict[str, str]:
-    """The file with the labels of a memory's ids: name -> text."""
+    """Return the file with the labels of a memory's ids: name -> text."""
     told = {"book": {"name": book.name, "hash": book.hash}, "entities": book.entities}
     return {ENTITIES: json.dumps(sealed(told), ensure_ascii=False, indent=0) + "\n"}
 
 
 @checked
 def memory_facts(memory: Memory) -> list[Triple]:
-    """The binary facts of the recipes that an agent saw, sorted: combinesWith and componentOf, as `facts` has them."""
+    """Return the binary facts of the recipes that an agent saw, sorted: combinesWith and componentOf, as in `facts`."""
     return sorted(binary_facts(memory, memory.recipes[:, :3]))
 
 
 @checked
 def memory_evidence(memory: Memory, run: str) -> list[Triple]:
-    """Who saw what a pair makes, how often, and at which of its mixes first, sorted. Each is a node with the run in its
-    name, so that one query can read the graphs of several agents:
+    """Return the evidence of a run, sorted: which outcomes of pairs it saw, how often, and at which mix first. Node
+    names contain the run, so that one query can read the graphs of several agents:
 
         sighting:RUN:fire+water>steam    ofRun RUN, hasMixed fire, hasMixed water, hasRecipe recipe:fire+water,
                                          hasOutcome steam, hasVisits 7, hasFirstMix 12
 
-    A pair that made nothing has neither recipe nor outcome.
+    A pair that made nothing has no recipe and no outcome.
     """
     triples: list[Triple] = []
     for a, b, made, times, first in memory.sightings.tolist():
@@ -157,10 +157,10 @@ def memory_evidence(memory: Memory, run: str) -> list[Triple]:
 
 @checked
 def stated_sightings(graph: KnowledgeGraph, run: str, entities: Sequence[str]) -> np.ndarray:
-    """The `sightings` of a memory, (k, 5) int64, read from the evidence in a graph.
+    """Read the `sightings` of a memory, (k, 5) int64, from the evidence in a graph.
 
-    :param entities: to whose places the ids refer.
-    :raises InputError: no evidence of this run there, or evidence of other entities.
+    :param entities: labels that the ids index.
+    :raises InputError: no evidence of this run, or evidence of other entities.
     """
     name = f"wordcraft/{run}{EVIDENCE}"
     vocabulary, facts = graph.arrays(name)
@@ -168,7 +168,7 @@ def stated_sightings(graph: KnowledgeGraph, run: str, entities: Sequence[str]) -
     id_of = np.array([place.get(label, -1) for label in vocabulary.entities], dtype=np.int64)
 
     def said(relation: str) -> tuple[np.ndarray, np.ndarray]:
-        """Nodes, ascending, and what a relation says of each."""
+        """Return the subjects of a relation, ascending, and their objects."""
         here = facts[facts[:, 1] == vocabulary.relations.index(relation)] if relation in vocabulary.relations else none
         return here[np.lexsort((here[:, 2], here[:, 0]))][:, [0, 2]].T  # pyright: ignore[reportReturnType]
 
@@ -198,7 +198,7 @@ def _number(literal: str) -> int:
 
 @checked
 def add_memory(graph: KnowledgeGraph, memory: Memory, run: str) -> dict[str, int]:
-    """Put the recipes that an agent saw into a graph, in place of those there: wordcraft/RUN, wordcraft/RUN/recipes
+    """Write the recipes that an agent saw to a graph, replacing earlier ones: wordcraft/RUN, wordcraft/RUN/recipes
     (the nodes) and wordcraft/RUN/evidence.
 
     :returns: name of each graph -> number of facts.

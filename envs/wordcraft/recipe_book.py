@@ -1,4 +1,4 @@
-"""Recipe books: the products of each pair of ingredients, read once into arrays that environments gather from."""
+"""Recipe books: the products of each pair of ingredients, as arrays that environments index."""
 
 import hashlib
 import json
@@ -19,25 +19,25 @@ from gumption.envs.priors import SEED, Laws, Names, other_than_real, relabelled
 PAD = 0  # "nothing" in every array of env ids; entity i of a book has the env id i + 1
 MAX_ENTITIES = 32_000  # env ids are int16
 SHIPPED = "commonsense"
-NAMES = (SHIPPED, "alchemy2")  # the latter is that of the 2020 release, which is fetched
+NAMES = (SHIPPED, "alchemy2")  # alchemy2 is the book of the 2020 release; it is downloaded
 Row = tuple[str, str, str]  # (product, ingredient, ingredient)
 CLASSICAL = ("air", "earth", "fire", "water")  # Little Alchemy starts from these; some books also make them
 
 
 class RecipeBook:
-    """Entities and recipes. An unordered pair of ingredients, possibly twice the same, has a set of products.
+    """Entities and recipes. An unordered pair of ingredients, which may be equal, has a set of products.
 
-    :ivar name: what it was loaded as, or the stem of its file; of a book under other names or laws with these behind.
+    :ivar name: the name it was loaded by or the stem of its file; `under` appends other names and laws.
     :ivar entities: labels in the sorted order of their real names; the index is the entity id (0..N-1).
-    :ivar real_names: the real names of the entities, sorted; `entities` themselves, unless `names` is not "real".
-    :ivar names, laws: what `under` made of it; both "real" of a book that was read.
-    :ivar recipes: (R, 3) int64, distinct rows (a, b, product) with a <= b, entity ids, rows sorted.
+    :ivar real_names: the real names of the entities, sorted; equal to `entities` if `names` is "real".
+    :ivar names, laws: set by `under`; both are "real" for a book that was read.
+    :ivar recipes: (R, 3) int64 entity ids, distinct, sorted rows (a, b, product) with a <= b.
     :ivar book_order: (R,) int64, the position of each row of `recipes` in the file.
     :ivar file_order: (N,) int64, entity ids in the order of the file.
-    :ivar origins: where each row of `recipes` comes from: "paper", "own" or "family:NAME"; None for a book without.
-    :ivar pairs: (P, 2) int64, the distinct pairs (a, b), sorted; `pair_of_recipe` (R,) int64 points into it.
-    :ivar hash: sha256 hex of the content: labels, recipes, and the order of products where a pair has several, without
-        the origins.
+    :ivar origins: origin of each row of `recipes`: "paper", "own" or "family:NAME"; None for a book without origins.
+    :ivar pairs: (P, 2) int64, the distinct pairs (a, b), sorted; `pair_of_recipe` (R,) int64 indexes it.
+    :ivar hash: sha256 hex of the content: labels, recipes, and the order of products of a pair with several; not the
+        origins.
     """
 
     @checked
@@ -49,12 +49,12 @@ class RecipeBook:
         origins: Sequence[str] | None = None,
         real_names: Mapping[str, str] | None = None,
     ) -> None:
-        """`rows` are (product, a, b) in book order; one that needs its own product is dropped, repeats count once.
+        """Build a book of rows (product, a, b) in book order. Drop rows whose product is an ingredient, and repeats.
 
-        :param origins: of each row.
-        :param real_names: of each entity, where its label is another.
-        :raises InputError: a row of something else than entities, no recipe is left, there are more entities than env
-            ids, or another number of origins than of rows.
+        :param origins: origin of each row.
+        :param real_names: entity -> real name; None if the labels are the real names.
+        :raises InputError: a row with an unknown entity, no recipe left, more entities than env ids, real names of
+            other entities, or not one origin per row.
         """
         self.name = name
         self.names: Names = "real"
@@ -92,10 +92,9 @@ class RecipeBook:
     @classmethod
     @checked
     def load(cls, source: "str | PathLike[str] | RecipeBook") -> "RecipeBook":
-        """A book by name ("commonsense", "alchemy2"), or from a file: .tsv, .csv, or
-        .json in the form of the 2020 release. Its page describes them.
+        """Load a book by name ("commonsense", "alchemy2") or from a file: .tsv, .csv, or .json as in the 2020 release.
 
-        :raises InputError: unknown name (with the known ones), missing file, or a bad entry (with file and place).
+        :raises InputError: unknown name (lists the known ones), missing file, or a bad entry (with file and place).
         """
         if isinstance(source, RecipeBook):
             return source
@@ -118,10 +117,10 @@ class RecipeBook:
             raise InputError(f"{path}: {error}") from None
 
     def only(self, recipes: np.ndarray) -> "RecipeBook":
-        """The same entities with some of the recipes alone, in the same order.
+        """Return a book of the same entities with only these recipes, in the same order.
 
         :param recipes: (n, 3) rows of `recipes`.
-        :raises InputError: other rows.
+        :raises InputError: rows that are not in `recipes`.
         """
         are_rows = isinstance(recipes, np.ndarray) and recipes.ndim == 2 and recipes.shape[1] == 3
         ids = recipes if are_rows and recipes.dtype.kind in "iu" else self.recipes[:0]
@@ -134,17 +133,17 @@ class RecipeBook:
 
     @checked
     def under(self, names: Names = "real", laws: Laws = "real") -> "RecipeBook":
-        """The book under other names or other laws; see `gumption.envs.priors`. Its ids are those of the real book, and
-        so are its splits and, by the real laws, its tasks; its hash is another one.
+        """Return the book under other names or laws; see `gumption.envs.priors`. Entity ids and splits stay the same;
+        with the real laws, tasks do too. The hash changes.
 
-        - names="anonymous": each thing is called by a code, of which no word vector and no graph knows anything.
-        - names="shuffled": each thing has the name of another one.
-        - laws="counterfactual": recipes make each other's products. What made steam now makes another thing of the same
-          generation, everywhere the same one, and never an ingredient of its own. Each thing can be made in as many
-          mixes as before, and there are as many recipes of it as there were of the thing in whose place it is; two
-          pairs that made the same still do. Only what words say of it is no longer so.
+        - names="anonymous": entities are named by codes that no word vector and no graph contains.
+        - names="shuffled": each entity has the name of another.
+        - laws="counterfactual": permute the products. All recipes of a product (steam) now make another entity of the
+          same generation, which is no ingredient of these recipes. Every entity still needs as many mixes, and has as
+          many recipes as the product it replaces. Pairs with equal products keep equal products. Only the meaning of
+          the words no longer fits.
 
-        :raises InputError: a book that is under others already, or in which no products can change places.
+        :raises InputError: a book that is already under other names or laws, or without products to exchange.
         """
         if (names, laws) in (("real", "real"), (self.names, self.laws)):
             return self
@@ -156,7 +155,7 @@ class RecipeBook:
         return self._changed(f"{self.name}, {told}", rows, relabelled(self.entities, names), products, names, laws)
 
     def _exchanged(self) -> np.ndarray:
-        """(N,) int64: the thing that is made in place of each one that a recipe makes; see `under`."""
+        """Return (N,) int64: the entity that is made in place of each product; see `under`."""
         from scipy.optimize import linear_sum_assignment
 
         rng = np.random.Generator(np.random.PCG64(SEED))
@@ -164,8 +163,8 @@ class RecipeBook:
         other = np.arange(len(self.entities))
         for generation in np.unique(self.generations[made]).tolist():
             among = made[self.generations[made] == generation]
-            # Of all exchanges that leave no thing in its place and make no ingredient each is as likely; where there is
-            # none, as few things as can be stay where they are.
+            # Random costs sample a permutation without fixed points in which no product is an ingredient of its
+            # recipes. If none exists, as few products as possible stay in place.
             cost = rng.random((len(among), len(among)))
             cost[component[np.ix_(among + 1, among + 1)]] += len(self.entities) ** 2
             cost[np.diag_indices(len(among))] = len(self.entities)
@@ -180,7 +179,7 @@ class RecipeBook:
     def _changed(
         self, name: str, rows: np.ndarray, labels: tuple[str, ...], products: np.ndarray, names: Names, laws: Laws
     ) -> "RecipeBook":
-        """A book of the same ids and order, with these rows, labels (N,) and products of all rows (R,)."""
+        """Return a book with the same ids and order, these rows, labels (N,) and products of all rows (R,)."""
         rows = rows[np.argsort(self.book_order[rows], kind="stable")]
         pairs = self.recipes[rows, :2].tolist()
         kept = [(labels[c], labels[a], labels[b]) for (a, b), c in zip(pairs, products[rows].tolist(), strict=True)]
@@ -219,7 +218,10 @@ class RecipeBook:
     # ---- labels
 
     def entity_id(self, label: str) -> int:
-        """:raises InputError: for a label that is not in the book, with near matches."""
+        """Return the id of a label.
+
+        :raises InputError: a label that is not in the book; suggests near matches.
+        """
         try:
             return self._ids[label]
         except (KeyError, TypeError):
@@ -230,7 +232,7 @@ class RecipeBook:
 
     @checked
     def label(self, env_id: int) -> str:
-        """The label of an env id; PAD is "".
+        """Return the label of an env id, "" for PAD.
 
         :raises InputError: no such id.
         """
@@ -238,7 +240,7 @@ class RecipeBook:
 
     @checked
     def labels(self, env_ids: Iterable[int]) -> list[str]:
-        """Labels of env ids, PAD left out.
+        """Return the labels of env ids, without PAD.
 
         :raises InputError: no such id.
         """
@@ -256,31 +258,31 @@ class RecipeBook:
 
     @checked
     def products(self, a: int, b: int) -> tuple[int, ...]:
-        """Entity ids of the products of a pair, in book order; empty where it makes nothing."""
+        """Return the entity ids of the products of a pair, in book order; empty if it makes nothing."""
         return self._products.get((a, b) if a <= b else (b, a), ())
 
     @cached_property
     def roots(self) -> np.ndarray:
-        """(n,) int64 ids of the entities that nothing makes."""
+        """(n,) int64 ids of the entities that no recipe makes."""
         return np.setdiff1d(np.arange(len(self.entities)), self.recipes[:, 2])
 
     @cached_property
     def terminals(self) -> np.ndarray:
-        """(n,) int64 ids of the entities that are no ingredient."""
+        """(n,) int64 ids of the entities that are not an ingredient of any recipe."""
         return np.setdiff1d(np.arange(len(self.entities)), self.recipes[:, :2])
 
     @cached_property
     def basic(self) -> np.ndarray:
-        """(N,) bool: what Little Alchemy starts from: what nothing makes, and air, earth, fire and water, if they are
-        among the real names."""
+        """(N,) bool: the entities that Little Alchemy starts from: those without a recipe, and those with the real name
+        air, earth, fire or water."""
         basic = np.array([real in CLASSICAL for real in self.real_names], dtype=bool)
         basic[self.roots] = True
         return basic
 
     @cached_property
     def generations(self) -> np.ndarray:
-        """(N,) int64: 0 of what is basic; of anything else 1 more than the latest of what it is made of, by the recipe
-        by which it comes first; -1 of what the basic things do not lead to."""
+        """(N,) int64: 0 for basic entities; else 1 + the generation of the later ingredient, minimized over the
+        recipes of the entity; -1 for entities that cannot be made from basic ones."""
         generations = np.where(self.basic, 0, -1)
         a, b, product = self.recipes.T
         while True:
@@ -292,7 +294,7 @@ class RecipeBook:
 
     @cached_property
     def ingredient_counts(self) -> np.ndarray:
-        """(N,) int64: in how many distinct pairs an entity occurs (twice the same ingredient counts once)."""
+        """(N,) int64: number of distinct pairs with an entity (a pair of equal ingredients counts once)."""
         both = np.bincount(self.pairs[:, 0], minlength=len(self.entities))
         both += np.bincount(self.pairs[self.pairs[:, 0] != self.pairs[:, 1], 1], minlength=len(self.entities))
         return both
@@ -301,7 +303,7 @@ class RecipeBook:
 
     @cached_property
     def single(self) -> np.ndarray:
-        """((N+1)**2,) int16 at a * (N+1) + b: 0 nothing, p > 0 the only product, -k one of `several[k]`."""
+        """((N+1)**2,) int16, index a * (N+1) + b: 0 no product, p > 0 the only product, -k products `several[k]`."""
         return self._tables[0]
 
     @cached_property
@@ -327,7 +329,7 @@ class RecipeBook:
 
     @cached_property
     def last_product(self) -> np.ndarray:
-        """((N+1)**2,) int16 like `single`, but always the last product in book order, as the 2020 code looked up."""
+        """((N+1)**2,) int16 like `single`, but always the last product in book order, as in the 2020 code."""
         size = len(self.entities) + 1
         code = np.zeros((size, size), dtype=np.int16)
         for (a, b), products in self._products.items():
@@ -336,7 +338,7 @@ class RecipeBook:
 
     @cached_property
     def component(self) -> np.ndarray:
-        """((N+1)**2,) bool, index product * (N+1) + x: x is an ingredient of the product, or is the product itself."""
+        """((N+1)**2,) bool, index product * (N+1) + x: x is an ingredient of the product or the product itself."""
         size = len(self.entities) + 1
         table = np.eye(size, dtype=bool)
         for column in (0, 1):
@@ -346,8 +348,8 @@ class RecipeBook:
 
     @checked
     def goes_into(self, mixes: Count) -> np.ndarray:
-        """((N+1)**2,) bool, index product * (N+1) + x: so many mixes can be enough to make the product of x and other
-        things."""
+        """Return ((N+1)**2,) bool, index product * (N+1) + x: at most `mixes` mixes can lead from x, with other
+        entities, to the product."""
         while len(self._goes_into) < mixes:
             size = len(self.entities) + 1
             if not self._goes_into:
@@ -358,7 +360,7 @@ class RecipeBook:
                 one, before = (each.reshape(size, size) for each in (self._goes_into[0], self._goes_into[-1]))
                 table = before | (one.astype(np.float32) @ before.astype(np.float32) > 0)
             if self._goes_into and np.array_equal(table.reshape(-1), self._goes_into[-1]):
-                return self._goes_into[-1]  # as with any more mixes
+                return self._goes_into[-1]  # further mixes change nothing
             self._goes_into.append(table.reshape(-1))
         return self._goes_into[mixes - 1]
 
@@ -368,7 +370,7 @@ class RecipeBook:
 
     @checked
     def makes(self, target: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Whether the pair (a, b) can make the target: env ids of shapes that broadcast -> bool. PAD makes nothing."""
+        """Return whether the pair (a, b) can make the target: env ids that broadcast -> bool. PAD makes nothing."""
         target = np.where(target > PAD, target, np.int16(-(2**15)))  # a code that no pair has
         code = self.single.take(a * np.int32(len(self.entities) + 1) + b, mode="clip")
         found = code == target
@@ -380,12 +382,12 @@ class RecipeBook:
 
     @checked
     def mix(self, a: np.ndarray, b: np.ndarray, goal: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-        """The product of a mix: the goal if the pair can make it, else the first product (book order) that is wanted,
+        """Return the product of a mix: the goal if the pair can make it, else the first wanted product in book order,
         else the first product.
 
         :param a, b, goal: (n,) env ids.
-        :param wanted: (n, k) env ids of intermediates not made yet, PAD where there is none.
-        :returns: (n,) int16 env ids, PAD where the pair makes nothing.
+        :param wanted: (n, k) env ids of intermediates not made yet, padded with PAD.
+        :returns: (n,) int16 env ids, PAD if the pair makes nothing.
         """
         made = self.single[a.astype(np.int64) * (len(self.entities) + 1) + b]
         many = np.flatnonzero(made < 0)
@@ -401,7 +403,7 @@ class RecipeBook:
 
     @checked
     def choose(self, code: np.ndarray, goal: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-        """`mix` for (n,) negative codes of `single`: (n,) int16 env ids."""
+        """Return the product of a mix, as `mix`, from (n,) negative codes of `single`: (n,) int16 env ids."""
         products = self.several[-code.astype(np.int64)]
         rank = np.where(products == goal[:, None], 2, 0)
         hit = (products[:, :, None] == wanted[:, None, :]).any(axis=2) & (products > 0)
@@ -410,12 +412,12 @@ class RecipeBook:
 
 
 def recipe_rows(book: RecipeBook, a: np.ndarray, b: np.ndarray, product: np.ndarray) -> np.ndarray:
-    """(n,) int64 rows of a book's `recipes`, from (n,) env ids of recipes that it has."""
+    """Return (n,) int64 row numbers in a book's `recipes`, from (n,) env ids of recipes that it has."""
     size = np.int64(len(book.entities) + 1)
     return np.searchsorted(book._row_keys, (np.minimum(a, b) * size + np.maximum(a, b)) * size + product)
 
 
-Read = tuple[list[str], list[Row], list[str] | None]  # entities, recipes, and the origin of each recipe
+Read = tuple[list[str], list[Row], list[str] | None]  # entities, recipes, origin of each recipe
 _READERS = {
     ".json": lambda path: (*read_recipes_json(path), None),
     ".tsv": lambda path: _parts(read_recipes_tsv(path)),

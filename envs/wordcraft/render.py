@@ -1,4 +1,4 @@
-"""Pictures of an episode: text for a terminal, and an RGB array drawn without a display."""
+"""Render an episode as text for a terminal, or as an RGB array without a display."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ Colour = tuple[int, int, int]
 Box = tuple[float, float, float, float]  # left, top, right, bottom in pixels
 
 COLUMNS, CARD, GAP, MARGIN = 4, (232, 72), 16, 28  # cards in a row; sizes in pixels
-HEAD, LINE, MIX = 84, 44, 92  # height of the goal, of a title, of the selection and the latest mix
+HEAD, LINE, MIX = 84, 44, 92  # heights in pixels: the goal; a title; the selection and the latest mix
 WIDTH = 2 * MARGIN + COLUMNS * CARD[0] + (COLUMNS - 1) * GAP
-GRIDS = ((COLUMNS, 6), (6, 10), (8, 16), (10, 24))  # columns and rows of Little Alchemy's finds, by how many there are
-GRID = GRIDS[-1]  # no more finds are shown
+GRIDS = ((COLUMNS, 6), (6, 10), (8, 16), (10, 24))  # (columns, rows) for Little Alchemy: the first that fits is used
+GRID = GRIDS[-1]  # further entities are not shown
 GRID_HEIGHT = 600
 INK, PAPER, FAINT, QUIET = (33, 37, 41), (250, 250, 247), (206, 208, 204), (112, 118, 122)
 WHITE, GOAL, CHOSEN, WON, LOST = (255, 255, 255), (222, 178, 65), (74, 124, 196), (64, 142, 87), (176, 66, 58)
 
 
 def as_text(state: Mapping[str, Any], last: str = "") -> str:
-    """`state` is an info of the environment: goal, table, selection, success; `last` is the latest mix in words."""
+    """Render an info of the environment (goal, table, selection, success) as text; `last` is the latest mix."""
     chosen = set(state["selection"])
     slots = [f"{'>' if name in chosen else ' '}{i:3d} {name}" for i, name in enumerate(state["table"])]
     lines = [f"goal: {state['goal']}", *slots, f"selected: {', '.join(state['selection']) or '-'}"]
@@ -36,7 +36,7 @@ def as_text(state: Mapping[str, Any], last: str = "") -> str:
 
 
 def as_picture(state: Mapping[str, Any], last: str = "") -> np.ndarray:
-    """(H, W, 3) uint8; the size depends on the number of slots alone."""
+    """Draw an info of the environment as (H, W, 3) uint8; the size depends only on the number of slots."""
     from PIL import Image, ImageDraw
 
     slots = len(state["action_mask"])
@@ -68,11 +68,11 @@ def as_picture(state: Mapping[str, Any], last: str = "") -> np.ndarray:
 def discoveries(
     state: Mapping[str, Any], total: int, mode: str, last: str = "", new: Sequence[str] = ()
 ) -> str | np.ndarray:
-    """Little Alchemy: the known things and their share of all, the selection, and the latest mix.
+    """Render Little Alchemy: the known entities, their share of `total`, the selection, and the latest mix.
 
-    :param state: an info of the environment; `total` is how many things can be known.
-    :param last: the latest mix in words; `new` are the things that it found.
-    :returns: text, or (H, W, 3) uint8 of one size always.
+    :param state: an info of the environment; `total` is the number of reachable entities.
+    :param last: the latest mix in words; `new` are the entities that it discovered.
+    :returns: text, or (H, W, 3) uint8 of constant size.
     """
     known = state["table"]
     if mode == "ansi":
@@ -111,7 +111,7 @@ def discoveries(
 
 
 def _most_telling(names: Sequence[str], first: Sequence[str], most: int) -> list[str]:
-    """At most so many names in their order, those in `first` among them."""
+    """Return at most `most` names in their order, including the names in `first`."""
     wanted = set(first)
     room = most - len(wanted.intersection(names))
     kept = []
@@ -125,7 +125,7 @@ def _most_telling(names: Sequence[str], first: Sequence[str], most: int) -> list
 
 
 def _mixing(draw: ImageDraw, top: float, selection: Sequence[str], latest: str, last: str, ink: Colour) -> None:
-    """The selection, and at its right the latest mix under the title `latest`."""
+    """Draw the selection and, to its right, the latest mix under the title `latest`."""
     box = (MARGIN, top, MARGIN + CARD[0], top + MIX - 2 * GAP)
     _title(draw, "selected", MARGIN, top)
     if selection:
@@ -147,17 +147,17 @@ def _card(draw: ImageDraw, box: Box, name: str, fill: Colour, size: int, number:
 
 
 def _inside(box: Box) -> Box:
-    """A box without the margin that text keeps."""
+    """Return a box without the margin of its text."""
     return box[0] + 8, box[1], box[2] - 8, box[3]
 
 
 def _title(draw: ImageDraw, text: str, x: float, below: float) -> None:
-    """A small line above what begins at `below`."""
+    """Write a small title line above the part that begins at `below`."""
     draw.text((x, below - LINE / 2 + 4), text, font=_font(18), fill=QUIET, anchor="lm")
 
 
 def _write(draw: ImageDraw, text: str, box: Box, size: int, fill: Colour, anchor: str) -> None:
-    """Text that shrinks, then is cut, to fit the box; anchor "mm" is its middle, "lm" the middle of its left."""
+    """Write text in a box, shrunk and then cut to fit; anchor "mm" centres it, "lm" aligns it left."""
     font = _font(size)
     while draw.textlength(text, font=font) > box[2] - box[0]:
         if size > 8:

@@ -1,5 +1,6 @@
-"""Whether a split keeps its parts apart, checked on sets of labels from the book alone, by other code than that of
-`make_split`; and whether its parameters give it again.
+"""Check that the parts of a split are separate, and that its parameters reproduce it.
+
+The check works on sets of labels from the book, by code other than that of `make_split`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Set
@@ -16,12 +17,12 @@ from .tasks import Task, enumerate_tasks
 
 Recipe = tuple[str, str, str]
 Products = Mapping[tuple[str, str], list[str]]
-MOST = 5  # faults of one kind that are listed
+MOST = 5  # faults listed of each kind
 
 
 def check_split(split: Split, book: RecipeBook) -> list[str]:
-    """The faults of a split, the first few of each kind; none where no item of a part (validation, test) leaks into one
-    before it.
+    """Return the faults of a split, the first few of each kind; none if no item of validation or test leaks into an
+    earlier part.
 
     :raises InputError: a split of another book.
     """
@@ -143,7 +144,7 @@ def _solved_by_seen(part: str, tasks: dict[int, Task], products: Products, seen:
 
 
 def _ways(task: Task, products: Products) -> Iterator[Set[Recipe]]:
-    """For each way to make the goal or an intermediate within as many mixes as the task has recipes: its recipes."""
+    """Yield the recipes of each way to make the goal or an intermediate in at most len(task.recipes) mixes."""
     wanted = frozenset(task.intermediates)
     return _mixes({label: frozenset() for label in task.base}, task.goal, wanted, len(task.recipes), products)
 
@@ -151,7 +152,7 @@ def _ways(task: Task, products: Products) -> Iterator[Set[Recipe]]:
 def _mixes(
     known: Mapping[str, Set[Recipe]], goal: str, wanted: Set[str], mixes: int, products: Products
 ) -> Iterator[Set[Recipe]]:
-    """`known`: what is on the table -> the recipes behind it."""
+    """As `_ways`, from the table `known`: label -> the recipes that made it."""
     for a, b in combinations_with_replacement(sorted(known), 2):
         several = products.get((a, b))
         if several is None:
@@ -169,7 +170,7 @@ def _rederived(split: Split, book: RecipeBook) -> list[str]:
         again = make_split(book, **split.parameters, fit_validation=split.validation_tasks is None)
     except (InputError, TypeError) as error:
         return [f"its parameters make no split: {error}"]
-    if split.left_out is None:  # version 1 is the same as version 2 where that leaves nothing out
+    if split.left_out is None:  # a split of version 1 equals one of version 2 that leaves no task out
         again = replace(again, left_out=None)
     return [] if again.hash == split.hash else ["its parameters make another split than this one"]
 

@@ -1,4 +1,4 @@
-"""Splits of a book into training, validation and test, kept as files: made once, loaded everywhere."""
+"""Split a recipe book into training, validation and test; store splits as files."""
 
 import os
 from collections.abc import Callable
@@ -30,31 +30,31 @@ Mode = Literal[
     "none",
 ]
 MODES = get_args(Mode)
-TrainRatio = Annotated[float, Gt(0), Le(1)]  # 1 goes with the mode "none"
+TrainRatio = Annotated[float, Gt(0), Le(1)]  # 1 is for the mode "none" only
 PARTS = ("train", "validation", "test")
 Kind = Literal["recipes", "tasks"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 Partition = Literal["train", "validation", "test", "all"]
-FEW = 100  # tasks: the success on fewer is told with its interval
+FEW = 100  # success on fewer tasks is reported with its interval
 SCHEMA = "gumption/wordcraft-split/3"
 FORMAT = SplitFormat(SCHEMA, sort_keys=True, ensure_ascii=False)
-SECOND = replace(FORMAT, schema="gumption/wordcraft-split/2")  # for the last fit: has no validation part
-FIRST = replace(FORMAT, schema="gumption/wordcraft-split/1")  # by the rules of 2020: nor leaves a task out
+SECOND = replace(FORMAT, schema="gumption/wordcraft-split/2")  # no validation part: for the last fit
+FIRST = replace(FORMAT, schema="gumption/wordcraft-split/1")  # no validation part, no task left out: rules of 2020
 
 
 @checked_methods
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The recipes and tasks of training, of validation and of testing.
+    """The recipes and tasks of the training, validation and test parts.
 
     :ivar book_hash: `RecipeBook.hash` of the book it was made for.
     :ivar parameters: mode, train_ratio, seed, depth, shortcuts.
     :ivar train_recipes, test_recipes: (n, 3) int64 rows (a, b, product) of entity ids, sorted, disjoint.
     :ivar train_tasks, test_tasks: (n,) int64 sorted indices into `enumerate_tasks(book, depth, shortcuts)`, disjoint.
-    :ivar left_out: how many tasks of each part are in none, because mixes that the task does not name solve it by
-        recipes of another part (see `leaky_tasks`); None by the rules of 2020, which leave none out.
-    :ivar validation_recipes, validation_tasks: the same of the validation part, on which settings are chosen; None
-        where validation is a part of training: for the last fit, and by the rules of 2020.
+    :ivar left_out: number of tasks left out of each part because recipes of another part solve them (see
+        `leaky_tasks`); None by the rules of 2020, which leave none out.
+    :ivar validation_recipes, validation_tasks: likewise for the validation part, which serves to choose settings; None
+        if validation is a part of training: for the last fit, and by the rules of 2020.
     """
 
     book_name: str
@@ -76,7 +76,7 @@ class Split:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The parts that have tasks."""
+        """The names of the parts that have tasks."""
         return tuple(part for part in PARTS if len(self.of("tasks", part)))
 
     @property
@@ -86,7 +86,7 @@ class Split:
         return self.format.sha256(content)
 
     def tasks(self, partition: str) -> np.ndarray:
-        """(n,) int64 sorted indices of the tasks of a partition: "train", "validation", "test" or "all".
+        """Return (n,) int64 sorted indices of the tasks of a partition: "train", "validation", "test" or "all".
 
         :raises InputError: unknown partition, or a part that the split does not have.
         """
@@ -99,9 +99,9 @@ class Split:
         return chosen
 
     def recipes(self, partition: str) -> np.ndarray:
-        """(n, 3) int64 rows of the recipes of a part: "train", "validation" or "test".
+        """Return (n, 3) int64 rows of the recipes of a part: "train", "validation" or "test".
 
-        :raises InputError: unknown part, or one that the split does not have.
+        :raises InputError: unknown part, or a part that the split does not have.
         """
         check("partition", partition, Literal["train", "validation", "test"])
         chosen = self.of("recipes", partition)
@@ -110,14 +110,14 @@ class Split:
         return chosen
 
     def known_recipes(self, partition: str) -> np.ndarray | None:
-        """(n, 3) int64 rows of the recipes that there are for the tasks of a partition: in training those of training,
-        in validation those of both; None elsewhere, where there are all."""
+        """Return (n, 3) int64 rows of the recipes in force in a partition: training recipes in "train", training and
+        validation recipes in "validation"; None for all recipes in the other partitions."""
         check("partition", partition, Partition)
         parts = {"train": PARTS[:1], "validation": PARTS[:2]}.get(partition)
         return parts and np.concatenate([self.of("recipes", part) for part in parts])
 
     def of(self, kind: Kind, part: str) -> np.ndarray:
-        """The recipes or tasks of one of `PARTS`; none of a part that the split does not have.
+        """Return the recipes or tasks of one of `PARTS`; empty for a part that the split does not have.
 
         :raises InputError: no such part.
         """
@@ -136,11 +136,11 @@ class Split:
         return f"the split {mode!r} has no {part} part; use partition='train'"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write as JSON, beside and then renamed."""
+        """Write the split as JSON, atomically: to a temporary file that is then renamed."""
         write_bytes(Path(path), self.to_bytes())
 
     def to_bytes(self) -> bytes:
-        """The split file."""
+        """Return the content of the split file."""
         return self.format.seal(self._content())
 
     @classmethod
@@ -148,7 +148,7 @@ class Split:
         """Read a split.
 
         :param book: the book it will be used with.
-        :raises InputError: missing file, no split, a changed byte, or a split of another book.
+        :raises InputError: missing file, not a split, a changed byte, or a split of another book.
         """
         path = Path(path)
         sealed = read_file(path)
@@ -191,12 +191,12 @@ class Split:
 
 
 def leaky_tasks(split: Split, book: RecipeBook) -> tuple[np.ndarray, np.ndarray]:
-    """Tasks that a recipe of the other part solves, such as a training task with a wheel on the table and the goal
-    bicycle, where wheel + wheel makes a bicycle and is a test recipe. Everything is played that can be mixed from the
-    base in as many mixes as the task is deep; ways that a distractor opens in two mixes or more are not.
+    """Return the tasks that a recipe of the other part solves, such as a training task with a wheel on the table and
+    the goal bicycle, if wheel + wheel > bicycle is a test recipe. All mixes from the base are played, to the depth of
+    the task. Ways that a distractor opens in two mixes or more are not checked.
 
-    :returns: (n,) int64 training tasks in which a test recipe makes the goal or an intermediate, or something that
-        goes into one; (m,) int64 test tasks that need a test recipe and whose goal training recipes alone make, too.
+    :returns: (n,) int64 training tasks in which a test recipe makes the goal, an intermediate, or an ingredient that
+        leads to one; (m,) int64 test tasks that need a test recipe though training recipes alone can make the goal.
     """
     tasks = enumerate_tasks(book, split.parameters["depth"], split.parameters["shortcuts"])
     unseen = np.zeros(len(book), dtype=bool)
@@ -219,28 +219,28 @@ def make_split(
     shortcuts: bool = False,
     fit_validation: bool = False,
 ) -> Split:
-    """Divide a book; the same arguments and the same recipes give the same split, whatever the order of the file.
+    """Split a book. Equal arguments and recipes give equal splits, whatever the order of the file.
 
-    The book is divided into what is outside the test and the test, then what is outside the test in the same way into
-    training and validation, of which validation is a fifth: 64, 16 and 20 % by default.
+    The test part is cut off first. A fifth of the rest is then cut off for validation in the same way: by default 64 %
+    training, 16 % validation, 20 % test.
 
-    - by_recipe: the distinct pairs of ingredients are shuffled and cut. A task is a test task if any of its pairs is.
-    - by_recipe_train_all_goals: then every goal gets a training recipe and every entity an appearance in training,
-      where need be by moving a pair to training.
-    - by_goal: the goals are shuffled and cut; a recipe follows its product and a task its goal. A training task that
-      would make a test goal on the way is in no part.
-    - by_goal_train_terminals: the same, with the terminal goals (never an ingredient) all in training.
-    - by_family: the families of the book are shuffled and cut; a recipe follows its family. Recipes of no family are
-      for training. A task is a test task if any of its recipes is.
-    - by_task: the tasks of the depth are shuffled and cut. Test recipes are those that no other task uses.
-    - none: everything is training; there is no other part.
+    - by_recipe: shuffle and cut the distinct pairs of ingredients. A task is a test task if any of its pairs is.
+    - by_recipe_train_all_goals: as by_recipe, then move pairs to training until every goal has a training recipe and
+      every entity occurs in training.
+    - by_goal: shuffle and cut the goals. A recipe follows its product and a task its goal. A training task with a test
+      goal as an intermediate is in no part.
+    - by_goal_train_terminals: as by_goal, with all terminal goals (never an ingredient) in training.
+    - by_family: shuffle and cut the families of the book. A recipe follows its family; recipes without a family are in
+      training. A task is a test task if any of its recipes is.
+    - by_task: shuffle and cut the tasks of the depth. Recipes that only tasks outside training use are test recipes.
+    - none: everything is in training; the other parts are empty.
 
-    A task that a recipe of another part solves (`leaky_tasks`) is then left out of its part and counted. The validation
-    part of a book that is too small for one is empty.
+    Tasks that a recipe of another part solves (`leaky_tasks`) are then left out of their part and counted. If a book is
+    too small for validation, that part is empty.
 
-    :param train_ratio: the share outside the test, strictly between 0 and 1 (the mode "none" does not read it).
-    :param fit_validation: validation is a part of training, too: for the last fit, once settings are chosen. The test
-        part is the same.
+    :param train_ratio: share outside the test, strictly between 0 and 1 (ignored by the mode "none").
+    :param fit_validation: make validation a part of training, for the last fit after settings are chosen. The test part
+        does not change.
     :raises InputError: unknown mode, a ratio out of range, a part that would be empty, or a book without families.
     """
     if not fit_validation and mode != "none":
@@ -253,7 +253,7 @@ def make_split(
 
 
 def _divided(book: RecipeBook, mode: Mode, train_ratio: float, seed: int, depth: int, shortcuts: bool) -> Split:
-    """A split by the rules of 2020: no task is left out, and there is no validation part."""
+    """Split by the rules of 2020: leave no task out, without a validation part."""
     if mode != "none" and train_ratio == 1:
         raise InputError("train_ratio is 1; it is below 1. To train on all use split='none'")
     tasks = enumerate_tasks(book, depth, shortcuts)
@@ -278,7 +278,7 @@ def _divided(book: RecipeBook, mode: Mode, train_ratio: float, seed: int, depth:
 
 
 def _with_validation(whole: Split, book: RecipeBook) -> Split:
-    """A fifth of the training part of a split set aside for validation."""
+    """Return the split with a fifth of its training part moved to validation."""
     outside = replace(whole, test_recipes=whole.test_recipes[:0], test_tasks=whole.test_tasks[:0], left_out=None)
     inner = _cut_off(outside, book, OUTSIDE_VALIDATION, np.random.PCG64([whole.parameters["seed"], 1]))
     inner = _without_leaks(inner, book)
@@ -302,14 +302,14 @@ def _with_validation(whole: Split, book: RecipeBook) -> Split:
 
 
 def _without_leaks(split: Split, book: RecipeBook) -> Split:
-    """The same without the tasks of `leaky_tasks`, which are counted."""
+    """Return the split without its `leaky_tasks`, counted in `left_out`."""
     whole, by_task = split, split.parameters["mode"] == "by_task"
     while any(map(len, leaky := leaky_tasks(split, book))):
         train, test = np.setdiff1d(split.train_tasks, leaky[0]), np.setdiff1d(split.test_tasks, leaky[1])
         split = replace(split, train_tasks=train, test_tasks=test)
         if not by_task:
             break
-        split = _recipes_of_tasks(split, book)  # a recipe that training no longer uses can leak in its turn
+        split = _recipes_of_tasks(split, book)  # a recipe that training no longer uses can now leak
     left_out = {
         part: len(getattr(whole, f"{part}_tasks")) - len(getattr(split, f"{part}_tasks")) for part in ("train", "test")
     }
@@ -317,9 +317,9 @@ def _without_leaks(split: Split, book: RecipeBook) -> Split:
 
 
 def _cut_off(split: Split, book: RecipeBook, ratio: float, bits: np.random.PCG64) -> Split:
-    """A part of the training recipes and tasks moved to the test, in the way that the split's mode names.
+    """Return the split with a part of its training recipes and tasks moved to the test, according to its mode.
 
-    :param ratio: the share that stays.
+    :param ratio: the share that stays in training.
     """
     mode, rng = split.parameters["mode"], np.random.Generator(bits)
     tasks = enumerate_tasks(book, split.parameters["depth"], split.parameters["shortcuts"])
@@ -344,7 +344,7 @@ def _cut_off(split: Split, book: RecipeBook, ratio: float, bits: np.random.PCG64
     else:
         family, names = families(book)
         there = np.unique(family[rows][family[rows] >= 0])
-        family_held = np.zeros(len(names) + 1, dtype=bool)  # the last one is that of recipes without a family
+        family_held = np.zeros(len(names) + 1, dtype=bool)  # the last entry, never held: recipes without a family
         family_held[there] = _cut(rng, len(there), _share(ratio, len(there)))
         held[rows] = family_held[family[rows]]
     needs = held[tasks.recipes[among]].any(axis=1)
@@ -359,9 +359,9 @@ def _cut_off(split: Split, book: RecipeBook, ratio: float, bits: np.random.PCG64
 
 
 def families(book: RecipeBook) -> tuple[np.ndarray, list[str]]:
-    """(R,) int64 the family of each row of `book.recipes`, -1 for none, and the sorted names of the families.
+    """Return (R,) int64 the family of each row of `book.recipes`, -1 for none, and the sorted names of the families.
 
-    :raises InputError: a book that has none.
+    :raises InputError: a book without families.
     """
     origins = book.origins or ()
     told = [family_of(origin) for origin in origins]
@@ -376,8 +376,8 @@ def families(book: RecipeBook) -> tuple[np.ndarray, list[str]]:
 
 
 def set_aside_together(book: RecipeBook, mode: Mode) -> Callable[[np.ndarray], np.ndarray] | None:
-    """Of recipes (n, 3), by ids of entities, (n,) int64 the number of the group that each is set aside with: its goal,
-    or its family, -1 for none. None for a mode that sets aside pairs or tasks."""
+    """Return a function from recipes (n, 3) of entity ids to (n,) int64 the group that each is set aside with: its
+    goal, or its family (-1 for none). Return None for a mode that sets aside pairs or tasks."""
     if mode.startswith("by_goal"):
         return lambda rows: rows[:, 2]
     if mode != "by_family":
@@ -390,7 +390,7 @@ def set_aside_together(book: RecipeBook, mode: Mode) -> Callable[[np.ndarray], n
     return lambda rows: np.array([of_recipe.get((min(a, b), max(a, b), c), -1) for a, b, c in rows.tolist()])
 
 
-OUTSIDE_VALIDATION = 0.8  # of what is outside the test
+OUTSIDE_VALIDATION = 0.8  # share of training in the items outside the test
 
 
 def _share(train_ratio: float, size: int) -> int:
@@ -398,14 +398,14 @@ def _share(train_ratio: float, size: int) -> int:
 
 
 def _cut(rng: np.random.Generator, size: int, train: int) -> np.ndarray:
-    """(size,) bool: true for the test part, what a shuffled order has behind its first `train` items."""
+    """Return (size,) bool: true for the test part, the items after the first `train` of a random order."""
     test = np.zeros(size, dtype=bool)
     test[rng.permutation(size)[max(0, train) :]] = True
     return test
 
 
 def _move_for_all_goals(book: RecipeBook, rows: np.ndarray, pair_held: np.ndarray, rng: np.random.Generator) -> None:
-    """Give back pairs so that the recipes `rows` which stay make each product and show each entity that all do."""
+    """Clear entries of `pair_held` until the remaining recipes of `rows` make every product and use every root."""
     a, b, product = book.recipes[rows].T
     pair = book.pair_of_recipe[rows]
     for entity in range(len(book.entities)):
@@ -418,7 +418,7 @@ def _move_for_all_goals(book: RecipeBook, rows: np.ndarray, pair_held: np.ndarra
 
 
 def _recipes_of_tasks(split: Split, book: RecipeBook) -> Split:
-    """The recipes of both parts, divided anew: those that a training task uses, and those that only others use."""
+    """Divide the recipes again: to training if a training task uses them, to the test if only other tasks do."""
     tasks = enumerate_tasks(book, split.parameters["depth"], split.parameters["shortcuts"])
     train = np.unique(tasks.recipes[split.train_tasks]).astype(np.int64)
     both = recipe_rows(book, *(np.concatenate([split.train_recipes, split.test_recipes]).T + 1))
@@ -449,12 +449,12 @@ def resolve_split(
     as_2020: bool = False,
     fit_validation: bool = False,
 ) -> Split:
-    """The split that an environment is to use: a mode, None for "none", a Split, or the path of a split file (.json).
+    """Return the split of an environment from a mode, None for "none", a Split, or the path of a split file (.json).
 
-    :param as_2020: for a mode leave no task out and set nothing aside for validation, as the first release did.
-    :param fit_validation: see `make_split`; a split that is given is made again so, from its parameters.
+    :param as_2020: for a mode, leave no task out and set nothing aside for validation, as in the first release.
+    :param fit_validation: see `make_split`; a Split or file is made again with it, from its parameters.
 
-    :raises InputError: also when a given split was made for another book, depth or choice of shortcuts.
+    :raises InputError: also for a Split or file of another book, depth or choice of shortcuts.
     """
     if split is None or (isinstance(split, str) and split in MODES):
         mode = cast("Mode", split or "none")
@@ -486,11 +486,11 @@ _TESTED = {
 
 
 def what_is_tested(split: str | Split) -> str:
-    """The tasks that the "test_success" of a run measures: "unseen recipes", "unseen goals", "unseen families", "unseen
-    tasks" or, where the split sets nothing aside, "training tasks".
+    """Return the kind of tasks that "test_success" of a run measures: "unseen recipes", "unseen goals", "unseen
+    families", "unseen tasks" or, if the split sets nothing aside, "training tasks".
 
-    :param split: a way of splitting, a split, or the file of one.
-    :raises InputError: neither.
+    :param split: a mode, a Split, or the path of a split file.
+    :raises InputError: anything else.
     """
     if isinstance(split, str) and split not in MODES:
         split = Split.load(split)

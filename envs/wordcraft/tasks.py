@@ -1,4 +1,4 @@
-"""Tasks of a recipe book: a goal and the set of recipes that leads to it from the base entities."""
+"""Tasks of a recipe book: a goal, and a set of recipes that make it from the base entities."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,15 +14,15 @@ from gumption.data.settings import check, checked, checked_methods
 from .recipe_book import PAD, RecipeBook, recipe_rows
 
 Depth = Annotated[int, Ge(1), Le(6)]
-LISTED = 3  # deeper tasks are drawn
-PLAYED = 16_384  # tasks that are played at once
-DRAWN = 10_000  # expansions from which the list of deeper tasks is made
+LISTED = 3  # up to this depth all tasks are enumerated; deeper ones are drawn
+PLAYED = 16_384  # tasks played at once
+DRAWN = 10_000  # random expansions that yield the list of deeper tasks
 
 
 @checked_methods
 @dataclass(frozen=True)
 class Task:
-    """One task in labels; `recipes` are (ingredient, ingredient, product)."""
+    """A task in labels; `recipes` are (ingredient, ingredient, product)."""
 
     goal: str
     base: tuple[str, ...]
@@ -33,10 +33,10 @@ class Task:
 @checked_methods
 @dataclass(frozen=True, eq=False)
 class TaskList:
-    """The tasks of one depth, as arrays of env ids; distinct by (goal, set of recipes) and sorted by it.
+    """The tasks of one depth, as arrays of env ids, distinct and sorted by (goal, set of recipes).
 
     :ivar goal: (T,) int16.
-    :ivar base: (T, depth + 1) int16, what is on the table at first; ascending, PAD behind.
+    :ivar base: (T, depth + 1) int16, the entities that the table starts with, ascending, padded with PAD.
     :ivar intermediates: (T, depth - 1) int16, ascending.
     :ivar recipes: (T, depth) int32, rows of `book.recipes`, ascending.
     """
@@ -67,13 +67,13 @@ class TaskList:
 @checked
 @lru_cache(maxsize=8)
 def enumerate_tasks(book: RecipeBook, depth: int = 1, shortcuts: bool = False) -> TaskList:
-    """The distinct tasks of the depth: the goal and depth - 1 intermediates each get one recipe, without a cycle. To
-    depth 3 these are all that there are. There are too many deeper ones: `DRAWN` times a recipe of the book is drawn
-    uniformly, then depth - 1 times one of all ways to replace a thing in the base by the ingredients of a recipe of it,
-    uniformly, too; a draw that comes to an end before is dropped, and what is drawn twice counts once. The draw depends
-    on the sorted book and the depth alone, so that splits can name its tasks.
+    """Return the distinct tasks of a depth: the goal and depth - 1 intermediates have one recipe each, without a cycle.
+    All tasks are listed up to depth 3. Deeper ones are too many and are drawn: `DRAWN` times, draw a recipe of the book
+    uniformly, then depth - 1 times replace an entity in the base by the ingredients of one of its recipes, uniformly
+    among all such replacements. Draws that get stuck are dropped, duplicates are kept once. The draw depends only on
+    the sorted book and the depth, so that a split can store task indices.
 
-    :param shortcuts: keep also the tasks that can be finished from their base in fewer mixes than depth.
+    :param shortcuts: keep tasks that can be finished from their base in fewer mixes than depth.
     :raises InputError: unsupported depth, or a book without a task of that depth.
     """
     depth = check("depth", depth, Depth)
@@ -88,10 +88,10 @@ def enumerate_tasks(book: RecipeBook, depth: int = 1, shortcuts: bool = False) -
 
 
 def _expand_from_goals(book: RecipeBook, depth: int, drawn: int | None) -> tuple[np.ndarray, ...]:
-    """Grow tasks level by level: one base entity that can be made becomes an intermediate and its recipe's
-    ingredients enter the base. The same recipe set comes up once per order of expansion: kept once.
+    """Grow tasks level by level: a base entity with a recipe becomes an intermediate, and the ingredients of the recipe
+    join the base. A set of recipes that several orders of expansion produce is kept once.
 
-    :param drawn: begin with so many recipes that are drawn, and go on with one expansion of each; None for all.
+    :param drawn: number of recipes to draw as starts, each with one random expansion per level; None for all.
     """
     rng = np.random.Generator(np.random.PCG64(depth))
     recipes = book.recipes.astype(np.int16)
@@ -131,13 +131,13 @@ def _expand_from_goals(book: RecipeBook, depth: int, drawn: int | None) -> tuple
             )
         goal, base, inner, used = (np.concatenate(parts) for parts in zip(*levels, strict=True))
         if drawn is not None:
-            begun = np.concatenate(rows)  # one expansion is kept of each, uniformly drawn
+            begun = np.concatenate(rows)  # of each start, keep one expansion, drawn uniformly
             order = np.lexsort((rng.random(len(begun)), begun))
             kept = order[np.diff(begun[order], prepend=-1) > 0]
             goal, base, inner, used = goal[kept], base[kept], inner[kept], used[kept]
             continue
         used.sort(axis=1)
-        key = np.zeros(len(used), dtype=np.int64)  # the recipes determine the goal: the one product that is not used up
+        key = np.zeros(len(used), dtype=np.int64)  # the recipes determine the goal: the product that none of them uses
         for column in used.T:
             key = key * len(recipes) + column
         _, kept = np.unique(key, return_index=True)
@@ -154,12 +154,12 @@ def _expand_from_goals(book: RecipeBook, depth: int, drawn: int | None) -> tuple
 
 
 def solved_otherwise(tasks: TaskList, indices: np.ndarray, foreign: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Play every pair that can be mixed within `depth` mixes from the base of each task, as `book.mix` says.
+    """Play all sequences of at most `depth` mixes from the base of each task, by the rule of `book.mix`.
 
     :param indices: (n,) tasks to play.
     :param foreign: (R,) bool over the rows of `book.recipes`.
-    :returns: two (n,) bool: a foreign recipe makes the goal or an intermediate, or something that goes into one; the
-        goal is made without any foreign recipe.
+    :returns: two (n,) bool: a foreign recipe makes the goal, an intermediate, or an ingredient that leads to one; the
+        goal can be made without any foreign recipe.
     """
     goal, wanted, base = tasks.goal[indices], tasks.intermediates[indices], tasks.base[indices]
     return _play(tasks.book, goal, wanted, base, tasks.depth, foreign)
@@ -173,7 +173,7 @@ def _play(
     mixes: int,
     foreign: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """See `solved_otherwise`. Breadth first: all tables of a level at once, each set of things on a table once."""
+    """See `solved_otherwise`. Search breadth first: all tables of a level at once, equal tables of a task once."""
     by_foreign, without = np.zeros(len(goal), dtype=bool), np.zeros(len(goal), dtype=bool)
     size = np.int32(len(book.entities) + 1)
     for start in range(0, len(goal), PLAYED):
@@ -193,8 +193,8 @@ def _play(
                 without[of[won & ~taint]] = True
                 if more:
                     new = np.flatnonzero(~won & ~(known[rows] == made[:, None]).any(axis=1))
-                    # Of use: it goes into the goal, or it is an intermediate, after which a pair may make something
-                    # else; with foreign recipes also what goes into an intermediate.
+                    # Keep a product that can lead to the goal, or an intermediate, since making it can change the
+                    # product of a pair. With foreign recipes, keep also a product that can lead to an intermediate.
                     into, row = book.goes_into(more), made[new, None]
                     useful = into.take(goal[of[new]] * size + made[new]) | (left[rows[new]] == row).any(axis=1)
                     if foreign is not None:

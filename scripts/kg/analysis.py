@@ -1,4 +1,4 @@
-"""`gumption kg stats`, `draw`, `path` and `leaks`: figures and pictures of a graph, paths and test facts in it."""
+"""`gumption kg stats`, `draw`, `path`, `leaks`: statistics and drawings of a graph, paths and test facts in it."""
 
 from __future__ import annotations
 
@@ -150,8 +150,8 @@ def path(
 
 
 def _read(source: str, *named: str) -> tuple[Arrays, Arrays, set[str], list[str]]:
-    """The facts that a command shows; the facts that may hold recipes, of all graphs or of #NAME; the shown entities
-    that are nodes of n-ary facts, the subjects in graphs of recipe nodes; and the entities of these names."""
+    """Return the facts that a command shows; the facts to read recipes from, of all graphs or of #NAME; the shown
+    entities that are nodes of n-ary facts (subjects in graphs of recipe nodes); and the entities of these names."""
     from gumption.kg.names import Names
     from gumption.kg.views.analysis import merged
 
@@ -172,7 +172,7 @@ def _read(source: str, *named: str) -> tuple[Arrays, Arrays, set[str], list[str]
 
 
 def _recipes(arrays: Arrays) -> Recipes:
-    """The recipes of a graph: the n-ary facts of the first world whose roles it has."""
+    """Return the recipes of a graph: the n-ary facts of the first n-ary relation whose roles it has."""
     from gumption.kg.views.derivations import Recipes
 
     known = nary_relations()
@@ -181,7 +181,7 @@ def _recipes(arrays: Arrays) -> Recipes:
 
 
 def _depths(arrays: Arrays, basic: list[str] | None) -> dict[str, Any] | None:
-    """The numbers of things by depth in the recipes of a graph; None without recipes, unless `basic` asks for them."""
+    """Count the things by depth in the recipes of a graph; None without recipes, but InputError if `basic` is set."""
     import numpy as np
 
     try:
@@ -262,7 +262,7 @@ def _print_path(start: str, steps: tuple[tuple[tuple[str, str, str], ...], ...])
     print_table(["step", "from", "fact", "to"], rows, count(steps, "step"))
 
 
-# ---- How much of a world's test a graph or a predictor already knows
+# ---- Test facts of a world that a graph contains or a predictor was trained on
 
 _PARTS = ("train", "test")
 
@@ -329,7 +329,7 @@ def leaks(
 def _under_map(
     graph: KnowledgeGraph, name: str | None, file: Path, digest: str, asked: list[frozenset[tuple[str, ...]]]
 ) -> tuple[Any, str | None]:
-    """The graph under the names of a world whose facts are asked."""
+    """Return the graph under the names of the world, by the map in `file`, for the facts in `asked`."""
     from gumption.kg.mapping import NameMap, under_names
     from gumption.kg.vocabulary import unknown_label
 
@@ -347,7 +347,7 @@ def _under_map(
 
 
 def _of_predictor(source: str, world: World, given: dict[str, Any]) -> tuple[str, dict[str, Leaks]]:
-    """The predictor's hash and its count of each part; InputError where it does not say on what it was trained."""
+    """Return the predictor's hash and its count of each part; InputError if its training facts are not recorded."""
     from gumption.kg import load_predictor
     from gumption.kg.checkpoint import checkpoint_hash
     from gumption.kg.leaks import count_marked

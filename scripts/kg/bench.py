@@ -12,15 +12,15 @@ from gumption.kg import Vocabulary
 from gumption.scripts.measurement import BenchSettings, Case, Measurement, cart_pole, compared
 
 TYPES = 25
-POLE_STEPS = 1_000_000  # of CartPole, the yardstick of a duration
-LIMIT = 8  # times the yardstick's CPU time, for the graph with the counts of FB15k-237
+POLE_STEPS = 1_000_000  # steps of CartPole, the yardstick of durations
+LIMIT = 8  # target: at most this multiple of the yardstick's CPU time
 
 
 @dataclass(frozen=True)
 class Shape:
     """The counts of a data set.
 
-    :ivar derived: the share of relations that mostly follow from others.
+    :ivar derived: share of relations that mostly follow from other relations.
     """
 
     entities: int
@@ -33,7 +33,7 @@ FB15K_237 = Shape(14_541, 237, 310_116, derived=0.2)
 
 
 def rules_case(settings: BenchSettings) -> Iterator[Measurement]:
-    """CPU seconds of mining a graph with the counts of FB15k-237, at the default thresholds."""
+    """Measure the CPU seconds of mining a graph with the counts of FB15k-237, at the default thresholds."""
     from gumption.kg.rules.mining import mine_rules
 
     settings.tell("mining rules")
@@ -50,19 +50,19 @@ CASES = {"rules": Case(rules_case, code=("kg/rules", "scripts/kg/bench.py"))}
 
 
 def draw_graph(shape: Shape, seed: int = 0) -> tuple[Vocabulary, np.ndarray]:
-    """A vocabulary and the (facts, 3) int64 ids of distinct facts.
+    """Draw a random graph: a vocabulary and the (facts, 3) int64 ids of distinct facts.
 
     As in Freebase, a relation joins entities of two types, a few relations have most of the facts, and a few entities
-    (a country, a gender) are in very many of them. Derived relations are copies, inverses and compositions of others,
-    with a quarter of their facts drawn at random.
+    (a country, a gender) occur in very many facts. Derived relations are copies, inverses and compositions of other
+    relations, with a quarter of their facts drawn at random.
     """
     rng = np.random.default_rng(seed)
     sizes = _zipf(shape.relations, 8, shape.facts)
     bounds = np.concatenate([[0], np.cumsum(_zipf(TYPES, 2, shape.entities))])
-    skews = rng.uniform(1, 4, TYPES)  # of the types: how unevenly facts mention their entities
+    skews = rng.uniform(1, 4, TYPES)  # per type: how unevenly facts are distributed over its entities
     skews[1] = 7
     parts: list[np.ndarray] = []
-    others: list[np.ndarray] = []  # that are not derived
+    others: list[np.ndarray] = []  # pairs of relations that are not derived
     for size in rng.permutation(sizes).tolist():
         keys = np.empty(0, dtype=np.int64)
         derived = bool(others) and rng.random() < shape.derived
@@ -84,13 +84,13 @@ def draw_graph(shape: Shape, seed: int = 0) -> tuple[Vocabulary, np.ndarray]:
 
 
 def _zipf(number: int, flat: int, total: int) -> np.ndarray:
-    """So many whole numbers with a sum of `total`, the i-th in proportion to 1 / (i + flat)."""
+    """Return `number` integers with the sum `total`, the i-th proportional to 1 / (i + flat)."""
     shares = 1 / (np.arange(number) + flat)
     return np.diff(np.concatenate([[0], np.cumsum(shares) / shares.sum() * total]).round().astype(np.int64))
 
 
 def _types(sizes: np.ndarray, facts: int, rng: np.random.Generator) -> tuple[int, int]:
-    """The types of the subjects and objects of a relation: larger ones rather, with room for more than its facts."""
+    """Draw the types of subjects and objects of a relation: large types are more likely, small ones are excluded."""
     room = np.outer(sizes, sizes)
     shares = np.where(room > 20 * facts, room, 0).ravel()
     first, second = np.divmod(rng.choice(TYPES**2, p=shares / shares.sum()), TYPES)
@@ -100,8 +100,8 @@ def _types(sizes: np.ndarray, facts: int, rng: np.random.Generator) -> tuple[int
 def _drawn(
     bounds: np.ndarray, skews: np.ndarray, types: tuple[int, int], facts: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Pairs of entities of two types. In half of them both come from the same place of their types, so that entities
-    share neighbours."""
+    """Draw pairs of entities of two types. In half of the pairs, both entities have similar positions within their
+    types, so that entities share neighbours."""
     first = rng.random(facts)
     near = np.clip(first + rng.normal(0, 0.02, facts), 0, 1 - 1e-9)
     second = np.where(rng.random(facts) < 0.5, near, rng.random(facts))
@@ -113,7 +113,7 @@ def _drawn(
 
 
 def _derived(parts: list[np.ndarray], rng: np.random.Generator) -> np.ndarray:
-    """The pairs of a relation, of its inverse, or of two relations one after the other."""
+    """Return the pairs of a random relation, of its inverse, or of a composition of two relations."""
     source = parts[rng.integers(len(parts))]
     how = rng.integers(3)
     if how < 2:
@@ -129,5 +129,5 @@ def _derived(parts: list[np.ndarray], rng: np.random.Generator) -> np.ndarray:
 
 
 def _distinct(pairs: np.ndarray, entities: int, rng: np.random.Generator) -> np.ndarray:
-    """Pairs as keys, each once, in random order."""
+    """Return the distinct pairs as keys, in random order."""
     return rng.permutation(np.unique(pairs[:, 0] * entities + pairs[:, 1]))

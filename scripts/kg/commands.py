@@ -1,4 +1,4 @@
-"""`gumption kg`: build, load, query and link graphs; fit a link predictor on one, ask it and evaluate it."""
+"""`gumption kg`: build, load, query and link graphs; fit, query and evaluate link predictors."""
 
 import typer
 

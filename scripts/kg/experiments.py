@@ -1,4 +1,4 @@
-"""The experiments on graphs: link prediction against published figures, and what of a large graph fits where."""
+"""Experiments on graphs: link prediction against published figures, and the resources that large graphs need."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
     from gumption.agents.statistics import Estimate
 
-# ---- Link prediction: a run trains ComplEx on train.txt, keeps the best epoch by valid.txt, and ranks test.txt,
-# filtered by all three.
+# ---- Link prediction: a run trains ComplEx on train.txt, keeps the epoch that is best on valid.txt, and ranks the
+# facts of test.txt, filtered by all three files.
 
-PLACES = ("facts", "device", "seed")  # settings of a run that are not among those of `ComplEx.fit`
+PLACES = ("facts", "device", "seed")  # settings of a run that are not settings of `ComplEx.fit`
 
 
 @settings
@@ -53,8 +53,8 @@ class Options:
 
 
 class LinkPredictionRuns(Kind):
-    """Link prediction on a data set: the settings of `ComplEx.fit` beside its defaults, the published MRR as `known`,
-    and its source as `expected`."""
+    """Link prediction on a data set: settings of `ComplEx.fit` that differ from its defaults, the published MRR as
+    `known`, and its source as `expected`."""
 
     title = "link prediction"
     source = "Published: "
@@ -62,7 +62,7 @@ class LinkPredictionRuns(Kind):
     options = Options
 
     def settings(self, options: Options, device: str) -> dict[str, Any]:
-        """The folder of the facts and the device; InputError for a missing folder or part."""
+        """Return the folder of the facts and the device; raise InputError for a missing folder or part."""
         if options.facts is None:
             raise InputError("give the folder of train.txt, valid.txt and test.txt with --facts")
         check_parts(options.facts, "the data set with --facts")
@@ -75,11 +75,11 @@ class LinkPredictionRuns(Kind):
         return f"test MRR {found['test']['mrr']:.4f}"
 
     def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
-        """The published figure, and the result of each run by its seed."""
+        """Return the published figure, and the result of each run by seed."""
         return {"published": condition.known, "target": condition.target, "runs": dict(found)}
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
-        """The table, then the figures by relation."""
+        """Return the table, then the figures by relation."""
         lines = [self.headline(results)]
         for row in results["rows"]:
             first = next(iter(row["runs"].values()))
@@ -94,7 +94,7 @@ class LinkPredictionRuns(Kind):
         return lines
 
     def headline(self, results: Mapping[str, Any]) -> str:
-        """MRR and hits of each setting, mean over seeds with the lowest and highest, for the README."""
+        """Return MRR (mean over seeds, lowest and highest) and mean hits of each setting, for the README."""
         hits_at = ("Hits@1", "Hits@3", "Hits@10")
         heads = ["setting", "seeds", "test MRR", *hits_at, "published MRR", "wall time", "CPU time"]
         lines = []
@@ -127,14 +127,14 @@ WN18RR = Experiment(
 
 
 def fit_and_rank(job: Job, progress: bool) -> dict[str, Any]:
-    """Train and rank one run."""
+    """Train ComplEx and rank the test facts of a run."""
     from gumption.kg import ComplEx
 
     settings = {name: value for name, value in job.settings.items() if name not in PLACES}
     folder, device = Path(job.settings["facts"]), job.settings["device"]
     vocabulary, ids = read_parts(folder)
     state = job.directory / "training"
-    whole = not state.exists()  # the time of a resumed run is not known
+    whole = not state.exists()  # the total time of a resumed run is unknown
     wall, cpu = perf_counter(), process_time()
     train, valid = (vocabulary.ids_to_triples(ids[part]) for part in ("train", "valid"))
     model = ComplEx.fit(
@@ -166,14 +166,14 @@ def _minutes(seconds: list[float | None]) -> str:
     return f"{fmean(known) / 60:.1f} min" if known else "-"
 
 
-# ---- What fits where: bytes and rates measured on this machine, and a calculation for large graphs.
+# ---- Resources: bytes and rates measured on this machine, and a calculation for large graphs.
 #
-# Training takes memory by the entity (parameters, Adagrad's sums, gradient, copy in low precision) and matrix work by
-# the query and entity: 6 * 2 * rank * N operations a query, in the three products of complex.py. It is measured at two
-# sizes, so that the constant part of a process cancels. A store takes disk by the fact.
+# Training takes memory per entity (parameters, Adagrad's sums, gradient, copy in low precision) and matrix work per
+# query and entity: 6 * 2 * rank * N operations per query, in the three products of complex.py. It is measured at two
+# sizes, so that the constant part of a process cancels. A store takes disk space per fact.
 
-# In a process of its own, because its peak memory never falls. Linux gives it as VmHWM; ru_maxrss there includes the
-# peak of the parent process.
+# Runs in a separate process, since peak memory never falls. Linux reports it as VmHWM; ru_maxrss includes the peak of
+# the parent process.
 _TRAIN = """
 import json, re, sys, time
 from pathlib import Path
@@ -199,7 +199,7 @@ print(json.dumps({"peak_bytes": peak, "cpu_s": min(seconds), "queries": len(trai
 
 
 class Large(NamedTuple):
-    """A published graph, with its authors' counts."""
+    """A published graph with the counts by its authors."""
 
     name: str
     entities: int
@@ -213,11 +213,11 @@ LARGE = (
 )
 RANKS = (100, 500)
 BATCH = 256
-STORED, RELATIONS = 5_000_000, 20  # facts of the measured store, and their relations
+STORED, RELATIONS = 5_000_000, 20  # numbers of facts and relations of the measured store
 
 
 def measure(scale: int = 1) -> dict[str, Any]:
-    """Bytes an entity and a fact, and rates; `scale` divides the sizes, for tests."""
+    """Measure bytes per entity and per fact, and rates; `scale` divides the sizes, for tests."""
     facts = 2048 // scale
     training = {}
     for rank in RANKS:
@@ -233,7 +233,7 @@ def measure(scale: int = 1) -> dict[str, Any]:
 
 
 def calculate(measured: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A row for each large graph and rank, at two queries a fact, the most possible."""
+    """Return a row for each large graph and rank, at two queries per fact, the maximum."""
     rows = []
     for graph in LARGE:
         for rank in RANKS:
@@ -258,7 +258,7 @@ def calculate(measured: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 class ScaleRuns(Kind):
-    """A measurement of this machine, and the calculation with it: times and bytes, which no small run keeps."""
+    """A measurement of this machine, and the calculated times and bytes of large graphs."""
 
     title = "kg-scale"
     code = ("kg/links", "kg/store")
@@ -270,12 +270,12 @@ class ScaleRuns(Kind):
         return f"{found['store']['disk_bytes_per_fact']:,.0f} bytes a fact on disk"
 
     def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
-        """The measurement, and the rows of the calculation."""
+        """Return the measurement, and the rows of the calculation."""
         [measured] = found.values()
         return {"measured": measured, "large": calculate(measured)}
 
     def headline(self, results: Mapping[str, Any]) -> str:
-        """The calculation, the measurement, and the sources of the sizes."""
+        """Return the calculation, the measurement, and the sources of the sizes."""
         [row] = results["rows"]
         measured, store = row["measured"], row["measured"]["store"]
         lines = [*table(list(_COLUMNS), [[told(one) for told in _COLUMNS.values()] for one in row["large"]])]
@@ -310,7 +310,7 @@ _COLUMNS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "facts": lambda row: f"{row['facts']:,}",
     "rank": lambda row: str(row["rank"]),
     "memory of training": lambda row: _size(row["training_bytes"]),
-    "processes of 80 GB": lambda row: str(-int(-row["training_bytes"] // 72e9)),  # a tenth is left for the rest
+    "processes of 80 GB": lambda row: str(-int(-row["training_bytes"] // 72e9)),  # a tenth stays free for other uses
     "matrix work an epoch": lambda row: f"{row['operations_per_epoch']:.1e}",
     "here, one core": lambda row: f"{row['core_days_per_epoch']:,.1f} days",
     "at 100 TFLOP/s": lambda row: f"{row['hours_at_100_teraflops']:.2f} h",
@@ -328,7 +328,7 @@ SCALE = Experiment(
 )
 
 
-# ---- The graph at work: the same rows in all worlds, from the saved rows of each world's own experiment.
+# ---- The graph at work: the same rows for all worlds, from the saved rows of each world's own experiment.
 
 LIVED = "lived"
 ROWS = (
@@ -339,8 +339,8 @@ BRIEF = ("no graph", "graph alone", "graph and learning", "false facts", "oracle
 
 
 class WorkRuns(Kind):
-    """A row of all worlds, read from saved results when the table is made: of each column the first row whose label
-    begins so; of lived facts all, in the order of the experiment."""
+    """A row over all worlds, read from saved results when the table is made. A cell is the first saved row of its
+    column whose label begins with the row's label; for "lived", all such rows in the order of the experiment."""
 
     title = "the experiment on all worlds"
     code = ("scripts/kg/experiments.py",)
@@ -353,7 +353,7 @@ class WorkRuns(Kind):
         return "saved rows are read"
 
     def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
-        """The saved figures of each column, and which experiment makes them."""
+        """Return the saved figures of each column, and the experiment that makes them."""
         from gumption.envs.worlds import known
 
         label, cells = condition.settings["row"], dict[str, Any]()
@@ -368,7 +368,7 @@ class WorkRuns(Kind):
         return {"cells": cells}
 
     def headline(self, results: Mapping[str, Any]) -> str:
-        """A line for each row, a column for each measure of a world, and how columns without any row are made."""
+        """Return a table with a column for each measure of a world, and the commands that fill empty columns."""
         rows = _texts(results)
         makers = {heading: cell["made_by"] for heading, cell in results["rows"][0]["cells"].items()}
         empty = dict.fromkeys(name for head, name in makers.items() if all(row[head] == "-" for row in rows.values()))
@@ -376,7 +376,7 @@ class WorkRuns(Kind):
         return "\n".join([by_panel(self.named, rows, list(makers)), *lines])
 
     def brief(self, results: Mapping[str, Any]) -> str:
-        """A line for each measure of a world, a column for each row of `BRIEF`."""
+        """Return a table with a line for each measure of a world, and a column for each row of `BRIEF`."""
         rows = _texts(results)
         cells = {heading: {label: row[heading] for label, row in rows.items()} for heading in rows[BRIEF[0]]}
         return by_panel("world: measure", cells, BRIEF)
@@ -385,7 +385,7 @@ class WorkRuns(Kind):
         return [self.headline(results)]
 
     def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
-        """One figure: the rows of `BRIEF` for each measure of a world, with the interval over its seeds."""
+        """Draw a figure: the rows of `BRIEF` for each measure of a world, with intervals over seeds."""
         from gumption.agents.plots import FinalPanel, Scale, plot_final_success
 
         drawn: dict[str, dict[str, Estimate]] = {}
@@ -399,12 +399,12 @@ class WorkRuns(Kind):
 
 @lru_cache
 def _saved_rows(path: Path, changed: int) -> list[Mapping[str, Any]]:
-    """The rows of a saved result that was changed at this time: the rows of the table share them."""
+    """Read the rows of a saved result, cached by its time of change: all rows of the table share them."""
     return read_json(path)["rows"]
 
 
 def _texts(results: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """The text of each cell, by row and column."""
+    """Return the text of each cell, by row and column."""
     return {
         row["condition"]: {
             heading: " / ".join(with_interval(one) for one in cell["figures"]) or "-"
@@ -434,7 +434,7 @@ def _train(entities: int, rank: int, facts: int) -> dict[str, float]:
 
 
 def _store(facts: int) -> dict[str, float]:
-    """Disk and time of a store that is loaded from a file of facts about a fifth as many entities."""
+    """Measure disk space and time of loading a file of facts into a store, with a fifth as many entities as facts."""
     import numpy as np
 
     from gumption.kg import KnowledgeGraph
@@ -453,7 +453,7 @@ def _store(facts: int) -> dict[str, float]:
 
 
 def draw_facts(number: int, entities: int, rng: np.random.Generator) -> np.ndarray:
-    """(number, 3) int64 ids of distinct facts over 20 relations; a few entities are in very many of them."""
+    """Draw (number, 3) int64 ids of distinct facts over 20 relations; a few entities occur in very many facts."""
     import numpy as np
 
     keys = np.empty(0, dtype=np.int64)

@@ -25,8 +25,8 @@ app = App()
 importers = App(no_args_is_help=True, help="Import ConceptNet, ATOMIC 2020 or WordNet into a graph.")
 app.add_typer(importers, name="import")
 
-NAMES_SHOWN = 3  # of those that several entities have
-EXAMPLES = 4  # of each kind of link, in the table; of nearest twice as many
+NAMES_SHOWN = 3  # shown of the names that several entities share
+EXAMPLES = 4  # of each kind of link in the table; twice as many of nearest
 
 Out = Annotated[
     str,
@@ -157,19 +157,19 @@ def link(
             loaded = WordVectors.load(vectors)
         with working("linking"):
             links = make_links([*names], [*others], vectors=loaded, methods=chosen, max_distance=farthest)
-        best: dict[str, Link] = {}  # of an entity with several names
+        best: dict[str, Link] = {}  # the best link of each entity, which may have several names
         for each in sorted(links, key=lambda each: (KINDS.index(each.method), -each.score)):
             target = None if each.target is None else others[each.target]
             best.setdefault(names[each.label], replace(each, label=names[each.label], target=target))
         links = [best[label] for label in sorted(best)]
         name = graph or f"links/{_short(labels)}/{_short(targets)}"
         if out is not None:
-            # The links repeat entities of the targets' graph: what its licence asks for holds for them too.
+            # The links repeat entities of the targets' graph, so its licence applies to them.
             how = ", ".join(chosen) + (f"; cosine distance up to {farthest:g} by {loaded.source}" if loaded else "")
             about = {"title": f"links from {labels} to {targets}", "description": f"made by gumption kg link: {how}"}
             remove_links(
                 store, names.values(), others.values(), name
-            )  # an earlier run's, some of which may be refused now
+            )  # links of an earlier run, some of which may now be refused
             store.annotate(name, {**said, **about})
             add_links(store, links, name)
     many = coverage(links)
@@ -195,7 +195,7 @@ def link(
 
 
 def _examples(links: "Sequence[Link]", kind: str) -> str:
-    """Choose links from all over their kind: of nearest the farthest first, of refused the nearest first."""
+    """Return examples spread over the links of a kind: nearest by falling distance, refused by rising distance."""
     from gumption.kg.names import local_name, prefixed
 
     found = [each for each in links if each.method == kind]
@@ -214,7 +214,7 @@ def _examples(links: "Sequence[Link]", kind: str) -> str:
 
 
 def _spellings(source: str, store: "KnowledgeGraph", skip_bad: int) -> tuple[dict[str, str], dict[str, str]]:
-    """The names of LABELS or TARGETS (see the help of `link`) -> their entities, and the annotations of their graph."""
+    """Return name -> entity of LABELS or TARGETS (see the help of `link`), and the annotations of their graph."""
     from gumption.envs import worlds
     from gumption.kg.graph import is_address
     from gumption.kg.names import Names
@@ -256,7 +256,7 @@ def _spellings(source: str, store: "KnowledgeGraph", skip_bad: int) -> tuple[dic
 
 
 def _is_conceptnet(path: Path) -> bool:
-    """Whether a file is one of ConceptNet's; a .tsv has to begin with a relation in ConceptNet's lower case."""
+    """Return whether a file is of ConceptNet; a .tsv must begin with a relation in ConceptNet's lower case."""
     from gumption.kg.sources.external import conceptnet_form
     from gumption.kg.store.files import is_rdf
 
@@ -269,21 +269,21 @@ def _is_conceptnet(path: Path) -> bool:
 
 
 def _short(source: str) -> str:
-    """The name of a side in the name of the links' graph."""
+    """Return the name of a side in the name of the links' graph."""
     place, _, name = source.partition("#")
     return name or Path(place).name.split(".")[0]
 
 
 @contextmanager
 def _progress(files: Iterable[Path]) -> Iterator[Callable[[int], object] | None]:
-    """A bar on stderr over the bytes of some files; None where stderr is no terminal."""
+    """Show a bar on stderr over the bytes of some files; yield None if stderr is not a terminal."""
     total = sum(file.stat().st_size for file in files if file.is_file())
     with working("reading, then storing", total) as shown:
         yield shown and (lambda read: shown(advance=read))
 
 
 def _refuse_nothing(done: "list[Imported]") -> None:
-    """Raise InputError for an import that kept no fact, before anything is written."""
+    """Raise InputError if an import kept no fact, before anything is written."""
     if not any(each.kept for each in done):
         raise InputError("no fact was kept, so nothing was written: name a file of this source that has facts")
 
@@ -302,7 +302,7 @@ def _print_imported(done: "list[Imported]", out: str, as_json: bool, lines: str 
     )
 
 
-# ---- A graph's names for a world's.
+# ---- Map the names of a graph to the names of a world.
 
 
 @app.command("map", epilog="Example: gumption kg map pantry.ttl wordcraft --out map.toml")
@@ -366,7 +366,7 @@ def map_(
         print(f"written to {out}; use it with --kg {place} --kg-map {out}")
 
 
-# ---- Models from PyKEEN and to PyKEEN.
+# ---- Import models from PyKEEN and export them to PyKEEN.
 
 
 @app.command("import-pykeen", epilog="Example: gumption kg import-pykeen results/transe --out runs/transe")

@@ -1,5 +1,5 @@
-"""`gumption kg fit`: train a link predictor on a graph, or on a data set, whose test facts it then ranks; `gumption kg
-tune`: search for settings of ComplEx by the MRR of validation facts."""
+"""`gumption kg fit`: train a link predictor on a graph, or on a data set and rank its test facts; `gumption kg tune`:
+search for settings of ComplEx by the MRR of validation facts."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class TrainingInput:
     """The facts of a training.
 
     :ivar name: of the graph or the data set.
-    :ivar vocabulary: the labels, perhaps more than those of the facts.
+    :ivar vocabulary: the labels of the facts, and possibly more.
     :ivar train: (n, 3) int64 ids.
     :ivar valid: validation facts, or None.
     :ivar known: further true facts.
@@ -79,7 +79,7 @@ class TrainingInput:
     parts: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def hash(self) -> str:
-        """sha256 (hex) of the training facts, validation facts and known facts."""
+        """Return the sha256 (hex) of the training facts, validation facts and known facts."""
         import numpy as np
 
         content = hashlib.sha256(self.vocabulary.hash.encode() + np.unique(self.train, axis=0).tobytes())
@@ -88,7 +88,7 @@ class TrainingInput:
 
 
 def check_source(context: typer.Context, source: str | None, dataset: str | None) -> None:
-    """Raise InputError unless one of the two is given, and only options that apply to it."""
+    """Raise InputError unless exactly one of GRAPH and --dataset is set, with only options that apply to it."""
     if (source is None) == (dataset is None):
         raise InputError("give either a GRAPH or --dataset")
     kind = "a GRAPH" if dataset is None else "a data set"
@@ -105,7 +105,7 @@ def read_training_facts(
     entities: Sequence[str] | None = None,
     literals: bool = False,
 ) -> TrainingInput:
-    """The facts of a GRAPH with its options, or of a data set, which is taken as it is.
+    """Read the facts of a GRAPH with its options, or of a data set without changes.
 
     :param literals: keep facts with literals.
     """
@@ -128,9 +128,9 @@ def read_training_facts(
 
 
 def read_settings(file: Path) -> dict[str, Any]:
-    """A JSON object of settings, such as best.json of `gumption kg tune`.
+    """Read a JSON object of settings, such as best.json of `gumption kg tune`.
 
-    :raises InputError: a file that is not one, a setting that is unknown or out of range.
+    :raises InputError: not a JSON object, or a setting that is unknown or out of range.
     """
     given = read_json(file, advice="write names and values of settings")
     if not isinstance(given, dict):
@@ -185,7 +185,7 @@ def fit(
     if settings is not None:
         own = {name: value for name, value in read_settings(settings).items() if not was_typed(context, name)}
         chosen = replace(chosen, **own)
-    if os.environ.get("RANK", "0") == "0":  # the other processes of torchrun work for the first one
+    if os.environ.get("RANK", "0") == "0":  # only the first process of torchrun writes
         context.with_resource(sole_writer(out, wait=0))
     if resume and (out / "checkpoint.json").is_file():
         complete = _complete(out, chosen.epochs)
@@ -201,7 +201,7 @@ def fit(
     else:
         own = {name for name in ("rank", "batch_size", "learning_rate") if was_typed(context, name)}
         predictor, seconds = _fit_pykeen(facts, model, chosen, own, device)
-    if predictor is None:  # another process has the model
+    if predictor is None:  # the first process of torchrun has the model
         return
     predictor.save(out)
     if _state(out).exists():
@@ -221,8 +221,8 @@ def fit(
 def _fit_ours(
     facts: TrainingInput, out: Path, settings: TrainingSettings, device: str, words: str | None
 ) -> tuple[ComplEx | None, float]:
-    """Our ComplEx, or None in all processes of torchrun but the first, and the seconds of the training."""
-    from gumption.kg import ComplEx, WordVectors  # import torch: after everything that can be wrong with the input
+    """Fit our ComplEx; return the model (None in all processes of torchrun but the first) and the seconds."""
+    from gumption.kg import ComplEx, WordVectors  # imports torch, hence only after all checks of the input
     from gumption.kg.links.training import processes
 
     vectors = None if words is None else WordVectors.load(None if words == "shipped" else words)
@@ -238,7 +238,7 @@ def _fit_ours(
 def _fit_pykeen(
     facts: TrainingInput, model: str, settings: TrainingSettings, own: Collection[str], device: str
 ) -> tuple[PyKEENPredictor, float]:
-    """A model of PyKEEN's, and the seconds of the training; `own` names the settings that are not PyKEEN's defaults."""
+    """Fit a model of PyKEEN; return it and the seconds. `own` names the settings that replace PyKEEN's defaults."""
     from gumption.kg import fit_pykeen
 
     started = perf_counter()
@@ -278,7 +278,7 @@ def _state(out: Path) -> Path:
 
 
 def _complete(out: Path, epochs: int) -> ComplEx:
-    """The complete model of a fit; removes the state that a kill at its end left."""
+    """Load the complete model of a fit; remove the training state if the fit was killed just before removing it."""
     from gumption.kg import ComplEx
 
     model = ComplEx.load(out, device="cpu")
@@ -299,7 +299,7 @@ STUDY, BEST, TRIALS, TRAINING = "study.db", "best.json", "trials.csv", "training
 BATCH_SIZES = (64, 128, 256, 512, 1024)
 RELATION_WEIGHTS = (0.0, 0.0625, 0.25, 1.0)
 SHOWN = 10
-_SEEDS = 1_000_003  # more than the trials of a search, so that no two searches share a sampler's seed
+_SEEDS = 1_000_003  # exceeds the trials of a search, so that no two searches share a sampler's seed
 
 
 @dataclass(frozen=True)
@@ -317,7 +317,7 @@ class Search:
     seed: int
 
     def space(self) -> dict[str, BaseDistribution]:
-        """The search space."""
+        """Return the search space."""
         from optuna.distributions import CategoricalDistribution, FloatDistribution
 
         return {
@@ -329,7 +329,7 @@ class Search:
         }
 
     def settings(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """All settings of a trial with these draws, for `gumption kg fit --settings`."""
+        """Return all settings of a trial with these draws, for `gumption kg fit --settings`."""
         fixed = ("epochs", "valid_every", "patience", "seed")
         return {name: params[name] for name in self.space()} | {name: getattr(self, name) for name in fixed}
 
@@ -382,7 +382,7 @@ def tune(
 
 
 def _study(out: Path, search: Search) -> Study:
-    """The search in the folder, a new one where there is none; InputError for a different search."""
+    """Load or create the search in the folder; raise InputError if it holds a different search."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -395,7 +395,7 @@ def _study(out: Path, search: Search) -> Study:
         if before != wanted:
             raise InputError(f"{out} holds a search with other {name} ({before}, not {wanted}): choose another folder")
         study.set_user_attr(name, wanted)
-    for trial in study.get_trials(states=[optuna.trial.TrialState.RUNNING]):  # killed; it is drawn again
+    for trial in study.get_trials(states=[optuna.trial.TrialState.RUNNING]):  # killed; will be drawn again
         study.tell(trial.number, state=optuna.trial.TrialState.FAIL)
     return study
 
@@ -407,10 +407,10 @@ def _complete_trials(study: Study) -> list[FrozenTrial]:
 
 
 def _try_next(study: Study, search: Search, facts: TrainingInput, out: Path, device: str, number: int) -> str:
-    """Draw settings, train with them and store the MRR; returns a line about the trial.
+    """Draw settings, train with them and store the MRR; return a line about the trial.
 
-    :param number: of complete trials. The sampler's seed depends on it, so that an interrupted search continues with
-        the trials of an uninterrupted one.
+    :param number: number of complete trials. It determines the sampler's seed, so that an interrupted search continues
+        with the same trials as an uninterrupted search.
     """
     from optuna.samplers import TPESampler
 
@@ -437,7 +437,7 @@ def _try_next(study: Study, search: Search, facts: TrainingInput, out: Path, dev
 
 
 def _remove_training(out: Path, kept: Path | None = None) -> None:
-    """Remove the states of killed trials, but not `kept`."""
+    """Remove the states of killed trials, except `kept`."""
     for state in out.glob(f"{TRAINING}-*"):
         if state != kept:
             shutil.rmtree(state)

@@ -1,4 +1,4 @@
-"""`gumption kg infer` and `mine`: the facts that rules entail, and the rules that a graph obeys."""
+"""`gumption kg infer` and `mine`: write the facts that rules entail, and mine the rules that a graph obeys."""
 
 import sys
 from dataclasses import asdict
@@ -126,7 +126,7 @@ def mine(
         best = max((each.support for each in others), default=0)
         advice = f"--min-support {best} finds some" if best else "no smaller --min-support finds any: lower the others"
         print(f"no rule reaches --min-support {min_support} and the other thresholds; {advice}", file=sys.stderr)
-    mined.sort(key=lambda each: -getattr(each, sort_by.replace("-", "_")))  # equal ones stay in the order of mining
+    mined.sort(key=lambda each: -getattr(each, sort_by.replace("-", "_")))  # ties keep the order of mining
     if out is not None:
         write_mined(out, mined, facts)
     if as_json:
@@ -135,7 +135,7 @@ def mine(
     first = mined[:top]
     columns = {"head coverage": "head_coverage", "confidence": "confidence", "PCA confidence": "pca_confidence"}
     asked = min_contradiction_confidence > 0 or sort_by == "contradiction-confidence"
-    if asked or any(each.contradicted_by for each in first):  # elsewhere it only repeats the PCA confidence
+    if asked or any(each.contradicted_by for each in first):  # otherwise it only repeats the PCA confidence
         columns["contradiction confidence"] = "contradiction_confidence"
     rows = [(each.rule, each.support, *(f"{getattr(each, name):.3f}" for name in columns.values())) for each in first]
     caption = f"{len(first)} of {len(mined)} rules" + ("" if out is None else f", all written to {out}")

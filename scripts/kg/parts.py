@@ -1,4 +1,4 @@
-"""Data sets of link prediction: a folder of train, valid and test facts, or a name that PyKEEN knows."""
+"""Read data sets of link prediction: a folder of train, valid and test facts, or the name of a data set of PyKEEN."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PYKEENS = {"train": "training", "valid": "validation", "test": "testing"}
 
 
 def check_parts(folder: Path, wanted: str = FOLDER) -> dict[str, Path]:
-    """The file of each part; InputError where one of the files is missing."""
+    """Return the file of each part; raise InputError if a file is missing."""
     found = {part: _part(folder, part) for part in PARTS}
     for part, file in found.items():
         if file is None:
@@ -32,7 +32,7 @@ def check_parts(folder: Path, wanted: str = FOLDER) -> dict[str, Path]:
 
 
 def read_parts(folder: Path) -> tuple[Vocabulary, dict[str, np.ndarray]]:
-    """The vocabulary of all three, and the (n, 3) int64 ids of the facts of each.
+    """Read the vocabulary of all three parts, and the (n, 3) int64 ids of the facts of each.
 
     :raises InputError: a file that is missing or broken.
     """
@@ -40,9 +40,9 @@ def read_parts(folder: Path) -> tuple[Vocabulary, dict[str, np.ndarray]]:
 
 
 def read_dataset(place: str) -> tuple[Vocabulary, dict[str, np.ndarray]]:
-    """As `read_parts`, of a folder or of a data set of PyKEEN, which may download it.
+    """Read a folder, as `read_parts`, or a data set of PyKEEN, which may download it.
 
-    :raises InputError: a folder without one of the files; a name that PyKEEN does not know, or cannot download.
+    :raises InputError: a folder with a missing file; a name that is unknown to PyKEEN or that it cannot download.
     """
     if os.sep in place or _part(Path(place), "train") is not None:
         return read_parts(Path(place))
@@ -67,14 +67,14 @@ def read_dataset(place: str) -> tuple[Vocabulary, dict[str, np.ndarray]]:
         raise InputError(f"the data set {name} has no validation facts: give --dataset a folder of {FOLDER}")
     files = {part: Path(getattr(dataset, f"{theirs}_path", None) or os.devnull) for part, theirs in _PYKEENS.items()}
     if all(file.is_file() and file.suffix in ENDINGS for file in files.values()):
-        return _read_files(files)  # PyKEEN leaves out the facts of entities that training lacks; WN18RR has 210
+        return _read_files(files)  # PyKEEN's triples lack facts of entities without training facts; 210 in WN18RR
     return _of_factories(factories)
 
 
 def rank_part(
     predictor: LinkPredictor, vocabulary: Vocabulary, ids: Mapping[str, np.ndarray], part: str = "test"
 ) -> Ranks:
-    """The ranks of the facts of one part, filtered by all three."""
+    """Return the ranks of the facts of a part, filtered by all three parts."""
     from gumption.kg import filtered_ranks
 
     known = [(vocabulary, rows) for rows in ids.values()]
@@ -82,7 +82,7 @@ def rank_part(
 
 
 def side_rows(ranks: Ranks) -> tuple[list[str], list[tuple[str, ...]]]:
-    """Columns and rows of the figures of ranks, of both sides together and of each."""
+    """Return columns and rows of the figures of ranks, for both sides together and for each side."""
     overall, sides = ranks.figures(), ranks.by_side()
     parts = {"both": overall, "objects": sides["object"], "subjects": sides["subject"]}
     rows = [(name, *(f"{part[figure]:.4f}" for figure in overall)) for name, part in parts.items()]
@@ -104,7 +104,7 @@ def _read_files(files: Mapping[str, Path]) -> tuple[Vocabulary, dict[str, np.nda
 
 
 def _of_factories(factories: Mapping[str, Any]) -> tuple[Vocabulary, dict[str, np.ndarray]]:
-    """Of PyKEEN's triples, whose ids are those of the training part's labels."""
+    """Return vocabulary and ids of PyKEEN's triples, whose ids index the labels of the training part."""
     import numpy as np
 
     from gumption.kg import Vocabulary

@@ -1,5 +1,5 @@
-"""`gumption kg predict`, `evaluate` and `calibrate`: query and rank by a fitted link predictor or by rules; calibrate a
-fitted one."""
+"""`gumption kg predict`, `evaluate` and `calibrate`: query and rank with a fitted link predictor or rules; calibrate a
+fitted link predictor."""
 
 import warnings
 from collections.abc import Iterable
@@ -190,9 +190,9 @@ def calibrate(
 def _held_out(
     model: Path, source: str, known: list[str] | None, skip_unknown: bool
 ) -> "tuple[LinkPredictor, Facts, list[Facts], int]":
-    """The predictor, the held-out facts, the known ones, and the number of facts that were left out.
+    """Return the predictor, the held-out facts, the known facts, and the number of facts that were left out.
 
-    Facts with literals are held out for a predictor that has learned some.
+    Facts with literals are kept only for a predictor that has learned literals.
     """
     from gumption.kg.facts import LeftOut, is_literal, is_triple_term, to_ids
 
@@ -219,7 +219,7 @@ def _held_out(
 
 
 def _predictor(model: Path, facts: Iterable[tuple[str, str, str]]) -> "LinkPredictor":
-    """The predictor in a folder, or that of a file of rules, applied to these facts."""
+    """Load the predictor in a folder, or make one from a file of rules, applied to these facts."""
     from gumption.kg import load_predictor
 
     if not model.is_file():
@@ -230,7 +230,7 @@ def _predictor(model: Path, facts: Iterable[tuple[str, str, str]]) -> "LinkPredi
 
 
 def _predict_by_rules(predictor: Any, question: dict[str, Any], known: Any, as_json: bool) -> None:
-    """Print the answers that follow, but those by known facts, each with its proof."""
+    """Print the answers that follow from the rules, without known answers, each with its proof."""
     side, rows = "object" if question["object"] is None else "subject", []
     for label in (label for label, confidence, _ in predictor.predict(**question, without=known) if confidence > 0):
         fact = {**question, side: label}
@@ -247,9 +247,9 @@ def _predict_by_rules(predictor: Any, question: dict[str, Any], known: Any, as_j
 def _note_unfiltered(
     predictor: "LinkPredictor", source: str, facts: "Facts", others: "list[Facts]", marked: bool
 ) -> None:
-    """Issue a Note with the number of true facts that are not left out of the ranking: of the model's training and
-    validation, if it is `marked` by them, and of the graphs beside that of the test, whose names differ in their last
-    part only."""
+    """Issue a Note with the number of true facts that are not left out of the ranking: training and validation facts of
+    the model if `marked`, and facts of the sibling graphs of the test graph, whose names differ in the last part
+    only."""
     import numpy as np
 
     from gumption.kg.facts import marks_of, to_ids
@@ -301,7 +301,7 @@ def _decimals(part: dict[str, Any], names: Any) -> list[str]:
 
 
 def _extended(predictor: "LinkPredictor", label: str, words: str) -> "LinkPredictor":
-    """The model with a further entity, known by its word vector, unless it has it."""
+    """Return the model extended by an entity with its word vector, unless the model has the entity."""
     from gumption.kg import ComplEx, WordVectors
 
     if not isinstance(predictor, ComplEx):

@@ -1,5 +1,5 @@
-"""A GRAPH of the command line: a file, a folder or an address, and perhaps one named graph of it; and `gumption kg
-build`, which makes one of a world."""
+"""Open a GRAPH of the command line: a file, a folder or an address, optionally with a named graph; and `gumption kg
+build`, which makes a graph of a world."""
 
 import inspect
 import sys
@@ -39,7 +39,7 @@ MemoryFolder = Annotated[
 
 
 def open_graph(source: str, **how: Any) -> "tuple[KnowledgeGraph, str | None]":
-    """`gumption.kg.graph.open_graph` with a sign on the terminal."""
+    """Open a graph, as `gumption.kg.graph.open_graph`, and show on the terminal that it is read."""
     from gumption.kg.graph import open_graph as opened
 
     with working(f"reading {source}"):
@@ -50,10 +50,10 @@ def open_graph(source: str, **how: Any) -> "tuple[KnowledgeGraph, str | None]":
 def changed_graph(
     place: str, update: str | None = None, wait: float = 5, *, anew: bool = False
 ) -> "Iterator[KnowledgeGraph]":
-    """The graph at a file, folder or address, to be changed; it is made where there is none.
+    """Yield the graph at a file, folder or address for changes; create it if there is none.
 
-    A file is read first, unless it is made `anew`, and written when the block ends without an error. Other processes
-    that change it wait meanwhile, as long as it takes; for a folder, `wait` seconds.
+    A file is read first, unless `anew`, and written when the block ends without an error. Meanwhile other processes
+    that change it wait: without limit for a file, `wait` seconds for a folder.
     """
     from gumption.data.writing import sole_writer
     from gumption.kg import KnowledgeGraph
@@ -80,9 +80,9 @@ def changed_graph(
 
 
 def read_facts(source: str, only: bool, literals: bool | None = None) -> list[tuple[str, str, str]]:
-    """The facts of the named graph, else of all `binary_graphs`; `only` allows just one of these.
+    """Return the facts of the named graph, else of all `binary_graphs`; with `only` there must be a single such graph.
 
-    :param literals: as in `between_entities`, with a Note about what is left out; None keeps all facts.
+    :param literals: as in `between_entities`, with a Note about facts left out; None keeps all facts.
     """
     from gumption.kg.facts import LeftOut, between_entities
 
@@ -104,28 +104,28 @@ def read_facts(source: str, only: bool, literals: bool | None = None) -> list[tu
 
 
 def binary_graphs(graph: "KnowledgeGraph") -> list[str]:
-    """The graphs that link predictors are trained on: none that describes the facts of another one."""
+    """Return the graphs that link predictors are trained on, without graphs that describe facts of other graphs."""
     from gumption.kg.facts import fact_graphs
 
     return [name for name in fact_graphs(graph.graphs()) if not name.endswith(node_endings())]
 
 
 def node_endings() -> tuple[str, ...]:
-    """The endings of the names of graphs with nodes of n-ary facts, as the worlds declare them."""
+    """Return the name endings of graphs with nodes of n-ary facts, as the worlds declare them."""
     from gumption.envs import worlds
 
     return tuple(ending for world in worlds.known().values() for ending in world.nodes)
 
 
 def nary_relations() -> "list[NaryRelation]":
-    """The n-ary relations of the worlds."""
+    """Return the n-ary relations of the worlds."""
     from gumption.envs import worlds
 
     return [relation for world in worlds.known().values() for relation in world.get("nary") or ()]
 
 
 def only_graph(graph: "KnowledgeGraph", source: str) -> str:
-    """The name of the only graph of `binary_graphs`; InputError for none and for several."""
+    """Return the name of the only graph in `binary_graphs`; raise InputError for none and for several."""
     names = binary_graphs(graph)
     if len(names) == 1:
         return names[0]
@@ -135,7 +135,7 @@ def only_graph(graph: "KnowledgeGraph", source: str) -> str:
 
 
 def new_folder(out: Path) -> None:
-    """Raise InputError where the folder exists or cannot be written."""
+    """Raise InputError if the folder exists or cannot be written."""
     from gumption.data.writing import check_writable
 
     check_writable(out)
@@ -144,7 +144,7 @@ def new_folder(out: Path) -> None:
 
 
 def check_place(place: str) -> None:
-    """Raise InputError for a place or a kind of file that no graph can be written to."""
+    """Raise InputError for a place or a file format to which graphs cannot be written."""
     from gumption.data.writing import check_name, check_writable
     from gumption.kg.graph import is_address
     from gumption.kg.store.files import file_format
@@ -162,7 +162,7 @@ def check_place(place: str) -> None:
 def build_of_memory(world: Any, folder: Path, out: str, update: str | None, wait: float, as_json: bool) -> None:
     """Add the facts of a memory to the graph at `out`, and print the graphs there.
 
-    :raises InputError: no such memory, or a world that makes no facts of one.
+    :raises InputError: no such memory, or a world that makes no facts of memories.
     """
     kind, add_memory = world.get("memory"), world.get("add_memory")
     if kind is None or add_memory is None:
@@ -177,7 +177,7 @@ def build_of_memory(world: Any, folder: Path, out: str, update: str | None, wait
 
 
 def settings_of_facts(world: Any, setting: list[str] | None) -> dict[str, Any]:
-    """Arguments of the world's `facts` from NAME=VALUE texts; InputError for a name that it does not have."""
+    """Return arguments of the world's `facts` from NAME=VALUE texts; raise InputError for an unknown name."""
     from gumption.kg.vocabulary import unknown_label
 
     stated = world.get("facts")
@@ -201,7 +201,7 @@ def tell_built(out: str, counts: dict[str, int], as_json: bool) -> None:
 def write_built(
     out: str, update: str | None, wait: float, stated: "Mapping[str, Iterable[Triple]]", as_json: bool
 ) -> None:
-    """Write facts, by the names of their graphs, to `out`, made anew, and print the graphs there."""
+    """Write facts, by the names of their graphs, to a new `out`, and print the graphs there."""
     with changed_graph(out, update, wait, anew=True) as graph:
         for name, triples in stated.items():
             graph.add(triples, graph=name)
@@ -209,11 +209,11 @@ def write_built(
     tell_built(out, counts, as_json)
 
 
-# ---- `gumption kg build WORLD`: a graph of what a world states, or of what a run has understood of it.
+# ---- `gumption kg build WORLD`: a graph of a world's facts, or of the facts that a run has inferred.
 
 
 def general_build(world: Any) -> typer.Typer:
-    """`gumption kg build WORLD`."""
+    """Return `gumption kg build WORLD`."""
     app = App(add_completion=False)
 
     @app.command(help=f"The facts of {world.title}: graph {world.name}/PART.")

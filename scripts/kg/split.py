@@ -1,4 +1,4 @@
-"""A graph as the folder of a link-prediction data set: a file for each part, and manifest.json."""
+"""Write a graph as the folder of a link-prediction data set: a file for each part, and manifest.json."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -31,11 +31,12 @@ def write_parts(
 ) -> dict[str, Any]:  # fmt: skip
     """Split the facts of a named graph at random and write them; every entity and relation is in the training part.
 
-    :param shares: of valid and test.
+    :param shares: shares of valid and test.
     :param form: "tsv", train.txt and so on for PyKEEN; "huggingface", Parquet files with a card.
-    :param together: keep facts in one part that follow from each other by inverse, near-duplicate or symmetric
-        relations.
-    :param literals: keep facts with literals. Others are left out, as are those with triple terms; a Note counts them.
+    :param together: keep facts that follow from each other by inverse, near-duplicate or symmetric relations in the
+        same part.
+    :param literals: keep facts with literals. Otherwise, and always for triple terms, they are left out and counted in
+        a Note.
     :returns: the manifest.
     :raises InputError: impossible shares, a folder that exists, an unknown form or a missing package for it.
     """
@@ -78,7 +79,7 @@ def write_parts(
 def _write_tables(
     folder: Path, vocabulary: "Vocabulary", parts: dict[str, np.ndarray], about: dict[str, dict[str, str]]
 ) -> list[str]:
-    """Write the .txt file of each part; InputError for a label that readers would misread."""
+    """Write the .txt file of each part; raise InputError for a label that readers would misread."""
     from gumption.kg.store.files import write_facts
 
     labels = (*vocabulary.entities, *vocabulary.relations)
@@ -94,15 +95,15 @@ def _write_tables(
 def split(
     ids: np.ndarray, shares: dict[str, float], seed: int, likenesses: "Sequence[Likeness]" = ()
 ) -> dict[str, np.ndarray]:
-    """The rows of each part, sorted, of (n, 3) ids.
+    """Split (n, 3) ids; return the sorted row numbers of each part.
 
-    Facts that follow from each other by one of the likenesses stay together; a part is then smaller than its share by
-    less than one such family.
+    Facts that follow from each other by a likeness form a family and stay together. A part is then smaller than its
+    share, by less than one family.
     """
     if seed < 0 or not all(0 <= share < 1 for share in shares.values()) or sum(shares.values()) >= 1:
         raise InputError(f"shares {shares}, seed {seed}: shares are at least 0 and below 1 in all, a seed at least 0")
     order = np.random.default_rng(seed).permutation(len(ids))
-    _, entities = np.unique(ids[order][:, [0, 2]], return_index=True)  # of subjects and objects in turn
+    _, entities = np.unique(ids[order][:, [0, 2]], return_index=True)  # flat index: row = index // 2
     _, relations = np.unique(ids[order][:, 1], return_index=True)
     kept = np.zeros(len(ids), dtype=bool)
     kept[entities // 2] = kept[relations] = True
@@ -127,7 +128,7 @@ def split(
 
 
 def follows_text(number: int, test: int, found: Sequence[Mapping[str, Any]]) -> str:
-    """A line on the test facts that follow from training facts, and on the relations by which they do."""
+    """Return a line on the test facts that follow from training facts, and on the relations responsible."""
     names = ["symmetric" if one["kind"] == "symmetric" else f"{one['kind']} of {one['other']}" for one in found]
     shown = "; ".join(f"{one['relation']} ({name})" for one, name in zip(found[:3], names, strict=False))
     which = f"{len(found)} inverse, near-duplicate or symmetric relation{'' if len(found) == 1 else 's'}"
@@ -135,19 +136,19 @@ def follows_text(number: int, test: int, found: Sequence[Mapping[str, Any]]) -> 
 
 
 def _by_family(rows: np.ndarray, family: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rows grouped by family, in the order of each family's first row, and the places where a part can end."""
+    """Return the rows grouped by family, in the order of each family's first row, and the allowed ends of a part."""
     _, first, of = np.unique(family[rows], return_index=True, return_inverse=True)
     place = first[of.reshape(-1)]
     order = np.argsort(place, kind="stable")
     return rows[order], np.append(np.flatnonzero(np.diff(place[order], prepend=-1)), len(rows))
 
 
-# ---- A data set of the Hugging Face hub: a Parquet file for each part, and a card, README.md.
+# ---- Write a data set for the Hugging Face hub: a Parquet file for each part, and a card, README.md.
 
 CARD = "README.md"
-SPLITS = {"train": "train", "valid": "validation", "test": "test"}  # as the hub calls them
+SPLITS = {"train": "train", "valid": "validation", "test": "test"}  # part -> its name on the hub
 COLUMNS = {"subject": 0, "relation": 1, "object": 2}
-# The hub's names of licences that facts may have; any other licence is "other" with its own name.
+# Names of licences on the hub; any other licence becomes "other" with its own name.
 LICENCES = frozenset(
     ("apache-2.0", "mit", "cc0-1.0", "cc-by-3.0", "cc-by-4.0", "cc-by-sa-3.0", "cc-by-sa-4.0", "cc-by-nc-4.0",
      "cc-by-nc-sa-4.0", "odbl", "odc-by", "pddl")
@@ -160,9 +161,9 @@ _LINK = re.compile(r"https?://[^\s()]+")
 def write_dataset(
     folder: Path, name: str, vocabulary: "Vocabulary", parts: Mapping[str, np.ndarray], said: Mapping[str, str]
 ) -> list[str]:
-    """Write the files of the parts that have facts, and the card; returns the names of the files.
+    """Write the files of the parts that have facts, and the card; return the names of the files.
 
-    :param name: of the graph.
+    :param name: name of the graph.
     :param parts: part -> (n, 3) ids.
     :param said: annotations of the graph, such as its licence.
     """
@@ -180,7 +181,7 @@ def write_dataset(
 
 
 def card(name: str, facts: Mapping[str, int], files: Mapping[str, str], said: Mapping[str, str]) -> str:
-    """The card of a data set: metadata for the hub, then text for people.
+    """Return the card of a data set: metadata for the hub, then text for people.
 
     :param facts: the number of facts of each part; `files` their files.
     """
@@ -209,7 +210,7 @@ def card(name: str, facts: Mapping[str, int], files: Mapping[str, str], said: Ma
 
 
 def licence(said: Mapping[str, str]) -> dict[str, Any]:
-    """The hub's metadata of a licence: one of its names, or "other" with a name and perhaps a link."""
+    """Return the hub's metadata of a licence: one of `LICENCES`, or "other" with a name and, if present, a link."""
     if "license" not in said:
         return {"license": "unknown"}
     text = said["license"]

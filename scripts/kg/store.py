@@ -92,7 +92,7 @@ def query(
             sys.stdout.buffer.write(answer)
             return
         row = answer[0] if isinstance(answer, list) and len(answer) == 1 else None
-        nothing = not answer or (isinstance(row, dict) and not any(row.values()))  # a COUNT of 0, say
+        nothing = not answer or (isinstance(row, dict) and not any(row.values()))  # for example a COUNT of 0
         unknown = _unknown_relations(graph, sparql) if nothing and not as_json else []
     if as_json:
         print_json(answer)
@@ -275,7 +275,7 @@ def _shapes_file(shapes: str) -> Path:
 
 
 def _unknown_relations(graph: Any, sparql: str) -> list[str]:
-    """A message for each relation that a query names and the graph lacks; it may be mistyped."""
+    """Return a message for each relation that a query names and the graph lacks, since it may be mistyped."""
     from gumption.kg.vocabulary import RELATION, unknown_label
 
     starts = ["gum:", f"<{RELATION}", *re.findall(rf"(?i:prefix)\s+([\w.-]*:)\s*<{RELATION}>", sparql)]
@@ -284,20 +284,20 @@ def _unknown_relations(graph: Any, sparql: str) -> list[str]:
     try:
         missing = [name for name in names if next(graph.triples(relation=name), None) is None]
         known = [row["r"] for row in graph.query("SELECT DISTINCT ?r { ?s ?r ?o }")] if missing else []
-    except InputError:  # this takes longer than --timeout: the answer is printed without it
+    except InputError:  # exceeds --timeout: the answer is printed without these messages
         return []
     return [unknown_label("relation", name, known) for name in missing]
 
 
 def _bound(graph: Any, sparql: str, names: dict[str, Any]) -> dict[str, Any]:
-    """Variable -> the label of what is named; a literal is one, whether the graph has it or not."""
+    """Return variable -> label of the named entity, relation or graph; a literal need not be in the graph."""
     from gumption.kg.names import Names
     from gumption.kg.store.sparql import label_terms, variable_namespaces
     from gumption.kg.vocabulary import GRAPH, RELATION, unknown_graph
 
     if not names:
         return names
-    label_terms(sparql, names)  # refuses what is no variable
+    label_terms(sparql, names)  # raises an error for a name that is not a variable
     spaces, known, bound = variable_namespaces(sparql), Names(graph), {}
     for variable, name in names.items():
         if spaces[variable] == GRAPH:

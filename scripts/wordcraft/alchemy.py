@@ -1,4 +1,4 @@
-"""The experiment on the open-ended game, Little Alchemy: how many things are made by when."""
+"""The experiment on Little Alchemy, the open-ended game: the number of things made after so many steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gumption.scripts.results import Condition, Experiment, Job, number, seeds, 
 
 from .experiments import BookRuns
 
-AT = (100, 500, 1_000, 2_000)  # steps, two a mix
+AT = (100, 500, 1_000, 2_000)  # steps, two per mix
 GAMES = 10
 LEARNING_STEPS = 200_000
 
@@ -29,7 +29,7 @@ def _made(steps: int) -> Any:
 
 
 class AlchemyRuns(BookRuns):
-    """Games of the players, and of a learner after its training."""
+    """Games of fixed players, and of a learner after its training."""
 
     title = "WordCraft's experiment on the open-ended game"
     options = Options
@@ -55,14 +55,14 @@ class AlchemyRuns(BookRuns):
         return {"recipe_book": options.recipe_book, "device": device}
 
     def header(self, experiment: Experiment, common: Mapping[str, Any]) -> dict[str, Any]:
-        """Which book."""
+        """Return name, hash and number of things of the recipe book."""
         from gumption.envs.wordcraft import RecipeBook
 
         book = RecipeBook.load(common["recipe_book"])
         return {"recipe_book": book.name, "recipe_book_hash": book.hash, "things": len(book.entities)}
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
-        """Train, where the method says so, and play games."""
+        """Train if the method is "train", then play games."""
         from time import perf_counter
 
         from gumption.agents.evaluation import random_player
@@ -106,13 +106,13 @@ class AlchemyRuns(BookRuns):
         return f"{found['made'][str(AT[-1])]:.0f} things made in {AT[-1]:,} steps"
 
     def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
-        """Means over the seeds of the things made, with their intervals."""
+        """Return means over the seeds of the numbers of things made, with intervals."""
         runs = list(found.values())
         made = {str(steps): summary([run["made"][str(steps)] for run in runs], "mean") for steps in AT}
         return {"things": made, "wall_s": sum(run["wall_s"] for run in runs) / len(runs)}
 
     def headline(self, results: Mapping[str, Any]) -> str:
-        """Things made by each player, a column for each number of steps."""
+        """Return a table of the things made by each player, a column for each number of steps."""
         heads = [self.named, *(f"{steps:,} steps" for steps in AT)]
         rows = [
             [row["condition"], *(with_interval(row["things"][str(steps)], ".0f") for steps in AT)]

@@ -1,4 +1,4 @@
-"""WordCraft in `gumption bench`: its environment, a whole training, and the scores of a graph in the observation."""
+"""WordCraft in `gumption bench`: the environment, a whole training, graph scores in observations, and planning."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import typer
 from gumption.data.settings import Count, settings
 from gumption.scripts.measurement import POLE, BenchSettings, Case, Measurement, cart_pole, compared, in_turn, rate
 
-SCORED, SB3_ENVS = 1024, 64  # environments of a batch with scores, and of one for Stable-Baselines3
-PIECE = 32  # steps between two looks at the clock
+SCORED, SB3_ENVS = 1024, 64  # environments in a batch with scores, and in a batch for Stable-Baselines3
+PIECE = 32  # steps between two readings of the clock
 FULL_STEPS = 3_000_000
 HERE = "scripts/wordcraft/bench.py"
 
@@ -33,12 +33,12 @@ class Settings(BenchSettings):
 
     @property
     def world(self) -> dict[str, Any]:
-        """Keyword arguments of an environment."""
+        """The keyword arguments of an environment."""
         return {"recipe_book": self.recipe_book, "depth": 1, "num_distractors": 8, "features": None}
 
 
 def env_case(settings: Settings) -> Iterator[Measurement]:
-    """Random valid actions in a batch and in one environment, against one Gymnasium CartPole-v1."""
+    """Measure random valid actions in a batch and in one environment, against one Gymnasium CartPole-v1."""
     import gymnasium
 
     import gumption.envs  # noqa: F401  registers the environments
@@ -58,7 +58,7 @@ def env_case(settings: Settings) -> Iterator[Measurement]:
 
     vector, one, pole = rate(steps), single(gymnasium.make("gumption/WordCraft-v0", **settings.world)), cart_pole()
     for play in (vector, one):
-        play(0.2)  # first calls pay for imports, caches and memory
+        play(0.2)  # warm-up: the first calls include imports, caches and memory
     timings = partial(vector, 1.0), partial(one, 0.5), partial(pole, 0.5)
     batches, singles, poles = in_turn(settings.repeats, *timings)
     shares = {
@@ -71,7 +71,7 @@ def env_case(settings: Settings) -> Iterator[Measurement]:
 
 
 def train_case(settings: Settings) -> Iterator[Measurement]:
-    """The paper's training length with evaluation, preset fast, no KG, 8 distractors; once, whatever the repeats."""
+    """Measure a training of the paper's length with evaluation, preset fast, no KG, 8 distractors; without repeats."""
     from gumption.agents.learners.impala import train_impala
     from gumption.agents.wordcraft.config import TrainConfig
 
@@ -97,10 +97,10 @@ def train_case(settings: Settings) -> Iterator[Measurement]:
 
 
 def kg_scores_case(settings: Settings) -> Iterator[Measurement]:
-    """Random valid actions with and without the scores of a graph of the training facts, against CartPole-v1."""
+    """Measure random valid actions with and without scores of a training-facts graph, against CartPole-v1."""
     plays = {**_plays(settings), "pole": cart_pole()}
     for play in plays.values():
-        play(0.2)  # first calls pay for imports, caches and memory
+        play(0.2)  # warm-up: the first calls include imports, caches and memory
     taken = in_turn(settings.repeats, *(partial(play, 0.5) for play in plays.values()))
     rates = dict(zip(plays, taken, strict=True))
     for name, plain, what, yardstick in (
@@ -120,7 +120,7 @@ def kg_scores_case(settings: Settings) -> Iterator[Measurement]:
 
 
 def plan_case(settings: Settings) -> Iterator[Measurement]:
-    """Choices that are valued by looking ahead, by the training facts and their predictor, against CartPole-v1."""
+    """Measure choices by looking ahead with the training facts and their predictor, against CartPole-v1."""
     import numpy as np
 
     from gumption.agents.wordcraft.config import TrainConfig
@@ -145,7 +145,7 @@ def plan_case(settings: Settings) -> Iterator[Measurement]:
             return len(values)
 
         ours = rate(choices)
-        ours(0.5)  # compiles
+        ours(0.5)  # warm-up: compiles
         taken, poles = in_turn(settings.repeats, partial(ours, 2.0), partial(pole, 0.5))
         what = f"WordCraft looking ahead, depth {depth}, 8 distractors"
         yield compared(what, "choices/s", taken, POLE, poles, target)
@@ -166,7 +166,7 @@ CASES = {
 
 
 def single(env: Any) -> Callable[[float], float]:
-    """The `rate` of one environment that is played with random valid actions, resets included."""
+    """Return the `rate` of one environment with random valid actions, including resets."""
     import numpy as np
 
     draws = np.random.default_rng(0).random(PIECE).tolist()
@@ -183,7 +183,7 @@ def single(env: Any) -> Callable[[float], float]:
 
 
 def batch(env: Any, actions: Callable[[], Any]) -> Callable[[float], float]:
-    """The `rate` of a batch of environments that is played with such actions."""
+    """Return the `rate` of a batch of environments with actions from `actions()`."""
     env.reset()
 
     def steps() -> int:
@@ -215,7 +215,7 @@ def _plays(settings: Settings) -> dict[str, Callable[[float], float]]:
         "batch": batch(KGScores(scored, advice), scored.random_actions),
         "batch without": batch(without, without.random_actions),
     }
-    if find_spec("stable_baselines3") is None:  # an extra
+    if find_spec("stable_baselines3") is None:  # an optional dependency
         return plays
     from stable_baselines3.common.vec_env import DummyVecEnv
 

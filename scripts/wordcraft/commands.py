@@ -38,7 +38,7 @@ FLAGS = {
     "subgoal_rewards": "!no-subgoal-rewards",
 }
 OF_A_BOOK = ("recipe_book", "partition", "split", "train_ratio", "split_seed", "fit_validation", "names", "laws")
-NODES = "/recipes"  # ends the name of a graph that holds recipes as nodes
+NODES = "/recipes"  # ending of the name of a graph with recipes as nodes
 
 
 @from_config(TrainConfig, flags=FLAGS, skip=("world",))

@@ -1,7 +1,7 @@
-"""What looking ahead adds where a goal needs several mixes (`gumption experiment wordcraft-depth`).
+"""Measure what looking ahead adds for goals that need several mixes (`gumption experiment wordcraft-depth`).
 
-Seed s plays split s, with predictors of seed s. Knowledge of the last step scores a choice by the recipes of the goal;
-looking ahead scores it by the best derivation of the goal that it leaves possible (`gumption.kg.planning`).
+Seed s plays split s, with predictors of seed s. Knowledge of the last step scores a choice by the recipes of the goal.
+Looking ahead scores a choice by the best derivation of the goal that can still follow it (`gumption.kg.planning`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ PANELS: dict[str, dict[str, Any]] = {
     "depth 2, other ways allowed": {"depth": 2, "alternatives": True},
     "depth 3": {"depth": 3},
 }
-# As a language model was measured on the 2020 book (Sarukkai et al., 2025, arXiv 2505.00234): gpt-4o-mini solves 0.55
-# of the tasks, and 0.64 and 0.72 with its own successes as examples.
+# The setting of a language model on the 2020 book (Sarukkai et al., 2025, arXiv 2505.00234): gpt-4o-mini solves 0.55 of
+# the tasks, and 0.64 and 0.72 with its own successes as examples.
 AS_LANGUAGE_MODEL: dict[str, Any] = {
     "depth": 2, "num_distractors": 0, "max_mix_steps": 4, "split": "by_task", "train_ratio": 0.9, "alternatives": True,
 }  # fmt: skip

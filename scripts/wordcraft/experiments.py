@@ -1,15 +1,15 @@
-"""The experiments of the WordCraft paper (Jiang et al. 2020), and our ablation of its training-facts KG, as data.
+"""Experiments of the WordCraft paper (Jiang et al. 2020), and our ablation of its training-facts KG, as data.
 
-Every experiment is on depth-1 tasks with recipes split 80/20 (section 5): success is zero-shot, on recipes no training
-task used. The runs of a table learn from the validation part, too: their settings were chosen before. The paper states
-no numbers, only curves in pictures and claims in words: `expected` quotes the claims, `known` is what the authors' code
-gave when it was run again (one seed, greedy, 1 M steps without a KG and 400 k with one, a goal counted when any recipe
-of it was mixed where noted so), `target` what this project holds itself to. Both are of the 2020 book, and are shown on
-that book alone.
+Every experiment uses depth-1 tasks with recipes split 80/20 (section 5). Success is zero-shot: on recipes that no
+training task used. The runs also train on the validation part, since their settings were chosen before. The paper has
+no numbers, only plotted curves and claims in words. `expected` quotes the claims. `known` is the result of the authors'
+code when run again: one seed, greedy, 1 M steps without a KG and 400 k with a KG; where noted, a goal counts when any
+of its recipes is mixed. `target` is the figure that this project aims at. `known` and `target` refer to the 2020 book
+and are shown for that book only.
 
-A condition's method is training, or a baseline that learns nothing: random choices, the scores of the KG alone, the
-network as it is before training, a trained one whose scores are taken away, the recipe book. The first trained
-condition of a panel is what the others of the panel are compared with.
+A condition's method is training or a baseline without learning: random choices, the scores of the KG alone, the
+untrained network, a trained network with its scores removed, or the recipe book. The other conditions of a panel are
+compared with its first trained condition.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from gumption.scripts.results import (
 if TYPE_CHECKING:
     from gumption.agents.wordcraft.config import TrainConfig
 
-_ACROSS = ("random", "oracle", "kg_only", "person")  # methods whose success is drawn across the curves
+_ACROSS = ("random", "oracle", "kg_only", "person")  # methods whose success is a horizontal line across the curves
 _METHODS = {
     "kg_only": "KG only: the choice with the highest sum of the KG's scores, nothing is learned.",
     "untrained": "Untrained: the network as it is before training, with the KG.",
@@ -88,7 +88,7 @@ class Options:
 
 
 def _better(row: Row, rows: Sequence[Row]) -> str:
-    """How likely a run is better than one of the first trained condition."""
+    """Return the probability that a run is better than a run of the first trained condition, as a cell."""
     from gumption.agents.statistics import probability_of_improvement
 
     first = next((row for row in rows if row["method"] == "train"), None)
@@ -98,7 +98,7 @@ def _better(row: Row, rows: Sequence[Row]) -> str:
 
 
 def _of_2020(row: Row) -> bool:
-    """Whether a row is of the 2020 book, which the figures of the 2020 code and the targets are of."""
+    """Return whether a row is of the 2020 book, to which the figures of the 2020 code and the targets refer."""
     return Path(row["settings"].get("recipe_book", "")).stem == "alchemy2"
 
 
@@ -112,14 +112,14 @@ def _target(row: Row, rows: Sequence[Row]) -> str:
     return f"{row['target']:.2f} {'met' if row['success']['mean'] >= row['target'] else 'missed'}"
 
 
-CONCEPTNET = "conceptnet"  # in settings of conditions, for the graph that --conceptnet names
+CONCEPTNET = "conceptnet"  # stands in settings of conditions for the graph that --conceptnet names
 
 
 def config_of(job: Job, **changes: Any) -> TrainConfig:
-    """The config of a job, as `gumption train wordcraft` makes it of options of the same names.
+    """Return the config of a job, as `gumption train wordcraft` makes it from options of the same names.
 
-    :param changes: settings in place of the job's.
-    :raises InputError: ConceptNet is named, and where it is not.
+    :param changes: settings that replace the job's.
+    :raises InputError: the job needs ConceptNet, but --conceptnet is missing.
     """
     from gumption.agents.wordcraft.config import TrainConfig
 
@@ -175,18 +175,18 @@ class WordCraftRuns(BookRuns):
     shown = ("seeds", "success (95 % interval)", "2020 code", "target")
 
     def settings(self, options: Options, device: str) -> dict[str, Any]:
-        """Recipe book, preset and device, and the other options given."""
+        """Return recipe book, preset and device, and the other options that are set."""
         given: dict[str, Any] = {"word_vectors": options.word_vectors, "total_steps": options.total_steps}
         if options.conceptnet is not None:
             from gumption.kg.graph import split_source
 
-            split_source(str(options.conceptnet))  # InputError where no graph is there, also where no row needs it
+            split_source(str(options.conceptnet))  # raises InputError for a missing graph, even if no row needs it
             given[CONCEPTNET] = str(options.conceptnet)
         common = {"recipe_book": options.recipe_book, "preset": options.preset, "device": device}
         return common | {name: value for name, value in given.items() if value is not None}
 
     def header(self, experiment: Experiment, common: Mapping[str, Any]) -> dict[str, Any]:
-        """Which book and which split."""
+        """Return name and hash of the recipe book, and the hash of the split."""
         from gumption.envs.wordcraft import RecipeBook, make_split
 
         book, base = RecipeBook.load(common["recipe_book"]), experiment.base
@@ -216,7 +216,7 @@ class WordCraftRuns(BookRuns):
         return f"{_read_final(job.directory)['test_success']:.3f}"
 
     def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
-        """The scores with their intervals, and the success of every run at the steps that all were evaluated at."""
+        """Return the scores with intervals, and the success of every run at the steps at which all were evaluated."""
         finals = [_read_final(run) for run in runs.values()]
 
         def known(name: str) -> list[float]:
@@ -239,11 +239,11 @@ class WordCraftRuns(BookRuns):
         }
 
     def more_rows(self, options: Options, plan: Mapping[str, Any], rows: Sequence[Row]) -> list[dict[str, Any]]:
-        """A row for each person who played."""
+        """Return a row for each person's game."""
         return [person(path, plan, rows) for path in options.human or []]
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
-        """A table for each panel, its columns explained, and the rows beside guided agents."""
+        """Return a table for each panel, the meaning of its columns, and the rows that explain guided agents."""
         lines = super().body(experiment, results)
         lines += [
             "Success is on recipes that no training task used, greedy, with the mean over seeds and its 95 % bootstrap "
@@ -262,7 +262,7 @@ class WordCraftRuns(BookRuns):
         return [*lines, f"Recipe book {results['recipe_book']} (sha256 {book}), split sha256 {split}.", ""]
 
     def aged(self, row: Row, made: Mapping[str, Any]) -> list[str]:
-        """As of `Kind`, and whether it is the paper's method at another setting than its best one."""
+        """As in `Kind`; also report a row of the paper's method that was not cross-fitted, its best known setting."""
         told, label = super().aged(row, made), f"{_KG_WORDS['train']}, {_SCORE_WORDS[PAPER_SCORES]}, "
         fitted = row["method"] == "train" and row["condition"].startswith(label)
         if fitted and not row["settings"].get("cross_fit"):
@@ -270,7 +270,7 @@ class WordCraftRuns(BookRuns):
         return told
 
     def headline(self, results: Mapping[str, Any]) -> str:
-        """The success of each condition, a column for each panel."""
+        """Return a table of the success of each condition, a column for each panel."""
         cells: dict[str, dict[str, str]] = {}
         for panel, rows in panels(results).items():
             for row in rows:
@@ -278,7 +278,7 @@ class WordCraftRuns(BookRuns):
         return by_panel("agent", cells, sorted(panels(results)))
 
     def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
-        """Draw curves over training, and the final success of each condition; one has one colour in both."""
+        """Draw curves over training, and the final success of each condition, with the same colours in both plots."""
         from gumption.agents.plots import FinalPanel, Line, Panel, Scale, plot_curves, plot_final_success
         from gumption.envs.wordcraft.splits import what_is_tested
 
@@ -317,7 +317,7 @@ KIND = WordCraftRuns()
 
 
 def _read_final(directory: Path) -> dict[str, Any]:
-    """The final figures of a complete run; InputError where they are missing or without a success."""
+    """Read the final figures of a complete run; raise InputError if they or the success are missing."""
     from gumption.agents.run_folder import read_final
 
     final = read_final(directory)
@@ -327,7 +327,7 @@ def _read_final(directory: Path) -> dict[str, Any]:
 
 
 def told_network(rows: Sequence[Row]) -> list[str]:
-    """Whose network it is, by the presets of the rows that were trained."""
+    """Return lines on the network, the paper's or ours, by the presets of the trained rows."""
     presets = {row["settings"].get("preset", "fast") for row in rows if row["method"] == "train"}
     words = {
         "paper": "Preset paper: the paper's network and parameters (section 4, Tables 1 and 2).",
@@ -337,7 +337,7 @@ def told_network(rows: Sequence[Row]) -> list[str]:
 
 
 def told_few(rows: Sequence[Row]) -> list[str]:
-    """The conditions that were tested on few tasks, with the interval over the tasks of the first seed."""
+    """Return lines on the conditions with few test tasks, with the interval over the tasks of the first seed."""
     from gumption.envs.wordcraft.splits import FEW
 
     lines = []
@@ -350,7 +350,7 @@ def told_few(rows: Sequence[Row]) -> list[str]:
 
 
 def what_learning_adds(guided: Row, rows: Sequence[Row]) -> str:
-    """The shares of knowledge and of learning in a guided agent's success, from the rows beside it; "" without any."""
+    """Return the shares of knowledge and of learning in a guided agent's success, from its ablations; "" without."""
     beside = {
         row["method"]: row["success"]["mean"]
         for row in rows
@@ -374,10 +374,10 @@ def what_learning_adds(guided: Row, rows: Sequence[Row]) -> str:
 
 
 def person(path: Path, plan: Mapping[str, Any], rows: Sequence[Row]) -> dict[str, Any]:
-    """A row for one person's game, on the panels with as many distractors; the interval is over the tasks played.
+    """Return a row for a person's game, in the panels with as many distractors; the interval is over the tasks.
 
     :param path: the result of `gumption play wordcraft`.
-    :raises InputError: an unfinished game, or one on another split or setting.
+    :raises InputError: an unfinished game, or a game on another split or setting.
     """
     played = read_json(path)
     if not isinstance(played, dict) or played.get("schema") != "gumption/play/1" or not played.get("complete"):
@@ -406,7 +406,7 @@ def person(path: Path, plan: Mapping[str, Any], rows: Sequence[Row]) -> dict[str
 
 
 def _summary(scores: Sequence[float]) -> dict[str, Any]:
-    """The mean with its interval, and the interquartile mean."""
+    """Return the mean with its interval, and the interquartile mean."""
     from gumption.agents.statistics import interquartile_mean
 
     return {**summary(scores, "mean"), "iqm": round(interquartile_mean(scores), 5)}
@@ -417,19 +417,19 @@ def _summary(scores: Sequence[float]) -> dict[str, Any]:
 
 PAPER_SCORES = ("combinesWith", "componentOf")
 RECIPE_SCORE = ("makes",)
-PAPERS_REPEAT = ", repeat as in the paper"  # ends the label of a row whose scores speak again for what is chosen
+PAPERS_REPEAT = ", repeat as in the paper"  # label ending of rows whose scores do not discount a repeated choice
 BASE = {
     "depth": 1, "split": "by_recipe", "train_ratio": 0.8, "fit_validation": True, "total_steps": 3_000_000,
     "test_curve": True, "look_ahead": "off",
 }  # fmt: skip
 
 
-_NO_KG = {1: (0.734, 0.75), 8: (0.414, 0.50)}  # on GloVe vectors, by the distractors: success in 2020, and target
+_NO_KG = {1: (0.734, 0.75), 8: (0.414, 0.50)}  # with GloVe: number of distractors -> (success in 2020, target)
 _RANDOM_2020 = {1: 0.232, 8: 0.0234}
 
 
 def _settings_of(count: int) -> tuple[tuple[str], str]:
-    """The panel of so many distractors, and the end of its labels."""
+    """Return the panel of a number of distractors, and the ending of its labels."""
     words = f"{count} distractor{'s' if count > 1 else ''}"
     return (words,), f", {words}"
 
@@ -437,7 +437,7 @@ def _settings_of(count: int) -> tuple[tuple[str], str]:
 def _agent(
     count: int, panels: tuple[str, ...], known: float | None = None, target: float | None = None, **chosen: Any
 ) -> Condition:
-    """An agent on GloVe vectors and without a KG, unless the chosen settings say otherwise."""
+    """Return the condition of an agent with GloVe vectors and without a KG, unless `chosen` overrides these."""
     base = {"features": "glove", "num_distractors": count, "kg": "none"}
     return Condition({**base, **chosen}, panels=panels, known=known, target=target)
 
@@ -445,7 +445,7 @@ def _agent(
 def _references(
     panels: tuple[str, ...], count: int, random_2020: float | None = None, suffix: str = ""
 ) -> dict[str, Condition]:
-    """Floor and ceiling of a setting: choices at random, and the recipes read from the book."""
+    """Return lower and upper reference of a setting: random choices, and recipes read from the book."""
     settings = {"num_distractors": count}
     return {
         f"random policy{suffix}": Condition(settings, "random", panels, known=random_2020),
@@ -456,14 +456,14 @@ def _references(
 def knowledge_alone(
     label: str, guided: Condition, suffix: str = "", known: float | None = None
 ) -> dict[str, Condition]:
-    """Beside a guided agent: its scores, with nothing learned."""
+    """Return the ablation of a guided agent that plays by its scores alone, without learning."""
     of = label + suffix.removesuffix(PAPERS_REPEAT)
     only = Condition(guided.settings, "kg_only", guided.panels, of=of, known=known)
     return {f"{label}, KG only{suffix}": only}
 
 
 def what_was_learned(label: str, guided: Condition, suffix: str = "") -> dict[str, Condition]:
-    """Beside a guided agent: its network before training, with the scores, and after training, without them."""
+    """Return two ablations of a guided agent: the untrained network with scores, and the trained one without."""
     return {
         f"{label}, untrained{suffix}": Condition(guided.settings, "untrained", guided.panels, of=label + suffix),
         f"{label}, KG taken away{suffix}": Condition(guided.settings, "without_kg", guided.panels, of=label + suffix),
@@ -500,12 +500,12 @@ _SCORE_WORDS = {
     PAPER_SCORES: "both scores",
     RECIPE_SCORE: "recipe score",
 }
-# Scores of two parties remember their training facts: a policy that meets the test facts learns from held-out ones.
+# Binary scores memorize their training facts, so a policy for test facts must train on scores of held-out facts.
 CROSS_FITTED = "cross-fitted"
 
 
 def _guided(kg: str, scores: tuple[str, ...]) -> tuple[str, dict[str, Any]]:
-    """The label and the settings of an agent with these scores: of training facts at their best known setting."""
+    """Return label and settings of an agent with these scores; for training facts at their best known setting."""
     held_out = kg == "train" and scores != RECIPE_SCORE
     label = f"{_KG_WORDS[kg]}, {_SCORE_WORDS[scores]}" + (f", {CROSS_FITTED}" if held_out else "")
     return label, {"kg": kg, "kg_scores": scores, **({"cross_fit": True} if held_out else {})}
@@ -515,9 +515,9 @@ _RECIPE_TARGETS = {("train", 1): 0.80, ("train", 8): 0.70, ("full", 1): 0.97, ("
 
 
 def _kg_scores(count: int, measured: Mapping[tuple[str, ...], float]) -> dict[str, Condition]:
-    """No KG against KGs of the training facts and of all facts, for each subset of the paper's two scores, and for
-    the score of the recipe predictor, which the paper has not. `measured`: (kg, method, *scores) -> success in 2020.
-    """
+    """Return conditions without a KG, with a training-facts KG and a full KG, for each subset of the paper's two scores
+    and for the recipe predictor's score, which is not in the paper. `measured`: (kg, method, *scores) -> success in
+    2020."""
     both_panels = tuple(_KG_WORDS.values())
     guided, alone, learned = {}, {}, {}
     for kg, word in _KG_WORDS.items():
@@ -535,8 +535,8 @@ def _kg_scores(count: int, measured: Mapping[tuple[str, ...], float]) -> dict[st
 
 
 def _guidance() -> dict[str, Condition]:
-    """No KG, a KG of the training facts, a full KG: the paper's two scores together (8 distractors, as in the figure),
-    and the score of the recipe predictor, with 1 and 8 distractors."""
+    """Return conditions without a KG, with a training-facts KG and a full KG: both scores of the paper (8 distractors,
+    as in the figure), and the recipe predictor's score with 1 and 8 distractors."""
     conditions, measured = {}, {"train": 0.188, "full": 0.531}
     for count in (8, 1):
         panels, suffix = _settings_of(count)
@@ -553,7 +553,7 @@ def _guidance() -> dict[str, Condition]:
 
 
 def _training_facts_ablation() -> dict[str, Condition]:
-    """Each way tried to make a KG of the training facts help on recipes it has not seen."""
+    """Return the tested ways to make a training-facts KG help on unseen recipes."""
     ways: dict[str, dict[str, Any]] = {
         "ComplEx, raw scores": {"kg_scores": PAPER_SCORES, "kg_calibrated": False},
         "ComplEx, calibrated": {"kg_scores": PAPER_SCORES, "kg_calibrated": True},

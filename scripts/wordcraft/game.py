@@ -1,5 +1,5 @@
-"""WordCraft for people: tasks in words for studies, and the game of `gumption play wordcraft`, which is training tasks
-with feedback, then test tasks without."""
+"""WordCraft for people: tasks in words for studies, and the game of `gumption play wordcraft`: training tasks with
+feedback, then test tasks without."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def game(
     book, split = _book_and_split(recipe_book, split_seed, names, laws)
     counts = {"train": train_tasks, "test": test_tasks}
     tasks = {part: drawn_tasks(split, part, count, seed, f"--{part}-tasks") for part, count in counts.items()}
-    _first(recipe_book, split_seed, distractors, "test", names, laws)  # refuses too many distractors
+    _first(recipe_book, split_seed, distractors, "test", names, laws)  # raises InputError for too many distractors
     places = [(part, number) for part, count in counts.items() for number in range(count)]
 
     def begin_task(number: int) -> tuple[Any, Any]:
@@ -58,7 +58,7 @@ def game(
     def record(number: int, env: Any, actions: Sequence[int]) -> Record:
         part, place = places[number]
         state = env.batch.describe(0)
-        table = state["table"][: distractors + 2]  # without what was made
+        table = state["table"][: distractors + 2]  # the initial table, without products
         chosen = [state["table"][slot] for slot in actions]
         task: Record = {"part": part, "task": tasks[part][place], "goal": state["goal"], "table": table}
         return task | {"chosen": chosen, "success": state["success"]}
@@ -84,7 +84,7 @@ def game(
 
 
 def summary(records: Sequence[Record]) -> dict[str, float | None]:
-    """Share of the tasks that were solved: of the test tasks, which count, and of the training tasks."""
+    """Return the shares of solved test tasks, the result, and of solved training tasks."""
     shares: dict[str, float | None] = {}
     for part, name in (("test", "success"), ("train", "train_success")):
         won = [record["success"] for record in records if record["part"] == part]
@@ -93,7 +93,7 @@ def summary(records: Sequence[Record]) -> dict[str, float | None]:
 
 
 def drawn_tasks(split: Split, part: str, count: int, seed: int, what: str) -> list[int]:
-    """Task indices of a part of the split, drawn without repetition.
+    """Draw task indices of a part of the split without repetition.
 
     :param what: the name of `count`, for the message.
     :raises InputError: the part has fewer tasks.
@@ -138,8 +138,8 @@ def begin(
         raise InputError(f"number is {number}; {tasks} tasks are drawn, from 0 on")
     env = _copy(_first(recipe_book, split_seed, distractors, part, names, laws))
     index = drawn_tasks(env.batch.split, part, tasks, seed, "tasks")[number]
-    env.batch.start()  # a batch that was not begun draws a table of its own first
-    # Each table has a generator of its own, so that a resumed game shows the same.
+    env.batch.start()  # otherwise the batch would first draw a table of its own
+    # Each table has a separate generator, so that a resumed game shows the same table.
     env.batch.np_random = np.random.Generator(np.random.PCG64([seed, part == "test", number]))
     env.batch.set_tasks(np.array([index]))
     return env, Feedback(env, index)
@@ -147,7 +147,7 @@ def begin(
 
 @cache
 def _book_and_split(recipe_book: str, split_seed: int, names: Names, laws: Laws) -> tuple[Any, Split]:
-    """What all tasks of a study share."""
+    """Return recipe book and split, which all tasks of a study share."""
     from gumption.envs.wordcraft import RecipeBook, make_split
 
     book = RecipeBook.load(recipe_book).under(names, laws)
@@ -156,18 +156,18 @@ def _book_and_split(recipe_book: str, split_seed: int, names: Names, laws: Laws)
 
 @cache
 def _first(recipe_book: str, split_seed: int, distractors: int, part: str, names: Names, laws: Laws) -> WordCraftEnv:
-    """An environment of these settings, of which all tasks of a study are copies."""
+    """Return an environment of these settings, which is copied for each task of a study."""
     from gumption.envs.wordcraft import WordCraftEnv
 
     book, split = _book_and_split(recipe_book, split_seed, names, laws)
     env = WordCraftEnv(recipe_book=book, num_distractors=distractors, split=split, partition=part, render_mode="ansi")
-    env.reset(seed=0)  # Gymnasium asks for one before the first step; the table is laid anew
+    env.reset(seed=0)  # Gymnasium requires it before the first step; the table is replaced later
     return env
 
 
 def _copy(env: WordCraftEnv) -> WordCraftEnv:
-    """An environment with a state of its own, which shares what no step changes: that takes 2 MB and 20 ms to make, and
-    a study has thousands of tasks."""
+    """Copy an environment's state, but share its constant parts: they take 2 MB and 20 ms to make, and a study has
+    thousands of tasks."""
     batch, engine = env.batch, env.batch.engine
     shared = (
         batch.settings, batch.book, batch.tasks, batch.split, batch.single_observation_space, batch.single_action_space,
@@ -178,10 +178,10 @@ def _copy(env: WordCraftEnv) -> WordCraftEnv:
 
 
 class Feedback(Numbers):
-    """A task in words: actions by number or name, and at its end what was made and one way to make the goal."""
+    """A task in words: actions by number or name; at the end the product and one way to make the goal."""
 
     def __init__(self, env: WordCraftEnv, task: int) -> None:
-        """:param task: its index."""
+        """:param task: index of the task."""
         self._env, self._task = env, task
 
     def rules(self, env: Any) -> str:

@@ -1,4 +1,4 @@
-"""`gumption live wordcraft`: an agent lives in the open-ended game, and its graph grows by what it sees."""
+"""`gumption live wordcraft`: let an agent live in the open-ended game; its graph grows with the recipes it sees."""
 
 from __future__ import annotations
 

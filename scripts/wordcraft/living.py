@@ -1,4 +1,4 @@
-"""What memory, words and commonsense add to a life in the open-ended game (`gumption experiment wordcraft-living`)."""
+"""Measure what memory, words and commonsense add in the open-ended game (`gumption experiment wordcraft-living`)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Options:
 
 
 class LivingRuns(BookRuns):
-    """Things made in lives of 2,000 mixes."""
+    """Numbers of things made in lives of 2,000 mixes."""
 
     title = "WordCraft's experiment on lives"
     options = Options
@@ -66,14 +66,14 @@ class LivingRuns(BookRuns):
         return {"recipe_book": options.recipe_book, "word_vectors": options.word_vectors, "device": device}
 
     def header(self, experiment: Experiment, common: Mapping[str, Any]) -> dict[str, Any]:
-        """Which book."""
+        """Return name, hash and number of things of the recipe book."""
         from gumption.envs.wordcraft import RecipeBook
 
         book = RecipeBook.load(common["recipe_book"])
         return {"recipe_book": book.name, "recipe_book_hash": book.hash, "things": len(book.entities)}
 
     def run(self, job: Job, progress: bool) -> None:
-        """Live, from where a stopped life was."""
+        """Run a life, or resume it."""
         from gumption.agents.settings import CONFIG
         from gumption.agents.wordcraft.living import BLIND, LifeConfig, live
 
@@ -87,9 +87,9 @@ class LivingRuns(BookRuns):
         return f"{found['made']} things made in {found['mixes']:,} mixes"
 
     def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
-        """The things made by when, with their intervals over the seeds, and their curve."""
+        """Return the numbers of things made after so many mixes, with intervals over the seeds, and the curve."""
         lives = [read_sealed(run / self.last) for run in runs.values()]
-        made = [life["made_by_mix"] + [life["made"]] * (AT[-1] - life["mixes"]) for life in lives]  # all was made
+        made = [life["made_by_mix"] + [life["made"]] * (AT[-1] - life["mixes"]) for life in lives]  # ends with all made
         points = list(range(EVERY, AT[-1] + 1, EVERY))
         return {
             **{f"after_{at}": summary([each[at - 1] for each in made], "mean") for at in AT},
@@ -98,19 +98,19 @@ class LivingRuns(BookRuns):
         }
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
-        """A table, and which book."""
+        """Return the table, and a line on the recipe book."""
         book, hash_ = results["recipe_book"], results["recipe_book_hash"][:12]
         told = f"Recipe book {book} (sha256 {hash_}), {results['things']} things."
         return [*super().body(experiment, results), told, ""]
 
     def headline(self, results: Mapping[str, Any]) -> str:
-        """Things made by each agent, a column for each number of mixes."""
+        """Return a table of the things made by each agent, a column for each number of mixes."""
         heads = [self.named, *(f"{at:,} mixes" for at in AT)]
         rows = [[row["condition"], *(with_interval(row[f"after_{at}"], ".0f") for at in AT)] for row in results["rows"]]
         return "\n".join(table(heads, rows)) + "\n"
 
     def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
-        """Draw the things made over the mixes, without the oracle, which makes many times as many."""
+        """Draw the number of things made over mixes, without the oracle, which makes many times as many."""
         from gumption.agents.plots import Line, Panel, Scale, plot_curves
 
         drawn: dict[str, Row] = {

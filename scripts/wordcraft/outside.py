@@ -1,5 +1,5 @@
-"""What a graph of commonsense from outside is worth at work (`gumption experiment wordcraft-edges`): alone and learned
-from, beside agents without it, with false facts, and with the knowledge taken away.
+"""Measure the value of an outside commonsense graph (`gumption experiment wordcraft-edges`): the graph alone, with
+learning, against agents without it, with false facts, and with the knowledge removed after training.
 
 Seed s plays split s, with weights, predictors and tables of seed s.
 """
@@ -27,17 +27,17 @@ NAME, GRAPH, RULES = "wordcraft-edges", "commonsense-facts", "linked"
 ALONE, RANDOM_NAMES = ", KG only", ", random names"
 SPLITS = {"by_recipe": "recipe unseen", "by_goal": "goal unseen", "by_family": "family unseen"}
 ALL_TASKS = 1 << 30
-#: In settings of conditions, for the graph of `_one_fact`.
+#: Stands in settings of conditions for the graph of `_one_fact`.
 ONE_FACT = "one fact"
 LEARNED, ADVISED = "train", "advised"
-KNOWN = ("kg", "kg_beside")  # settings that name knowledge
+KNOWN = ("kg", "kg_beside")  # settings that name a graph
 
 
 class SplitRuns(WordCraftRuns):
-    """Success on the test tasks of a split for each seed.
+    """Success on the test tasks, with a split for each seed.
 
-    :cvar draws: tables of each task; `most` the test tasks at most, evenly spread.
-    :cvar explained: how to read the tables.
+    :cvar draws: tables per task; `most` is the maximum of test tasks, evenly spread.
+    :cvar explained: explanation of the tables.
     """
 
     title = "WordCraft's experiments"
@@ -61,7 +61,7 @@ class SplitRuns(WordCraftRuns):
     more_rows = Kind.more_rows
 
     def header(self, experiment: Experiment, common: Mapping[str, Any]) -> dict[str, Any]:
-        """Which book and which graphs."""
+        """Return name and hash of the recipe book, and hashes of the graphs."""
         from gumption.envs.wordcraft import RecipeBook
         from gumption.kg import KnowledgeGraph
 
@@ -71,8 +71,8 @@ class SplitRuns(WordCraftRuns):
         return {"recipe_book": book.name, "recipe_book_hash": book.hash, **hashes}
 
     def prepare(self, jobs: Sequence[Job], out: Path) -> list[Job]:
-        """Without those on unseen families, where the book has none, and of ConceptNet, where its graph is not given;
-        those of one knowledge, which is dear to set up, one after the other."""
+        """Drop jobs on unseen families if the book has no families, and jobs with ConceptNet if its graph is missing.
+        Sort jobs with the same knowledge, which is expensive to set up, one after another."""
         from gumption.envs.wordcraft import RecipeBook
 
         book = RecipeBook.load(jobs[0].settings["recipe_book"]) if jobs else None
@@ -83,7 +83,7 @@ class SplitRuns(WordCraftRuns):
         return sorted(there, key=lambda job: (job.seed, *(str(job.settings.get(name)) for name in known)))
 
     def run(self, job: Job, progress: bool) -> None:
-        """Train the agent of a job, take its knowledge alone, or advise a trained one by other knowledge, and play the
+        """Train the agent of a job, use its knowledge alone, or give a trained agent other knowledge; then play the
         test tasks."""
         from gumption.agents.learners.impala import train_impala
         from gumption.agents.run_folder import load_policy
@@ -113,7 +113,7 @@ class SplitRuns(WordCraftRuns):
         write_sealed(job.directory / self.last, {**found, "wall_s": perf_counter() - started})
 
     def played(self, player: Any, config: Any, seed: int) -> dict[str, Any]:
-        """The success of a player on the test tasks."""
+        """Return the success of a player on the test tasks."""
         from gumption.agents.wordcraft.evaluation import evaluation_env, play_tasks, some_tasks
         from gumption.envs.wordcraft import WordCraftVectorEnv
 
@@ -127,7 +127,7 @@ class SplitRuns(WordCraftRuns):
         return f"{read_sealed(job.directory / self.last)['success']:.3f}"
 
     def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
-        """The figures with their intervals over the splits, None where a split lacks such tasks; and plain means."""
+        """Return the figures with intervals over the splits, None if a split lacks such tasks; and plain means."""
         finals = [read_sealed(run / self.last) for run in runs.values()]
         per_seed = {name: [final.get(name) for final in finals] for name in self.intervals}
         found: dict[str, Any] = {
@@ -136,13 +136,13 @@ class SplitRuns(WordCraftRuns):
         return found | {name: round(sum(final[name] for final in finals) / len(finals), 4) for name in self.means}
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
-        """A table for each panel, how to read it, and which book."""
+        """Return a table for each panel, its explanation, and a line on the recipe book."""
         book = f"Recipe book {results['recipe_book']} (sha256 {results['recipe_book_hash'][:12]})."
         return [*Kind.body(self, experiment, results), *([self.explained, ""] if self.explained else []), book, ""]
 
 
 class EdgesRuns(SplitRuns):
-    """Success on goals and families that training does not show."""
+    """Success on goals and families that are unseen in training."""
 
     fixed = ("recipe_book_hash", "graph_hash")
     code = (*SplitRuns.code, "kg/edges.py", "kg/sources/outside.py", "agents/fits.py", "agents/outside.py")
@@ -150,7 +150,7 @@ class EdgesRuns(SplitRuns):
 
 
 def _one_fact(job: Job) -> Path:
-    """A graph that states one fact of all things, by which each candidate is linked with each goal alike."""
+    """Write a graph with the same fact for all things, so that each candidate has the same link to each goal."""
     from gumption.envs.wordcraft import RecipeBook
 
     path = job.directory.parent / f"{ONE_FACT.replace(' ', '-')}.tsv"

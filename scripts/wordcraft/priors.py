@@ -1,8 +1,8 @@
-"""What part of a success is commonsense (`gumption experiment wordcraft-priors`): the same book under other names and
-other laws (`gumption.envs.priors`).
+"""Measure the part of success due to commonsense (`gumption experiment wordcraft-priors`): the same book under other
+names and other laws (`gumption.envs.priors`).
 
-Seed s plays split s, with predictors of its facts and tables of seed s. A book has the same split under every name, and
-by the counterfactual laws the same pairs are set aside.
+Seed s plays split s, with predictors of its facts and tables of seed s. A book has the same split under all names, and
+counterfactual laws set the same pairs aside.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ RUNGS: dict[str, dict[str, str]] = {
     for laws in ("real", "counterfactual")
     for names in ("real", "anonymous", "shuffled")
 }
-#: 103 people's answers: "will this pair make anything" (AUC) and "what does it make" (of four), from the data of the
-#: validation in Brändle et al. (2023), on the book of Little Alchemy 2 and with questions of their own.
+#: Results of 103 people: "will this pair make anything" (AUC) and "what does it make" (of four), computed from the
+#: validation data in Brändle et al. (2023), on the book of Little Alchemy 2 and with other questions than ours.
 PEOPLE = {"makes_anything": 0.589, "which_of_four": 0.614}
 
 
 class PriorsRuns(DepthRuns):
-    """Success on the test tasks under each names and laws, and what knowledge alone answers to two questions."""
+    """Success on the test tasks under all names and laws, and the answers of knowledge alone to two questions."""
 
     last = "priors.json"
     columns: ClassVar = {
@@ -82,12 +82,12 @@ class PriorsRuns(DepthRuns):
     )
 
     def run(self, job: Job, progress: bool) -> None:
-        """As of other experiments. Outside graphs know none of the codes, so that choices by them are random."""
+        """Run a job as in `SplitRuns`. Outside graphs contain none of the codes, so choices by them are random."""
         blind = job.settings["names"] == "anonymous" and job.settings.get("kg") in (GRAPH, CONCEPTNET)
         super().run(replace(job, method="random") if blind else job, progress)
 
     def played(self, player: Any, config: Any, seed: int) -> dict[str, Any]:
-        """The success on the test tasks, and the answers of knowledge that plays alone."""
+        """Return the success on the test tasks, and for knowledge alone its answers to the two questions."""
         from gumption.agents.wordcraft.measures import recipe_questions
         from gumption.envs.wordcraft import WordCraftVectorEnv
 
@@ -98,13 +98,13 @@ class PriorsRuns(DepthRuns):
         return found | recipe_questions(player.policy.advice.scores, env.book, env.split, seed=seed)
 
     def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
-        """The figures with their intervals over the splits."""
+        """Return the figures with intervals over the splits."""
         finals = [read_sealed(run / self.last) for run in runs.values()]
         answers = {name: summary([final.get(name) for final in finals], "mean") for name in PEOPLE}
         return {**super().row(condition, runs), **answers}
 
     def headline(self, results: Mapping[str, Any]) -> str:
-        """The success of each agent on each rung, then what knowledge alone answers there."""
+        """Return the success of each agent on each rung, then the answers of knowledge alone."""
         rungs = list(panels(results))
         cells, answers = dict[str, dict[str, str]](), dict[str, dict[str, str]]()
         for rung, rows in panels(results).items():
@@ -117,7 +117,7 @@ class PriorsRuns(DepthRuns):
         return f"{told}\n{by_panel('knowledge: makes anything / which of four', answers, rungs)}"
 
     def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
-        """One figure: the success on each rung, without ablations, and what is lost where one dial alone is turned."""
+        """Draw a figure: success on each rung, without ablations, and the loss if only names or only laws change."""
         from gumption.agents.plots import FinalPanel, Scale, plot_final_success
 
         by_agent: dict[str, dict[str, list[float]]] = {}

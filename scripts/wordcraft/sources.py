@@ -1,8 +1,8 @@
-"""What each source of knowledge adds (`gumption experiment wordcraft-sources`): words, a graph from outside, and rules
-mined from it and the training facts, alone, all together, and all but each.
+"""Measure the contribution of each source of knowledge (`gumption experiment wordcraft-sources`): words, an outside
+graph, and rules mined from it and the training facts; each alone, all together, and all but one.
 
-Seed s plays split s, with tables of seed s. Nothing is learned but the sources and their weights, all on
-training facts. A goal has a *sibling* where another recipe of training makes it.
+Seed s plays split s, with tables of seed s. Only the sources and their weights are learned, from training facts. A goal
+has a *sibling* if another recipe, in training, makes it.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from .priors import EXPERIMENTS as BEFORE
 NAME = "wordcraft-sources"
 WITHIN = {WORDS: "words", OUTSIDE: "outside features", LINKS: "outside links", RULES: "rules"}
 TOGETHER, TODAY = "all sources", f"{WITHIN[WORDS]} alone (training facts)"
-BEST = f"{TOGETHER} but {WITHIN[LINKS]}"  # as chosen on validation recipes: what a graph beside feeds by itself
+BEST = f"{TOGETHER} but {WITHIN[LINKS]}"  # chosen on validation recipes; the default use of a second graph
 MISLED_IN = "recipe unseen"
 EXAMPLES = 10
 STRATA = {"sibling": "a sibling in training", "no_sibling": "no sibling"}
 
 
 class SourcesRuns(SplitRuns):
-    """Success on the test tasks, and on those of them whose goal has a sibling recipe in training, or whose recipe the
-    outside graph entails."""
+    """Success on the test tasks, on the subset whose goal has a sibling recipe in training, and on the subset whose
+    recipe the outside graph entails."""
 
     last = "sources.json"
     fixed = ("recipe_book_hash", "graph_hash")
@@ -67,17 +67,17 @@ class SourcesRuns(SplitRuns):
     draws = 10
 
     def played(self, player: Any, config: Any, seed: int) -> dict[str, Any]:
-        """The figures of a player."""
+        """Return the figures of a player."""
         return played(player, config, seed, self.draws)
 
     def more(self, rows: Sequence[Row], directory: Path | None, saved: Mapping[str, Any]) -> dict[str, Any]:
-        """The tasks of the first split in which the outside graph misleads; where their runs are not in the folder, the
-        saved ones."""
+        """Return the tasks of the first split in which the outside graph misleads; the saved tasks if their runs are
+        not in the folder."""
         kept = (directory and misled(*_compared(directory))) or saved.get("misled")
         return {"misled": kept} if kept else {}
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
-        """A table for each panel, and the examples."""
+        """Return a table for each panel, its explanation, and the examples."""
         return [
             *Kind.body(self, experiment, results),
             "Success is greedy, 8 distractors, the mean over splits with its 95 % bootstrap interval. Nothing is "
@@ -96,7 +96,7 @@ class SourcesRuns(SplitRuns):
         ]
 
     def headline(self, results: Mapping[str, Any]) -> str:
-        """The success of each condition, a column for each panel; rows for the strata of words and of all but links."""
+        """Return the success of each condition, a column per panel, with extra rows for the strata of two rows."""
         cells: dict[str, dict[str, str]] = {}
         for panel, rows in panels(results).items():
             for row in rows:
@@ -110,7 +110,7 @@ class SourcesRuns(SplitRuns):
 
 
 class _Noted:
-    """A player whose choices are kept: (B,) env ids of what each call chose."""
+    """A player that records its choices: (B,) env ids chosen by each call."""
 
     def __init__(self, player: Any) -> None:
         self.player = player
@@ -123,10 +123,9 @@ class _Noted:
 
 
 def played(player: Any, config: Any, seed: int, draws: int) -> dict[str, Any]:
-    """The success of a player on the test tasks, on those whose recipes the outside graph entails, and on the others;
-    on those whose goal another recipe makes in training, a sibling, and on those without one (None where there are no
-    such tasks); and of the first table of each task the goal, its ingredients, what was chosen, and whether the goal
-    was made."""
+    """Play the test tasks. Return the success on all tasks; on tasks whose recipe the outside graph entails, and on the
+    others; on tasks with a sibling recipe in training, and without (None if there are no such tasks). Also return, for
+    the first table of each task, the goal, its ingredients, the chosen entities, and whether the goal was made."""
     from gumption.agents.wordcraft.evaluation import evaluation_env, play_tasks
     from gumption.envs.wordcraft import WordCraftVectorEnv
     from gumption.envs.wordcraft.facts import both_linked, linked
@@ -160,14 +159,14 @@ def played(player: Any, config: Any, seed: int, draws: int) -> dict[str, Any]:
 
 
 def _compared(out: Path) -> tuple[Path, Path]:
-    """The runs of the first split by words alone and by all sources but links."""
+    """Return the run directories of the first split with words alone and with all sources but links."""
     words, sources = (out / slug(f"{label}{ALONE}, {MISLED_IN}") / "seed-0" for label in (TODAY, BEST))
     return words, sources
 
 
 def misled(without: Path, beside: Path) -> list[str]:
-    """At most ten tasks that are solved without the outside graph and not with it, evenly spread over the goals, with
-    the facts that misled; none where a run is missing."""
+    """Return at most ten tasks that are solved without the outside graph but not with it, evenly spread over the goals,
+    with the facts that misled; none if a run is missing."""
     from gumption.kg import KnowledgeGraph
 
     files = [run / SourcesRuns.last for run in (without, beside)]
@@ -192,7 +191,7 @@ def misled(without: Path, beside: Path) -> list[str]:
 
 
 def _sources() -> dict[str, dict[str, Any]]:
-    """The rows: label -> settings of knowledge."""
+    """Return the rows: label -> settings of knowledge."""
 
     def of(*names: str) -> dict[str, Any]:
         beside = {} if {OUTSIDE, LINKS, RULES}.isdisjoint(names) else {"kg_beside": GRAPH}
@@ -227,7 +226,7 @@ def _conditions() -> dict[str, Condition]:
 
 
 def _finish(first: Mapping[str, Path], folder: Path) -> list[str]:
-    """The examples, for the terminal."""
+    """Return the examples as lines for the terminal."""
     lines = misled(*_compared(folder))
     return [f"where outside knowledge misleads ({MISLED_IN}):", *lines] if lines else []
 
