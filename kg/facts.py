@@ -68,7 +68,7 @@ def is_pair(facts: object) -> TypeGuard[tuple[Vocabulary, np.ndarray]]:
 
 
 def triples_factory(vocabulary: Vocabulary, ids: np.ndarray, inverse: bool = False) -> "TriplesFactory":
-    """Make a PyKEEN TriplesFactory with these ids; `inverse` adds inverse relations. InputError if there are no facts."""
+    """Make a PyKEEN TriplesFactory of these ids; `inverse` adds inverse relations. InputError without facts."""
     import torch
     from pykeen.triples import TriplesFactory
 

@@ -149,7 +149,7 @@ class Names:
 
     def _called(self, name: str, kind: Kind) -> set[str]:
         rows = self._by_name.get(name, ())
-        if kind == "relation" or self._graph is not None:  # else each of them is in the graph, as the subject of its name
+        if kind == "relation" or self._graph is not None:  # else: a subject of the graph
             rows = [row for row in rows if row[1] in self._labels[kind]]
         best = min((rank for rank, _ in rows), default=0)
         return {label for rank, label in rows if rank == best}
