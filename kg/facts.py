@@ -85,7 +85,7 @@ def triples_factory(vocabulary: Vocabulary, ids: np.ndarray, inverse: bool = Fal
 # ---- Facts between entities, without literals and triple terms: the facts from which predictors and rules learn.
 
 
-# N-Triples (RDF 1.2): a text in quotes, perhaps with a language (and its direction) or a datatype.
+# N-Triples (RDF 1.2): a text in quotes, optionally with a language (and its direction) or a datatype.
 _LITERAL = re.compile(
     r'"(?:[^"\\\n\r]|\\.)*+"(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*(?:--(?:ltr|rtl))?|\^\^<[^<>"{}|^`\\\x00-\x20]+>)?'
 )

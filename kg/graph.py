@@ -113,7 +113,7 @@ class KnowledgeGraph:
         With `read_only`, the graph cannot be changed after that.
         """
         path = shipped_graph(str(path))
-        file_format(Path(path))  # before a folder is made
+        file_format(Path(path))  # checked before a folder is made
         with undone_if_new(Path(location or ".")):
             loaded = cls(location, update=update, timeout=timeout, wait=wait)
             try:
@@ -132,10 +132,10 @@ class KnowledgeGraph:
         """Add the facts of a file. Return the number of new facts.
 
         The file's ending sets its format: .nt, .nq, .ttl, .trig, .n3, .rdf, .owl or .xml (RDF/XML), .jsonld, .tsv, .txt
-        (as TSV) or .csv, each also with .gz, .bz2 or .xz. Formulas of N3 are refused. An empty file gives a Note.
+        (as TSV) or .csv, also with .gz, .bz2 or .xz. Formulas of N3 are refused. A file without facts gives a Note.
 
         The file is read in pieces, so that memory stays bounded. The first large file in memory or on disk is written
-        in one transaction. Any other file is read twice: to detect its errors, then to write it in batches. After an
+        whole or not at all. Any other file is read twice: to detect its errors, then to write it in batches. After an
         interruption some batches are written, each whole; the same call adds the rest. At an endpoint the number
         includes facts that other programs add meanwhile.
 
@@ -203,7 +203,7 @@ class KnowledgeGraph:
         path = Path(path)
         if merge and graph is not None:
             raise InputError(f"merge=True keeps all that {path} has: save all graphs, not only {graph!r}")
-        # A new file needs no lock: it appears at once.
+        # A new file needs no lock: it appears by a rename.
         with sole_writer(path) if merge or path.exists() else nullcontext(), uncollected():
             before, now = self._files.get(path.resolve()), file_sha256(path) if path.is_file() else None
             if now not in (None, before):
@@ -263,8 +263,8 @@ class KnowledgeGraph:
     def add(self, triples: Iterable[Triple], graph: str = DEFAULT_GRAPH) -> int:
         """Add facts to a named graph. Return the number of facts that were new to it.
 
-        All facts are checked before the first is written. In memory and on disk they are written in one transaction; at
-        an endpoint in requests of 5,000. After an error, repeat the same call.
+        All facts are checked before the first is written. In memory and on disk all or none are written; at an endpoint
+        in requests of 5,000. After an error, repeat the same call.
 
         :raises InputError: a row that is not three labels.
         """
@@ -477,7 +477,7 @@ class KnowledgeGraph:
         return self._store.process() if isinstance(self._store, LocalStore) else None
 
     def close(self) -> None:
-        """Close a graph on disk, so that another process can open it, or the connections to an endpoint."""
+        """Close a graph on disk, so that another process can open it, or close the connections to an endpoint."""
         self._store.close()
 
     def __enter__(self) -> Self:

@@ -53,7 +53,7 @@ def asked_facts(
     :param nary: the relations of three parties.
     """
     known = list(train)
-    both = chain(test, known)  # a node of the test may share its parties with one of the training part
+    both = chain(test, known)  # a node of the test may share its parties with a node of the training part
     return frozenset(_in_one_form(both, nary)).difference(_in_one_form(known, nary))
 
 
@@ -174,7 +174,7 @@ def _facts_of_node(parties: Mapping[str, set[str]], relation: NaryRelation) -> I
 
 
 def _classes(graph: KnowledgeGraph | FactTable) -> tuple[Mapping[str, str], Mapping[str, Collection[str]]]:
-    """Map labels to the first label of their class (sameAs, exactMatch), and texts to those of all their classes."""
+    """Map labels to the first label of their class (sameAs, exactMatch), and texts to these labels of all classes."""
     same = [(subject, object_) for relation in _SAME for subject, _, object_ in graph.triples(relation=relation)]
     places = {label: number for number, label in enumerate(dict.fromkeys(chain.from_iterable(same)))}
     edges = np.array([(places[one], places[other]) for one, other in same], dtype=np.int64).reshape(-1, 2)

@@ -171,7 +171,7 @@ class ScoredPairs:
         self._products = Products.of(self._size, *_with_facts(self._size, self._rows, self._p, self._facts))
 
     def products(self, problem: Problem) -> Products:
-        """Return the products of all pairs at hand; with two uses left, also those of pairs that include a new product.
+        """Return the products of all pairs at hand and, with two uses left, of all pairs that include a new product.
 
         :raises InputError: more than two uses are left.
         """

@@ -92,7 +92,7 @@ class PairTable(nn.Module):
     @torch.no_grad()
     def made(self, first: np.ndarray) -> torch.Tensor:
         """Return the table with at least the columns of pairs of these first entities, from 0; errors as `table`."""
-        products = self._products  # another thread may make the last columns meanwhile
+        products = self._products  # read once: another thread may make the last columns meanwhile
         if products is not None and not self._made[first].all():
             missing = np.unique(first[~self._made[first]])
             if others_soon := len(missing) + self._made.sum() > len(self._made) // 2:

@@ -297,7 +297,7 @@ class Vocabulary:
 
     @cached_property
     def hash(self) -> str:
-        """sha256 (hex) over the labels in order."""
+        """The sha256 (hex) of the labels in order."""
         return hashlib.sha256(json.dumps([self.entities, self.relations]).encode()).hexdigest()
 
     def to_json(self) -> dict[str, Any]:

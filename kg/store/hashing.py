@@ -26,7 +26,7 @@ class FactHash:
             if self._number >= 0:
                 if b"_:" in line or BLANK.encode() in line:
                     self._blank.append(line)
-                elif line[-1:] != b">":  # numbers are abbreviated in TSV
+                elif line[-1:] != b">":  # a literal: numbers are abbreviated in TSV
                     start, _, literal = line.rpartition(b"\t")
                     self._add(start + b"\t" + literal_labels([literal])[0].encode())
                 else:
@@ -35,11 +35,11 @@ class FactHash:
         return len(piece)
 
     def flush(self) -> None:
-        """Do nothing: there is no buffer, but the writer calls it."""
+        """Do nothing: the writer calls it, but nothing is buffered."""
 
     @property
     def empty(self) -> bool:
-        """Return whether no row was written."""
+        """Whether no row was written."""
         return self._number < 1
 
     def hexdigest(self) -> str:

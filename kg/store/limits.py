@@ -48,7 +48,7 @@ class Limits:
 
     @property
     def given(self) -> bool:
-        """Return whether a limit requires the process."""
+        """Whether a limit requires the process."""
         return any(limit is not None for limit in (self.timeout, self.memory_limit, self.max_rows))
 
     @property

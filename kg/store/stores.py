@@ -194,8 +194,8 @@ class LocalStore:
         return len(present)
 
     def change(self, removed: Sequence[ox.Quad], added: Sequence[ox.Quad], updates: Sequence[str] = ()) -> None:
-        """Remove facts, as `delete` does, add quads, as `insert` does, then run updates, as a single transaction; at an
-        endpoint in a single request."""
+        """Remove facts, as `delete` does, add quads, as `insert` does, then run updates: all or nothing, at an endpoint
+        in a single request."""
         if removed or updates:
             parts = [removal(removed, nodes=True)] if removed else []
             parts += [insertion(added, nodes=True)] if added else []

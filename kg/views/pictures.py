@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.patches import FancyBboxPatch
 
-ENDINGS = (".svg", ".png", ".html")  # of the picture of a neighbourhood
+ENDINGS = (".svg", ".png", ".html")  # for the picture of a neighbourhood
 BARS = 25  # maximum number of relations in the picture of statistics
 # Okabe-Ito without yellow; orange and sky blue are darkened, so that thin lines are visible on white.
 COLOURS = ("#0072B2", "#D55E00", "#00805D", "#B0538A", "#B57B00", "#2F8FC4", "#444444")
