@@ -62,7 +62,7 @@ __all__ = [
     "why",
 ]
 
-# Imported when they are first asked for: the graph needs neither torch nor gensim, and a --help not even the graph.
+# Imported at first access: the graph needs neither torch nor gensim, and a --help not even the graph.
 _LAZY = {
     name: module
     for module, names in {

@@ -24,16 +24,16 @@ META = "checkpoint.json"
 def save_checkpoint(
     directory: str | os.PathLike[str], tensors: Mapping[str, torch.Tensor], meta: Mapping[str, Any]
 ) -> None:
-    """Write or replace the checkpoint in a folder. A kill leaves the old one or the new one, never a mixture.
+    """Write or replace the checkpoint in a folder. After a kill the folder holds the old or the new checkpoint.
 
-    The JSON keeps the sha256 of the tensors' file and of its own content, under "sha256".
+    The JSON stores the sha256 of the tensors' file and of its own content, under "sha256".
 
-    :param meta: for json.dump; `load_checkpoint` expects a "kind" in it.
-    :raises InputError: a path with something else than a checkpoint, or a tensor with NaN or infinity in it; what is
-        there stays as it is.
+    :param meta: metadata for json.dump; `load_checkpoint` expects a "kind" in it.
+    :raises InputError: a path with other content than a checkpoint, or a tensor with NaN or infinity; the path stays
+        unchanged.
     """
     directory = Path(directory)
-    if all(_is_other(directory) for _ in range(3)):  # one look may meet another writer, who is removing the old folder
+    if all(_is_other(directory) for _ in range(3)):  # another writer may just be replacing the folder
         raise InputError(f"{directory} exists and is not a checkpoint; choose another name")
     refuse_infinite(directory, tensors, "it was not written; train with a smaller learning rate")
     with whole_folder(directory) as beside:
@@ -44,7 +44,7 @@ def save_checkpoint(
 
 
 def _is_other(directory: Path) -> bool:
-    """Whether the path is a file, or a folder with content but no checkpoint."""
+    """Return whether the path is a file, or a folder with content but no checkpoint."""
     try:
         names = os.listdir(directory)
     except FileNotFoundError:
@@ -55,12 +55,12 @@ def _is_other(directory: Path) -> bool:
 
 
 def has_checkpoint(directory: str | os.PathLike[str]) -> bool:
-    """Whether there is a checkpoint for `load_checkpoint`."""
+    """Return whether the folder has a checkpoint for `load_checkpoint`."""
     return (present_folder(Path(directory)) / META).is_file()
 
 
 def checkpoint_hash(directory: str | os.PathLike[str]) -> str:
-    """sha256 (hex) of the two files of a checkpoint; InputError where one is missing."""
+    """Return the sha256 (hex) of the two files of a checkpoint; InputError if a file is missing."""
     folder, content = present_folder(Path(directory)), hashlib.sha256()
     try:
         for name in (META, TENSORS):
@@ -71,7 +71,7 @@ def checkpoint_hash(directory: str | os.PathLike[str]) -> str:
 
 
 def verified(directory: str | os.PathLike[str]) -> Any:
-    """The JSON of a checkpoint whose two files were compared with their hashes.
+    """Compare the two files of a checkpoint with their hashes, and return its JSON.
 
     :raises InputError: no checkpoint, or a changed file.
     """
@@ -92,17 +92,17 @@ def verified(directory: str | os.PathLike[str]) -> Any:
 
 
 def load_checkpoint(directory: str | os.PathLike[str], kind: str) -> tuple[dict[str, torch.Tensor], Any]:
-    """Read a checkpoint: tensors on the CPU, and the JSON beside them.
+    """Read a checkpoint: the tensors, on the CPU, and the JSON.
 
     :param kind: the required `meta["kind"]`.
-    :raises InputError: no checkpoint, one of another kind, a changed or broken file, or a tensor with NaN in it.
+    :raises InputError: no checkpoint, a checkpoint of another kind, a changed or broken file, or a tensor with NaN.
     """
     directory = present_folder(Path(directory))
     meta = verified(directory)
     try:
-        # On some processors the rounding of a matrix product depends on the alignment of its factors in memory: copies
-        # are aligned as new tensors, tensors of a file are not. They are copied one by one, so that the file's pages
-        # can be freed meanwhile.
+        # On some processors the rounding of a matrix product depends on the alignment of its factors in memory. Copies
+        # are aligned as new tensors, tensors of a file are not. Each tensor is copied separately, so that the file's
+        # pages can be freed meanwhile.
         read = load_file(directory / TENSORS)
         tensors = {name: read.pop(name).clone() for name in list(read)}
     except OSError as error:
@@ -117,9 +117,9 @@ def load_checkpoint(directory: str | os.PathLike[str], kind: str) -> tuple[dict[
 
 
 def refuse_infinite(where: Path, tensors: Mapping[str, torch.Tensor], advice: str) -> None:
-    """Raise InputError for tensors with NaN or infinity in them.
+    """Raise InputError for tensors that contain NaN or infinity.
 
-    :param where, advice: begin and end the message.
+    :param where, advice: begin and end of the message.
     """
     bad = [name for name, tensor in tensors.items() if tensor.is_floating_point() and not tensor.isfinite().all()]
     if bad:
@@ -127,15 +127,15 @@ def refuse_infinite(where: Path, tensors: Mapping[str, torch.Tensor], advice: st
 
 
 def pick_device(device: str | torch.device) -> torch.device:
-    """The device of a name; "auto" is the GPU where there is one, else the CPU.
+    """Return the device of a name; "auto" is the GPU if available, else the CPU.
 
-    :raises InputError: a device that torch does not know or cannot use.
+    :raises InputError: a device that torch does not support or cannot use.
     """
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         probe = torch.zeros(1, device=device)
-        probe.cpu()  # "meta" is a device without data
+        probe.cpu()  # fails for "meta", a device without data
         return probe.device
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
@@ -144,12 +144,12 @@ def pick_device(device: str | torch.device) -> torch.device:
 
 @contextmanager
 def torch_threads(asked: int | None, begun: int | None = None) -> Iterator[None]:
-    """Within it torch has `asked` threads; None leaves its own number. OMP_NUM_THREADS takes precedence.
+    """Run the `with` block with `asked` threads of torch; None keeps the present number. OMP_NUM_THREADS overrides it.
 
-    The order of sums, and with it the last bits of weights, depends on that number, so it does not depend on the load
-    of the machine.
+    The order of sums, and so the last bits of weights, depends on this number; it must not vary with the machine's
+    load.
 
-    :param begun: the number with which a training began that goes on now; it takes precedence over all.
+    :param begun: the number of threads with which a resumed training began; it overrides all others.
     """
     before = torch.get_num_threads()
     torch.set_num_threads(begun or (None if "OMP_NUM_THREADS" in os.environ else asked) or before)
@@ -160,7 +160,7 @@ def torch_threads(asked: int | None, begun: int | None = None) -> Iterator[None]
 
 
 def under(tensors: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
-    """The tensors whose names begin with the prefix and a dot, by the rest of their names."""
+    """Return the tensors whose names begin with the prefix and a dot, by the rest of their names."""
     start = f"{prefix}."
     return {name.removeprefix(start): tensor for name, tensor in tensors.items() if name.startswith(start)}
 
@@ -168,7 +168,7 @@ def under(tensors: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.T
 def put_weights(network: torch.nn.Module, tensors: Mapping[str, torch.Tensor], where: str | os.PathLike[str]) -> None:
     """Load a network's state.
 
-    :param where: begins the message of an error.
+    :param where: the beginning of error messages.
     :raises InputError: tensors of another network.
     """
     try:
@@ -179,7 +179,7 @@ def put_weights(network: torch.nn.Module, tensors: Mapping[str, torch.Tensor], w
 
 
 def optimiser_tensors(optimiser: torch.optim.Optimizer, prefix: str) -> dict[str, torch.Tensor]:
-    """The state of an optimiser as tensors PREFIX.PARAMETER.NAME."""
+    """Return the state of an optimiser as tensors PREFIX.PARAMETER.NAME."""
     return {
         f"{prefix}.{index}.{name}": torch.as_tensor(value)
         for index, state in optimiser.state_dict()["state"].items()
@@ -188,7 +188,7 @@ def optimiser_tensors(optimiser: torch.optim.Optimizer, prefix: str) -> dict[str
 
 
 def restore_optimiser(optimiser: torch.optim.Optimizer, tensors: Mapping[str, torch.Tensor], prefix: str) -> None:
-    """Load the tensors of `optimiser_tensors`; without such tensors the optimiser stays as new."""
+    """Load the tensors of `optimiser_tensors`; without such tensors the optimiser keeps its initial state."""
     saved = optimiser.state_dict()
     for name, tensor in under(tensors, prefix).items():
         index, key = name.split(".", 1)

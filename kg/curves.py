@@ -1,17 +1,17 @@
-"""Numeric effects: by how much one thing changes a number of another, such as the distance between them.
+"""Numeric effects: the change that a thing makes to a number of another thing, such as the distance between them.
 
-    curves = Curves.fit(tries)                 # of many pairs of things: one family of curves
-    pairs = Pairs(curves, 6)                   # what is known of the pairs among six new things
+    curves = Curves.fit(tries)                 # a family of curves, from many pairs of things
+    pairs = Pairs(curves, 6)                   # evidence about the pairs among six new things
     pairs.see(0, 1, 60.0, 24.0)                # thing 0 was tried on thing 1: 60 became 24
     mean, sd, known = pairs.predict_numbers(0, 2, np.array([40.0, 80.0]))
 
-An effect lowers the number or raises it. Within reach of the pair it follows a power law,
+An effect lowers the number or raises it. Within the pair's reach it follows a power law,
 
     log after = slope log before + c,    log before < reach;    beyond it nothing changes.
 
-The slope belongs to the kind of effect. Where c differs from pair to pair, the curve meets after = before at the reach,
-so that a pair has one number, its reach; elsewhere c is the kind's. Which kind of effect an untried pair has follows by
-rules mined from the tries (kg/rules/mining.py), its reach from those of pairs that share a thing with it.
+Each kind of effect has a slope. If c differs between pairs, the curve meets after = before at the reach, so that the
+reach is the pair's only parameter; otherwise the kind has a common c. Rules mined from the tries (kg/rules/mining.py)
+predict the kind of effect of an untried pair; its reach is predicted from the reaches of pairs that share a thing.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from .rules.horn import Rule
 from .rules.mining import mine_rules
 
 LOWERS, RAISES = KINDS = ("lowers", "raises")
-SEEN = 0.5  # a smaller change of a number counts as none
-FITS = 0.8  # share of the variance of log after - log before that a curve explains at least
-ROWS = 6  # rows of a kind that a curve takes
-DIFFER = 2.0  # the intercepts of pairs differ where their deviation is so many times that of the rows
-SUPPORT, CONFIDENT = 4, 0.6  # of mined rules
-LEVELS = 8  # quantiles of a reach
-LEAST_SD = 0.015  # of a log reach: no curve is surer
+SEEN = 0.5  # changes up to this size count as none
+FITS = 0.8  # least share of the variance of log after - log before that a used curve explains
+ROWS = 6  # least number of rows of a kind for a curve
+DIFFER = 2.0  # least ratio of the deviation of pairs' intercepts to that of rows for separate intercepts
+SUPPORT, CONFIDENT = 4, 0.6  # least support and confidence of mined rules
+LEVELS = 8  # number of quantiles of a reach
+LEAST_SD = 0.015  # least deviation of a log reach
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
@@ -53,7 +53,7 @@ class Tries(NamedTuple):
 
     @property
     def kind(self) -> np.ndarray:
-        """(n,) index of `KINDS`, -1 where nothing changed."""
+        """(n,) index into `KINDS`, -1 if nothing changed."""
         change = self.after - self.before
         return np.where(np.abs(change) <= SEEN, -1, change > 0)
 
@@ -62,15 +62,15 @@ class Tries(NamedTuple):
 class Curves:
     """A family of curves, a curve for each of `KINDS`.
 
-    :ivar slope, intercept, noise: (2,) of the curve; the noise is the deviation of rows from it.
-    :ivar own: (2,) bool: pairs have intercepts of their own.
-    :ivar explained: (2,) the share of the variance that the curve explains; NaN where too few rows have the kind. A
-        curve that explains less than `FITS` is not used.
-    :ivar often: (2,) how often pairs have each kind.
-    :ivar reach, deviation: of the log reach over pairs, a normal distribution.
-    :ivar shared: (2,) correlation of the log reach of two pairs with the same acting thing, or with the same other.
-    :ivar rules: mined, about `KINDS`, with their confidence.
-    :ivar facts: (P, 5) pair, kind, log reach (NaN where rows only bound it) and number of rows.
+    :ivar slope, intercept, noise: (2,) parameters of the curve; the noise is the deviation of rows from it.
+    :ivar own: (2,) bool: pairs have their own intercepts.
+    :ivar explained: (2,) the share of the variance that the curve explains; NaN if too few rows have the kind. A curve
+        that explains less than `FITS` is not used.
+    :ivar often: (2,) the frequency of each kind among pairs.
+    :ivar reach, deviation: mean and deviation of the log reach over pairs, a normal distribution.
+    :ivar shared: (2,) correlation of the log reach of two pairs with the same acting thing, or the same other thing.
+    :ivar rules: mined rules about `KINDS`, with their confidence.
+    :ivar facts: (P, 5) pair, kind, log reach (NaN if rows only bound it) and number of rows.
     """
 
     slope: np.ndarray
@@ -105,7 +105,7 @@ class Curves:
             if len(rows) < ROWS:
                 continue
             per_pair = np.zeros(len(rows))
-            for _ in range(2):  # once more without rows far off the curve
+            for _ in range(2):  # the second pass drops rows far off the curve
                 slope[k], per_pair, error = _within(pair[rows], x[rows], y[rows])
                 if np.isnan(error).all():
                     break
@@ -140,20 +140,20 @@ class Curves:
 
     @property
     def fits(self) -> np.ndarray:
-        """(2,) bool: the curve is used."""
+        """(2,) bool: whether the curve is used."""
         return np.nan_to_num(self.explained) >= FITS
 
     def after(self, kind: np.ndarray, reach: np.ndarray, before: np.ndarray) -> np.ndarray:
-        """The number after an effect; arguments that go together by broadcasting, the reach in logarithms."""
+        """Return the number after an effect. The arguments are broadcast; `reach` is a logarithm."""
         c = np.where(self.own[kind], (1 - self.slope[kind]) * reach, self.intercept[kind])
         x = np.log(before)
         return np.where((x < reach) & self.fits[kind], np.exp(self.slope[kind] * x + c), before)
 
     def to_graph(self, graph: KnowledgeGraph, run: str, names: Sequence[str]) -> str:
         """Write the facts into the graph RUN/curves, and a node each with its reach and number of rows into
-        RUN/curves/evidence, in place of those there; returns the first name.
+        RUN/curves/evidence, replacing earlier facts. Return the first graph's name.
 
-        :param names: of things.
+        :param names: the names of things.
         """
         name = f"{run}/curves"
         stated, nodes = [], []
@@ -174,8 +174,8 @@ class Curves:
 
 
 def _within(pair: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """The slope within pairs, the intercept of each row's pair, and how far each row is off; NaN where its pair has no
-    other. The slope is the median of those between two tries of a pair, weighted by their distance."""
+    """Return the slope within pairs, the intercept of each row's pair, and the error of each row (NaN for the only row
+    of a pair). The slope is the median of slopes between two tries of a pair, weighted by their distance."""
     order = np.lexsort((x, pair))
     dx, dy, same = np.diff(x[order]), np.diff(y[order]), np.diff(pair[order]) == 0
     dx, dy = dx[same & (dx > 0.05)], dy[same & (dx > 0.05)]
@@ -189,7 +189,7 @@ def _within(pair: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[float, np.n
 
 
 def _normal(low: np.ndarray, high: np.ndarray) -> tuple[float, float]:
-    """Mean and deviation of a normal distribution whose draws lie between bounds, by maximum likelihood on a grid."""
+    """Fit mean and deviation of a normal distribution to draws between bounds, by maximum likelihood on a grid."""
     bounds = np.concatenate([low[np.isfinite(low)], high[np.isfinite(high)]])
     exact = high - low < 0.02
     low, high = low - 0.01 * exact, high + 0.01 * exact
@@ -201,7 +201,7 @@ def _normal(low: np.ndarray, high: np.ndarray) -> tuple[float, float]:
 
 
 def _shared(pair: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """(2,) mean product of standardised numbers of pairs with the same first, or the same second thing."""
+    """Return (2,), the mean product of standardised numbers of pairs with the same first, or the same second thing."""
     shared = np.zeros(2)
     for side in range(2):
         same = (pair[:, None, side] == pair[:, side]) & (pair[:, None, 1 - side] != pair[:, 1 - side])
@@ -211,8 +211,8 @@ def _shared(pair: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 
 def _rules(pair: np.ndarray, kind: np.ndarray) -> tuple[Rule, ...]:
-    """Rules about `KINDS` that the miner finds. The confidence of one is the share of the pairs of its body, whose kind
-    is known, that have the kind of its head."""
+    """Mine rules about `KINDS`. A rule's confidence is the share of its body's pairs of known kind that have the kind
+    of its head."""
     things, number = np.unique(pair, return_inverse=True)
     number = number.reshape(pair.shape)
     rows = np.zeros((2, len(things), len(things)), dtype=np.float32)
@@ -236,10 +236,10 @@ def _rules(pair: np.ndarray, kind: np.ndarray) -> tuple[Rule, ...]:
 
 
 class Pairs:
-    """What is known of the pairs among N things: which kind of effect the first has on the second, and its reach.
+    """Estimate, for the pairs among N things, the kind of effect of the first on the second, and its reach.
 
-    :ivar curves: of the family; :ivar seen: (N, N, 2) rows of each kind; :ivar point: (N, N) log reach where a curve
-        gave it, else NaN; :ivar low, high: (N, N) bounds of it by what changed and what did not.
+    :ivar curves: the family; :ivar seen: (N, N, 2) number of rows of each kind; :ivar point: (N, N) log reach computed
+        from a curve, else NaN; :ivar low, high: (N, N) its bounds from tries that changed the number or did not.
     """
 
     def __init__(self, curves: Curves, things: int) -> None:
@@ -248,7 +248,7 @@ class Pairs:
         self.low, self.high = np.full(shape, -np.inf), np.full(shape, np.inf)
 
     def see(self, one: int, other: int, before: float, after: float, free: bool = True) -> None:
-        """Take in a try of `one` on `other`. :param free: nothing else stopped the effect."""
+        """Add a try of `one` on `other`. :param free: whether nothing else stopped the effect."""
         curves, pair, x = self.curves, (one, other), np.log(before)
         if abs(after - before) <= SEEN:
             self.high[pair] = min(self.high[pair], x)
@@ -264,7 +264,7 @@ class Pairs:
                 self.low[pair] = max(self.low[pair], reach)
 
     def kinds(self) -> np.ndarray:
-        """(N, N, 2): how likely the first thing has each kind of effect on the second."""
+        """Return (N, N, 2), the probability of each kind of effect of the first thing on the second."""
         total = self.seen.sum(2, keepdims=True)
         p = np.where(total > 0, (self.seen + 0.05) / (total + 0.1), 0.0).transpose(2, 0, 1)
         stated = total[..., 0] > 0
@@ -273,7 +273,7 @@ class Pairs:
             for rule in self.curves.rules:
                 parts, chain = _parts(rule, p)
                 body = parts[0] if len(parts) == 1 else parts[0] * parts[1]
-                if chain:  # by the likeliest z
+                if chain:  # maximum over z
                     body = (parts[0][:, :, None] * parts[1][None]).max(1)
                 entailed, head = rule.confidence * body, KINDS.index(rule.head.relation)
                 new[head] = np.where(stated, p[head], np.maximum(new[head], entailed))
@@ -284,8 +284,8 @@ class Pairs:
         return (p + rest * self.curves.often[:, None, None]).transpose(1, 2, 0)
 
     def reaches(self) -> tuple[np.ndarray, np.ndarray]:
-        """(N, N) mean and deviation of each log reach: a pair shares a part of it with pairs of the same first, and of
-        the same second thing. Bounds are left out."""
+        """Return (N, N) mean and deviation of each log reach. Pairs with the same first or the same second thing are
+        correlated. Bounds are ignored."""
         curves, shape = self.curves, self.point.shape
         mean, sd = np.full(shape, curves.reach), np.full(shape, curves.deviation)
         one, other = np.nonzero(~np.isnan(self.point))
@@ -304,8 +304,8 @@ class Pairs:
         return mean, np.maximum(sd, LEAST_SD)
 
     def levels(self) -> tuple[np.ndarray, np.ndarray]:
-        """(N, N, 2) how likely each kind is, and (N, N, L) equally likely values of the log reach, between its
-        bounds."""
+        """Return (N, N, 2), the probability of each kind, and (N, N, L) equally likely values of the log reach between
+        its bounds."""
         mean, sd = self.reaches()
         open_ = np.isnan(self.point)
         low, high = (np.where(open_, bound, side) for bound, side in ((self.low, -np.inf), (self.high, np.inf)))
@@ -315,8 +315,8 @@ class Pairs:
         return self.kinds(), mean[..., None] + sd[..., None] * ndtri(np.clip(draws, 1e-6, 1 - 1e-6))
 
     def predict_numbers(self, one: int, other: int, before: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Mean and deviation of the number after a try, and whether a try of this pair showed its kind; each as
-        `before`."""
+        """Return mean and deviation of the number after a try, and whether a try of this pair showed its kind; each in
+        the shape of `before`."""
         kinds, levels = (part[one, other] for part in self.levels())
         after = self.curves.after(np.arange(2)[:, None], levels[None], before[..., None, None])
         weight = kinds[:, None] / LEVELS
@@ -326,7 +326,7 @@ class Pairs:
 
 
 def _parts(rule: Rule, p: np.ndarray) -> tuple[list[np.ndarray], bool]:
-    """The matrices (N, N) of the atoms of a rule's body of one atom or two, from p (2, N, N), and whether they are a
+    """Return the matrices (N, N) of the one or two atoms of a rule's body, from p (2, N, N), and whether they form a
     chain x, z, y."""
     chain = any("z" in atom.variables for atom in rule.body)
     ends = (("x", "z"), ("z", "y")) if chain else (("x", "y"),) * len(rule.body)

@@ -1,13 +1,13 @@
-"""Edge channels: each relation of a graph, in each direction, as a score of its own for a choice.
+"""Edge channels: a separate score for each relation of a graph, in each direction, for each choice.
 
-A graph of strangers states none of a world's relations, and the worth of its own for a choice is not known. So each is
-a channel, and a policy learns the weights (`gumption.agents.policy`). Channels of a candidate, in this order:
+A graph from elsewhere states none of a world's relations, and the value of its own relations for a choice is unknown.
+So each relation is a channel, and a policy learns the weights (`gumption.agents.policy`). Channels of a candidate:
 
-    goal.isA  goal.^isA  ...  goal.two-step       links with what the choice is for: (candidate, isA, goal), and back
-    chosen.isA  chosen.^isA  ...  chosen.two-step links with what is chosen already
-    known                                         1 where the graph states a fact of the candidate
-    again                                         1 where the candidate is chosen already; its other channels are 0 then
-    goal.words  chosen.words                      cosines of word vectors, where these are used
+    goal.isA  goal.^isA  ...  goal.two-step       links with the goal of the choice: (candidate, isA, goal), and back
+    chosen.isA  chosen.^isA  ...  chosen.two-step links with things already chosen
+    known                                         1 if the graph states a fact of the candidate
+    again                                         1 if the candidate is already chosen; its other channels are 0 then
+    goal.words  chosen.words                      cosines of word vectors, if these are used
 """
 
 from collections.abc import Sequence
@@ -24,22 +24,22 @@ from .mapping import INVERSE
 from .vocabulary import Vocabulary
 
 MOST_RELATIONS = 64
-#: Pairs of links that two-step links may be made of: beyond, things with the most links are left out as the middle.
+#: Maximum number of pairs of links that form two-step links; beyond it, the middle things with most links are left out.
 MOST_STEPS = 1 << 24
 TWO_STEP, KNOWN, AGAIN, WORDS = "two-step", "known", "again", "words"
 GOAL, CHOSEN = "goal", "chosen"
 
 
-#: `ActionFacts` of gumption.envs.action_facts: the choices in B environments, by ids of a world's vocabulary; 0 is
-#: nothing. Read of them are `things`, `about` and `chosen`.
+#: `ActionFacts` of gumption.envs.action_facts: the choices in B environments, as ids of a world's vocabulary; 0 is
+#: nothing. The fields `things`, `about` and `chosen` are read.
 Choices = Any
 
 
 class EdgeScores(nn.Module):
     """Channels of the edges between the entities of a world: sorted keys of linked pairs, and the links of each pair.
 
-    A fact takes about 80 bytes and a two-step link 28. A look-up is one binary search for each pair of a candidate and
-    a goal or a chosen thing, whatever the number of relations.
+    A fact takes about 80 bytes and a two-step link 28. A look-up is a binary search for each pair of a candidate and
+    a goal or a chosen thing, for any number of relations.
 
     :ivar entities: N labels; env id i + 1 is entities[i].
     :ivar edges: the R relations that have channels.
@@ -65,12 +65,12 @@ class EdgeScores(nn.Module):
         vectors: np.ndarray | None = None,
     ) -> None:
         """
-        :param vocabulary: of the facts; its first entities are the world's, N = `size` of them.
+        :param vocabulary: vocabulary of the facts; its first N = `size` entities are the world's.
         :param facts: (n, 3) int64 (subject, relation, object) from 0.
-        :param edges: the relations that have channels, where they link entities of the world; see `preferred`.
-        :param strengths: (n,) float32, confidences; 1 for each without them, and no link where it is not above 0.
+        :param edges: the relations for channels, if they link entities of the world; see `preferred`.
+        :param strengths: (n,) float32 confidences, by default 1; a fact with a strength of 0 or less is no link.
         :param vectors: (N, F) float32 word vectors, for the channels of words.
-        :raises InputError: no fact links two of the world's entities, in one step or two, and there are no vectors.
+        :raises InputError: no fact links two of the world's entities in one step or two, and there are no vectors.
         """
         super().__init__()
         self.entities, self._vocabulary, self.vectors = vocabulary.entities[:size], vocabulary, vectors
@@ -97,7 +97,7 @@ class EdgeScores(nn.Module):
         keys, starts = np.unique(pairs[order], return_index=True)
         known = np.zeros(size + 1, dtype=np.float32)
         known[1:][np.unique(facts[:, [0, 2]][facts[:, [0, 2]] < size])] = 1.0
-        self._most = int(np.diff(starts, append=len(pairs)).max(initial=0))  # links of a pair
+        self._most = int(np.diff(starts, append=len(pairs)).max(initial=0))  # largest number of links of a pair
         unit = np.zeros((size + 1, 0), dtype=np.float32)
         if vectors is not None:
             lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -116,7 +116,7 @@ class EdgeScores(nn.Module):
 
     @property
     def known(self) -> int:
-        """How many of the entities the graph states a fact of."""
+        """The number of entities with a fact in the graph."""
         return int(self._known.sum())
 
     @property
@@ -125,9 +125,9 @@ class EdgeScores(nn.Module):
 
     @torch.no_grad()
     def action_scores(self, facts: Choices, once: bool = True) -> torch.Tensor:
-        """(B, A, K) float32; the strongest link counts, where a choice or a goal is about several things.
+        """Return (B, A, K) float32. If a choice or a goal is about several things, the strongest link counts.
 
-        :param once: whether nothing but `again` speaks for what is chosen already.
+        :param once: whether all channels but `again` are 0 for things already chosen.
         :raises InputError: choices that name no things.
         """
         if facts.things is None or facts.about is None:
@@ -149,7 +149,7 @@ class EdgeScores(nn.Module):
         return scores.masked_fill(again & others, 0.0)
 
     def _links(self, things: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
-        """(B, A, 2R + 1): the strength of the links of each candidate with any of (B, G) others."""
+        """Return (B, A, 2R + 1), the strength of the links of each candidate with any of (B, G) others."""
         (b, a), width = things.shape[:2], self._two_step + 1
         one, other = things[:, :, :, None], others[:, None, None, :]
         key = (one - 1) * len(self.entities) + other - 1
@@ -167,13 +167,13 @@ class EdgeScores(nn.Module):
         return scores.scatter_reduce(2, self._channels[link].view(b, a, -1), strength.view(b, a, -1), "amax")
 
     def _cosines(self, things: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
-        """(B, A, 1): the mean cosine of the word vectors of what is there."""
+        """Return (B, A, 1): cosines of word vectors, summed over others and averaged over the things of a choice."""
         mine, theirs = self._vectors[things].sum(2), self._vectors[others].sum(1)
         return (mine @ theirs[:, :, None]) / (things > 0).sum(2).clamp_min(1)[..., None]
 
     def why(self, things: np.ndarray, others: np.ndarray) -> list[tuple[str, tuple[str, str, str]]]:
-        """The facts that link the things of one choice with others, by env ids, each with its channel without its end
-        (goal or chosen); of two steps those by way of the neighbour with the fewest links."""
+        """Return the facts that link the things of a choice with others, by env ids, each with its channel without
+        "goal." or "chosen."; for two steps, those through the neighbour with the fewest links."""
         facts, names = [], self._vocabulary
         for one in things[things > 0].tolist():
             for other in others[others > 0].tolist():
@@ -185,7 +185,7 @@ class EdgeScores(nn.Module):
         return facts
 
     def _behind(self, one: int, other: int, channel: int) -> np.ndarray:
-        """(n, 3) the facts of a channel of the links of two entities from 0."""
+        """Return (n, 3), the facts behind a channel of the links of two entities from 0."""
         s, r, o = self._facts.T
         if channel < self._two_step:
             one, other = (other, one) if channel % 2 else (one, other)
@@ -201,10 +201,10 @@ class EdgeScores(nn.Module):
 
 
 def preferred(facts: np.ndarray, candidates: np.ndarray, relations: Sequence[str]) -> tuple[str, ...]:
-    """The relations, at most `MOST_RELATIONS`, that link most candidates, in their order; of those that link none, such
-    as link most of the others.
+    """Select the relations, at most `MOST_RELATIONS`, with the most links between candidates; ties go to the relation
+    with more links between entities of the world. They keep their order.
 
-    :param facts: (n, 3) int64, as of `EdgeScores`; `candidates` (N,) bool, the world's entities in training tasks.
+    :param facts: (n, 3) int64, as in `EdgeScores`; `candidates` (N,) bool, the world's entities in training tasks.
     """
     of_two = (facts[:, [0, 2]] < len(candidates)).all(1)
     among = of_two & np.append(candidates, False)[np.minimum(facts[:, [0, 2]], len(candidates))].all(1)
@@ -214,9 +214,9 @@ def preferred(facts: np.ndarray, candidates: np.ndarray, relations: Sequence[str
 
 
 def _two_steps(facts: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pairs of the world's entities that have a neighbour in common: (m,), (m,) from 0, and the strength (m,) float32,
-    sum of 1 / log(1 + links) over the neighbours (Adamic and Adar, 2003), so that one which all things share adds
-    little."""
+    """Return the pairs of the world's entities with a common neighbour, (m,), (m,) from 0, and their strength (m,)
+    float32: the sum of 1 / log(1 + links) over the neighbours (Adamic and Adar, 2003), so that a neighbour of all
+    things adds little."""
     things = int(facts[:, [0, 2]].max(initial=-1)) + 1
     ends = np.concatenate([facts[:, [0, 2]], facts[:, [2, 0]]])
     ends = np.unique(ends[(ends[:, 0] < size) & (ends[:, 0] != ends[:, 1])], axis=0)

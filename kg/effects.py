@@ -1,11 +1,11 @@
-"""What an agent lived becomes facts: under a condition an action changes what is seen into something else.
+"""Learn facts from an agent's experience: under a condition, an action changes an observed value into another value.
 
     effects = Effects.fit(lived).closed()
-    found = effects.predict(thing, state, actions)     # what is seen then, how likely, and whether it is carried out
+    found = effects.predict(thing, state, actions)     # next values, probabilities, feasibility
 
-Symbols are opaque. They are compared for equality alone, so renamed symbols give the renamed facts. What was
-never lived follows by rules that the miner finds in the facts (kg/rules/mining.py: "one action undoes another", "one is
-two others in turn"), with the confidence of its proof.
+Symbols are opaque. They are compared for equality alone, so renamed symbols give the renamed facts. Effects that were
+never observed are inferred by rules mined from the facts (kg/rules/mining.py: "one action undoes another", "one equals
+two others in turn"), with the confidence of their proof.
 """
 
 from __future__ import annotations
@@ -25,21 +25,20 @@ from .rules.horn import Rule
 from .rules.inference import infer
 from .rules.mining import mine_rules
 
-SUPPORT = 4  # pairs of things seen, for which body and head of a mined rule hold
-REPEATS = 10  # rows of conditions that occur again, from which on their agreement is judged
-GAIN = 0.02  # share of rows that another slot, or a second one, has to tell beyond the slot itself
-WIDE = 6  # slots, the most telling alone, of which pairs are tried
+SUPPORT = 4  # least number of observed pairs for which body and head of a mined rule hold
+REPEATS = 10  # least number of rows with recurring conditions from which an agreement is computed
+GAIN = 0.02  # share of rows that another slot, or a second slot, must explain beyond the slot itself
+WIDE = 6  # number of slots, those that explain most alone, of which pairs are tried
 LAWS = "laws"
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
 @dataclass(frozen=True, eq=False)
 class Lived:
-    """What an agent lived, in the order of time: n actions, T things, S slots that are seen of each, P parts of an
-    action. Ids are from 1; 0 is what was not seen.
+    """An agent's experience in order of time: n actions of P parts, T things, S observed slots of each thing. Ids are
+    from 1; 0 is a value that was not observed.
 
-    The signature of the issue changes in two ways: whether an action was carried out is an array of its own, because
-    effects are those of actions that were, and numbers come with the first world that needs them.
+    `carried` is a separate array because only actions that were carried out have effects.
 
     :ivar thing: (n, T) int64.
     :ivar before, after: (n, T, S) int64.
@@ -69,17 +68,17 @@ class Lived:
         return len(self.action)
 
     def only(self, rows: np.ndarray | slice) -> Lived:
-        """The given rows."""
+        """Return a selection of the rows."""
         return Lived(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
 
 
 class Prediction(NamedTuple):
-    """What A actions lead to in each of B states.
+    """The predicted results of A actions in each of B states.
 
     :ivar value, p: (B, A, T, S, L) the L likeliest values of each slot after the action is carried out, 0 for none, and
-        how likely they are.
-    :ivar known: (B, A, T, S) bool: a fact tells the likeliest.
-    :ivar possible: (B, A) float64: how likely the action is carried out; NaN where no fact tells.
+        their probabilities.
+    :ivar known: (B, A, T, S) bool: a fact determines the likeliest value.
+    :ivar possible: (B, A) float64: the probability that the action is carried out; NaN without a fact.
     """
 
     value: np.ndarray
@@ -90,23 +89,23 @@ class Prediction(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Effects:
-    """Facts (condition, action, effect) with their counts.
+    """Hold facts (condition, action, effect) with their counts.
 
-    A condition is on up to two columns: the S slots, S the thing itself, S + 1 what always holds. Effect S is whether
-    the action was carried out, 1 no and 2 yes. For each action and effect the columns are those that tell the effect in
-    most rows, each row judged by the others.
+    A condition is on up to two columns: the S slots, S the thing itself, S + 1 a column that always holds. Effect S is
+    whether the action was carried out, 1 no and 2 yes. For each action and effect, the columns are those that predict
+    the effect in most rows, each row from the other rows.
 
-    :ivar size: V, one more than the largest id.
+    :ivar size: V, the largest id plus one.
     :ivar actions: (K, P) int64, sorted.
-    :ivar columns: (K, S + 1, 2) int64, what each action's effect on each slot depends on.
-    :ivar agreement: (K, S + 1) of rows whose condition occurs again, the share that the likeliest value has; NaN
-        where too few do.
+    :ivar columns: (K, S + 1, 2) int64, the columns on which each action's effect on each slot depends.
+    :ivar agreement: (K, S + 1), the share of the likeliest value among rows whose condition recurs; NaN if such rows
+        are too few.
     :ivar keys: (f,) int64 sorted: action, effect and the two values of the condition, see `key`.
-    :ivar value, count: (f,) int64, after the key's likeliest the others; a fact that was inferred has count 0.
+    :ivar value, count: (f,) int64; a key's likeliest value comes first. An inferred fact has count 0.
     :ivar confidence: (f,) float64.
-    :ivar sure: (f,) bool: it has the purity, and is lived often enough, or agrees with facts like it.
-    :ivar purity, least: as of `fit`.
-    :ivar rules: that the inferred facts follow by.
+    :ivar sure: (f,) bool: the fact reaches the purity, and was observed often enough or agrees with similar facts.
+    :ivar purity, least: as in `fit`.
+    :ivar rules: the rules by which the inferred facts follow.
     """
 
     size: int
@@ -125,13 +124,13 @@ class Effects:
     @classmethod
     @checked
     def fit(cls, lived: Lived, purity: Share = 0.97, least: Count = 2, window: Count | None = None) -> Effects:
-        """Count what actions changed.
+        """Count the changes that actions made.
 
-        :param purity: the share of the rows of a condition that have the fact's effect.
-        :param least: rows that a fact takes. One row is enough where the facts of other values of the same columns
-            agree with nearly all of their rows: a law was seen, and this is one more case of it.
-        :param window: count the last so many rows alone, so that a law that changed is learned again.
-        :raises InputError: nothing lived.
+        :param purity: the least share of a condition's rows that must have the fact's effect.
+        :param least: the least number of rows of a fact. One row is enough if facts with other values of the same
+            columns agree with nearly all of their rows: then a law holds, and the fact is a further case of it.
+        :param window: count only this number of last rows, so that a law that changed is learned again.
+        :raises InputError: no rows.
         """
         lived = lived.only(slice(-window if window else 0, None))
         if not len(lived):
@@ -165,12 +164,12 @@ class Effects:
         return cls(size, actions, columns, agreement, keys, value, count, share, sure, purity, least)
 
     def key(self, action: np.ndarray, effect: np.ndarray | int, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Keys of facts, of indices of actions and effects, and the values of the columns that they depend on."""
+        """Return the keys of facts from the indices of actions and effects and the values of their two columns."""
         return ((action * self.columns.shape[1] + effect) * self.size + first) * self.size + second
 
     @property
     def slots(self) -> int:
-        """S."""
+        """S, the number of slots."""
         return self.columns.shape[1] - 1
 
     @property
@@ -181,18 +180,18 @@ class Effects:
 
     @property
     def tells(self) -> np.ndarray:
-        """(S,) bool: every action that was lived often enough changes the slot by a law, and some action was."""
+        """(S,) bool: every action with enough rows changes the slot by a law, and at least one action has enough."""
         judged = ~np.isnan(self.agreement[:, :-1])
         return np.asarray((self.lawful | ~judged).all(0) & self.lawful.any(0))
 
     def index(self, actions: np.ndarray) -> np.ndarray:
-        """(...) int64: the index of each action (..., P), K for one that was never lived."""
+        """Return (...) int64, the index of each action (..., P), K for an action that was never observed."""
         same = (actions[..., None, :] == self.actions).all(-1)
         return np.where(same.any(-1), same.argmax(-1), len(self.actions))
 
     def why(self, state: np.ndarray, action: np.ndarray) -> Iterator[tuple[int, dict[int, int], int, int, float]]:
-        """The sure facts of an action (P,) at what is seen of the first thing (S,): effect, condition (the value of
-        each slot that it depends on), value, count and confidence."""
+        """Yield the sure facts of an action (P,) in the observed state of the first thing (S,): effect, condition (the
+        value of each slot that it depends on), value, count and confidence."""
         seen, k = [*state.tolist(), 1, 1], int(self.index(action))
         if k == len(self.actions):
             return
@@ -205,7 +204,7 @@ class Effects:
                 yield effect, condition, int(self.value[at]), int(self.count[at]), float(self.confidence[at])
 
     def laws(self) -> np.ndarray:
-        """(K, S, V) int64: the value that a lawful slot has after an action, 0 where no fact tells."""
+        """Return (K, S, V) int64: the value of a lawful slot after an action, 0 without a fact."""
         table = np.zeros((len(self.actions), self.slots, self.size), dtype=np.int64)
         action, slot, value, _ = self._parts(self.sure)
         own = slot < self.slots
@@ -218,16 +217,16 @@ class Effects:
         rest, first = np.divmod(rest, self.size)
         return *np.divmod(rest, self.columns.shape[1]), first, second
 
-    # ---- what follows
+    # ---- inference
 
     def closed(self, rules: Sequence[Rule] | None = None) -> Effects:
-        """With the facts that follow from the sure ones of lawful slots.
+        """Add the facts that follow from the sure facts of lawful slots.
 
-        An action is a relation between a slot's value before and after; the values of all slots together show which
-        actions undo or make up which. An action that changed no value of a slot keeps those of other actions, too: such
-        facts are no pairs of a relation, because they support every rule. What a law leads on from can be done.
+        An action is a relation between a slot's values before and after; the values of all slots together show which
+        actions undo or compose others. An action that never changed a slot also keeps values seen with other actions;
+        these are not mined, as they support every rule. If a slot alone decides feasibility, inferred effects set it.
 
-        :param rules: Horn rules over `action 0`, `action 1`, ...; None for those that the miner finds in the facts.
+        :param rules: Horn rules over `action 0`, `action 1`, ...; None to mine them from the facts.
         """
         laws = self.laws()
         same = (laws == np.arange(self.size)) | (laws == 0)
@@ -250,14 +249,14 @@ class Effects:
         return self._with(np.concatenate([kept, found]), tuple(rules or ()))
 
     def _with(self, rows: np.ndarray, rules: tuple[Rule, ...]) -> Effects:
-        """With facts (action, slot, value, value', confidence) of lawful slots, where no sure one is."""
+        """Add facts (action, slot, value, value', confidence) of lawful slots, unless a sure fact exists."""
         rows = rows[np.lexsort((-rows[:, 4], *rows.T[2::-1]))]
         action, slot, value = rows.T[:3].astype(np.int64)
         key = self.key(action, slot, value, np.ones_like(value))
         new = (np.diff(key, prepend=-1) > 0) & self.lawful[action, slot] & ~np.isin(key, self.keys[self.sure])
         action, slot, value, key, rows = (part[new] for part in (action, slot, value, key, rows))
         decides = (self.columns[action, -1] == np.stack([slot, np.full_like(slot, self.slots + 1)], axis=1)).all(1)
-        can = self.key(action, self.slots, value, np.ones_like(value))  # that it is carried out, where the slot decides
+        can = self.key(action, self.slots, value, np.ones_like(value))  # key of "carried out", if the slot decides that
         decides &= ~np.isin(can, self.keys[self.sure])
         keys = np.concatenate([self.keys, key, can[decides]])
         more = len(keys) - len(self.keys)
@@ -271,9 +270,9 @@ class Effects:
 
     def to_graph(self, graph: KnowledgeGraph, run: str, label: Callable[[int, int], str] | None = None) -> str:
         """Write the facts into the graph RUN/effects/evidence, a node each with its condition, action, effect, count
-        and confidence, in place of those there; returns its name.
+        and confidence, replacing its earlier facts. Return the graph's name.
 
-        :param label: (slot, value) -> what a symbol is called; without one it is its number.
+        :param label: (slot, value) -> the name of a symbol; by default its number.
         """
         name, called = f"{run}/effects/evidence", label or (lambda slot, value: f"slot {slot} is {value}")
         action, effect, *values = self._parts(np.arange(len(self.keys)))
@@ -297,7 +296,7 @@ class Effects:
     # ---- predictions
 
     def predict(self, thing: np.ndarray, state: np.ndarray, actions: np.ndarray, likeliest: Count = 1) -> Prediction:
-        """What actions lead to.
+        """Predict the results of actions.
 
         :param thing: (B, T) int64; `state` (B, T, S) int64; `actions` (B, A, P) int64.
         :param likeliest: L.
@@ -330,15 +329,15 @@ class Effects:
 
 
 class _Counting:
-    """The rows of one effect: action (n,), columns x (n, C), and the value y (n,) of the effect."""
+    """The rows of an effect: action (n,), columns x (n, C), and the value y (n,) of the effect."""
 
     def __init__(self, many: int, size: int, action: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
         self.many, self.size, self.action, self.x, self.y = many, size, action, x, y
         self.rows = np.maximum(np.bincount(action, minlength=many), 1)
 
     def explained(self, *columns: int) -> np.ndarray:
-        """(K,) share of each action's rows whose effect is that of most other rows with the same values there, of one
-        column or two."""
+        """Return (K,), the share of each action's rows whose effect is the most frequent among rows with the same
+        values in these one or two columns; values with a single row of that effect do not count."""
         seen = np.flatnonzero((self.x[:, columns] > 0).all(1))
         group, _, count = self._groups(seen, self.x[seen][:, [*columns, -1][:2]])
         first = np.flatnonzero(np.diff(group, prepend=-1))
@@ -352,7 +351,7 @@ class _Counting:
         return *np.divmod(packed, self.size), count
 
     def columns(self, slot: int) -> np.ndarray:
-        """(K, 2): the columns that tell the effect best; of equals what always holds, then the slot itself."""
+        """Return (K, 2), the columns that explain the effect best; ties go to the constant column, then the slot."""
         many, always = self.x.shape[1], self.x.shape[1] - 1
         order = np.array(list(dict.fromkeys([always, slot, *range(many)])))
         order = order[order < many]
@@ -372,7 +371,7 @@ class _Counting:
     def facts(
         self, values: np.ndarray, effects: int, slot: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Keys, values and counts of the facts whose columns have the values (n, 2), and the agreement (K,)."""
+        """Return keys, values and counts of the facts whose columns have the values (n, 2), and the agreement (K,)."""
         group, value, count = self._groups(slice(None), values)
         first = np.flatnonzero(np.diff(group, prepend=-1))
         agreement = np.full(self.many, np.nan)

@@ -1,4 +1,4 @@
-"""Sets of facts as ids, marks that identify a fact across vocabularies, facts of three parties, and tables of facts."""
+"""Facts as ids, marks (hashes) that identify a fact across vocabularies, n-ary facts, and tables of facts."""
 
 import re
 import warnings
@@ -20,20 +20,20 @@ from .vocabulary import LINKS, PROVENANCE, WEIGHTS, Triple, Vocabulary, checked_
 if TYPE_CHECKING:
     from pykeen.triples import TriplesFactory
 
-#: Triples of labels, or what `KnowledgeGraph.arrays` gives: a vocabulary and (n, 3) ids in it.
+#: Triples of labels, or the result of `KnowledgeGraph.arrays`: a vocabulary and (n, 3) ids in it.
 Facts: TypeAlias = Iterable[Triple] | tuple[Vocabulary, np.ndarray]
 
 
 def fact_graphs(graphs: Iterable[str], name: str | None = None) -> list[str]:
-    """The named graph, or without a name all of these but those that hold weights or derivations of facts of others."""
+    """Return the named graph; without a name, all graphs except those with weights or provenance of other graphs."""
     return [name] if name is not None else [each for each in graphs if not each.endswith((WEIGHTS, PROVENANCE))]
 
 
 def to_ids(vocabulary: Vocabulary, facts: Facts, skip: bool = False) -> np.ndarray:
-    """(n, 3) int64 ids of facts in this vocabulary.
+    """Return the (n, 3) int64 ids of facts in this vocabulary.
 
-    :param skip: leave out label triples that it does not know.
-    :raises InputError: a label that it does not know, ids of another vocabulary.
+    :param skip: leave out triples with a label that the vocabulary lacks.
+    :raises InputError: a label that the vocabulary lacks, ids of another vocabulary.
     """
     if is_pair(facts):
         theirs = facts[0]
@@ -55,20 +55,20 @@ def to_ids(vocabulary: Vocabulary, facts: Facts, skip: bool = False) -> np.ndarr
 
 
 def distinct(vocabulary: Vocabulary, ids: np.ndarray) -> np.ndarray:
-    """The distinct rows, sorted."""
-    # One number a row is sorted much faster than three; 63 bits hold a billion entities.
+    """Return the distinct rows, sorted."""
+    # One number per row sorts much faster than three; 63 bits hold a billion entities.
     size, relations = max(len(vocabulary.entities), 1), max(len(vocabulary.relations), 1)
     keys = np.unique((ids[:, 0] * relations + ids[:, 1]) * size + ids[:, 2])
     return np.stack([keys // (relations * size), keys // size % relations, keys % size], axis=1)
 
 
 def is_pair(facts: object) -> TypeGuard[tuple[Vocabulary, np.ndarray]]:
-    """Whether these are ids with their vocabulary."""
+    """Return whether the facts are a pair of a vocabulary and ids."""
     return isinstance(facts, tuple) and len(facts) == 2 and isinstance(facts[0], Vocabulary)
 
 
 def triples_factory(vocabulary: Vocabulary, ids: np.ndarray, inverse: bool = False) -> "TriplesFactory":
-    """PyKEEN's form of facts with these ids; `inverse` adds its inverse relations. InputError where there are none."""
+    """Make a PyKEEN TriplesFactory of these ids; `inverse` adds inverse relations. InputError without facts."""
     import torch
     from pykeen.triples import TriplesFactory
 
@@ -82,28 +82,27 @@ def triples_factory(vocabulary: Vocabulary, ids: np.ndarray, inverse: bool = Fal
     )
 
 
-# ---- Facts between entities, which predictors and rules learn from: not those with numbers, texts or statements.
+# ---- Facts between entities, without literals and triple terms: the facts from which predictors and rules learn.
 
 
-# N-Triples (RDF 1.2): a text in quotes, perhaps with a language (and its direction) or a datatype.
+# N-Triples (RDF 1.2): a text in quotes, optionally with a language (and its direction) or a datatype.
 _LITERAL = re.compile(
     r'"(?:[^"\\\n\r]|\\.)*+"(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*(?:--(?:ltr|rtl))?|\^\^<[^<>"{}|^`\\\x00-\x20]+>)?'
 )
 
 
 def is_literal(label: str) -> bool:
-    """Whether an object's label is that of a literal."""
+    """Return whether an object's label is a literal."""
     return label.startswith('"') and _LITERAL.fullmatch(label) is not None
 
 
 def is_triple_term(label: str) -> bool:
-    """Whether an object's label is that of a triple, `<<( subject relation object )>>`."""
+    """Return whether an object's label is a triple term, `<<( subject relation object )>>`."""
     return label.startswith("<<(") and label.endswith(")>>")
 
 
 class LeftOut(NamedTuple):
-    """How many facts are not between entities: those with a literal, unless literals are kept, and those with a triple
-    term."""
+    """Numbers of facts that are not between entities: with a literal (unless literals are kept), with a triple term."""
 
     literals: int = 0
     triple_terms: int = 0
@@ -128,9 +127,9 @@ class LeftOut(NamedTuple):
 def between_entities(
     vocabulary: Vocabulary, ids: np.ndarray, literals: bool = False
 ) -> tuple[Vocabulary, np.ndarray, LeftOut]:
-    """The facts without a triple term and, unless `literals` keeps them, without a literal, in their order.
+    """Return the facts without triple terms and, unless `literals` keeps them, without literals, in their order.
 
-    The vocabulary is the same where nothing is left out; else it lacks the labels of which no fact is left.
+    If nothing is left out, the vocabulary is the same; otherwise it drops the labels that no remaining fact uses.
     """
     of_literal, of_term = (
         np.fromiter(map(test, vocabulary.entities), dtype=bool, count=len(vocabulary.entities))[ids[:, 2]]
@@ -152,7 +151,7 @@ def between_entities(
 
 
 def learnable(vocabulary: Vocabulary, ids: np.ndarray, literals: bool = False) -> tuple[Vocabulary, np.ndarray]:
-    """The facts `between_entities`; a Note counts the others."""
+    """Return the facts `between_entities`; a Note counts the others."""
     vocabulary, ids, left_out = between_entities(vocabulary, ids, literals)
     left_out.note()
     return vocabulary, ids
@@ -166,33 +165,33 @@ _SUBJECT, _RELATION, _OBJECT, _PAIR = (
 
 
 def label_numbers(labels: Sequence[str]) -> np.ndarray:
-    """(n,) uint64, the first 64 bits of each label's hash."""
+    """Return (n,) uint64, a 64-bit hash (BLAKE2b) of each label."""
     numbers = (int.from_bytes(blake2b(label.encode(), digest_size=8).digest(), "little") for label in labels)
     return np.fromiter(numbers, dtype=np.uint64, count=len(labels))
 
 
 def marks(subjects: np.ndarray, relations: np.ndarray, objects: np.ndarray) -> np.ndarray:
-    """(n,) uint64 of facts (subject, relation, object), each given by its `label_numbers`."""
+    """Return the (n,) uint64 marks of facts (subject, relation, object) from their `label_numbers`."""
     with np.errstate(over="ignore"):
         return subjects * _SUBJECT + relations * _RELATION + objects * _OBJECT
 
 
 def pair_marks(subjects: np.ndarray, givens: np.ndarray, objects: np.ndarray) -> np.ndarray:
-    """(n,) uint64 of facts of three parties, whatever the name of the relation; subject and given may be exchanged."""
+    """Return the (n,) uint64 marks of n-ary facts. They depend on neither the relation nor the order of the pair."""
     with np.errstate(over="ignore"):
         return (subjects + givens) * _SUBJECT + _PAIR + objects * _OBJECT
 
 
 def marks_of(vocabulary: Vocabulary, ids: np.ndarray) -> np.ndarray:
-    """The sorted marks of (n, 3) facts (subject, relation, object)."""
+    """Return the sorted marks of (n, 3) facts (subject, relation, object)."""
     entities, relations = label_numbers(vocabulary.entities), label_numbers(vocabulary.relations)
     return np.unique(marks(entities[ids[:, 0]], relations[ids[:, 1]], entities[ids[:, 2]]))
 
 
 def note_trained(trained_on: np.ndarray, given: np.ndarray, what: str) -> int:
-    """How many of the given facts are training facts, both by their marks; a Note says so where there are some.
+    """Count the facts in `given` that are training facts, both by their marks. A Note reports a number above 0.
 
-    :param what: the given facts, such as "validation facts".
+    :param what: a name for the facts, such as "validation facts".
     """
     if number := int(np.isin(given, trained_on).sum()):
         warnings.warn(
@@ -205,22 +204,22 @@ def note_trained(trained_on: np.ndarray, given: np.ndarray, what: str) -> int:
 
 
 def pair_marks_of(vocabulary: Vocabulary, rows: np.ndarray) -> np.ndarray:
-    """The sorted marks of (n, 3) facts (subject, given, object)."""
+    """Return the sorted marks of (n, 3) facts (subject, given, object)."""
     return np.unique(pair_marks(*label_numbers(vocabulary.entities)[rows.T]))
 
 
-# ---- Facts of three parties: n-ary relations in the graph, and their facts as rows of ids.
+# ---- N-ary facts, of three parties: their relations in the graph, and the facts as rows of ids.
 
 
 class NaryRelation(NamedTuple):
-    """A relation of three parties, each fact of which is a node of the graph with these roles.
+    """Name a relation of three parties. Each of its facts is a node of the graph with these roles.
 
     "water, given fire, makes steam" is a node n with (n, hasIngredient, water), (n, hasIngredient, fire) and
-    (n, hasProduct, steam). Where subject and given have the same role, either party may be the subject.
+    (n, hasProduct, steam). If subject and given have the same role, either party may be the subject.
 
-    :ivar name: its name where choices are scored.
-    :ivar subject, given, object: the relations that lead from a node to its parties.
-    :ivar entails: the facts of two parties that follow from a node, as ("subject", "componentOf", "object").
+    :ivar name: its name when choices are scored.
+    :ivar subject, given, object: the relations from a node to its parties.
+    :ivar entails: the triples that follow from a node, such as ("subject", "componentOf", "object").
     """
 
     name: str
@@ -236,32 +235,32 @@ class NaryRelation(NamedTuple):
 
 
 def relation_name(relation: "str | NaryRelation") -> str:
-    """The name of a relation of two or three parties."""
+    """Return the name of a relation of two or three parties."""
     return relation if isinstance(relation, str) else relation.name
 
 
-#: Before the place at the end of a relation's name, where a world asks one relation of several things in order:
-#: "affords@2" is asked of the second thing, and graphs state "affords".
+#: Separates a relation's name from a place, in worlds that score one relation for several things in order: "affords@2"
+#: is the relation "affords" of the second thing. Graphs state "affords".
 PLACE = "@"
 
 
 def stated_name(relation: str) -> str:
-    """The name under which graphs state a relation of two parties: without its place, see `PLACE`."""
+    """Return a relation's name as graphs state it: without its place, see `PLACE`."""
     return relation.partition(PLACE)[0]
 
 
 def relation_labels(relations: "Iterable[str | NaryRelation]") -> list[str]:
-    """The labels in a graph of relations: names of those of two parties, roles of those of three, each once."""
+    """Return the labels that a graph uses for relations, each once: names (two parties) and roles (three parties)."""
     names = ((stated_name(r),) if isinstance(r, str) else r.roles for r in relations)
     return list(dict.fromkeys(label for labels in names for label in labels))
 
 
 def nary_rows(vocabulary: Vocabulary, ids: np.ndarray, relation: NaryRelation) -> np.ndarray:
-    """(n, 3) int64 rows (subject, given, object) of entity ids, one for each object of a node that has all roles,
-    distinct and sorted. Where subject and given have one role, the lesser id comes first.
+    """Return (n, 3) int64 rows (subject, given, object) of entity ids, a row for each object of a node that has all
+    roles, distinct and sorted. If subject and given have the same role, the lesser id comes first.
 
     :param ids: (m, 3) int64 facts of any relations.
-    :raises InputError: a node with more parties in a role than the relation has places for.
+    :raises InputError: a node with more parties in a role than the relation has.
     """
     if not set(relation.roles) <= set(vocabulary.relations):
         return np.zeros((0, 3), dtype=np.int64)
@@ -285,15 +284,15 @@ def nary_rows(vocabulary: Vocabulary, ids: np.ndarray, relation: NaryRelation) -
     return np.unique(np.stack([pair[0][of], pair[1][of], made[:, 1]], axis=1), axis=0)
 
 
-# ---- All facts of a source in one table, in which names are exchanged: source -> FactTable -> scores -> advice.
+# ---- All facts of a source in one table, which can be renamed: source -> FactTable -> scores -> advice.
 
 
 @dataclass(frozen=True, eq=False)
 class FactTable:
-    """The facts of a graph as ids, which is what names are exchanged in and scores are made of.
+    """Hold the facts of a graph as ids, to rename them and to compute scores from them.
 
     :ivar ids: (n, 3) int64 (subject, relation, object), distinct.
-    :ivar strengths: (n,) float32, the largest weight of each fact; None where weights do not matter.
+    :ivar strengths: (n,) float32, the largest weight of each fact; None if weights are not used.
     """
 
     vocabulary: Vocabulary
@@ -302,10 +301,10 @@ class FactTable:
 
     @classmethod
     def of(cls, source: Any, name: str | None = None, weigh: Callable[[Any, str], np.ndarray] | None = None) -> Self:
-        """The facts of a named graph of a KnowledgeGraph, or of all but those of weights and provenance; a table is as
-        it is.
+        """Read the facts of a named graph of a KnowledgeGraph, or of all graphs except weights and provenance. Return a
+        table unchanged.
 
-        :param weigh: `fact_weights` (kg/sources/weights.py), where weights matter.
+        :param weigh: `fact_weights` (kg/sources/weights.py), if weights are used.
         """
         if isinstance(source, cls):
             return source
@@ -317,7 +316,7 @@ class FactTable:
 
     @classmethod
     def joined(cls, tables: Sequence[Self]) -> Self:
-        """The facts of any of the tables, whose labels come sorted."""
+        """Return the union of the tables, with sorted labels."""
         entities, relations = (
             sorted({*chain.from_iterable(getattr(table.vocabulary, kind) for table in tables)})
             for kind in ("entities", "relations")
@@ -328,7 +327,7 @@ class FactTable:
         return cls(vocabulary, ids, np.concatenate(strengths) if strengths else None).once()
 
     def once(self) -> Self:
-        """Each fact once, with its largest strength, sorted."""
+        """Return each fact once, with its largest strength, sorted."""
         if self.strengths is None:
             return replace(self, ids=distinct(self.vocabulary, self.ids))
         order = np.argsort(-self.strengths, kind="stable")
@@ -336,24 +335,24 @@ class FactTable:
         return replace(self, ids=ids, strengths=self.strengths[order][first])
 
     def only(self, rows: np.ndarray) -> Self:
-        """The facts of some rows, by their places or (n,) bool."""
+        """Return the facts of some rows, selected by index or by (n,) bool."""
         return replace(self, ids=self.ids[rows], strengths=None if self.strengths is None else self.strengths[rows])
 
     def of_relations(self, labels: Collection[str]) -> np.ndarray:
-        """(n,) bool: the facts of some relations."""
+        """Return (n,) bool: whether a fact has one of these relations."""
         return np.array([label in labels for label in self.vocabulary.relations], dtype=bool)[self.ids[:, 1]]
 
     def triples(self, relation: str | None = None, graph: str | None = None) -> Iterator[Triple]:
-        """The facts, or those of a relation, as labels. :param graph: as of `KnowledgeGraph.triples`, None."""
+        """Iterate over the facts (of a relation) as labels. :param graph: as in `KnowledgeGraph.triples`, None."""
         rows = self.ids if relation is None else self.ids[self.of_relations((relation,))]
         return iter(self.vocabulary.ids_to_triples(rows))
 
     def arrays(self, graph: str | None = None) -> tuple[Vocabulary, np.ndarray]:
-        """As of `KnowledgeGraph`."""
+        """Return the vocabulary and the ids, as in `KnowledgeGraph`."""
         return self.vocabulary, self.ids
 
     def relabelled(self, names: Mapping[str, Collection[str]]) -> Self:
-        """The facts with entities under other names: once for each name of a label in `names`, not at all for none."""
+        """Rename entities: repeat a fact for each name that `names` has for a label; drop it if that has no names."""
         called = [names.get(label, (label,)) for label in self.vocabulary.entities]
         vocabulary = Vocabulary(sorted({*chain.from_iterable(called)}), self.vocabulary.relations)
         new, counts = vocabulary.entity_ids(chain.from_iterable(called)), np.array([*map(len, called)], dtype=np.int64)
@@ -366,10 +365,10 @@ class FactTable:
         return replace(table, vocabulary=vocabulary).once()
 
     def about(self, words: Collection[str], links: Iterable[Triple] = ()) -> Self:
-        """The facts about some words.
+        """Return the facts about some words.
 
-        :param links: (word, relation, entity) as of `gumption kg link`: what is said of an entity is said of each word
-            that it is linked to.
+        :param links: (word, relation, entity) as from `gumption kg link`: each linked word takes the facts of the
+            entity.
         """
         called: defaultdict[str, set[str]] = defaultdict(set)
         for word, _, entity in links:
@@ -381,7 +380,7 @@ class FactTable:
 
 
 def moved(vocabulary: Vocabulary, labels: Vocabulary, ids: np.ndarray) -> np.ndarray:
-    """Ids of one vocabulary as those of another that has all of their labels: one look-up for each label."""
+    """Map the ids of `labels` to ids of `vocabulary`, which has all of their labels, with one look-up per label."""
     entity = {label: i for i, label in enumerate(vocabulary.entities)}
     relation = {label: i for i, label in enumerate(vocabulary.relations)}
     entity_of = np.array([entity.get(label, -1) for label in labels.entities], dtype=np.int64)

@@ -50,31 +50,30 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Store: TypeAlias = "LocalStore | EndpointStore"
-SORTED = 20_000  # up to so many facts come sorted
+SORTED = 20_000  # up to this number, `triples` sorts the facts
 
 
 @checked_methods
 class KnowledgeGraph:
-    """Facts `(subject, relation, object)`, three labels each, in named graphs.
+    """Store facts `(subject, relation, object)`, three labels each, in named graphs.
 
     `KnowledgeGraph()` keeps them in memory, `KnowledgeGraph("runs/kg")` in that folder (Oxigraph; one process at a
-    time), `KnowledgeGraph("http://host/query", update="http://host/update")` at a SPARQL 1.1 endpoint. The methods are
-    the same for all three. vocabulary.py says how labels become IRIs, and how facts with other IRIs and with literals
-    look as labels.
+    time), `KnowledgeGraph("http://host/query", update="http://host/update")` at a SPARQL 1.1 endpoint. All three have
+    the same methods. vocabulary.py defines the IRI of a label, and the labels of other IRIs and of literals.
 
-    Where a method takes `graph`, it is a graph's name, and None stands for the union of all graphs, in which a fact
-    of several graphs counts once. Facts that other programs put into the default graph of a folder or an endpoint are
-    the graph "default". Other SPARQL clients find each fact of the union in the default graph.
+    A parameter `graph` is the name of a named graph; None stands for the union of all graphs, in which a fact of
+    several graphs counts once. Facts that other programs put into the default graph of a folder or an endpoint form
+    the graph "default". Other SPARQL clients see each fact of the union in the default graph.
 
-    With `read_only`, every method that would change the graph raises InputError; a graph on disk is then opened as it
-    is at that moment, also while another process writes to it. A `query` may take `timeout` seconds and `memory_limit`
-    megabytes; at an endpoint they hold for every request and the size of its answer. A user and a password for an
-    endpoint stand in its address (`http://user:password@host/query`).
+    With `read_only`, every method that would change the graph raises InputError; a graph on disk is opened in its
+    present state, also while another process writes to it. `timeout` (seconds) and `memory_limit` (megabytes) bound a
+    `query`; at an endpoint they bound every request and the size of its answer. The address of an endpoint may contain
+    a user and a password (`http://user:password@host/query`).
 
-    A graph on disk is closed by `close()` or at the end of a `with` block, and works in no process made by `fork`.
+    `close()` or the end of a `with` block closes a graph on disk. It does not work in a process made by `fork`.
 
     :param wait: seconds to wait for another process that has the folder open for writing.
-    :raises InputError: a location that cannot be opened; every method, when an endpoint does not answer as one.
+    :raises InputError: a location that cannot be opened; in every method, a server that is no SPARQL endpoint.
     """
 
     def __init__(
@@ -93,7 +92,7 @@ class KnowledgeGraph:
         self._read_only = read_only
         self._limits = Limits(timeout, memory_limit)
         self._transaction: Transaction | None = None
-        self._files: dict[Path, str | None] = {}  # that were read -> hash of their content
+        self._files: dict[Path, str | None] = {}  # file that was read -> hash of its content
         self._store: Store
         if address is None:
             self._store = LocalStore(None if location is None else Path(location), read_only, wait)
@@ -108,13 +107,13 @@ class KnowledgeGraph:
         update: str | None = None, read_only: bool = False, timeout: float | None = None, graph: str | None = None,
         wait: NonNegative = 5, **how: Any,
     ) -> Self:  # fmt: skip
-        """A graph at `location` (a new one in memory if None) with the facts of a file added, as `load_file` does with
-        the other keywords; the name of a graph that ships stands for its file.
+        """Open the graph at `location` (if None, a new graph in memory) and add the facts of a file, as `load_file`
+        does with the other keywords. `path` may be the name of a graph that ships with the package.
 
-        With `read_only`, nothing can be added after that.
+        With `read_only`, the graph cannot be changed after that.
         """
         path = shipped_graph(str(path))
-        file_format(Path(path))  # before a folder is made
+        file_format(Path(path))  # checked before a folder is made
         with undone_if_new(Path(location or ".")):
             loaded = cls(location, update=update, timeout=timeout, wait=wait)
             try:
@@ -130,30 +129,30 @@ class KnowledgeGraph:
         columns: str | Sequence[str | int] | None = None, header: bool | None = None, delimiter: str | None = None,
         base: str | None = None, context: str | os.PathLike[str] | None = None,
     ) -> int:  # fmt: skip
-        """Add the facts of a file; how many were new.
+        """Add the facts of a file. Return the number of new facts.
 
-        Its ending is its format: .nt, .nq, .ttl, .trig, .n3, .rdf, .owl or .xml (RDF/XML), .jsonld, .tsv, .txt (as TSV)
-        or .csv, each also with .gz, .bz2 or .xz. Formulas of N3 are refused. A file without facts gives a Note.
+        The file's ending sets its format: .nt, .nq, .ttl, .trig, .n3, .rdf, .owl or .xml (RDF/XML), .jsonld, .tsv, .txt
+        (as TSV) or .csv, also with .gz, .bz2 or .xz. Formulas of N3 are refused. A file without facts gives a Note.
 
         The file is read in pieces, so that memory stays bounded. The first large file in memory or on disk is written
-        at once or not at all. Any other one is read twice: to find its errors, then to write it in batches. After an
-        interruption some batches are there, each whole, and the same call adds the rest. At an endpoint that others
-        write to, their facts are counted too.
+        whole or not at all. Any other file is read twice: to detect its errors, then to write it in batches. After an
+        interruption some batches are written, each whole; the same call adds the rest. At an endpoint the number
+        includes facts that other programs add meanwhile.
 
-        :param graph: of the facts that the file puts in no named graph, "default" where it is None. The file's
-            statements about graphs are added to those that are there.
-        :param skip_bad: how many bad lines of N-Triples, N-Quads, TSV and CSV may be left out, of which a SkippedLines
-            warns.
-        :param columns: the columns of subject, relation, object and perhaps graph in a TSV or CSV file, by the names in
-            its header or by numbers from 1 on ("item,rel,3"). Without it these are all its columns, in this order or,
-            after a header with their names, in that order.
-        :param header: whether the first line holds names; where it is None, a first line is refused that looks like
-            "subject,relation,object", or has three names of which none comes again in the first 1,000 lines.
-        :param delimiter: what separates the cells of a CSV file, or of another table with CSV's quotes; where it is
-            None, the comma, semicolon, tab or | that gives each of the first 20 rows the same three cells or more.
-        :param base: the IRI that relative IRIs are resolved against, the file's own where it is None.
-        :param context: the file in place of a context that JSON-LD names by its address; without it, that is refused.
-        :raises InputError: a file that is missing or broken, with the line.
+        :param graph: the graph for facts that the file puts in no named graph; None stands for "default". The file's
+            statements about graphs are added to the stored statements.
+        :param skip_bad: the number of bad lines of N-Triples, N-Quads, TSV and CSV that may be left out; the warning
+            SkippedLines reports them.
+        :param columns: the columns of subject, relation, object and optionally graph in a TSV or CSV file, by the names
+            in its header or by numbers from 1 on ("item,rel,3"). By default the file has exactly these columns, in this
+            order, or in the order of a header with their names.
+        :param header: whether the first line holds names. With None, a first line is refused if it looks like
+            "subject,relation,object" or has three names none of which recurs in the first 1,000 lines.
+        :param delimiter: the separator of cells in a CSV file or another table with CSV's quotes. With None, the comma,
+            semicolon, tab or | that splits each of the first 20 rows into the same number of cells, three or more.
+        :param base: the IRI that relative IRIs are resolved against; with None, the file's own IRI.
+        :param context: a file to use for a context that JSON-LD names by its address; without it, that is refused.
+        :raises InputError: a file that is missing or broken; the message has the line.
         """
         new, empty = self._load(
             path, graph, skip_bad=skip_bad, base=base, context=context, columns=columns, header=header,
@@ -167,14 +166,14 @@ class KnowledgeGraph:
         self, path: str | os.PathLike[str], graph: str | None, *, skip_bad: int = 0, base: str | None = None,
         context: str | os.PathLike[str] | None = None, **layout: Any,
     ) -> tuple[int, bool]:  # fmt: skip
-        """How many facts of a file were new, and whether it has none."""
+        """Return the number of new facts of a file, and whether it has no facts."""
         self._writable()
         if self._transaction is not None:
             raise InputError("a file cannot be loaded within a transaction: load it before or after")
         name = self._writable_name(DEFAULT_GRAPH if graph is None else graph)
         contexts = None if context is None else Path(context)
         file = FactFile(Path(path), name, skip_bad, TableLayout.of(**layout), base, contexts)
-        # First: what is written while the file is read counts as a change.
+        # Hashed first, so that `save` detects a change made to the file while it is read.
         content = file_sha256(file.path) if file.path.is_file() else None
         with uncollected():
             before = 0
@@ -189,22 +188,22 @@ class KnowledgeGraph:
     def save(
         self, path: str | os.PathLike[str], graph: str | None = None, *, labels: bool = False, merge: bool = False
     ) -> None:
-        """Write the facts, all or those of one named graph, and the statements about their graphs, sorted.
+        """Write the facts of all graphs or of one named graph, and the statements about these graphs, sorted.
 
-        The file's ending is its format: .nt, .nq, .ttl, .trig, .rdf (RDF/XML), .jsonld, .tsv, .txt (as TSV) or .csv,
+        The file's ending sets its format: .nt, .nq, .ttl, .trig, .rdf (RDF/XML), .jsonld, .tsv, .txt (as TSV) or .csv,
         each also with .gz, .bz2 or .xz. Turtle, N-Triples and RDF/XML have no named graphs and hold the union. TSV and
-        CSV have no place for statements about graphs, which then stand beside them in FILE.license. The file appears
-        when it is complete. One that was changed after this graph had read it is refused.
+        CSV cannot hold statements about graphs; these go into a second file, FILE.license. The file appears when it is
+        complete. A file that was changed after this graph had read it is refused.
 
-        :param labels: state the rdfs:label of the entities and relations, too, for other programs.
-        :param merge: add the facts that the file has now to this graph first, also those that were removed here.
+        :param labels: also write the rdfs:label of the entities and relations, for other programs.
+        :param merge: first add the facts that the file holds now to this graph, even facts removed from this graph.
         :raises InputError: a file that was changed; a fact that the format cannot hold: triple terms in JSON-LD, TSV
-            and CSV; in RDF/XML a relation whose IRI ends in no name.
+            and CSV; in RDF/XML a relation whose IRI does not end in a name.
         """
         path, form = Path(path), file_format(Path(path), write=True)
         if merge and graph is not None:
             raise InputError(f"merge=True keeps all that {path} has: save all graphs, not only {graph!r}")
-        # A new file needs no lock: it appears at once.
+        # A new file needs no lock: it appears by a rename.
         with sole_writer(path) if merge or path.is_file() else nullcontext(), uncollected():
             before, now = self._files.get(path.resolve()), file_sha256(path) if path.is_file() else None
             if now not in (None, before):
@@ -228,8 +227,8 @@ class KnowledgeGraph:
     def annotate(self, name: str, about: Mapping[str, str]) -> None:
         """State something about a named graph: source, license, attribution, title, ... -> text.
 
-        Earlier statements under the same keys are replaced. Statements are kept beside the facts, not counted among
-        them, and saved into files. store/files.py maps the keys to properties of Dublin Core.
+        They replace earlier statements under the same keys. Statements are stored apart from the facts, are not counted
+        as facts, and are saved into files. store/files.py maps the keys to properties of Dublin Core.
         """
         self._writable()
         text = annotation_update(self._writable_name(name), about)
@@ -239,17 +238,17 @@ class KnowledgeGraph:
             self._store.change((), (), [text])
 
     def annotations(self, name: str) -> dict[str, str]:
-        """The statements about a named graph, sorted by key. Several texts under one key, from files that were loaded,
-        are joined by "; "."""
+        """Return the statements about a named graph, sorted by key. Several texts under one key, from loaded files, are
+        joined by "; "."""
         graph = f"<{label_to_iri(name, GRAPH)}>"
         rows = self._store.select(f"SELECT ?key ?text {{ GRAPH <{ABOUT}> {{ {graph} ?key ?text }} }}")
         return joined((row["key"].value, row["text"].value) for row in rows)
 
     def content_hash(self, graph: str | None = None) -> str:
-        """sha256 (hex) of the set of facts: the same for the same facts in memory, on disk or at an endpoint.
+        """Return the sha256 (hex) of the set of facts, the same in memory, on disk or at an endpoint.
 
-        It hashes the number of facts and the sum of their own sha256 modulo 2**256: enough to tell contents apart, but
-        no defence against forgery. The names of blank nodes make no difference.
+        It hashes the number of facts and the sum of their sha256 modulo 2**256. This distinguishes contents but is no
+        defence against forgery. The names of blank nodes make no difference.
 
         :raises InputError: as `arrays`; more than 500 connected blank nodes that look alike, or 10 seconds for them.
         """
@@ -262,10 +261,10 @@ class KnowledgeGraph:
         return result.hexdigest()
 
     def add(self, triples: Iterable[Triple], graph: str = DEFAULT_GRAPH) -> int:
-        """Add facts to a named graph; how many of them it did not have yet.
+        """Add facts to a named graph. Return the number of facts that were new to it.
 
-        All are checked before the first is written. In memory and on disk they are written at once or not at all; at
-        an endpoint in requests of 5,000, so that after an error the same call can be made again.
+        All facts are checked before the first is written. In memory and on disk all or none are written; at an endpoint
+        in requests of 5,000. After an error, repeat the same call.
 
         :raises InputError: a row that is not three labels.
         """
@@ -278,7 +277,7 @@ class KnowledgeGraph:
             return self._store.insert(facts)
 
     def remove(self, triples: Iterable[Triple], graph: str | None = None) -> int:
-        """Remove facts from a named graph, or from each one that has them; how many there were, counted per graph."""
+        """Remove facts from a named graph, or from every graph. Return the number removed, counted per graph."""
         self._writable()
         rows = checked_triples(triples)
         names = set(self.graphs()) if graph is None else {graph}
@@ -291,9 +290,9 @@ class KnowledgeGraph:
         return self._store.delete(facts)
 
     def drop(self, graph: str) -> int:
-        """Remove a graph and the statements about it; how many facts it had. On disk, a million take half a minute.
+        """Remove a graph and the statements about it. Return its number of facts. On disk, a million take 30 s.
 
-        :raises InputError: a graph that is not there; within a transaction.
+        :raises InputError: an unknown graph; a call within a transaction.
         """
         self._writable()
         if self._transaction is not None:
@@ -306,11 +305,11 @@ class KnowledgeGraph:
 
     @contextmanager
     def transaction(self) -> Iterator[Self]:
-        """Make the changes of a `with` block at its end and at once, and none of them when it ends with an exception.
+        """Make all changes of a `with` block at its end, or none if it ends with an exception.
 
         The counts that `add` and `remove` return take the block's changes into account; other methods do not see them
-        before its end. In memory and on disk that is one transaction. An endpoint gets one update request, which most
-        servers carry out whole or not at all (SPARQL 1.1 Update, section 2.2, only says that they should).
+        before its end. In memory and on disk this is one transaction. An endpoint gets one update request, which most
+        servers carry out whole or not at all (SPARQL 1.1 Update, section 2.2, recommends this but does not require it).
         """
         self._writable()
         if self._transaction is not None:
@@ -325,9 +324,9 @@ class KnowledgeGraph:
     def refresh(self) -> None:
         """Make the default graph the union of the named graphs again, and its other facts the graph "default".
 
-        Needed at an endpoint where other programs have written. A folder is looked through when it is opened for
-        writing, if another program has opened it; what was written through `dataset` when this class is used next.
-        Facts that other programs remove from a named graph they have to remove from the default graph, too.
+        Call it for an endpoint to which other programs have written. A folder that another program has opened is
+        refreshed when it is opened for writing, and writes through `dataset` at the next use of this class. Programs
+        that remove facts from a named graph must remove them from the default graph, too.
         """
         self._writable()
         self._store.renew()
@@ -336,9 +335,9 @@ class KnowledgeGraph:
         self, subject: str | Term | None = None, relation: str | Term | None = None,
         object: str | Term | None = None, graph: str | None = None,
     ) -> Iterator[Triple]:  # fmt: skip
-        """The facts with the given labels, or terms of pyoxigraph, each once.
+        """Iterate over the facts that match these labels or terms of pyoxigraph, each once.
 
-        Up to 20,000 come sorted; more come in no particular order, without waiting for the last.
+        Up to 20,000 facts are sorted; more come in no particular order, as the store yields them.
         """
         terms: list[Term | None] = [
             label_to_term(subject) if isinstance(subject, str) else subject,
@@ -346,21 +345,21 @@ class KnowledgeGraph:
             object_to_term(object) if isinstance(object, str) else object,
         ]
         if isinstance(terms[0], ox.Literal | ox.Triple) or not isinstance(terms[1], ox.NamedNode | None):
-            return iter(())  # no fact has one there
+            return iter(())  # RDF has no literal or triple as subject, and only IRIs as relations
         label, verb = cached(term_to_label), cached(partial(term_to_label, namespace=RELATION))
         facts = ((label(s), verb(p), label(o)) for s, p, o in self._store.match(terms, graph_name(graph)))
         first = list(islice(facts, SORTED))
         return iter(sorted(first)) if len(first) < SORTED else chain(first, facts)
 
     def arrays(self, graph: str | None = None) -> tuple[Vocabulary, np.ndarray]:
-        """The facts as ids: a vocabulary of their sorted labels, and (n, 3) int64 rows in sorted order.
+        """Return the facts as ids: a vocabulary of their sorted labels, and (n, 3) int64 rows in sorted order.
 
         :raises InputError: the name of a graph that has no facts while others have.
         """
         name = graph_name(graph)
         with uncollected():
             if isinstance(self._store, LocalStore):
-                # By relation: a local store looks up each term that it answers with, and this spares a third.
+                # One query a relation: a local store looks up each term that it returns; this saves a third of them.
                 relations = [row["p"] for row in self._store.facts(ALL, name, "DISTINCT ?p")]
                 answers = ((str(term), self._store.facts((None, term, None), name, "?s ?o")) for term in relations)
                 vocabulary, ids = to_arrays(answers)
@@ -374,28 +373,28 @@ class KnowledgeGraph:
         self, sparql: str, /, *, timeout: float | None = None, memory_limit: float | None = None,
         allow_service: bool = False, terms: bool = False, format: str | None = None, **labels: str | float,
     ) -> Any:  # fmt: skip
-        """The answer to a SPARQL query over the union of all graphs, in which each fact is once.
+        """Answer a SPARQL query over the union of all graphs, which holds each fact once.
 
-        SELECT gives a list of dicts, variable -> label or value (None where unbound), sorted unless the query orders
+        SELECT returns a list of dicts, variable -> label or value (None where unbound), sorted unless the query orders
         them; ASK a bool; CONSTRUCT and DESCRIBE a sorted list of label triples. The prefixes gum: (relations), ent:
-        (entities), rdf:, rdfs: and prov: are declared. `GRAPH ?g { ... }` gives graphs by name; a query with FROM sees
-        the graphs of that clause instead of the union.
+        (entities), rdf:, rdfs: and prov: are declared. `GRAPH ?g { ... }` returns graphs by name; a query with FROM
+        sees the graphs of that clause instead of the union.
 
-        Each keyword binds a variable to a label: that of a relation where the variable is a predicate in the query,
-        of a graph where it follows GRAPH, else of an entity. A number or a bool is bound as a literal.
+        Each keyword binds a variable to a label: of a relation if the variable is a predicate in the query, of a graph
+        if it follows GRAPH, else of an entity. A number or a bool is bound as a literal.
 
-        At an endpoint a blank node is an IRI, `urn:gumption:blank:...`. Where other programs have written there, a
-        query names its graphs, or `refresh` makes the union.
+        At an endpoint a blank node is an IRI, `urn:gumption:blank:...`. If other programs write to the endpoint, name
+        the graphs in the query, or call `refresh` to renew the union.
 
-        :param timeout: in seconds, before that of the graph. In memory and on disk such a query runs in a process of
-            its own, which is killed when it takes more; it gets a copy of a graph in memory (3 s for a million facts)
-            and keeps it until the graph changes.
-        :param memory_limit: in megabytes beyond the graph's own (2,048 where only the time is limited).
-        :param allow_service: whether SERVICE may ask other servers; an endpoint decides for itself.
-        :param terms: give terms of pyoxigraph, which tell the entity `tea`, "tea" and "tea"@en apart.
-        :param format: give bytes: of rows or of a yes or no sparql-json, csv, tsv or xml, as the SPARQL standard has
-            them; of facts ttl, nt, rdf or jsonld.
-        :raises InputError: a query that does not parse, with its line, an update, a keyword that is no variable of the
+        :param timeout: in seconds; overrides the graph's timeout. In memory and on disk such a query runs in a separate
+            process, which is killed after that time. The process copies a graph in memory (3 s for a million facts) and
+            keeps the copy until the graph changes.
+        :param memory_limit: in megabytes in addition to the graph's own memory (2,048 if only the time is limited).
+        :param allow_service: whether SERVICE may query other servers; an endpoint applies its own rule.
+        :param terms: return terms of pyoxigraph, which distinguish the entity `tea`, "tea" and "tea"@en.
+        :param format: return bytes: rows or a bool as sparql-json, csv, tsv or xml in the formats of the SPARQL
+            standard; facts as ttl, nt, rdf or jsonld.
+        :raises InputError: a query that does not parse (with its line), an update, a keyword that is no variable of the
             query, SERVICE, brackets nested too deep, an answer beyond the limits.
         """
         refuse_bomb(sparql)
@@ -413,7 +412,7 @@ class KnowledgeGraph:
         return self.answer(text, limits, partial(plain, ordered="ORDER" in keywords(text), terms=terms))
 
     def answer(self, sparql: str, limits: Limits, read: Callable[[Answer], T], dataset: Dataset = (None, None)) -> T:
-        """What `read` makes of the answer in RDF terms.
+        """Answer a query in RDF terms and return the result of `read` on this answer.
 
         :param dataset: the IRIs of the graphs that the query sees without GRAPH and with it, in place of the union.
         """
@@ -422,23 +421,23 @@ class KnowledgeGraph:
         if dataset == (None, None) and "FROM" not in words:
             dataset = self._store.union("GRAPH" in words)
         try:
-            # The answer has no name here: rdflib's parser keeps its callers' frames alive, and Oxigraph's answers have
-            # to be freed in the thread that asked.
+            # No variable holds the answer: rdflib's parser keeps its callers' frames alive, and Oxigraph's answers must
+            # be freed in the thread that ran the query.
             return read(self._store.query(sparql, *dataset, limits=limits))
         except (OSError, RuntimeError) as error:
             raise InputError(f"the query could not be evaluated: {error}") from None
 
     def graphs(self) -> dict[str, int]:
-        """The name of each graph with facts -> how many, sorted by name."""
+        """Return the number of facts of each graph that has facts, by name, sorted."""
         counts = self._store.counts().items()
         return dict(sorted((term_to_label(graph_term(name), GRAPH), number) for name, number in counts))
 
     def __len__(self) -> int:
-        """How many facts the union of all graphs has."""
+        """Return the number of facts in the union of all graphs."""
         return self._store.count("")
 
     def to_networkx(self, graph: str | None = None) -> "networkx.MultiDiGraph":
-        """The facts as a directed multigraph: labels as nodes, one edge a fact, its key and `relation` the relation."""
+        """Return a directed multigraph of labels, an edge per fact; its key and `relation` are the relation."""
         import networkx
 
         vocabulary, ids = self.arrays(graph)
@@ -450,8 +449,8 @@ class KnowledgeGraph:
 
     @classmethod
     def from_networkx(cls, network: "networkx.Graph", graph: str = DEFAULT_GRAPH) -> Self:
-        """A graph in memory with a fact for each edge of a graph of networkx, or two for an undirected edge;
-        networks.py says which labels they have. A Note counts what is no fact, such as other attributes."""
+        """Make a graph in memory with a fact for each edge of a networkx graph, or two for an undirected edge.
+        networks.py defines their labels. A Note counts the rest, such as other attributes."""
         from .networks import network_facts
 
         facts, left_out = network_facts([network])
@@ -462,23 +461,23 @@ class KnowledgeGraph:
         return made
 
     def to_triples_factory(self, graph: str | None = None) -> "TriplesFactory":
-        """The facts as a PyKEEN TriplesFactory with the ids of `arrays`."""
+        """Return the facts as a PyKEEN TriplesFactory with the ids of `arrays`."""
         from .facts import triples_factory
 
         return triples_factory(*self.arrays(graph))
 
     @property
     def dataset(self) -> "rdflib.Dataset":
-        """The store as an rdflib Dataset, which with `read_only` refuses changes. Facts written through it are in the
-        union when this KnowledgeGraph is used next."""
+        """The store as an rdflib Dataset; with `read_only` it refuses changes. Facts written through it enter the union
+        at the next use of this KnowledgeGraph."""
         return self._store.dataset(self._read_only)
 
     def process(self) -> Any:
-        """A QueryProcess that answers queries on the graph as it is now (`Limits.process`); None for an endpoint."""
+        """Return a QueryProcess over the graph's present state (`Limits.process`); None for an endpoint."""
         return self._store.process() if isinstance(self._store, LocalStore) else None
 
     def close(self) -> None:
-        """Close a graph on disk, so that another process can open it, or the connections to an endpoint."""
+        """Close a graph on disk, so that another process can open it, or close the connections to an endpoint."""
         self._store.close()
 
     def __enter__(self) -> Self:
@@ -508,30 +507,30 @@ class KnowledgeGraph:
         return graph
 
     def _check_name(self, graph: str) -> None:
-        """InputError where a graph has no facts while others have."""
+        """Raise InputError if a graph has no facts while others have."""
         if (known := self.graphs()) and graph not in known:
             raise InputError(unknown_graph(graph, known))
 
 
 class Transaction:
-    """Facts to add to and to remove from a store; `commit` does it in one step."""
+    """Collect facts to add to and to remove from a store; `commit` makes the changes in one step."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._there: dict[ox.Quad, bool] = {}  # changed fact -> whether it will be there
+        self._there: dict[ox.Quad, bool] = {}  # changed fact -> whether the store will hold it
         self.updates: list[str] = []
 
     def add(self, facts: Sequence[ox.Quad]) -> int:
-        """How many of these facts would not be there."""
+        """Add facts. Return the number of facts that the store would not hold yet."""
         return self._set(facts, there=True)
 
     def remove(self, facts: Sequence[ox.Quad]) -> int:
-        """How many of these facts would be there."""
+        """Remove facts. Return the number of facts that the store would hold."""
         return self._set(facts, there=False)
 
     @property
     def graphs(self) -> set[str]:
-        """The labels of the graphs that get facts."""
+        """The labels of the graphs to which facts are added."""
         return {term_to_label(fact.graph_name, GRAPH) for fact, there in self._there.items() if there}
 
     def commit(self) -> None:
@@ -549,7 +548,7 @@ class Transaction:
         return len(changed)
 
 
-# ---- The place of a graph as one word: a file, a folder or an endpoint, `#NAME` for one graph of it
+# ---- The place of a graph as text: a file, a folder or an endpoint, with `#NAME` for a named graph of it
 
 
 def is_address(place: str) -> bool:
@@ -557,7 +556,7 @@ def is_address(place: str) -> bool:
 
 
 def shipped_graph(place: str) -> str:
-    """The file of the graph that ships under this name; any other place as it is."""
+    """Return the file of the graph that ships under this name; any other place unchanged."""
     if not place.isidentifier() and not place.replace("-", "").isalnum():
         return place
     entry = None if Path(place).exists() else manifest.shipped().get(place)
@@ -568,13 +567,13 @@ def open_graph(
     source: str, *, update: str | None = None, read_only: bool = True, timeout: float | None = None, wait: float = 5,
     base: str | None = None,
 ) -> tuple[KnowledgeGraph, str | None]:  # fmt: skip
-    """The graph at a file, folder or address that exists, or the one that ships under a name, and the name after #, if
-    any.
+    """Open the graph at an existing file, folder or address, or a graph that ships under a name. Return it and the name
+    after #, if any.
 
-    With `read_only` a folder is read as it is, also while another process writes to it.
+    With `read_only` a folder is read in its present state, also while another process writes to it.
 
-    :param update: the address for updates, where `source` is that of an endpoint. :param base: as of `load_file`.
-    :raises InputError: nothing there, a name that is missing after #, or a base where there is no file.
+    :param update: the address for updates if `source` is the address of an endpoint. :param base: as in `load_file`.
+    :raises InputError: no graph at the place, no name after #, or a base without a file.
     """
     place, name = split_source(source)
     if is_address(place) or Path(place).is_dir() or update is not None:
@@ -585,9 +584,9 @@ def open_graph(
 
 
 def split_source(source: str) -> tuple[str, str | None]:
-    """The file, folder or address of a graph that exists, and the name after #, if any.
+    """Return the file, folder or address of an existing graph, and the name after #, if any.
 
-    :raises InputError: nothing there, or a name that is missing.
+    :raises InputError: no graph at the place, or no name after #.
     """
     if not is_address(source):
         check_name(Path(source), "read")

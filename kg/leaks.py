@@ -1,13 +1,12 @@
-"""Leaks: how many facts of a test a graph states or entails, in any form.
+"""Leaks: count the test facts that a graph states or entails, in any form.
 
-A fact of two parties is (subject, relation, object). One of three parties is a node with roles (see `NaryRelation`);
-here it is (name, subject, given, object), and it entails the facts of two parties that `NaryRelation.entails` names.
-All its names in the graph (see names.py), skos:altLabel, skos:exactMatch and owl:sameAs stand for an entity. A
-statement about a fact states the fact, too: a node with rdf:subject, rdf:predicate and rdf:object, or a triple term of
-RDF-star, which some endpoints have.
+A fact of two parties is (subject, relation, object). An n-ary fact is a node with roles (see `NaryRelation`); here it
+is (name, subject, given, object), and it entails the triples of `NaryRelation.entails`. An entity is matched by all its
+names in the graph (see names.py), skos:altLabel, skos:exactMatch and owl:sameAs. A statement about a fact counts as the
+fact: a node with rdf:subject, rdf:predicate and rdf:object, or a triple term of RDF-star, which some endpoints have.
 
-A data set can leak without any other graph: a test fact follows from a training fact whose relation is an inverse or a
-near-duplicate of its own, or symmetric (Toutanova and Chen 2015; Dettmers et al. 2018; Akrami et al. 2020).
+A data set can leak without any other graph: a test fact follows from a training fact whose relation is symmetric, or an
+inverse or near-duplicate of the test relation (Toutanova and Chen 2015; Dettmers et al. 2018; Akrami et al. 2020).
 """
 
 from collections import defaultdict
@@ -33,13 +32,13 @@ Fact = tuple[str, ...]
 _SAME = (SKOS + "exactMatch", PREFIXES["owl"] + "sameAs")
 _ABOUT_FACTS = tuple(PREFIXES["rdf"] + part for part in ("subject", "predicate", "object"))
 
-#: A relation is like another where it has at least this share of the other's facts (Akrami et al. 2020, section 3), and
-#: so many at least, because two small relations can share a fact by chance.
+#: A relation is like another if it has at least this share of the other's facts (Akrami et al. 2020, section 3), and at
+#: least this number of them, because two small relations can share a fact by chance.
 SHARE, FEWEST = 0.8, 5
 
 
 class Leaks(NamedTuple):
-    """How many facts of a test are stated or entailed, and of how many."""
+    """The number of test facts that are stated or entailed, and the number of all test facts."""
 
     stated: int
     of: int
@@ -48,37 +47,37 @@ class Leaks(NamedTuple):
 def asked_facts(
     test: Iterable[Triple], train: Iterable[Triple] = (), nary: Sequence[NaryRelation] = ()
 ) -> frozenset[Fact]:
-    """The facts of a test part that the training part neither states nor entails.
+    """Return the facts of a test part that the training part neither states nor entails.
 
-    :param test, train: triples of the parts, with the nodes of facts of three parties.
+    :param test, train: triples of the parts, including the nodes of n-ary facts.
     :param nary: the relations of three parties.
     """
     known = list(train)
-    both = chain(test, known)  # a node of the test may share its parties with one of the training part
+    both = chain(test, known)  # a node of the test may share its parties with a node of the training part
     return frozenset(_in_one_form(both, nary)).difference(_in_one_form(known, nary))
 
 
 def count_leaks(
     graph: KnowledgeGraph | FactTable, name: str | None, asked: Collection[Fact], nary: Sequence[NaryRelation] = ()
 ) -> Leaks:
-    """How many of the asked facts a graph states or entails.
+    """Count the test facts that a graph states or entails.
 
-    :param name: one of its graphs, None for all of them. Names of entities are read in all of them.
+    :param name: a named graph; None for all graphs. Names of entities are always read from all graphs.
     :param asked: see `asked_facts`.
     """
     first, called = _classes(graph)
     names = Names(graph, naming=(*NAMING, SKOS + "altLabel"))
 
     def things(label: str, meant: Iterable[str]) -> frozenset[str]:
-        """What the label stands for in the graph, each by the first label of its class."""
+        """Return the things in the graph that the label denotes, each as the first label of its class."""
         return frozenset((*(first.get(each, each) for each in (label, *meant)), *called.get(label, ())))
 
     asked_relations = {fact[1] for fact in asked if len(fact) == 3}.union(*(each.roles for each in nary))
-    relations: defaultdict[str, set[str]] = defaultdict(set)  # thing -> the relations that stand for it
+    relations: defaultdict[str, set[str]] = defaultdict(set)  # thing -> the relations that denote it
     for relation in asked_relations:
         for thing in things(relation, names.matches(relation, "relation")):
             relations[thing].add(relation)
-    # Parties that stand for the same things are one party: work grows with statements, not with pairs of names.
+    # Parties that denote the same things are merged, so that work grows with statements, not with pairs of names.
     one: dict[frozenset[str], str] = {}
     party_of = {
         label: one.setdefault(things(label, names.meanings(label)), label)
@@ -100,9 +99,9 @@ def count_leaks(
 
 
 def _renamed(fact: Fact, names: Mapping[str, Collection[str]], either: Collection[str]) -> Iterator[Fact]:
-    """The fact with each combination of its parties' names.
+    """Yield the fact with each combination of its parties' names.
 
-    :param either: relations of three parties that do not order the first two: these come sorted.
+    :param either: n-ary relations in which the order of the first two parties does not matter; these are sorted.
     """
     if len(fact) == 3:
         subject, relation, object_ = (names.get(fact[0], ()), (fact[1],), names.get(fact[2], ()))
@@ -116,12 +115,11 @@ def _renamed(fact: Fact, names: Mapping[str, Collection[str]], either: Collectio
 def count_marked(
     trained_on: np.ndarray | None, asked: Collection[Fact], called: Mapping[Fact, Fact] = MappingProxyType({})
 ) -> Leaks | None:
-    """How many of the asked facts a predictor was trained on, or rules were mined from; None where that is unknown.
+    """Count the test facts that a predictor was trained on or rules were mined from; return None if that is unknown.
 
     :param trained_on: marks of facts, see facts.py.
-    :param asked: see `asked_facts`. Facts that they entail of each other are not counted: a predictor was trained on
-        facts as they are.
-    :param called: asked fact -> the same one under the names of relations that the source has. Either form counts.
+    :param asked: see `asked_facts`. Entailed facts are not counted: a predictor is trained on facts as stated.
+    :param called: test fact -> the same fact with the source's names of relations. Either form counts.
     """
     if trained_on is None:
         return None
@@ -133,7 +131,7 @@ def count_marked(
 
 
 def _marked(trained_on: np.ndarray, facts: Sequence[Fact]) -> np.ndarray:
-    """(n,) bool: whether the mark of each fact is there."""
+    """Return (n,) bool: whether the mark of each fact is in `trained_on`."""
     of_two = np.array([len(fact) == 3 for fact in facts], dtype=bool)
     two, three = (_numbers([fact for fact in facts if len(fact) == size], size) for size in (3, 4))
     found = np.zeros(len(facts), dtype=bool)
@@ -143,12 +141,12 @@ def _marked(trained_on: np.ndarray, facts: Sequence[Fact]) -> np.ndarray:
 
 
 def _numbers(facts: Sequence[Fact], size: int) -> list[np.ndarray]:
-    """A column of label numbers for each of the parts of facts."""
+    """Return a column of label numbers for each position in the facts."""
     return [label_numbers(column) for column in np.array(facts, dtype=object).reshape(-1, size).T.tolist()]
 
 
 def _in_one_form(facts: Iterable[Triple], nary: Sequence[NaryRelation]) -> Iterator[Fact]:
-    """The facts of two parties, those of three parties, and those that these entail."""
+    """Yield the facts of two parties, the n-ary facts, and the triples that these entail."""
     roles = {role for relation in nary for role in relation.roles}
     nodes: defaultdict[str, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for subject, relation, object_ in facts:
@@ -164,7 +162,7 @@ def _facts_of_node(parties: Mapping[str, set[str]], relation: NaryRelation) -> I
     if not all(role in parties for role in relation.roles):
         return
     subjects, givens, objects = (sorted(parties[role]) for role in relation[1:4])
-    either = relation.subject == relation.given  # then a node with one party has it twice
+    either = relation.subject == relation.given  # then a node with a single party uses it twice
     for subject, given, made in product(subjects, givens, objects):
         if either and (subject > given or (subject == given and len(subjects) > 1)):
             continue
@@ -176,7 +174,7 @@ def _facts_of_node(parties: Mapping[str, set[str]], relation: NaryRelation) -> I
 
 
 def _classes(graph: KnowledgeGraph | FactTable) -> tuple[Mapping[str, str], Mapping[str, Collection[str]]]:
-    """Label -> the first label of its class of sameAs and exactMatch; text -> those of the classes that it is in."""
+    """Map labels to the first label of their class (sameAs, exactMatch), and texts to these labels of all classes."""
     same = [(subject, object_) for relation in _SAME for subject, _, object_ in graph.triples(relation=relation)]
     places = {label: number for number, label in enumerate(dict.fromkeys(chain.from_iterable(same)))}
     edges = np.array([(places[one], places[other]) for one, other in same], dtype=np.int64).reshape(-1, 2)
@@ -192,7 +190,7 @@ def _classes(graph: KnowledgeGraph | FactTable) -> tuple[Mapping[str, str], Mapp
 
 
 def _read(graph: KnowledgeGraph | FactTable, name: str | None) -> Iterator[Triple]:
-    """The facts of a graph, and those that it makes statements about, by triple terms or nodes with rdf:subject etc."""
+    """Yield a graph's facts and the facts it makes statements about, by triple terms or nodes with rdf:subject etc."""
     for triple in graph.triples(graph=name):
         yield triple
         if triple[2].startswith("<<("):
@@ -203,7 +201,7 @@ def _read(graph: KnowledgeGraph | FactTable, name: str | None) -> Iterator[Tripl
     parts = ({s: o for s, _, o in graph.triples(relation=relation, graph=name)} for relation in _ABOUT_FACTS)
     subjects, relations, objects = parts
     for node in subjects.keys() & relations.keys() & objects.keys():
-        # A relation that is an object of rdf:predicate is named by its IRI.
+        # The label of an object of rdf:predicate is the relation's IRI.
         yield subjects[node], relations[node].removeprefix(RELATION), objects[node]
 
 
@@ -211,11 +209,11 @@ def _read(graph: KnowledgeGraph | FactTable, name: str | None) -> Iterator[Tripl
 
 
 class Likeness(NamedTuple):
-    """A relation that has most of the facts of another.
+    """A relation that has most facts of another relation.
 
-    :ivar relation, other: ids of relations, the same one where it is symmetric.
-    :ivar backwards: whether it has (object, subject) for the other's (subject, object).
-    :ivar share: the share of the other's facts that it has.
+    :ivar relation, other: ids of the relations, equal for a symmetric relation.
+    :ivar backwards: whether `relation` has (object, subject) for the other's (subject, object).
+    :ivar share: the share of the other's facts that `relation` has.
     """
 
     relation: int
@@ -224,14 +222,14 @@ class Likeness(NamedTuple):
     share: float
 
     def told(self, vocabulary: Vocabulary) -> dict[str, str | float]:
-        """The likeness in labels, with its kind."""
+        """Return the likeness in labels, with its kind: duplicate, symmetric or inverse."""
         kind = "duplicate" if not self.backwards else "symmetric" if self.relation == self.other else "inverse"
         relation, other = vocabulary.relations[self.relation], vocabulary.relations[self.other]
         return {"relation": relation, "other": other, "kind": kind, "share": round(self.share, 4)}
 
 
 def alike(ids: np.ndarray) -> list[Likeness]:
-    """The inverse, near-duplicate and symmetric relations of (n, 3) int64 facts, sorted; loops (x, r, x) left out."""
+    """Return the inverse, near-duplicate and symmetric relations of (n, 3) int64 facts, sorted, ignoring (x, r, x)."""
     ids = np.unique(ids[ids[:, 0] != ids[:, 2]], axis=0)
     if not len(ids):
         return []
@@ -245,7 +243,7 @@ def alike(ids: np.ndarray) -> list[Likeness]:
     facts = np.bincount(ids[:, 1], minlength=relations)
     found = []
     for turned, other in ((False, forwards), (True, backwards)):
-        shared = (forwards @ other.T).tocoo()  # by relation and other relation: facts that both have
+        shared = (forwards @ other.T).tocoo()  # (relation, other relation): number of common facts
         share = shared.data / facts[shared.col]
         for at in np.flatnonzero((share >= SHARE) & (shared.data >= FEWEST)):
             relation, of = int(shared.row[at]), int(shared.col[at])
@@ -255,7 +253,7 @@ def alike(ids: np.ndarray) -> list[Likeness]:
 
 
 def following(likenesses: Sequence[Likeness], train: np.ndarray, test: np.ndarray) -> np.ndarray:
-    """(n,) bool: which of the (n, 3) test facts follow from a training fact of a like relation."""
+    """Return (n,) bool: whether a (n, 3) test fact follows from a training fact of a like relation."""
     size = int(max(train.max(initial=0), test.max(initial=0))) + 1
     follows = np.zeros(len(test), dtype=bool)
     for relation, other, backwards, _ in likenesses:
@@ -268,7 +266,7 @@ def following(likenesses: Sequence[Likeness], train: np.ndarray, test: np.ndarra
 
 
 def families(likenesses: Sequence[Likeness], ids: np.ndarray) -> np.ndarray:
-    """(n,) int64: facts of (n, 3) ids have one number where one can follow from the other."""
+    """Return (n,) int64: facts of (n, 3) ids get the same number if one can follow from the other."""
     size = int(ids.max(initial=0)) + 1
     edges = np.array([pair[:2] for pair in likenesses], dtype=np.int64).reshape(-1, 2)
     kind = _components(edges, size)[ids[:, 1]]
@@ -279,7 +277,7 @@ def families(likenesses: Sequence[Likeness], ids: np.ndarray) -> np.ndarray:
 
 
 def _components(edges: np.ndarray, size: int) -> np.ndarray:
-    """(size,) the component of each node of an undirected graph with (n, 2) edges."""
+    """Return (size,), the component of each node of an undirected graph with (n, 2) edges."""
     if not size:
         return np.zeros(0, dtype=np.int64)
     matrix = sparse.csr_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), (size, size))

@@ -1,11 +1,11 @@
-"""The names of a graph for those of a world: proposed by evidence, kept in a file, put in their place.
+"""Map the names of a graph to the names of a world: propose the map by evidence, save it, rename facts by it.
 
     proposal = propose(graph, None, entities, relations, facts("train"))
     proposal.map.save("map.toml")
     facts, _ = under_names(graph, None, entities, relations, NameMap.load("map.toml"))
 
-Which relation of the graph stands for which of the world's is decided by the pairs of entities that both have, on the
-world's training facts alone; spelling decides between equals only.
+A relation of the graph is matched to a relation of the world by the pairs of entities that both hold, on the world's
+training facts alone; spelling only breaks ties.
 """
 
 import json
@@ -28,21 +28,21 @@ from .graph import KnowledgeGraph
 from .names import Names, local_name
 from .vocabulary import Triple, Vocabulary
 
-INVERSE = "^"  # before the name of a relation: with subject and object exchanged, as in a SPARQL path
-#: Evidence for a relation: so many pairs of training facts at least, and so many times as many as by chance.
+INVERSE = "^"  # prefix of a relation's name: subject and object are exchanged, as in a SPARQL path
+#: Evidence for a relation: the least number of pairs of training facts, and the least multiple of chance.
 FEWEST, LIFT = 5, 3
-ROLES = 16  # relations that may be roles of facts of three parties: those with most facts
-CROWD = 8  # parties of a thing in one relation; one with more, such as a class, is no fact
+ROLES = 16  # maximum number of relations tried as roles of n-ary facts: those with the most facts
+CROWD = 8  # maximum number of parties of a node in a relation; a node with more, such as a class, is no fact
 
 
 @dataclass(frozen=True)
 class NameMap:
-    """What a graph calls the relations and entities of a world, where that is not found by itself.
+    """Hold a graph's names for the relations and entities of a world that `Names` does not resolve.
 
-    :ivar relations: the world's name -> the graph's, perhaps after `INVERSE`.
-    :ivar entities: the world's name -> the graph's, "" where none of the graph's entities stands for it.
-    :ivar graph: the content hash of the graph; "" for any.
-    :ivar language: of names, see `Names`; "" for none.
+    :ivar relations: the world's name -> the graph's name, with the prefix `INVERSE` if inverted.
+    :ivar entities: the world's name -> the graph's name, "" if no entity of the graph stands for it.
+    :ivar graph: the content hash of the graph; "" for any graph.
+    :ivar language: the language of names, see `Names`; "" for none.
     """
 
     relations: Mapping[str, str] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class NameMap:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """The map in a file; InputError where it is none."""
+        """Read a map from a file; InputError if the file is no map."""
         try:
             content = tomllib.loads(path.read_text(encoding="utf-8"))
             rows, entities = content.pop("relations", {}), content.pop("entities", {})
@@ -96,16 +96,16 @@ def under_names(
     pairs: Sequence[tuple[str, str]] = (),
     weigh: Callable[[Any, str], np.ndarray] | None = None,
 ) -> tuple[KnowledgeGraph | FactTable, str | None]:
-    """The graph, or a table of its facts under a world's names, where those differ from its own.
+    """Return the graph, or a table of its facts under a world's names if these differ from the graph's names.
 
-    Facts with literals are left out of the table. The facts of a relation are there under the graph's name of it, too,
-    but where the map gives that name to another.
+    The table leaves out facts with literals. It also holds the facts of a renamed relation under the graph's own name,
+    unless the map uses that name for another relation.
 
-    :param name: one of its named graphs, None for all but those of weights and provenance.
+    :param name: a named graph; None for all graphs except weights and provenance.
     :param relations: the world's labels of relations.
-    :param pairs: (a world's relation, the graph's label of it, perhaps after `INVERSE`): these win over the map.
-    :param weigh: as of `FactTable.of`.
-    :raises InputError: a name that stands for several things of the graph; one of the map that it does not have.
+    :param pairs: (the world's relation, the graph's label, perhaps after `INVERSE`); they override the map.
+    :param weigh: as in `FactTable.of`.
+    :raises InputError: an ambiguous name in the graph; a name in the map that the graph lacks.
     """
     given = given or NameMap()
     names = Names(graph, name, language=given.language)
@@ -122,11 +122,11 @@ def under_names(
         relation = given.relations[mine].removeprefix(INVERSE)
         kinds.append((mine, given.relations[mine].removesuffix(relation) + names.relation(relation)))
     words = grouped((label, mine) for mine, label in called.items())
-    for mine in given.entities:  # what the graph itself calls so is another thing
+    for mine in given.entities:  # the same label in the graph is another thing
         words.setdefault(mine, [])
     if all(label == mine for mine, label in (*called.items(), *kinds)) and all(words.values()):
         return graph, name
-    others = {mine for mine, label in kinds if mine in mapped and label != mine}  # another relation, too
+    others = {mine for mine, label in kinds if mine in mapped and label != mine}  # in the graph: other relations
     table = FactTable.of(graph, name, weigh)
     literal = np.array([label[0] == '"' for label in table.vocabulary.entities], dtype=bool)
     table = table.only(~literal[table.ids[:, 2]]).relabelled(words)
@@ -147,12 +147,12 @@ def under_names(
 
 
 class Evidence(NamedTuple):
-    """What stands for a relation of the world.
+    """The match of a relation of the world in the graph, with its evidence.
 
-    :ivar called: the graph's name of it, perhaps after `INVERSE`; "" for none.
-    :ivar links: pairs of the world's entities that the graph links so; `right` of them are of training facts, of
-        which there are `of` between entities that the graph knows. Of a role these are pairs of parties of its facts.
-    :ivar by_name: whether the name alone speaks for it.
+    :ivar called: the graph's name of the relation, with the prefix `INVERSE` if inverted; "" for no match.
+    :ivar links: the number of pairs of the world's entities that the graph's relation links; `right` of them are among
+        the `of` training pairs whose entities the graph has. For a role, these are pairs of parties of a fact.
+    :ivar by_name: whether the name is the only evidence.
     """
 
     called: str
@@ -164,11 +164,11 @@ class Evidence(NamedTuple):
 
 @dataclass(frozen=True)
 class Proposal:
-    """A map of names, and what speaks for it.
+    """A map of names and the evidence for it.
 
-    :ivar evidence: the world's relation or role -> what stands for it.
-    :ivar several: the world's entity -> the entities of the graph that have this name; the map leaves it out.
-    :ivar known: how many of the world's entities the graph has; `size`: how many there are.
+    :ivar evidence: the world's relation or role -> its match.
+    :ivar several: the world's entity -> the several entities of the graph with this name; the map leaves it out.
+    :ivar known: the number of the world's entities that the graph has; `size`: the number of all of them.
     """
 
     map: NameMap
@@ -186,9 +186,9 @@ def propose(
     train: Iterable[Triple],
     language: str = "",
 ) -> Proposal:
-    """Propose what a graph calls a world's relations and entities.
+    """Propose a graph's names for a world's relations and entities.
 
-    :param train: the world's training facts, with the nodes of those of three parties.
+    :param train: the world's training facts, including the nodes of n-ary facts.
     :raises InputError: as `KnowledgeGraph.arrays`.
     """
     names = Names(graph, name, language=language)
@@ -215,10 +215,10 @@ def propose(
 
 
 class _Links:
-    """The facts of a graph that are about a world's entities, W of which it knows.
+    """The facts of a graph about the W entities of a world that it has.
 
-    :ivar pairs: relation, perhaps after `INVERSE` -> the sorted keys, s * W + o, of its facts between two of them.
-    :ivar parties: the same of its facts from another thing, such as a node, to one of them: (things, W) counts.
+    :ivar pairs: relation, also with the prefix `INVERSE` -> sorted keys s * W + o of its facts between two of them.
+    :ivar parties: relation, likewise -> (things, W) counts of its facts from other things, such as nodes, to entities.
     """
 
     def __init__(self, place: Mapping[str, int], pairs: Mapping[str, np.ndarray], parties: Mapping[str, Any]) -> None:
@@ -226,7 +226,7 @@ class _Links:
 
     @classmethod
     def of(cls, vocabulary: Vocabulary, ids: np.ndarray, known: Mapping[str, str]) -> Self:
-        """:param known: the world's entity -> the graph's."""
+        """:param known: the world's entity -> the graph's entity."""
         size, things = len(known), len(vocabulary.entities)
         at = {label: number for number, label in enumerate(known.values())}
         word = np.array([at.get(label, -1) for label in vocabulary.entities], dtype=np.int64)
@@ -246,13 +246,13 @@ class _Links:
         return cls({entity: number for number, entity in enumerate(known)}, pairs, parties)
 
     def keys(self, pairs: Iterable[tuple[str, str]]) -> np.ndarray:
-        """The sorted keys of pairs of the world's entities, without those that the graph does not know."""
+        """Return the sorted keys of pairs of the world's entities, without pairs with an entity the graph lacks."""
         at, size = self.place, len(self.place)
         return np.unique([at[one] * size + at[other] for one, other in pairs if one in at and other in at])
 
     def relation(self, mine: str, train: Iterable[tuple[str, str]], named: Collection[str]) -> Evidence:
-        """The evidence for a relation of two parties; what it would be for the one that is `named`, where none is
-        enough."""
+        """Return the evidence for a relation of two parties. If no relation has enough, return that of the best
+        candidate (one of `named` if the graph has it) without a name."""
         facts = self.keys(train)
         best = max((self._rank(mine, name, links, facts) for name, links in self.pairs.items()), default=None)
         if best is not None and best[0] > 0:
@@ -261,8 +261,7 @@ class _Links:
         return _evidence("", max(candidates, key=lambda links: np.isin(links, facts).sum(), default=facts[:0]), facts)
 
     def roles(self, relation: NaryRelation, train: Mapping[str, Iterable[tuple[str, str]]]) -> dict[str, Evidence]:
-        """The evidence for the roles of a relation of three parties: two relations of the graph that lead from one
-        thing to the parties."""
+        """Return the evidence for the roles of an n-ary relation: relations of the graph from a node to the parties."""
         parties = {role: grouped(train.get(role, ())) for role in relation.roles}
 
         def joined(role: str, other: str) -> np.ndarray:
@@ -293,12 +292,12 @@ class _Links:
         return found
 
     def _joined(self, one: Any, other: Any) -> np.ndarray:
-        """The sorted keys of the pairs of parties that a thing has."""
+        """Return the sorted keys of the pairs of parties of a common node."""
         pairs = (one.T @ other).tocoo()
         return np.unique(pairs.row.astype(np.int64) * len(self.place) + pairs.col)
 
     def _rank(self, mine: str, called: str, links: np.ndarray, facts: np.ndarray) -> tuple[float, float, str]:
-        """The F1 of these links as facts, 0 where chance would do; the likeness of the names; the name."""
+        """Return the F1 of these links as facts (0 if chance explains it), the similarity of names, and the name."""
         right = np.isin(links, facts).sum()
         chance = len(links) * len(facts) / max(len(self.place), 1) ** 2
         enough = right >= max(min(FEWEST, len(facts)), 2) and right >= LIFT * chance
@@ -312,5 +311,5 @@ def _evidence(called: str, links: np.ndarray, facts: np.ndarray) -> Evidence:
 
 
 def _quoted(text: str) -> str:
-    """The text as a string of TOML."""
+    """Return the text as a TOML string."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,18 +1,18 @@
-"""Find an entity or a relation of a graph by the name that a person or a world has for it.
+"""Find an entity or a relation of a graph by the name that a person or a world uses.
 
     names = Names(graph)
-    names.entity("fire")                        # "fire", or "http://example.org/e7", whose rdfs:label that is
+    names.entity("fire")                        # "fire", or "http://example.org/e7" with the rdfs:label "fire"
     names.relation("ex:isMadeFrom")             # with prefixes={"ex": "http://example.org/"}
 
-The first of these levels that has a match decides:
+The first of these levels with a match decides:
 
-1. the label itself, or the IRI of one ("fire", "urn:gumption:entity:fire", "http://example.org/e7");
-2. a prefixed name, by `PREFIXES` and those that are given ("schema:Person");
-3. the text of rdfs:label, skos:prefLabel or schema:name, in the language that is asked for, else without a language,
-   else in any;
+1. the label itself or its IRI ("fire", "urn:gumption:entity:fire", "http://example.org/e7");
+2. a prefixed name, with `PREFIXES` and the caller's prefixes ("schema:Person");
+3. the text of rdfs:label, skos:prefLabel or schema:name, in the requested language, else without a language, else in
+   any language;
 4. the local name of an IRI, after its last "#", "/" or ":", decoded.
 
-Several matches within one level are an error, and so is none.
+Several matches within a level are an error, and so is no match.
 """
 
 import re
@@ -31,7 +31,7 @@ from .graph import KnowledgeGraph
 from .vocabulary import ENTITY, PREFIXES, RDFS_LABEL, RELATION, SKOS, Vocabulary, iri_to_label, unknown_label
 
 Kind = Literal["entity", "relation"]
-OTHER_SCHEMA = "http://schema.org/"  # what many files have in place of https
+OTHER_SCHEMA = "http://schema.org/"  # many files use it instead of https
 NAMING = (RDFS_LABEL, SKOS + "prefLabel", PREFIXES["schema"] + "name", OTHER_SCHEMA + "name")
 _SPACES = {"entity": ENTITY, "relation": RELATION}
 _LITERAL = re.compile(r'"(.*)"(?:@([A-Za-z0-9-]+)|\^\^<.*>)?', re.DOTALL)
@@ -41,13 +41,13 @@ _LOCAL = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_-])?")
 
 
 class Names:
-    """The names of the entities and relations of a graph, as it is when they are first asked for.
+    """Look up the names of the entities and relations of a graph. The index is built at the first look-up.
 
-    :param source: a graph, its facts, or a vocabulary, which knows no names but labels and local ones.
-    :param graph: one of the graph's named graphs, whose labels are found; their names are read in all of them.
-    :param language: of names that win over those without a language, such as "de".
-    :param prefixes: prefix -> namespace, beside `PREFIXES`.
-    :param naming: relations that lead from an entity to a name of it.
+    :param source: a graph, its facts, or a vocabulary, which has only labels and local names.
+    :param graph: a named graph; only its labels are returned, but their names are read from all named graphs.
+    :param language: the preferred language of names, such as "de"; next come names without a language.
+    :param prefixes: prefix -> namespace, in addition to `PREFIXES`.
+    :param naming: relations from an entity to its names.
     """
 
     def __init__(
@@ -65,21 +65,21 @@ class Names:
         self._prefixes = [*PREFIXES.items(), ("schema", OTHER_SCHEMA), *prefixes.items()]
 
     def entity(self, name: str) -> str:
-        """The label of the entity of this name; InputError for none, with near names, and for several."""
+        """Return the label of the entity with this name; InputError for none (with near names) or several."""
         return self._one(name, "entity")
 
     def relation(self, name: str) -> str:
-        """The label of the relation of this name; InputError as `entity`."""
+        """Return the label of the relation with this name; InputError as `entity`."""
         return self._one(name, "relation")
 
     def label(self, name: str, kind: Kind = "entity") -> str:
-        """As `entity` or `relation`, but the name itself where nothing has it, as of what was removed."""
+        """As `entity` or `relation`, but return the name itself if nothing has it, such as after a removal."""
         return self.known([name], kind).get(name, name)
 
     def known(self, names: Iterable[str], kind: Kind = "entity") -> dict[str, str]:
-        """Name -> label, of the names that are there.
+        """Map each name with a match to its label.
 
-        :raises InputError: several of one name.
+        :raises InputError: several labels for a name.
         """
         found = self.found(names, kind)
         if several := next((name for name, labels in found.items() if len(labels) > 1), None):
@@ -87,15 +87,15 @@ class Names:
         return {name: labels[0] for name, labels in found.items() if labels}
 
     def found(self, names: Iterable[str], kind: Kind = "entity") -> dict[str, list[str]]:
-        """Name -> `matches`."""
-        self._labels  # noqa: B018  (read at once, because there are many questions)
+        """Map each name to its `matches`."""
+        self._labels  # noqa: B018  (one read of all labels is faster than a query per name)
         return {name: self.matches(name, kind) for name in names}
 
     def matches(self, name: str, kind: Kind = "entity") -> list[str]:
-        """The sorted labels of the first level that has any; none where no level has."""
+        """Return the sorted labels of the first level with a match; an empty list if no level has one."""
         for level in self._levels:
             labels = level(name, kind)
-            # An IRI that is used as a relation stands for an entity only where nothing else does.
+            # An IRI that is also a relation counts as an entity only if nothing else matches.
             if len(labels) > 1 and kind == "entity":
                 labels = labels - self._relations or labels
             if labels:
@@ -103,12 +103,12 @@ class Names:
         return []
 
     def meanings(self, name: str) -> set[str]:
-        """The labels of entities that any level finds, in any language."""
+        """Return the labels of entities that match at any level, in any language."""
         others = {label for _, label in self._by_name.get(name, ()) if label in self._labels["entity"]}
         return others.union(*(level(name, "entity") for level in self._levels))
 
     def spellings(self) -> dict[str, str]:
-        """Each name that `entity` finds -> the entity, but for literals, blank nodes and IRIs of relations."""
+        """Map each name that `entity` resolves to its entity, except literals, blank nodes and IRIs of relations."""
         found = {label: label for label in self._labels["entity"] if not label.startswith(('"', "_:", "<<("))}
         iris = {label for label in found if _is_foreign(label)}
         found = {label: label for label in found.keys() - iris}
@@ -149,7 +149,7 @@ class Names:
 
     def _called(self, name: str, kind: Kind) -> set[str]:
         rows = self._by_name.get(name, ())
-        if kind == "relation" or self._graph is not None:  # else each of them is there, as what has this name
+        if kind == "relation" or self._graph is not None:  # else: a subject of the graph
             rows = [row for row in rows if row[1] in self._labels[kind]]
         best = min((rank for rank, _ in rows), default=0)
         return {label for rank, label in rows if rank == best}
@@ -157,10 +157,10 @@ class Names:
     def _local(self, name: str, kind: Kind) -> set[str]:
         return set(self._by_local(kind).get(name, ()))
 
-    # ---- the index, each part of it made when it is needed
+    # ---- the index; each part is built when it is first needed
 
     def _is(self, label: str, kind: Kind) -> bool:
-        """Whether the graph has this label; of a large one it is not read for a single question."""
+        """Return whether the graph has this label, without reading a whole graph for a single look-up."""
         source = self._source
         if kind == "relation":
             return label in self._relations
@@ -185,7 +185,7 @@ class Names:
 
     @cached_property
     def _by_name(self) -> dict[str, set[tuple[int, str]]]:
-        """Text -> (rank of its language, label) of what has this name."""
+        """Map each text to pairs (rank of its language, label) of the entities and relations with this name."""
         found: defaultdict[str, set[tuple[int, str]]] = defaultdict(set)
         if isinstance(self._source, Vocabulary):
             return found
@@ -197,7 +197,7 @@ class Names:
         return dict(found)
 
     def _by_local(self, kind: Kind) -> dict[str, list[str]]:
-        """Local name -> labels."""
+        """Map each local name to its labels."""
         if kind not in self._locals:
             labels = self._labels["entity"] if kind == "entity" else self._relations
             self._locals[kind] = grouped((name, label) for label in labels if (name := local_name(label)))
@@ -205,9 +205,9 @@ class Names:
 
 
 def text_of(label: str) -> tuple[str, str]:
-    """The text of a literal and its language, "" for none; any other label is a text without one."""
+    """Return the text of a literal and its language ("" for none); any other label is a text without a language."""
     if label.startswith('"') and label.find('"', 1) == len(label) - 1 > 0 and "\\" not in label:
-        return label[1:-1], ""  # what most are
+        return label[1:-1], ""  # the common case
     match = _LITERAL.fullmatch(label) if label.startswith('"') else None
     if match is None:
         return label, ""
@@ -216,12 +216,12 @@ def text_of(label: str) -> tuple[str, str]:
 
 
 def local_name(label: str) -> str:
-    """What stands after the last "#", "/" or ":" of a foreign IRI, decoded; "" of any other label."""
+    """Return the part of a foreign IRI after its last "#", "/" or ":", decoded; "" for any other label."""
     return unquote(re.split("[#/:]", label.rstrip(">"))[-1]) if _is_foreign(label) else ""
 
 
 def prefixed(label: str) -> str:
-    """The label for a table: an IRI by its prefix, where `PREFIXES` has it; any other label as it is."""
+    """Shorten an IRI with its prefix in `PREFIXES`, for tables; return any other label unchanged."""
     for prefix, namespace in PREFIXES.items():
         if label.startswith(namespace) and _LOCAL.fullmatch(label, len(namespace)):
             return f"{prefix}:{label.removeprefix(namespace)}"

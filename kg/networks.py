@@ -1,9 +1,9 @@
-"""Networks of other programs as facts: graphs of networkx, and the files GraphML and GEXF, which networkx reads.
+"""Read networks of other programs as facts: graphs of networkx, and GraphML and GEXF files, which networkx reads.
 
-A node's label is its `label` where every node has one and they differ, as in files of Gephi; else the node itself as
-text, for files its id. An edge's relation is its `relation`, else its `label`, else its key where that is text (the ids
-of edges in files say nothing), else "relatedTo". An undirected edge is a fact in each direction. Other attributes, and
-nodes without edges, are no facts.
+A node's label is its `label` if every node has a distinct label, as in files of Gephi; else the node itself as text,
+which in files is its id. An edge's relation is its `relation`, else its `label`, else its key if that is text (ids of
+edges in files are ignored), else "relatedTo". An undirected edge becomes a fact in each direction. Other attributes,
+and nodes without edges, are no facts.
 """
 
 from collections.abc import Iterable
@@ -20,8 +20,8 @@ RELATION, LABEL, OTHERWISE = "relation", "label", "relatedTo"
 
 class Network(NamedTuple):
     """
-    :ivar triples: the facts, perhaps some of them twice.
-    :ivar left_out: what is no fact, for a Note; empty where nothing is left out.
+    :ivar triples: the facts, possibly with duplicates.
+    :ivar left_out: a description of data that are no facts, for a Note; empty if nothing is left out.
     """
 
     triples: list[Triple]
@@ -29,10 +29,10 @@ class Network(NamedTuple):
 
 
 def network_facts(networks: "Iterable[Graph]", keys: bool = True) -> Network:
-    """The facts of graphs of networkx.
+    """Return the facts of networkx graphs.
 
     :param keys: whether the keys of edges of a multigraph are relations.
-    :raises InputError: something else; a node without a name, or two of one name.
+    :raises InputError: an object that is no networkx graph; a node without a name, or two nodes of the same name.
     """
     import networkx
 
@@ -46,7 +46,7 @@ def network_facts(networks: "Iterable[Graph]", keys: bool = True) -> Network:
         attributes += sum(not used.issuperset(data) for _, data in network.nodes(data=True))
         many = network.is_multigraph()
         shown: Any = {"keys": True} if many else {}
-        usual = network.graph.get("edge_default", {})  # as networkx keeps GraphML's
+        usual = network.graph.get("edge_default", {})  # networkx's place for GraphML's defaults
         for subject, object_, *key, own in network.edges(data=True, **shown):
             if None in (subject, object_):
                 raise InputError("an edge of the network has no source or no target")
@@ -63,7 +63,7 @@ def network_facts(networks: "Iterable[Graph]", keys: bool = True) -> Network:
 
 
 def _labels(network: "Graph") -> tuple[dict[Any, str], frozenset[str]]:
-    """Node -> label, and the attribute that gives it, if any."""
+    """Map nodes to labels; also return the attribute that holds the labels, if any."""
     given: dict[Any, str] = {node: text for node, text in network.nodes(data=LABEL) if isinstance(text, str) and text}
     if len(given) == len(network) == len(set(given.values())):
         return given, frozenset((LABEL,))
@@ -77,11 +77,11 @@ def _labels(network: "Graph") -> tuple[dict[Any, str], frozenset[str]]:
 
 
 def read_network(stream: IO[bytes], ending: str) -> Network:
-    """The facts of a file, which is read whole; networkx reads the first graph of a GEXF file, and all of GraphML.
+    """Read the facts of a whole file; networkx reads the first graph of a GEXF file, and all graphs of GraphML.
 
-    :param stream: XML that is well-formed and whose entities are harmless.
+    :param stream: well-formed XML with harmless entities.
     :param ending: .graphml or .gexf.
-    :raises SyntaxError: another kind of XML, and what networkx does not read, such as hyperedges.
+    :raises SyntaxError: another kind of XML, or content that networkx cannot read, such as hyperedges.
     :raises InputError: as `network_facts`.
     """
     import networkx

@@ -1,8 +1,8 @@
-"""Two questions about facts of three parties, as one can ask people too: will a pair make anything, and what.
+"""Two questions about n-ary facts, also usable in studies with people: does a pair make anything, and which object?
 
-The questions are drawn from facts that the answerer has not learned from. They are hard to answer by what is frequent:
-pairs that make nothing are drawn from the things that the others are made of, each as often, and the wrong answers from
-the other facts' objects, as often as these have them.
+The questions are drawn from facts on which the answerer was not trained. Frequencies do not give the answers away:
+pairs that make nothing contain the same things equally often as pairs that make something, and wrong answers are drawn
+from the objects of the other facts by their frequency.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,15 +17,15 @@ from gumption.data.settings import Seed, checked, whole_numbers
 #: to a constant, or any other score that grows with it.
 PairScore = Callable[[np.ndarray, np.ndarray], np.ndarray]
 OPTIONS = 4
-ROUNDS = 100  # of drawing until a pair makes nothing, or an option is wrong
-PAIRS_AT_ONCE = 256  # (n, N) scores of so many
+ROUNDS = 100  # maximum number of draws until a pair makes nothing, or an option is wrong
+PAIRS_AT_ONCE = 256  # pairs per batch of scores (n, N)
 
 
 @dataclass(frozen=True, eq=False)
 class PairQuestions:
     """
     :ivar pairs: (n, 2) int64 ids; `makes` (n,) bool, whether they make anything.
-    :ivar facts: (m, 2) int64 pairs, and `options` (m, 4) int64 objects for each, of which the first is right.
+    :ivar facts: (m, 2) int64 pairs; `options` (m, 4) int64, four objects for each pair, the first of them right.
     """
 
     pairs: np.ndarray
@@ -36,11 +36,11 @@ class PairQuestions:
 
 @checked
 def draw_questions(asked: np.ndarray, known: np.ndarray, seed: Seed = 0) -> PairQuestions:
-    """Questions about some facts.
+    """Draw questions about some facts.
 
-    :param asked: (n, 3) int64 rows (party, party, object), the facts that are asked about, in a test part.
-    :param known: (m, 3) int64, all facts that are true, so that no wrong answer is a right one. The order of the two
-        parties says nothing.
+    :param asked: (n, 3) int64 rows (party, party, object), the facts of a test part to draw questions from.
+    :param known: (m, 3) int64, all true facts, to exclude them from wrong answers. The order of the two parties does
+        not matter.
     :raises InputError: facts of fewer than four objects, or of almost all pairs.
     """
     asked, known = (_ordered(name, rows) for name, rows in (("asked", asked), ("known", known)))
@@ -87,12 +87,12 @@ def draw_questions(asked: np.ndarray, known: np.ndarray, seed: Seed = 0) -> Pair
 
 @checked
 def pair_answers(score: PairScore, questions: PairQuestions) -> dict[str, float]:
-    """How well a score answers the questions.
+    """Measure how well a score answers the questions.
 
-    :returns: "makes_anything", the probability that a pair that makes something has a higher score than one that makes
-        nothing (AUC; equal scores count a half), where a pair's score is the log of the sum of exp(score) over objects;
-        "which_of_four", the share of facts whose object has the highest score of the four (k equal ones count 1/k).
-    :raises InputError: scores of another shape, or that are not finite.
+    :returns: "makes_anything", the probability that a pair that makes something scores higher than a pair that makes
+        nothing (AUC; ties count a half), with the log-sum-exp of scores over objects as a pair's score;
+        "which_of_four", the share of facts whose object has the highest score of the four (k-way ties count 1/k).
+    :raises InputError: scores of another shape, or scores that are not finite.
     """
     from scipy.special import logsumexp
     from scipy.stats import rankdata
@@ -103,7 +103,7 @@ def pair_answers(score: PairScore, questions: PairQuestions) -> dict[str, float]
     )
     best = of_options == of_options.max(axis=1, keepdims=True)
     makes = questions.makes
-    below = rankdata(anything)[makes] - rankdata(anything[makes])  # of those that make nothing, for each that makes
+    below = rankdata(anything)[makes] - rankdata(anything[makes])  # lower-scored pairs that make nothing
     return {
         "makes_anything": float(below.mean() / (len(makes) - makes.sum())),
         "which_of_four": float((best[:, 0] / best.sum(axis=1)).mean()),
@@ -123,7 +123,7 @@ def _scored(score: PairScore, pairs: np.ndarray) -> Iterator[tuple[slice, np.nda
 
 
 def _ordered(name: str, rows: np.ndarray) -> np.ndarray:
-    """(n, 3) distinct rows with the pair in ascending order."""
+    """Return (n, 3) distinct rows with the pair in ascending order."""
     rows = whole_numbers(name, rows, None, 3).copy()
     rows[:, :2] = np.sort(rows[:, :2], axis=1)
     return np.unique(rows, axis=0)

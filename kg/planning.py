@@ -1,15 +1,15 @@
-"""Looking ahead: the value of each choice is that of the best derivation of the goal that it leaves possible.
+"""Looking ahead: score a choice by the best derivation of the goal that is still possible after it.
 
-A relation of three parties *produces*: of two parties it makes a third thing, such as a recipe of its ingredients its
-product. A world states its planning problem (`gumption.envs.action_facts.PlanningProblem`): what is at hand, the goal,
-and how many uses of the relation are left. With p(x | pair) from facts or from a predictor, the value of using a pair
-with h uses left is that of a Markov decision process whose states are what is at hand (value iteration, Bellman 1957):
+A relation of three parties *produces* a third thing from two parties, as a recipe makes a product from ingredients. A
+world states its planning problem (`gumption.envs.action_facts.PlanningProblem`): the things at hand, the goal, and the
+number of uses of the relation left. p(x | pair) comes from facts or a predictor. The value of using a pair with h uses
+left is that of a Markov decision process whose states are sets of things at hand (value iteration, Bellman 1957):
 
     Q_h(T, pair) = p(goal | pair) + gamma sum_x p(x | pair) V_{h-1}(T + x) + gamma p(nothing | pair) V_{h-1}(T)
     V_h(T) = max over pairs of Q_h(T, pair),    V_0 = 0
 
-A pair that was used, and what it made, is known for the rest of the episode. A stated fact is certain: p = 1. Where the
-product replaces its subject, as a place the one before it, see `gumption.kg.value_iteration`.
+The result of a used pair is known for the rest of the episode. A stated fact is certain: p = 1. If the product replaces
+its subject, as a place replaces the previous place, see `gumption.kg.value_iteration`.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from .scores import PAIRS_AT_ONCE, HeldOut, KnownFacts, PairProducts, PairTable
 from .shortfall import Shortfall, Use, shortfall
 from .value_iteration import Outcomes, Transitions
 
-LIKELIEST = 32  # products of a pair that are kept
-PAIRS_KEPT = 1 << 20  # that are scored on the fly before they are forgotten
-MOST_ON_THE_FLY = 2  # uses: with a third the pairs would be nearly all there are
+LIKELIEST = 32  # number of products kept for a pair
+PAIRS_KEPT = 1 << 20  # number of pairs scored on the fly before the cache is cleared
+MOST_ON_THE_FLY = 2  # maximum number of uses; with a third, nearly all pairs would be needed
 LEAST = 1e-2  # probability below which a product of a pair is left out
-# The many unlikely products of a pair would outweigh a likely one in the sum. Success on the validation tasks of both
-# books, depth 2: 0.34 and 0.44 without, 0.36 and 0.46 with an exponent between 1.3 and 1.6.
+# Exponent of probabilities. Without it, many unlikely products of a pair outweigh a likely product in the sum. Success
+# on the validation tasks of both books, depth 2: 0.34 and 0.44 without, 0.36 and 0.46 with exponents from 1.3 to 1.6.
 SHARPNESS = 1.5
-ROUNDING = 1e-3  # by which half precision may be above 1
-DOUBT = 0.02  # the part of its probability that a product keeps where the pair's facts state another
+ROUNDING = 1e-3  # tolerance above 1, for half precision
+DOUBT = 0.02  # factor for the probability of a product if the pair's facts state another product
 
 
 class Problem(Protocol):
@@ -72,11 +72,11 @@ class Problem(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Products(Outcomes):
-    """p(product | unordered pair), the likeliest products of each pair alone, likeliest first; the lower id is first.
+    """p(product | unordered pair) of the likeliest products of each pair, likeliest first; the lower id is first.
 
-    :ivar made_with: (Q,) int64 sorted keys product * size + party; `made_start` (Q + 1,), where begin, in `partner`
-        (m,) int32 and `partner_probability` (m,) float32, those that make the product together with the party. A
-        party of 0 has the things that make it with themselves.
+    :ivar made_with: (Q,) int64 sorted keys product * size + party. `made_start` (Q + 1,) holds the start of each key's
+        entries in `partner` (m,) int32 and `partner_probability` (m,) float32: the partners that make the product with
+        the party. Party 0 stands for things that make the product with themselves.
     """
 
     made_with: np.ndarray
@@ -121,14 +121,14 @@ class Products(Outcomes):
 
     @classmethod
     def of_facts(cls, size: int, facts: np.ndarray) -> Products:
-        """Facts alone, each certain; any other pair makes nothing. :param facts: (n, 3) int64 rows (party, party,
+        """Use facts alone, each certain; any other pair makes nothing. :param facts: (n, 3) int64 rows (party, party,
         product)."""
         rows = _distinct(facts)
         return cls.of(size, rows, np.ones(len(rows), dtype=np.float32))
 
     @classmethod
     def of_table(cls, table: PairTable, facts: np.ndarray) -> Products:
-        """The likeliest products of a predictor's table, and facts that win over what it says of the same pair.
+        """Combine the likeliest products of a predictor's table with facts, which override the table for their pairs.
 
         :param facts: (n, 3) int64 rows (party, party, product), certain; may be empty.
         """
@@ -142,10 +142,10 @@ class Products(Outcomes):
 
 
 def _likely(log_p: torch.Tensor, chance: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The likeliest products of each pair, sharpened: (n,) column, row and probability.
+    """Return the likeliest products of each pair, sharpened: (n,) column, row and probability.
 
-    :param log_p: (N, P) of each product and pair.
-    :param chance: of what a predictor does not know.
+    :param log_p: (N, P), products by pairs.
+    :param chance: the entry for unknown entities.
     """
     product, pair = ((log_p >= math.log(LEAST)) & (log_p != chance)).nonzero(as_tuple=True)
     p = log_p[product, pair].float().exp().cpu().numpy()
@@ -157,8 +157,8 @@ def _likely(log_p: torch.Tensor, chance: float) -> tuple[np.ndarray, np.ndarray,
 
 
 class ScoredPairs:
-    """The products of the pairs that a problem needs, where a table of all pairs would be too large. What is scored is
-    kept for the next problem."""
+    """Score only the pairs that a problem needs, if a table of all pairs would be too large. Scores are kept for the
+    next problem."""
 
     def __init__(self, scorer: PairProducts, size: int, facts: np.ndarray) -> None:
         """:param facts: see `Products.of_table`; `size` is N + 1."""
@@ -171,9 +171,9 @@ class ScoredPairs:
         self._products = Products.of(self._size, *_with_facts(self._size, self._rows, self._p, self._facts))
 
     def products(self, problem: Problem) -> Products:
-        """Those of all pairs at hand, and, with two uses left, of what these make with what is at hand.
+        """Return the products of all pairs at hand and, with two uses left, of all pairs that include a new product.
 
-        :raises InputError: more uses than two are left.
+        :raises InputError: more than two uses are left.
         """
         if (uses := int(problem.horizon.max(initial=0))) > MOST_ON_THE_FLY:
             n = self._size - 1
@@ -194,9 +194,9 @@ class ScoredPairs:
         if uses > 1:
             lived = np.asarray(problem.tried, dtype=np.int64)
             episode, row = (lived[:, :, 2] > 0).nonzero()
-            tried = np.stack([episode, lived[episode, row, 2]], axis=1)  # what was made in the episode
+            tried = np.stack([episode, lived[episode, row, 2]], axis=1)  # products made in the episode
             made = np.unique(np.concatenate([self._made(env[there], keys[there]), tried]), axis=0)
-            # A new thing with each that is at hand, and with itself.
+            # Pair a new thing with each thing at hand, and with itself.
             beside = np.concatenate([at_hand[made[:, 0]], made[:, 1:]], axis=1)
             new = np.repeat(made[:, 1], beside.shape[1])
             beside = beside.ravel()
@@ -205,7 +205,7 @@ class ScoredPairs:
         return self._products
 
     def _made(self, env: np.ndarray, keys: np.ndarray) -> np.ndarray:
-        """(n, 2) of environments and what their pairs may make. :param keys: (m,) of pairs that are scored."""
+        """Return (n, 2): environments and possible products of their pairs. :param keys: (m,) keys of scored pairs."""
         known = self._products
         if not len(known.pairs):
             return np.zeros((0, 2), dtype=np.int64)
@@ -216,7 +216,7 @@ class ScoredPairs:
         return np.stack([np.repeat(env, count), known.product[place].astype(np.int64)], axis=1)
 
     def _score(self, keys: np.ndarray) -> None:
-        """Score the pairs of these keys that are not scored yet."""
+        """Score those pairs of these keys that are not scored yet."""
         new = np.setdiff1d(keys, self._scored)
         if not len(new):
             return
@@ -239,7 +239,7 @@ def _distinct(facts: np.ndarray) -> np.ndarray:
 
 
 def _with_facts(size: int, rows: np.ndarray, p: np.ndarray, facts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rows, where those of a pair with facts lose all but `DOUBT` of their probability, and the facts."""
+    """Append the facts to the rows; multiply the probability of other products of their pairs by `DOUBT`."""
     if not len(facts):
         return rows, p
     keys, stated = rows[:, 0] * size + rows[:, 1], facts[:, 0] * size + facts[:, 1]
@@ -249,17 +249,17 @@ def _with_facts(size: int, rows: np.ndarray, p: np.ndarray, facts: np.ndarray) -
 
 
 def _groups(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct of (n,) sorted keys, and where each begins; n at the end."""
+    """Return the distinct values of (n,) sorted keys, and the start of each, with n at the end."""
     distinct, start = np.unique(keys, return_index=True)
     return distinct, np.append(start, len(keys)).astype(np.int64)
 
 
 @checked_methods
 class Planner:
-    """The values of the choices of planning problems, by the likeliest products of each pair.
+    """Compute the values of the choices of planning problems from the likeliest products of each pair.
 
-    :ivar source: of the knowledge; `held_out`, by predictors that have not seen the fact; where there are none, that is
-        `source`.
+    :ivar source: products from the knowledge. `held_out` has products from predictors that were not trained on the
+        fact; without such predictors it is `source`.
     """
 
     def __init__(
@@ -269,18 +269,18 @@ class Planner:
         transitions: Transitions | None = None,
     ) -> None:
         """
-        :param transitions: where products replace their subjects; without it, those of `source`, in which either party
-            of a pair can be the subject.
+        :param transitions: for problems in which products replace their subjects; by default made from `source`, in
+            which either party of a pair can be the subject.
         """
         self.source, self.held_out, self._transitions = source, held_out or source, transitions
 
     @classmethod
     def of(cls, scorer: torch.nn.Module, size: int, facts: np.ndarray, complete: bool = False) -> Planner:
         """
-        :param scorer: of the relation that produces; see `gumption.kg.scores`.
+        :param scorer: the scorer of the relation that produces; see `gumption.kg.scores`.
         :param size: N + 1.
-        :param facts: (n, 3) int64 rows (subject, given, object) that are stated beside a predictor's table, ids from 1.
-        :param complete: whether other pairs than those of facts make nothing.
+        :param facts: (n, 3) int64 rows (subject, given, object) of ids from 1, stated in addition to the predictor.
+        :param complete: whether pairs without facts make nothing.
         :raises InputError: a scorer that gives no probabilities of products.
         """
         if isinstance(scorer, KnownFacts):
@@ -295,10 +295,10 @@ class Planner:
         return cls(_source(scorer, size, facts))
 
     def values(self, problem: Problem, *, held_out: bool = False) -> np.ndarray:
-        """(B, A) float32 in [0, 1]: how likely each candidate still leads to the goal; 0 for candidate 0.
+        """Return (B, A) float32 in [0, 1]: the discounted probability of the goal after each candidate; 0 for id 0.
 
-        :param held_out: by the products that are held out.
-        :raises InputError: more uses are left than memory allows to look ahead by.
+        :param held_out: whether to use the `held_out` products.
+        :raises InputError: too many uses are left for the memory limit.
         """
         parts = [np.ascontiguousarray(part, dtype=np.int64) for part in problem.arrays]
         if not problem.keeps:
@@ -308,7 +308,7 @@ class Planner:
 
     @property
     def transitions(self) -> Transitions:
-        """p(product | subject, given), where a product replaces its subject.
+        """p(product | subject, given), for problems in which a product replaces its subject.
 
         :raises InputError: pairs that are scored on the fly.
         """
@@ -326,8 +326,8 @@ class Planner:
         return used.products(problem) if isinstance(used, ScoredPairs) else used
 
     def derivation(self, problem: Problem, b: int, a: int, *, held_out: bool = False) -> list[Use]:
-        """The uses, in order, of the likeliest derivation of the goal that candidate a of environment b leaves
-        possible; empty where none is known. It need not use the candidate."""
+        """Return the uses, in order, of the likeliest derivation of the goal still possible after candidate a in
+        environment b; empty if none is known. The derivation need not use the candidate."""
         goal, candidate = int(problem.goal[b]), int(problem.candidates[b, a])
         tried = np.ascontiguousarray(problem.tried[b : b + 1], dtype=np.int64)
         if not candidate:
@@ -365,8 +365,8 @@ class Planner:
         return uses
 
     def shortfall(self, problem: Problem, b: int, *, held_out: bool = False) -> Shortfall | None:
-        """What is missing in environment b where no choice leaves a derivation of the goal possible; None where one
-        does. A use that is begun is then wasted."""
+        """Return what environment b lacks if no choice can still lead to the goal; None if a choice can. A use that has
+        begun then counts as spent."""
         one = problem.with_arrays(part[b : b + 1] for part in problem.arrays)
         if self.values(one, held_out=held_out).any():
             return None
@@ -384,7 +384,7 @@ class Planner:
 
 
 def _source(scorer: torch.nn.Module, size: int, facts: np.ndarray) -> Products | ScoredPairs:
-    """The products by a predictor, and by facts that win over it."""
+    """Make the products from a predictor and from facts, which override it."""
     if isinstance(scorer, PairProducts):
         return ScoredPairs(scorer, size, facts)
     if not isinstance(scorer, PairTable):
@@ -396,7 +396,7 @@ def _source(scorer: torch.nn.Module, size: int, facts: np.ndarray) -> Products |
 
 
 def _check_room(parts: list[np.ndarray]) -> None:
-    """:raises InputError: states that would not fit. :param parts: see `_values`."""
+    """:raises InputError: states that would not fit into memory. :param parts: see `_values`."""
     at_hand, goal, _, _, tried, horizon = parts
     uses = int(horizon.max(initial=0))
     states = len(goal) * BEAM ** max(0, min(uses, 60) - 3)
@@ -417,7 +417,7 @@ def _made(used: Products, pair: tuple[int, int], tried: np.ndarray) -> list[tupl
 
 
 def _worth(used: Products, at_hand: list[int], product: int, goal: int, left: int, tried: np.ndarray) -> float:
-    """What is at hand, with one product more (0 for none), is worth with so many uses left."""
+    """Return the discounted value of the things at hand plus a product (0 for none), with `left` uses left."""
     if not left:
         return 0.0
     things = np.array([[*at_hand, product]])
@@ -425,15 +425,15 @@ def _worth(used: Products, at_hand: list[int], product: int, goal: int, left: in
     return GAMMA * float(_values(used, [things, np.array([goal]), things, none, tried, np.array([left])]).max())
 
 
-SOON = 1.5  # seconds after which it is told what takes so long
+SOON = 1.5  # seconds after which the reason for the wait is printed
 COMPILING = "compiling the planner for the first use (about 10 s)"
-MOST_BYTES = 4 << 30  # of the states that one call looks at
-BEAM = 12  # products that are looked at further, of a choice with four uses left or more
-ENVS_A_THREAD = 64  # of a batch, at least
+MOST_BYTES = 4 << 30  # maximum size of the states of a call
+BEAM = 12  # number of products of a choice that are expanded with four or more uses left
+ENVS_A_THREAD = 64  # least number of environments of a batch per thread
 
 
 def _values(used: Products, parts: list[np.ndarray]) -> np.ndarray:
-    """(B, A) float32. :param parts: int64 arrays at hand, goal, candidates, chosen, tried and horizon."""
+    """Return (B, A) float32. :param parts: int64 arrays at hand, goal, candidates, chosen, tried and horizon."""
     at_hand, goal, _, _, tried, horizon = parts
     further = np.zeros((len(goal), BEAM if len(goal) and horizon.max() > 3 else 0), dtype=np.int64)
     worth, still = np.zeros(further.shape), np.zeros(at_hand.shape)
@@ -463,17 +463,17 @@ def _kernel(used: Products, parts: list[np.ndarray], find: bool) -> np.ndarray:
             at_hand, goal, candidates, chosen, tried, horizon, find, further, worth, still, found[some],
         )  # fmt: skip
 
-    if not getattr(choice_values, "signatures", ()):  # not compiled yet, nor read from numba's cache
+    if not getattr(choice_values, "signatures", ()):  # neither compiled yet nor read from numba's cache
         told = Timer(SOON, partial(print, COMPILING, file=sys.stderr, flush=True))
         told.start()
         where = getattr(getattr(choice_values, "stats", None), "cache_path", None)
         with ExitStack() as lock:
             if where is not None:
-                with suppress(InputError):  # no lock can be made there: each process compiles for itself
+                with suppress(InputError):  # without a lock each process compiles for itself
                     lock.enter_context(sole_writer(Path(where) / "planner"))
-            fill(0, 0)  # one process compiles, others that wait read numba's cache
+            fill(0, 0)  # one process compiles; waiting processes read numba's cache
         told.cancel()
-    # numba frees the interpreter's lock, so that threads share the batch as torch's would.
+    # numba releases the interpreter's lock, so that threads can share the batch.
     threads = min(torch.get_num_threads(), max(1, len(found) // ENVS_A_THREAD))
     if threads == 1:
         fill(0, len(found))

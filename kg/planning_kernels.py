@@ -1,19 +1,19 @@
 """Loops over environments, pairs and their products, compiled by numba; `gumption.kg.planning` calls them.
 
-Arrays of products are those of `Products`: pairs, start, product, probability, and made_with, made_start, partner,
-partner_probability. Ids are from 1, 0 is nothing.
+The arrays of products are the fields of `Products`: pairs, start, product, probability, made_with, made_start, partner,
+partner_probability. Ids are from 1; 0 is nothing.
 """
 
 import numpy as np
 from numba import njit
 
-GAMMA = 0.99  # of two certain derivations the shorter counts more
-BREADTH = 8  # likeliest products of a pair that are looked beyond when three uses or more are left
+GAMMA = 0.99  # discount: of two certain derivations the shorter has the higher value
+BREADTH = 8  # number of likeliest products of a pair that are expanded when three or more uses are left
 
 
 @njit(cache=True, nogil=True)
 def _place(keys, key):
-    """Where a key lies in sorted keys; -1 where it is not."""
+    """Return the index of a key in sorted keys; -1 if it is missing."""
     low, high = 0, len(keys)
     while low < high:
         middle = (low + high) // 2
@@ -26,7 +26,7 @@ def _place(keys, key):
 
 @njit(cache=True, nogil=True)
 def _tried(tried, one, other):
-    """What a pair made in this episode: its id, 0 for nothing, -1 where it was not tried."""
+    """Return the id of the product of a pair in this episode, 0 for nothing, -1 if the pair was not tried."""
     for k in range(len(tried)):
         a, b = tried[k, 0], tried[k, 1]
         if a and ((a == one and b == other) or (a == other and b == one)):
@@ -36,9 +36,9 @@ def _tried(tried, one, other):
 
 @njit(cache=True, nogil=True)
 def _pair_value(row, start, product, probability, goal, rest, place, direct, second):
-    """p(goal) + gamma (sum of p times what each product is worth + what is left of 1 times `rest`).
+    """Return p(goal) + gamma (sum of p times the value of each product + (1 - sum of p) times `rest`).
 
-    A product is worth `rest`, or more where it makes the goal with something at hand: `direct`, `second` (size,).
+    A product has the value `rest`, or more if it makes the goal with something at hand: `direct`, `second` (size,).
     """
     value, mass = 0.0, 0.0
     for k in range(start[row], start[row + 1]):
@@ -57,7 +57,7 @@ def _pair_value(row, start, product, probability, goal, rest, place, direct, sec
 
 @njit(cache=True, nogil=True)
 def _known_value(made, goal, rest, place, direct, second):
-    """As `_pair_value`, of a pair whose product is known from this episode."""
+    """Return the value as `_pair_value`, for a pair whose product is known from this episode."""
     if made == goal:
         return 1.0
     if made and place[made] < 0:
@@ -70,13 +70,13 @@ def _mix_values(
     size, pairs, start, product, probability, made_with, made_start, partner, partner_probability,
     things, goal, uses, tried, only, find, further, further_worth, still, values,
 ):  # fmt: skip
-    """Fill `values` (n, n): of using things i and j with so many uses left.
+    """Fill `values` (n, n) with the value of using things i and j with `uses` uses left.
 
-    :param things: (n,) ids, distinct.
-    :param only: the place of a thing whose pairs alone are wanted, or -1.
-    :param find: fill `further` (F,) with the ids of the products that promise most, and nothing else.
-    :param further_worth: (F,) what each of `further` is worth at hand, with one use less.
-    :param still: (n,) what choosing each thing is worth with one use less, of more than three.
+    :param things: (n,) distinct ids.
+    :param only: the index of a thing to restrict the pairs to, or -1.
+    :param find: fill only `further` (F,), with the ids of the most promising products.
+    :param further_worth: (F,) the value of having each of `further` at hand, with one use less.
+    :param still: (n,) the value of choosing each thing with one use less, if more than three uses are left.
     :returns: the largest value.
     """
     n = len(things)
@@ -84,7 +84,7 @@ def _mix_values(
     for i in range(n):
         place[things[i]] = i
     nothing = np.zeros(size)
-    direct = np.zeros(size)  # of a thing not at hand: the best p(goal) with something at hand, or with itself
+    direct = np.zeros(size)  # for a thing not at hand: the best p(goal) with something at hand, or with itself
     one_use = np.zeros((n, n))
     for i in range(n + 1):
         thing = things[i] if i < n else 0
@@ -121,7 +121,7 @@ def _mix_values(
     deeper = uses > 2
     two_uses = np.zeros((n, n))
     rows = np.full((n, n), -1, dtype=np.int64)
-    head = np.full(size, -1, dtype=np.int64)  # of the products that pairs at hand make
+    head = np.full(size, -1, dtype=np.int64)  # heads of linked lists: pairs at hand, by product
     room = n * (n + 1) // 2 * 40 if deeper else 1
     after = np.empty(room, dtype=np.int64)
     maker_i = np.empty(room, dtype=np.int64)
@@ -163,7 +163,7 @@ def _mix_values(
                 values[i, j] = two_uses[i, j]
         return best2
 
-    # With three uses or more: what each likely product would be worth at hand, once for all pairs that make it.
+    # With three or more uses: the value of having each likely product at hand, once for all pairs that make it.
     worth = np.full(size, -1.0)
     wanted = np.empty(size, dtype=np.int64)
     likely = np.zeros(size)
@@ -188,7 +188,7 @@ def _mix_values(
                             wanted[count] = made
                             count += 1
                         likely[made] = max(likely[made], probability[k])
-    joined = np.zeros(size)  # of what is made later: p(goal) with the thing looked at
+    joined = np.zeros(size)  # for later products: p(goal) with the current thing
     gained = np.zeros((n, n))
     for c in range(count):
         thing = wanted[c]
@@ -252,7 +252,7 @@ def _mix_values(
                 mass = 1.0
                 if row >= 0:
                     mass = probability[start[row] : start[row + 1]].sum()
-                # Once it failed, a pair that may have been the best one is no way any more.
+                # After it failed, a pair that may have been the best no longer counts.
                 if mass > 0.9999 or still[i] < later or still[j] < later:
                     rest = max(rest, later)
             if row == -1:
@@ -274,8 +274,8 @@ def choice_values(
 ):  # fmt: skip
     """Fill `found` (B, A) with the value of each candidate; see `Planner.values`.
 
-    :param find: fill `further` (B, F) instead, for those with four uses left or more; see `_mix_values`.
-    :param still: (B, N) what choosing each thing at hand is worth with one use less, for these.
+    :param find: fill `further` (B, F) instead, for environments with four or more uses left; see `_mix_values`.
+    :param still: (B, N) the value of choosing each thing at hand with one use less, for these environments.
     """
     for b in range(len(found)):
         if not goal[b] or horizon[b] < 1:

@@ -1,4 +1,4 @@
-"""Relation scores: frozen scorers, of link predictors or of known facts, from which a policy gathers its scores."""
+"""Relation scores: frozen scorers, from link predictors or known facts, which score the choices of a policy."""
 
 import hashlib
 import math
@@ -23,30 +23,29 @@ from .links.predictor import LinkPredictor
 from .names import Names
 from .vocabulary import unknown_label
 
-# ---- Scorers of one relation: tables while they fit, known facts as sorted keys, products where they do not.
+# ---- Scorers of a relation: tables if they fit, else scores computed at each call; known facts as sorted keys.
 #
-# A scorer is a module that is called with ids of a world's vocabulary (0 is nothing, i + 1 is entity i):
+# A scorer is a module whose arguments are ids of a world's vocabulary (0 is nothing, i + 1 is entity i):
 #
 #     scorer(subject, object, given, partners) -> (B, A) float32
 #
 # subject, object and given are (B, A) int64; `partners` (B, P) are the candidates for `given` where it is 0, and the
-# best of them counts (both choices must be right, so the best pair counts, not the sum over pairs). All are tensors or
-# all are NumPy's arrays, and so is the answer, in the same bits: for few choices torch's dispatch takes longer than the
-# look-up.
+# best candidate counts (both choices must be right, so the best pair counts, not the sum over pairs). Arguments and
+# result are all tensors or all NumPy arrays, with bit-identical values: for few choices torch's dispatch takes longer
+# than the look-up.
 #
-# A calibrated score is log p - log 1/N: the log of how much likelier a fact is than one drawn from N entities. 0 speaks
-# neither for nor against a choice: it is the score where subject or object is nothing, and where the predictor does not
-# know one of the entities.
+# A calibrated score is log p - log 1/N: the log ratio of the fact's probability to that of a uniform draw from N
+# entities. 0 is neutral: it is the score if subject or object is nothing, or the predictor lacks an entity.
 
-VERSION = 2  # of the scores' definition; scores of version 1 were log p
-RULE = 1  # of the rule that a score speaks for a thing once, see `RelationScores`; there was none before
+VERSION = 2  # version of the scores' definition; scores of version 1 were log p
+RULE = 1  # version of the rule that a score supports a thing only once, see `RelationScores`; earlier there was no rule
 
-FLOOR = -30.0  # log-probabilities end here, so that half precision and mixtures stay finite
-PAIRS_AT_ONCE = 1 << 14  # of a product of scores: bounds its memory
+FLOOR = -30.0  # least log-probability, so that half precision and mixtures stay finite
+PAIRS_AT_ONCE = 1 << 14  # pairs per batch, which bounds memory
 
 
 class BinaryTable(nn.Module):
-    """Scores of every fact (row, relation, column) as a dense table (N, N)."""
+    """Hold the scores of all facts (row, relation, column) in a dense table (N, N)."""
 
     table: torch.Tensor
 
@@ -59,10 +58,10 @@ class BinaryTable(nn.Module):
 
 
 class PairTable(nn.Module):
-    """log p(object | unordered pair of subject and given) as a table with a row for each object and a column for each
-    pair, float16: pairs of one choice then lie near each other.
+    """Hold log p(object | unordered pair of subject and given) in a float16 table with a row for each object and a
+    column for each pair. In this layout the pairs of a choice lie close together.
 
-    :ivar chance: log 1/N, which is subtracted; unknown entries are equal to it.
+    :ivar chance: log 1/N, which is subtracted; entries of unknown entities equal it.
     """
 
     _table: torch.Tensor
@@ -72,9 +71,9 @@ class PairTable(nn.Module):
         self, table: torch.Tensor, chance: float, products: "PairProducts | None" = None, place: Path | None = None
     ) -> None:
         """
-        :param products: gives the columns when they are first needed, all pairs of a first entity at once, so that they
-            are the same whenever that is; None where the table is whole.
-        :param place: the file of the whole table, which one process makes and others read.
+        :param products: computes the columns at first use, all pairs of a first entity together, so that their values
+            do not depend on the time of the first use; None if the table is whole.
+        :param place: the file of the whole table, which the first process writes and others read.
         """
         super().__init__()
         self.chance, self._products, self._place = chance, products, place
@@ -84,7 +83,7 @@ class PairTable(nn.Module):
 
     @property
     def table(self) -> torch.Tensor:
-        """(N, N (N + 1) / 2) float16, whole.
+        """The whole table, (N, N (N + 1) / 2) float16.
 
         :raises InputError: log-probabilities that are NaN or infinite.
         """
@@ -92,8 +91,8 @@ class PairTable(nn.Module):
 
     @torch.no_grad()
     def made(self, first: np.ndarray) -> torch.Tensor:
-        """The table with the columns at least of the pairs of these first entities, from 0; errors as of `table`."""
-        products = self._products  # another thread may make the last columns meanwhile
+        """Return the table with at least the columns of pairs of these first entities, from 0; errors as `table`."""
+        products = self._products  # read once: another thread may make the last columns meanwhile
         if products is not None and not self._made[first].all():
             missing = np.unique(first[~self._made[first]])
             if others_soon := len(missing) + self._made.sum() > len(self._made) // 2:
@@ -117,7 +116,7 @@ class PairTable(nn.Module):
                 bar.show(done)
 
     def _share(self, products: "PairProducts", place: Path) -> None:
-        """Take the table from its file, which the first process makes; all of them then share its memory."""
+        """Read the table from its file, which the first process writes; all processes then share its memory."""
         with sole_writer(place):
             if not place.exists():
                 self._make(products, np.flatnonzero(~self._made))
@@ -131,7 +130,7 @@ class PairTable(nn.Module):
                 self._made[:] = True
 
     def _apply(self, *arguments: Any, **more: Any) -> Self:
-        self._table, self._products = self.table, None  # it moves as a whole
+        self._table, self._products = self.table, None  # only a whole table moves to another device
         return super()._apply(*arguments, **more)
 
     def forward(self, subject: Any, object: Any, given: Any, partners: Any) -> Any:
@@ -139,8 +138,8 @@ class PairTable(nn.Module):
         low, high = of.minimum(subject[:, :, None], partner) - 1, of.maximum(subject[:, :, None], partner) - 1
         made = self._table if self._products is None else self.made(np.maximum(np.asarray(low), 0))
         table = _as(made, subject)
-        # What is nothing has the id -1 here, an entry of the table that does not count. A flat look-up is the fastest
-        # gather that torch has on the CPU.
+        # Nothing has the id -1 here; its entry of the table does not count. A flat look-up is torch's fastest gather on
+        # the CPU.
         pairs = _as(self._pair_start, subject)[low] + high
         log_p = table.take((object - 1)[:, :, None] * table.shape[1] + pairs)
         log_p = log_p.astype(np.float32) if of is np else log_p.float()
@@ -148,8 +147,8 @@ class PairTable(nn.Module):
 
 
 class PairProducts(nn.Module):
-    """The scores of `PairTable` where the table would be too large: computed at each call. The normaliser of a pair's
-    probabilities is kept: N (N + 1) / 2 numbers for each network, at most."""
+    """Compute the scores of `PairTable` at each call, if the table would be too large. The normaliser of a pair's
+    probabilities is kept: at most N (N + 1) / 2 numbers for each network."""
 
     _normaliser: torch.Tensor
     _pair_start: torch.Tensor
@@ -159,7 +158,7 @@ class PairProducts(nn.Module):
     def __init__(self, predictor: PairPredictor, ids: torch.Tensor, known: torch.Tensor) -> None:
         """
         :param ids: (N,) int64, the predictor's id of each entity.
-        :param known: (N,) bool, the entities that it knows.
+        :param known: (N,) bool, whether the predictor has the entity.
         """
         super().__init__()
         self.predictor, self.chance = predictor, float(torch.tensor(chance_of(predictor)).half())
@@ -180,14 +179,14 @@ class PairProducts(nn.Module):
         size, known = len(self._ids), self._known
         there = (low >= 0) & (product >= 0) & known[low] & known[high] & known[product]
         asked = there.nonzero(as_tuple=True)
-        # A pair occurs in several choices, and in either order: each is computed once.
+        # A pair occurs in several choices and in both orders; compute it once.
         keys, place = torch.unique((low[asked] * size + high[asked]) * size + product[asked], return_inverse=True)
         log_p = torch.full(low.shape, self.chance, device=low.device)
         log_p[asked] = self._log_probability(keys // size // size, keys // size % size, keys % size)[place]
         return (_best(log_p.clamp_min(FLOOR), partner) - self.chance) * ((object > 0) & (subject > 0))
 
     def table_columns(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-        """(n, N) float16: of n pairs the columns that a `PairTable` would have; `chance` where one is not known.
+        """Return (n, N) float16, the `PairTable` columns of n pairs; `chance` where an entity is unknown.
 
         :param first, second: (n,) int64 entities from 0.
         :raises InputError: log-probabilities that are NaN or infinite.
@@ -218,10 +217,10 @@ class PairProducts(nn.Module):
 
 
 class KnownFacts(nn.Module):
-    """1, or `weight`, for a known fact, 0 for any other: nothing is learned. Facts are sorted keys, so they may be
-    millions.
+    """Score a known fact 1 (or `weight`) and any other 0, without learning. Facts are stored as sorted keys, so
+    millions fit.
 
-    The key of a fact is (subject * (N + 1) + given) * (N + 1) + object, and given is 0 where there is no third party.
+    The key of a fact is (subject * (N + 1) + given) * (N + 1) + object; given is 0 in a relation of two parties.
     """
 
     keys: torch.Tensor
@@ -229,16 +228,16 @@ class KnownFacts(nn.Module):
     def __init__(self, facts: torch.Tensor, size: int, *, parties: int, either: bool = False) -> None:
         """
         :param facts: (n, 3) int64 rows (subject, given, object) of ids from 1.
-        :param size: N, how many entities there are.
+        :param size: N, the number of entities.
         :param parties: 2 or 3.
-        :param either: the order of subject and given does not matter.
+        :param either: whether the order of subject and given does not matter.
         """
         super().__init__()
         self.size, self.parties, self.either, self.weight = size + 1, parties, either, 1.0
         self.register_buffer("keys", torch.unique(self._key(*facts.T)), persistent=False)
 
     def rows(self) -> np.ndarray:
-        """(n, 3) int64 (subject, given, object), sorted."""
+        """Return the facts as (n, 3) int64 (subject, given, object), sorted."""
         keys = self.keys.cpu().numpy()
         return np.stack([keys // self.size // self.size, keys // self.size % self.size, keys % self.size], axis=1)
 
@@ -265,7 +264,7 @@ class KnownFacts(nn.Module):
 
 
 class HeldOut(nn.Module):
-    """In training mode the scores of predictors that have not seen the fact, else those of the whole."""
+    """Score with `held_out`, predictors that were not trained on the fact, in training mode; otherwise with `whole`."""
 
     def __init__(self, whole: nn.Module, held_out: nn.Module) -> None:
         super().__init__()
@@ -273,7 +272,7 @@ class HeldOut(nn.Module):
 
     @property
     def now(self) -> nn.Module:
-        """The scorer of the present mode."""
+        """The scorer for the present mode."""
         return self.held_out if self.training else self.whole
 
     def forward(self, subject: Any, object: Any, given: Any, partners: Any) -> Any:
@@ -281,51 +280,51 @@ class HeldOut(nn.Module):
 
 
 def pair_starts(size: int) -> torch.Tensor:
-    """(N,) int64: the column of the unordered pair {i, j}, i <= j, in a table of pairs is start[i] + j."""
+    """Return (N,) int64 starts: in a table of pairs the unordered pair {i, j}, i <= j, has the column start[i] + j."""
     ids = torch.arange(size)
     return ids * size - ids * (ids + 1) // 2
 
 
 def _kind(ids: Any) -> Any:
-    """The module that has the functions of these arrays: NumPy or torch."""
+    """Return the module with the functions for these arrays: NumPy or torch."""
     return np if isinstance(ids, np.ndarray) else torch
 
 
 def _as(tensor: torch.Tensor, ids: Any) -> Any:
-    """The tensor as an array of the kind of the ids."""
+    """Return the tensor as an array of the same kind as the ids."""
     return tensor.numpy() if isinstance(ids, np.ndarray) else tensor
 
 
 def _paired(subject: Any, given: Any, partners: Any) -> Any:
-    """(B, A, P): the partner or the possible partners of each candidate; 0 where there is none."""
+    """Return (B, A, P), the partner or the possible partners of each candidate; 0 for none."""
     open_ = (given == 0) & (subject > 0)
-    # With everything given there is one partner each. Checked on the CPU only, where that costs nothing.
+    # If `given` is complete, each candidate has a single partner. The check is free on the CPU only.
     if partners is None or ((_kind(given) is np or given.device.type == "cpu") and not open_.any()):
         return given[:, :, None]
     return _kind(given).where(open_[:, :, None], partners[:, None, :], given[:, :, None])
 
 
 def chance_of(predictor: LinkPredictor) -> float:
-    """log 1/N of a predictor of N entities."""
+    """Return log 1/N of a predictor of N entities."""
     return -math.log(len(predictor.vocabulary.entities))
 
 
 def _best(scores: Any, partner: Any) -> Any:
-    """(B, A): the best of the scores (B, A, P) of some partners, `FLOOR` of none."""
+    """Return (B, A), the best score (B, A, P) over the partners; `FLOOR` without partners."""
     of = _kind(scores)
     return of.amax(of.where(partner == 0, FLOOR, scores), 2)
 
 
-FEW = 256  # choices times relations; for more, torch is faster than NumPy, but for one gather
-SMALL_TABLE = 1 << 22  # entries up to which a table is copied with a row and a column of zeros for nothing
+FEW = 256  # choices times relations up to which NumPy is faster than torch; a single gather always is
+SMALL_TABLE = 1 << 22  # entries up to which a table is copied, with a row and a column of zeros for nothing (id 0)
 
 LookUp = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None], np.ndarray]
 
 
 def quick_form(scorer: nn.Module) -> tuple[LookUp, bool] | None:
-    """(subject, object, given, partners) -> (B, A) float32, as the scorer on the CPU, and whether it is faster than
-    torch for any number of choices: one gather from a table whose first row and column are 0. None where there is no
-    such form."""
+    """Return a NumPy function (subject, object, given, partners) -> (B, A) float32 with the scorer's values, and if it
+    beats torch for any number of choices: a single gather from a table whose first row and column are 0. Return None if
+    the scorer has no such form."""
     if isinstance(scorer, HeldOut):
         return quick_form(scorer.now)
     if not isinstance(scorer, BinaryTable | PairTable | KnownFacts):
@@ -336,7 +335,7 @@ def quick_form(scorer: nn.Module) -> tuple[LookUp, bool] | None:
         table = np.pad(scorer.table.numpy(), ((1, 0), (1, 0)))
     elif isinstance(scorer, KnownFacts) and scorer.parties == 2 and scorer.size**2 <= SMALL_TABLE:
         keys, table = scorer.keys.numpy(), np.zeros((scorer.size, scorer.size), dtype=np.float32)
-        table[keys // scorer.size**2, keys % scorer.size] = scorer.weight  # nothing is given
+        table[keys // scorer.size**2, keys % scorer.size] = scorer.weight  # relations of two parties: given is 0
     else:
         return scorer.forward, False
     return lambda subject, object_, given, partners: table[subject, object_], True
@@ -345,48 +344,47 @@ def quick_form(scorer: nn.Module) -> tuple[LookUp, bool] | None:
 # ---- Scores
 
 
-# The most of a table of pairs and products: 16 bits for each make about 860 entities. Beyond it scores are computed at
-# each call. A table of two parties may take four times as much, for about 25,000 entities.
+# The maximum size of a table of pairs and products: at 16 bits an entry, about 860 entities. Beyond it scores are
+# computed at each call. A table of a relation of two parties may be four times as large, for about 25,000 entities.
 TABLE_BYTES = 5 << 27
-TABLE, TABLES = "pairs-", 4  # how a file of a table's scores begins, and how many are kept
+TABLE, TABLES = "pairs-", 4  # prefix of the file of a table's scores, and the number of such files that are kept
 
 
-#: `ActionFacts` of gumption.envs.action_facts: the facts that speak for each of A choices in B environments, by ids of
-#: a world's vocabulary; 0 is nothing.
+#: `ActionFacts` of gumption.envs.action_facts: the facts that support each of A choices in B environments, as ids of a
+#: world's vocabulary; 0 is nothing.
 FactIds = Any
-#: The facts that use one thing twice: relation -> (n, 2) int64 rows (thing, object) of env ids. Of two parties that is
-#: (thing, relation, thing), of three (thing, given itself, relation, object).
+#: The facts that use a thing twice: relation -> (n, 2) int64 rows (thing, object) of env ids. They stand for (thing,
+#: relation, thing) with two parties, and for (thing, given itself, relation, object) with three.
 Repeats = Mapping[str, np.ndarray]
 
 
 @checked_methods
 class RelationScores(nn.Module):
-    """One scorer for each of K relations, for the facts that speak for a choice.
+    """Score the facts that support a choice, with a scorer for each of K relations.
 
-    In training mode (`train()`) a scorer that holds facts out (`HeldOut`) scores each by predictors that have not seen
-    it: scores of training facts are then as good as those of unseen ones.
+    In training mode (`train()`) a scorer that holds facts out (`HeldOut`) scores a fact by predictors that were not
+    trained on it: scores of training facts are then no better than scores of unseen facts.
 
-    Nothing speaks twice: a score that spoke for a thing does not speak for choosing it again. A candidate that is
-    chosen already gets the least score of its relation among the environment's candidates, unless one of its facts is
-    among `repeats`.
+    A score supports a thing only once. A candidate that is already chosen gets, for each relation, the least score
+    among the environment's candidates, unless one of its facts is in `repeats`.
 
     :ivar entities: N labels; env id i + 1 is entities[i].
     :ivar relations: K names.
-    :ivar repeats: whatever relations are scored; where some are of three parties, which state the whole fact, these.
+    :ivar repeats: for any relations, scored or not; if some have three parties, which state the whole fact, only these.
     """
 
     def __init__(
         self, entities: Sequence[str], scorers: Mapping[str, nn.Module], repeats: Repeats | None = None
     ) -> None:
         """
-        :param scorers: for each relation a scorer, such as a `PairTable`.
-        :param repeats: see `Repeats`; None where nothing is used twice.
+        :param scorers: a scorer for each relation, such as a `PairTable`.
+        :param repeats: see `Repeats`; None if no fact uses a thing twice.
         """
         super().__init__()
         self.entities, self.relations = tuple(entities), tuple(scorers)
         self.repeats = dict(repeats or {})
         self.scorers = nn.ModuleList(scorers.values())
-        self._quick: tuple[tuple[LookUp, bool] | None, ...] | None = None  # made when first needed
+        self._quick: tuple[tuple[LookUp, bool] | None, ...] | None = None  # built at first use
         self.eval()
 
     def train(self, mode: bool = True) -> Self:
@@ -398,14 +396,14 @@ class RelationScores(nn.Module):
         return super()._apply(*arguments, **more)
 
     def twin(self) -> "RelationScores":
-        """The same scorers with a training mode of their own."""
+        """Return a copy that shares the scorers' tables but has its own training mode."""
         other = copy(self)
         other._modules = {"scorers": nn.ModuleList(copy(scorer) for scorer in self.scorers)}
         return other.eval()
 
     def action_scores(self, facts: FactIds) -> torch.Tensor:
-        """(B, A, K) float32 on the device of the scorers, 0 where a fact has no subject or no object. The facts may
-        have more relations than are scored.
+        """Return (B, A, K) float32 on the device of the scorers, 0 where a fact has no subject or no object. The facts
+        may contain relations that are not scored.
 
         :raises InputError: a scored relation without facts.
         """
@@ -419,7 +417,7 @@ class RelationScores(nn.Module):
         return torch.where(torch.from_numpy(again).to(scores.device)[:, :, None], least, scores)
 
     def _repeated(self, facts: FactIds, again: np.ndarray) -> np.ndarray:
-        """(B, A) bool: the candidates among those chosen already one of whose facts uses it twice."""
+        """Return (B, A) bool: candidates that are already chosen and have a fact that uses them twice."""
         at = np.nonzero(again)
         repeated = np.zeros(again.shape, dtype=bool)
         for k, relation in enumerate(facts.relations):
@@ -433,7 +431,7 @@ class RelationScores(nn.Module):
         return repeated
 
     def _first_scores(self, facts: FactIds) -> torch.Tensor:
-        """As `action_scores`, where nothing is chosen."""
+        """Return `action_scores` for the case that nothing is chosen yet."""
         for relation in self.relations:
             if relation not in facts.relations:
                 raise InputError(
@@ -466,7 +464,7 @@ class RelationScores(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Of the scores."""
+        """The device of the scores."""
         return next(iter(self.buffers()), torch.empty(0)).device
 
 
@@ -480,15 +478,15 @@ def binary_scorer(
     unknown: Collection[str] = (),
     device: torch.device | str = "cpu",
 ) -> BinaryTable:
-    """The table of a relation of two parties.
+    """Compute the table of a relation of two parties.
 
-    Calibrated, L(s, r, o) is the mean of log softmax over objects and log softmax over subjects, less log 1/N, so that
-    a score means the same in every row. Raw scores of ComplEx are comparable within one query only, and an entity's
-    score with itself is the largest of them. Scores of unknown entities are 0.
+    A calibrated score is the mean of log softmax over objects and log softmax over subjects, minus log 1/N, so that
+    scores are comparable across rows. Raw scores of ComplEx are comparable within a query only, and an entity's score
+    with itself is the largest. Scores of unknown entities are 0.
 
-    :param unknown: entities of the predictor that count as unknown.
-    :raises InputError: a relation that the predictor lacks, or all of the entities, with near matches; scores that are
-        not finite; a table beyond four times TABLE_BYTES.
+    :param unknown: entities of the predictor to treat as unknown.
+    :raises InputError: the predictor lacks the relation or all entities (with near matches); scores that are not
+        finite; a table larger than four times TABLE_BYTES.
     """
     ids, known = _ids(predictor, entities, unknown)
     relations = torch.full_like(ids, predictor.vocabulary.relation_id(relation))
@@ -521,11 +519,11 @@ def pair_scorer(
     unknown: Collection[str] = (),
     device: torch.device | str = "cpu",
 ) -> PairTable | PairProducts:
-    """log p(object | pair) - log 1/N of a relation of three parties: a table while it fits into TABLE_BYTES, else
-    computed at each call. On the CPU, columns of the table are made when they are needed.
+    """Make the scorer log p(object | pair) - log 1/N of a relation of three parties: a table if it fits into
+    TABLE_BYTES, else computed at each call. On the CPU, columns of the table are computed at first use.
 
-    :param wanted: (N, N) bool, the pairs for the table; the entries of others stay 0.
-    :param unknown: as of `binary_scorer`.
+    :param wanted: (N, N) bool, the pairs for the table; the entries of other pairs stay 0.
+    :param unknown: as in `binary_scorer`.
     """
     ids, known = _ids(predictor, entities, unknown)
     size = len(ids)
@@ -548,7 +546,7 @@ def pair_scorer(
 def _of_known(
     table: torch.Tensor, known: torch.Tensor, neutral: float, rows: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """The table with `neutral` in the rows and columns of unknown entities."""
+    """Return the table with `neutral` in the rows and columns of unknown entities."""
     if known.all():
         return table
     rows = known if rows is None else rows
@@ -561,11 +559,11 @@ def known_scores(
     device: torch.device | str = "cpu",
     repeats: Repeats | None = None,
 ) -> RelationScores:
-    """Plain look-up: 1 for each known fact, 0 for any other.
+    """Score by plain look-up: 1 for a known fact, 0 for any other.
 
     :param rows: the facts of each relation, (n, 3) int64 env ids (subject, given, object); given is 0 in a relation of
         two parties.
-    :param repeats: of the graph; see `RelationScores`.
+    :param repeats: the graph's facts that use a thing twice; see `RelationScores`.
     """
     scorers: dict[str, nn.Module] = {}
     for relation, facts in rows.items():
@@ -580,7 +578,7 @@ def known_scores(
 def _ids(
     predictor: LinkPredictor, entities: Sequence[str], unknown: Collection[str]
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """(N,) int64, the predictor's id of each entity, 0 of one that it lacks; and (N,) bool, whether it knows it."""
+    """Return (N,) int64, the predictor's id of each entity (0 if it lacks it), and (N,) bool, whether it has it."""
     mine = predictor.vocabulary.entities
     called, left_out = Names(predictor.vocabulary).known(entities), frozenset(unknown)
     known = [entity in called and entity not in left_out for entity in entities]

@@ -1,4 +1,4 @@
-"""What is missing where nothing derives a goal within the uses that are left."""
+"""Shortfalls: the missing things or uses if a goal cannot be derived within the uses that are left."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .views.derivations import Hypergraph
 
 
 class Use(NamedTuple):
-    """One use of the relation in a derivation.
+    """A use of the relation in a derivation.
 
     :ivar parties: the two ids.
-    :ivar product: the id of what it makes.
-    :ivar probability: in [0, 1]; 1 of a stated fact.
+    :ivar product: the id of the product.
+    :ivar probability: in [0, 1]; 1 for a stated fact.
     """
 
     parties: tuple[int, int]
@@ -24,13 +24,13 @@ class Use(NamedTuple):
 
 
 class Shortfall(NamedTuple):
-    """Why nothing derives a goal, and what comes closest.
+    """The reason that a goal cannot be derived, and the closest derivation.
 
-    :ivar uses: in their order. Of a derivation that takes more uses than are left, as many as are left; where
-        something is missing, those that make the other party of the goal.
-    :ivar needed: how many uses that derivation takes; 0 where something is missing. `left`, how many are left.
-    :ivar missing: ids of the parties of the goal that nothing at hand leads to; the goal itself, where nothing makes
-        it, or no way leads there.
+    :ivar uses: uses in their order. If a derivation takes more uses than are left, its first `left` uses; if a thing
+        is missing, the uses that make the other party of the goal.
+    :ivar needed: the number of uses of that derivation; 0 if a thing is missing. `left`: the number of uses left.
+    :ivar missing: ids of the parties of the goal that cannot be derived from the things at hand; the goal itself if
+        nothing makes it, or no derivation leads to it.
     """
 
     uses: tuple[Use, ...]
@@ -39,9 +39,9 @@ class Shortfall(NamedTuple):
     missing: tuple[int, ...]
 
     def told(self, name: Sequence[str], goal: str, relation: str) -> str:
-        """In a sentence.
+        """Return the shortfall as a sentence.
 
-        :param name: of each id; `goal` is the goal's.
+        :param name: the name of each id; `goal` is the goal's name.
         :param relation: in words, such as "makes".
         """
         first = "; ".join(
@@ -67,14 +67,14 @@ def shortfall(
     tried: np.ndarray,
     keeps: bool,
 ) -> Shortfall | None:
-    """What is missing; None where a derivation within the uses is found.
+    """Compute the shortfall; None if a derivation fits into the uses left.
 
-    Each thing is made by its use of least work (`gumption.kg.views.derivations`), the likelier of two.
+    Each thing is made by its use of least work (`gumption.kg.views.derivations`); ties go to the likelier use.
 
     :param size: N + 1.
     :param rows: (n, 3) (party, party, product), and `probability` (n,).
     :param at_hand: (N,) ids, 0 for nothing.
-    :param tried: (T, 3) of this episode.
+    :param tried: (T, 3) rows (party, party, product) of this episode.
     :param keeps: see `gumption.envs.action_facts.PlanningProblem`.
     """
     lived = tried[tried[:, 0] > 0]

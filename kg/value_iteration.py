@@ -1,11 +1,11 @@
-"""Looking ahead where a product takes the place of its subject: value iteration on a graph of states (Bellman, 1957).
+"""Looking ahead if a product replaces its subject: value iteration on a graph of states (Bellman, 1957).
 
-In a maze the relation makes of a place and an option the next place. With h uses left the value of option o in s is
+In a maze the relation maps a place and an option to the next place. With h uses left the value of option o in s is
 
     Q_h(s, o) = p(goal | s, o) + gamma sum_x p(x | s, o) V_{h-1}(x) + gamma p(nothing | s, o) V_{h-1}(s)
     V_h(s) = max over o of Q_h(s, o),    V_0 = 0
 
-Where nothing is made one stays in s. Of certain facts this is the shortest path, discounted by its length.
+If nothing is made, the state stays s. With certain facts the shortest path decides: its discounted length is the value.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gumption.data import InputError
 
 from .planning_kernels import GAMMA
 
-ENTRIES = 1 << 24  # of values that are kept at a time: goals times pairs
+ENTRIES = 1 << 24  # maximum number of values in memory: goals times pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +27,8 @@ class Outcomes:
     """p(product | pair). Ids are from 1, as in a world's vocabulary; the key of a pair is first * size + second.
 
     :ivar size: N + 1.
-    :ivar pairs: (P,) int64 sorted keys of the pairs that may make anything.
-    :ivar start: (P + 1,) int64, where the products of each begin in `product` and `probability` (n,).
+    :ivar pairs: (P,) int64 sorted keys of the pairs that can make something.
+    :ivar start: (P + 1,) int64, the start of each pair's products in `product` and `probability` (n,).
     """
 
     size: int
@@ -38,12 +38,12 @@ class Outcomes:
     probability: np.ndarray
 
     def rows(self) -> np.ndarray:
-        """(n, 3) int64 (first, second, product), in the order of `product`."""
+        """Return (n, 3) int64 (first, second, product), in the order of `product`."""
         pairs = np.repeat(self.pairs, np.diff(self.start))
         return np.stack([pairs // self.size, pairs % self.size, self.product.astype(np.int64)], axis=1)
 
     def made(self, first: int, second: int) -> list[tuple[int, float]]:
-        """The products of a pair and how likely they are."""
+        """Return the products of a pair and their probabilities."""
         key = first * self.size + second
         row = int(self.pairs.searchsorted(key))
         if row == len(self.pairs) or self.pairs[row] != key:
@@ -61,8 +61,8 @@ class Transitions(Outcomes):
         """
         :param size: N + 1.
         :param rows: (n, 3) int64 rows (subject, given, product) of ids from 1, each at most once.
-        :param probability: (n,). Where those of a pair add up to more than 1, as of several facts about one pair, each
-            has its share.
+        :param probability: (n,). If the probabilities of a pair add up to more than 1, as with several facts about a
+            pair, they are divided by their sum.
         """
         keys = rows[:, 0] * size + rows[:, 1]
         order = np.lexsort((rows[:, 2], keys))
@@ -81,9 +81,9 @@ class Transitions(Outcomes):
         tried: np.ndarray,
         horizon: np.ndarray,
     ) -> np.ndarray:
-        """(B, A) float32, as of `Planner.values`.
+        """Return (B, A) float32, as `Planner.values`.
 
-        :raises InputError: several things at hand, or a party that is chosen already.
+        :raises InputError: several things at hand, or a party that is already chosen.
         """
         if at_hand.shape[1] != 1 or chosen.any():
             raise InputError(
@@ -103,7 +103,7 @@ class Transitions(Outcomes):
             for uses in range(1, int(horizon[mine].max(initial=0)) + 1):
                 before = iteration.state
                 q = iteration.advance()
-                settled = np.array_equal(before, iteration.state)  # more uses are worth no more
+                settled = np.array_equal(before, iteration.state)  # further uses add no value
                 now = mine[horizon[mine] >= uses] if settled else mine[horizon[mine] == uses]
                 stay = GAMMA * before[unit[now] - begin, at_hand[now, 0]]
                 found[now] = _read(iteration.pairs, q, unit[now] - begin, keys[now], stay) * there[now]
@@ -114,10 +114,10 @@ class Transitions(Outcomes):
     def derivation(
         self, place: int, goal: int, option: int, tried: np.ndarray, horizon: int
     ) -> list[tuple[tuple[int, int], int, float]]:
-        """The likeliest way to the goal that begins with an option: ((subject, given), product, probability) in order,
-        without the uses that make nothing; empty where none is known.
+        """Return the likeliest path to the goal that begins with an option: ((subject, given), product, probability) in
+        order, without uses that make nothing; empty if none is known.
 
-        :param tried: (T, 3) of this episode.
+        :param tried: (T, 3) rows (subject, given, product) of this episode.
         """
         iteration = _Iteration(self, np.concatenate([[goal], tried.ravel()])[None])
         states = [iteration.state[0]]
@@ -159,13 +159,13 @@ class Transitions(Outcomes):
 
 
 class _Iteration:
-    """The values of U units, which differ in their goal and in what was tried.
+    """The values of U units, which differ in their goal and in the rows already tried.
 
-    :ivar state: (U, N + 1), what each state is worth; `pairs` (P,) sorted keys, those that were tried among them.
+    :ivar state: (U, N + 1), the value of each state. `pairs`: (P,) sorted keys, including the tried pairs.
     """
 
     def __init__(self, known: Transitions, asked: np.ndarray) -> None:
-        """:param asked: (U, 1 + 3 T) goal and rows of what was tried."""
+        """:param asked: (U, 1 + 3 T) goal and the rows already tried."""
         self.goal, size = asked[:, 0], known.size
         tried = asked[:, 1:].reshape(len(asked), -1, 3)
         unit, place = tried[:, :, 0].nonzero()
@@ -181,7 +181,7 @@ class _Iteration:
         self.state = np.zeros((len(asked), size))
 
     def advance(self) -> np.ndarray:
-        """(U, P) of each pair with one use more, which `state` then has, too."""
+        """Return the (U, P) values of pairs with one more use left, and update `state` accordingly."""
         before = self.state
         worth = GAMMA * before
         worth[np.arange(len(worth)), self.goal] = 1.0
@@ -191,13 +191,13 @@ class _Iteration:
         self.state = np.zeros_like(before)
         if len(self._first):
             self.state[:, self._states[self._first]] = np.maximum.reduceat(q, self._first, axis=1)
-        # A state without a pair is left by none, and a pair that nobody knows leaves one where one is.
+        # A state without pairs cannot be left, and an unknown pair leaves the state unchanged.
         self.state = np.maximum(self.state, GAMMA * before)
         return q
 
 
 def _read(pairs: np.ndarray, q: np.ndarray, unit: np.ndarray, keys: np.ndarray, stay: np.ndarray) -> np.ndarray:
-    """(B, A): the values of keys (B, A); where a pair is not known, those of staying (B,)."""
+    """Return (B, A), the values of keys (B, A); for an unknown pair, the value of staying (B,)."""
     if not len(pairs):
         return np.repeat(stay[:, None], keys.shape[1], axis=1)
     place = np.minimum(pairs.searchsorted(keys), len(pairs) - 1)

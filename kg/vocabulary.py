@@ -1,16 +1,16 @@
 """Names: labels <-> IRIs (for stores and queries) and labels <-> integer ids (for arrays).
 
-A label is what people read and write ("acid rain"). In a store it is an IRI: `urn:gumption:entity:acid%20rain` as a
-subject or an object, `urn:gumption:relation:...` as a relation, `urn:gumption:graph:...` as the name of a graph. The
-two are one to one in each position, for any text:
+People read and write labels ("acid rain"). A store holds IRIs: `urn:gumption:entity:acid%20rain` for a subject or an
+object, `urn:gumption:relation:...` for a relation, `urn:gumption:graph:...` for the name of a graph. In each position
+labels and IRIs are one to one, for any text:
 
 - an ordinary label is percent-encoded, so that the result is also legal after a prefix in SPARQL (`ent:acid%20rain`);
 - a label that is itself an http, https or urn IRI stands for that IRI, so facts of other data sets keep their names;
   an IRI of another scheme is written in angle brackets (`<mailto:a@b.org>`);
-- a subject, an object or the name of a graph that is written as a blank node (`_:b1`) is one;
-- an object that is written as a literal in N-Triples (`"5"^^<http://www.w3.org/2001/XMLSchema#integer>`) is one, and so
-  is a triple term (`<<( <urn:s> <urn:p> "o" )>>`). Spellings of one literal are one label: Oxigraph keeps numbers and
-  dates by value ("05" becomes "5"), and a language in small letters.
+- `_:b1` is a blank node as a subject, an object or the name of a graph;
+- an object in the N-Triples form of a literal (`"5"^^<http://www.w3.org/2001/XMLSchema#integer>`) is a literal, and
+  `<<( <urn:s> <urn:p> "o" )>>` is a triple term. All spellings of a literal are one label: Oxigraph keeps numbers and
+  dates by value ("05" becomes "5"), and a language in lower case.
 """
 
 import hashlib
@@ -37,13 +37,13 @@ ENTITY = "urn:gumption:entity:"
 RELATION = "urn:gumption:relation:"
 GRAPH = "urn:gumption:graph:"
 ABOUT = "urn:gumption:about"  # the graph with statements about the named graphs
-# A blank node has such an IRI at an endpoint (a Skolem IRI, RDF 1.1 Concepts, section 3.5): its requests can name it.
+# Prefix of the Skolem IRI of a blank node at an endpoint (RDF 1.1 Concepts, section 3.5), by which requests name it.
 BLANK = "urn:gumption:blank:"
-WEIGHTS = "/weights"  # ends the name of a graph that holds the weights of another
-PROVENANCE = "/provenance"  # ends the name of the graph with the derivations of entailed facts
-DEFAULT_GRAPH = "default"  # the name of the graph of facts that are put in none
+WEIGHTS = "/weights"  # suffix of the name of a graph with the weights of another graph
+PROVENANCE = "/provenance"  # suffix of the name of a graph with the derivations of entailed facts
+DEFAULT_GRAPH = "default"  # the graph for facts without a named graph
 SKOS = "http://www.w3.org/2004/02/skos/core#"
-# How `kg link` found an entity -> the mapping relation of SKOS (W3C, 2009): the same concept; interchangeable in some
+# How `kg link` matched an entity -> mapping relation of SKOS (W3C, 2009): the same concept; interchangeable in some
 # uses; a broader target (a trainyard is a yard); related.
 LINKS = {
     "exact": SKOS + "exactMatch",
@@ -66,8 +66,8 @@ PREFIXES = {
 
 _BY_VALUE = "http://www.w3.org/2001/XMLSchema#"
 _STRING = _BY_VALUE + "string"
-_DEEPEST = 100  # triple terms within each other, in a label
-# Most labels are plain words: they encode as themselves, but for the space.
+_DEEPEST = 100  # maximum number of nested triple terms in a label
+# Most labels are plain words, of which only the space must be encoded.
 _PLAIN = re.compile(r" *[A-Za-z0-9_][A-Za-z0-9_ -]*")
 _PLAIN_LOCAL = re.compile(r"(?:%20)*[A-Za-z0-9_](?:[A-Za-z0-9_-]|%20)*")
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -76,7 +76,7 @@ _BRACKETED = re.compile(r"<(?!https?://|urn:)([A-Za-z][A-Za-z0-9+.-]*:.*)>")
 
 
 def label_to_iri(label: str, namespace: str = ENTITY) -> str:
-    """The IRI that stands for a label in one position: `namespace` is ENTITY, RELATION or GRAPH.
+    """Return the IRI of a label in the position `namespace`: ENTITY, RELATION or GRAPH.
 
     :raises InputError: an empty label, text that is not Unicode (a lone surrogate).
     """
@@ -92,7 +92,7 @@ def label_to_iri(label: str, namespace: str = ENTITY) -> str:
 
 
 def iri_to_label(iri: str, namespace: str = ENTITY) -> str:
-    """The label of an IRI in one position, the inverse of `label_to_iri`; a foreign IRI is its own label."""
+    """Return the label of an IRI in a position, the inverse of `label_to_iri`; a foreign IRI is its own label."""
     if iri.startswith(namespace) and _PLAIN_LOCAL.fullmatch(iri, len(namespace)):
         return iri[len(namespace) :].replace("%20", " ")
     if _is_canonical(iri, namespace):
@@ -103,14 +103,14 @@ def iri_to_label(iri: str, namespace: str = ENTITY) -> str:
 
 
 def _is_canonical(iri: str, namespace: str) -> bool:
-    """Whether `label_to_iri` makes this IRI of its decoded name (of `ent:fire`, not of `ent:%66ire`)."""
+    """Return whether `label_to_iri` turns the decoded name into this IRI (true for `ent:fire`, not `ent:%66ire`)."""
     if not iri.startswith(namespace) or len(iri) == len(namespace):
         return False
     return label_to_iri(unquote(iri[len(namespace) :]), namespace) == iri
 
 
 def is_iri(text: str) -> bool:
-    """Whether this is an absolute IRI."""
+    """Return whether the text is an absolute IRI."""
     try:
         ox.NamedNode(text)
     except ValueError:
@@ -119,7 +119,7 @@ def is_iri(text: str) -> bool:
 
 
 def is_text(value: object) -> bool:
-    """Whether this is text that UTF-8 can express: without lone surrogates."""
+    """Return whether the value is text that UTF-8 can encode, without lone surrogates."""
     return isinstance(value, str) and not _SURROGATES.search(value)
 
 
@@ -128,27 +128,27 @@ def _encode(label: str) -> str:
         local = quote(label, safe="")
     except UnicodeEncodeError as error:
         raise InputError(f"the label {label!r} is not valid Unicode text: {error.reason}") from None
-    # quote() leaves "." "~" and a leading "-" alone, which SPARQL does not allow everywhere in a prefixed name.
+    # quote() keeps ".", "~" and a leading "-", which SPARQL does not allow everywhere in a prefixed name.
     local = local.replace(".", "%2E").replace("~", "%7E")
     return "%2D" + local[1:] if local.startswith("-") else local
 
 
 def label_to_term(label: str, namespace: str = ENTITY) -> ox.NamedNode | ox.BlankNode:
-    """The term of a label in one position: a blank node where the label is one (`_:b1`), else an IRI.
+    """Return the term of a label in a position: a blank node for `_:b1`, else an IRI.
 
-    :raises InputError: as `label_to_iri`; blank nodes are no relations.
+    :raises InputError: as `label_to_iri`. A relation is never a blank node.
     """
     if label.startswith("_:") and namespace != RELATION:
         try:
             return ox.BlankNode(label[2:])
-        except ValueError:  # "_:a b" is a name like any other
+        except ValueError:  # "_:a b" is an ordinary label
             pass
     iri = label_to_iri(label, namespace)
     return ox.BlankNode(iri.removeprefix(BLANK)) if iri.startswith(BLANK) else ox.NamedNode(iri)
 
 
 def object_to_term(label: str) -> Term:
-    """The term of an object's label: a literal or triple term where it is one in N-Triples, else as `label_to_term`."""
+    """Return the term of an object's label: a literal or triple term in N-Triples, else as `label_to_term`."""
     if label.startswith(('"', "<<(")) and label.count("<<(") <= _DEEPEST:
         try:
             parsed = [quad.object for quad in ox.parse(f"<urn:s> <urn:p> {label} .", ox.RdfFormat.N_TRIPLES)]
@@ -160,7 +160,7 @@ def object_to_term(label: str) -> Term:
 
 
 def as_stored(term: Term) -> Term:
-    """The term as a store gives it back: Oxigraph keeps literals of the data types of XML Schema by their values."""
+    """Return the term as a store returns it: Oxigraph keeps literals of the XML Schema data types by value."""
     if isinstance(term, ox.Triple):
         return ox.Triple(term.subject, term.predicate, as_stored(term.object))
     if not isinstance(term, ox.Literal) or term.datatype.value == _STRING:
@@ -175,7 +175,7 @@ def as_stored(term: Term) -> Term:
 
 
 def blank_nodes_named(term: Any) -> Any:
-    """The term with blank nodes in place of their Skolem IRIs, which it has at an endpoint."""
+    """Replace the Skolem IRIs, which an endpoint uses, with blank nodes."""
     if isinstance(term, ox.NamedNode) and term.value.startswith(BLANK):
         return ox.BlankNode(term.value.removeprefix(BLANK))
     if isinstance(term, ox.Triple):
@@ -184,18 +184,18 @@ def blank_nodes_named(term: Any) -> Any:
 
 
 def term_to_label(term: object, namespace: str = ENTITY) -> str:
-    """The label of a term of a store (pyoxigraph): of an IRI as `iri_to_label`, of any other its N-Triples form."""
+    """Return the label of a pyoxigraph term: `iri_to_label` for an IRI, the N-Triples form for any other term."""
     if isinstance(term, ox.NamedNode):
         return iri_to_label(term.value, namespace)
     return f"<<( {blank_nodes_named(term)} )>>" if isinstance(term, ox.Triple) else str(term)
 
 
 def checked_triples(triples: Iterable[Triple]) -> list[Triple]:
-    """The rows of some triples.
+    """Return the triples as a list.
 
-    :raises InputError: something else than rows, or the first of them that is not three labels.
+    :raises InputError: a value that is no iterable of rows; the first row that is not three labels.
     """
-    single = isinstance(triples, str | bytes | Mapping) or getattr(triples, "ndim", 1) == 0  # of an array
+    single = isinstance(triples, str | bytes | Mapping) or getattr(triples, "ndim", 1) == 0  # a scalar array
     if single or not isinstance(triples, Iterable):
         raise InputError(f"expected triples of labels (subject, relation, object), got {shown(triples)}")
     rows = list(triples)
@@ -203,7 +203,7 @@ def checked_triples(triples: Iterable[Triple]) -> list[Triple]:
         if type(row) is tuple and len(row) == 3:
             subject, relation, object_ = row
             if type(subject) is type(relation) is type(object_) is str and subject and relation and object_:
-                continue  # what almost every row is
+                continue  # the fast path for almost every row
         try:
             labels = () if isinstance(row, str | bytes | Mapping | Set) else tuple(row)
         except TypeError:
@@ -216,10 +216,10 @@ def checked_triples(triples: Iterable[Triple]) -> list[Triple]:
 @checked_methods
 @dataclass(frozen=True, init=False)
 class Vocabulary:
-    """Labels and their integer ids: a label's id is its place in `entities` or `relations`.
+    """Map labels to integer ids: a label's id is its index in `entities` or `relations`.
 
-    `from_triples` sorts the labels; `extended` appends new ones, so that an id never changes. Arrays of ids travel with
-    `hash`, by which two vocabularies are compared. Immutable; equal when the labels are.
+    `from_triples` sorts the labels; `extended` appends new labels, so that an id never changes. Saved arrays of ids
+    carry `hash`, which identifies the vocabulary. Immutable; two vocabularies are equal if their labels are.
 
     :raises InputError: a label that occurs twice.
     """
@@ -237,11 +237,11 @@ class Vocabulary:
 
     @classmethod
     def from_triples(cls, triples: Iterable[Triple]) -> "Vocabulary":
-        """The sorted labels of some triples."""
+        """Make a vocabulary of the sorted labels of some triples."""
         return cls((), ()).extended(triples)
 
     def extended(self, triples: Iterable[Triple]) -> "Vocabulary":
-        """This vocabulary followed by the labels of `triples` that it lacks, those in sorted order."""
+        """Return this vocabulary with the missing labels of `triples` appended in sorted order."""
         entities: set[str] = set()
         relations: set[str] = set()
         for subject, relation, object_ in checked_triples(triples):
@@ -261,23 +261,23 @@ class Vocabulary:
         return {label: index for index, label in enumerate(self.relations)}
 
     def entity_id(self, label: str) -> int:
-        """The id of an entity; InputError with the nearest known labels where there is none."""
+        """Return the id of an entity; an InputError for an unknown label lists the nearest known labels."""
         return int(self.entity_ids([label])[0])
 
     def relation_id(self, label: str) -> int:
-        """The id of a relation; InputError with the nearest known labels where there is none."""
+        """Return the id of a relation; an InputError for an unknown label lists the nearest known labels."""
         return int(self.relation_ids([label])[0])
 
     def entity_ids(self, labels: Iterable[str]) -> np.ndarray:
-        """(n,) int64 ids of entity labels; InputError as `entity_id`."""
+        """Return the (n,) int64 ids of entity labels; InputError as `entity_id`."""
         return _look_up("entity", self._entity_ids, labels)
 
     def relation_ids(self, labels: Iterable[str]) -> np.ndarray:
-        """(n,) int64 ids of relation labels; InputError as `relation_id`."""
+        """Return the (n,) int64 ids of relation labels; InputError as `relation_id`."""
         return _look_up("relation", self._relation_ids, labels)
 
     def triples_to_ids(self, triples: Iterable[Triple]) -> np.ndarray:
-        """(n, 3) int64 ids of label triples, in their order; InputError for an unknown label."""
+        """Return the (n, 3) int64 ids of label triples, in their order; InputError for an unknown label."""
         rows = checked_triples(triples)
         ids = np.empty((len(rows), 3), dtype=np.int64)
         ids[:, 0] = _look_up("entity", self._entity_ids, (row[0] for row in rows))
@@ -286,7 +286,7 @@ class Vocabulary:
         return ids
 
     def ids_to_triples(self, ids: np.ndarray) -> list[Triple]:
-        """The label triples of (n, 3) ids; InputError for an id that this vocabulary does not have."""
+        """Return the label triples of (n, 3) ids; InputError for an id outside this vocabulary."""
         rows = whole_numbers("ids", ids, None, 3)
         sizes = np.array([len(self.entities), len(self.relations), len(self.entities)])
         if ((rows < 0) | (rows >= sizes)).any():
@@ -297,16 +297,16 @@ class Vocabulary:
 
     @cached_property
     def hash(self) -> str:
-        """sha256 (hex) over the labels in order."""
+        """The sha256 (hex) of the labels in order."""
         return hashlib.sha256(json.dumps([self.entities, self.relations]).encode()).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
-        """A dict for json.dump: entities, relations and their hash."""
+        """Return a dict for json.dump: entities, relations and their hash."""
         return {"entities": list(self.entities), "relations": list(self.relations), "hash": self.hash}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Vocabulary":
-        """The vocabulary of such a dict; InputError where a part is missing or the hash does not fit."""
+        """Make the vocabulary of a dict from `to_json`; InputError if a part is missing or the hash does not match."""
         missing = [key for key in ("entities", "relations", "hash") if key not in value]
         if missing:
             raise InputError(f"not a vocabulary: {', '.join(missing)} missing")
@@ -330,18 +330,18 @@ def _look_up(kind: str, ids: Mapping[str, int], labels: Iterable[str]) -> np.nda
 
 
 def unknown_label(kind: str, label: str, known: Iterable[str]) -> str:
-    """The message for a label that is not among the known ones, with the three nearest."""
+    """Return the error message for an unknown label, with the three nearest known labels."""
     near = nearest_labels(label, known) if isinstance(label, str) else []
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "no known label is near it"
     return f"unknown {kind} {label!r}: {hint}"
 
 
 def unknown_graph(name: str, known: Iterable[str]) -> str:
-    """The message for the name of a graph that is not among the known ones."""
+    """Return the error message for an unknown name of a graph."""
     return f"{unknown_label('graph', name, known)} (there are: {', '.join(known) or 'none'})"
 
 
 def nearest_labels(label: str, known: Iterable[str], n: int = 3) -> list[str]:
-    """The known labels whose spelling is nearest, at most n; a million take a tenth of a second or two."""
+    """Return at most n known labels of the nearest spelling; among a million this takes 0.1 to 0.2 s."""
     found = process.extract(label, list(known), scorer=fuzz.ratio, limit=n, score_cutoff=60)
     return [other for other, _, _ in found]

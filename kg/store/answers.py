@@ -24,10 +24,10 @@ from gumption.kg.vocabulary import (
 
 from .files import FORMATS, NO_XML, refuse_unwritable
 
-#: The answer of a store to a query.
+#: A store's answer to a query.
 Answer: TypeAlias = "ox.QueryBoolean | ox.QuerySolutions | Rows | ox.QueryTriples | ox.QuadParser | list[ox.Quad]"
 
-_CONTROLS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x1f\x7f-\x9f]")  # first escapes, as those for colours
+_CONTROLS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x1f\x7f-\x9f]")  # escape sequences first, such as colours
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _PYTHON = {
     _XSD + "integer": int,
@@ -42,15 +42,15 @@ OPEN = ("g", "kept", "many")  # columns of this package's own queries that may h
 
 
 class Rows:
-    """The rows of an endpoint or a folder: like ox.QuerySolutions, with InputError where they are broken.
+    """The rows of an endpoint or a folder, as ox.QuerySolutions, with InputError if they are broken.
 
-    The engine parses an answer, and reads a folder, while the rows are iterated over.
+    The engine parses an answer, and reads a folder, during the iteration over the rows.
     """
 
     def __init__(self, rows: ox.QuerySolutions, errors: Callable[[], AbstractContextManager[None]], own: bool) -> None:
         """
         :param errors: turns errors of the engine, and OSError, into InputError.
-        :param own: whether the query is this package's: then all columns but those of OPEN are bound, and ?n and ?i are
+        :param own: whether the query is this package's: then all columns except OPEN are bound, and ?n and ?i are
             numbers.
         """
         self.names = [variable.value for variable in rows.variables]
@@ -66,7 +66,7 @@ class Rows:
                 yield row
 
     def serialize(self, output: Any = None, *, format: ox.QueryResultsFormat) -> bytes | None:
-        """The rows in a format of the SPARQL standard."""
+        """Serialize the rows in a format of the SPARQL standard."""
         with self._reading():
             return self._rows.serialize(output, format=format)
 
@@ -76,13 +76,13 @@ class Rows:
             with self._errors():
                 yield
         except InputError:
-            del self._rows  # to be freed in this thread, while the error's frames keep this object
+            del self._rows  # must be freed in this thread; the error's frames keep this object
             raise
 
 
 @contextmanager
 def parse_errors(what: str) -> Iterator[None]:
-    """An answer that the engine cannot parse raises an InputError that begins with `what`."""
+    """Turn errors of the engine's parser into an InputError that begins with `what`."""
     try:
         yield
     except (SyntaxError, OSError) as error:
@@ -90,16 +90,16 @@ def parse_errors(what: str) -> Iterator[None]:
 
 
 def clean(text: str) -> str:
-    """Text of another program without characters that control a terminal."""
+    """Remove characters that control a terminal from another program's text."""
     return _CONTROLS.sub(" ", text)
 
 
 def to_arrays(answers: Iterable[tuple[str | None, ox.QuerySolutions | Rows]]) -> tuple[Vocabulary, np.ndarray]:
-    """The sorted labels of facts and their (n, 3) int64 ids, sorted, each fact once.
+    """Return the sorted labels of facts and their (n, 3) int64 ids, sorted, each fact once.
 
-    The facts come as rows (subject, relation, object), or as rows (subject, object) of one relation, named by its term.
+    The facts are rows (subject, relation, object), or rows (subject, object) of a relation, which is named by its term.
     """
-    # Python strings are made for distinct terms only; the work of each row is done on bytes and in NumPy.
+    # Python strings are made for distinct terms only; rows are processed as bytes and in NumPy.
     entity_codes, relation_codes = (defaultdict[bytes, int](itertools.count().__next__) for _ in range(2))
     columns: list[list[np.ndarray]] = [[np.zeros(0, np.int64)] for _ in range(3)]
     for relation, rows in answers:
@@ -115,8 +115,8 @@ def to_arrays(answers: Iterable[tuple[str | None, ox.QuerySolutions | Rows]]) ->
     relations, relation_places = _sorted_labels(relation_codes, RELATION)
     subjects, objects = (entity_places[np.concatenate(columns[i])] for i in (0, 2))
     predicates = relation_places[np.concatenate(columns[1])]
-    # One number a row, 63 bits for a billion entities: rows are sorted, and repeated ones (of other programs' graphs)
-    # found, several times faster than by three numbers.
+    # One number per row, 63 bits for a billion entities: to sort rows and drop duplicates (from other programs' graphs)
+    # is several times faster than with three numbers.
     many, kinds = max(len(entities), 1), max(len(relations), 1)
     keys = np.sort((subjects * kinds + predicates) * many + objects)
     keys = keys[np.diff(keys, prepend=-1) > 0]
@@ -129,7 +129,7 @@ def _number(codes: defaultdict[bytes, int], terms: list[bytes]) -> np.ndarray:
 
 
 def _sorted_labels(codes: defaultdict[bytes, int], namespace: str) -> tuple[list[str], np.ndarray]:
-    """The sorted labels of the terms, and per code the place of its term's label among them."""
+    """Return the sorted labels of the terms, and for each code the index of its term's label."""
     others = [term for term in codes if term[:1] != b"<" or term[:2] == b"<<"]
     texts = dict(zip(others, literal_labels(others), strict=True))
     labels = [texts[term] if term in texts else iri_to_label(term[1:-1].decode(), namespace) for term in codes]
@@ -139,21 +139,21 @@ def _sorted_labels(codes: defaultdict[bytes, int], namespace: str) -> tuple[list
 
 
 def literal_labels(terms: list[bytes]) -> list[str]:
-    """The labels of literals, triple terms and blank nodes as they stand in a TSV answer."""
+    """Return the labels of literals, triple terms and blank nodes in the form of a TSV answer."""
     answer = ox.parse_query_results(b"?x\n" + b"".join(term + b"\n" for term in terms), _TSV)
     assert isinstance(answer, ox.QuerySolutions)
     return [term_to_label(row["x"]) for row in answer]
 
 
-#: Formats of rows, or of a yes or no, in the SPARQL standard; and of facts, as the endings of their files.
+#: Formats of rows or a bool in the SPARQL standard; and formats of facts, by the endings of their files.
 ROWS = {"sparql-json": _JSON, "csv": ox.QueryResultsFormat.CSV, "tsv": _TSV, "xml": ox.QueryResultsFormat.XML}
 FACTS = {ending: FORMATS[f".{ending}"] for ending in ("ttl", "nt", "rdf", "jsonld")}
 
 
 def serialized(answer: Answer, form: ox.QueryResultsFormat | ox.RdfFormat) -> bytes:
-    """An answer in a format.
+    """Serialize an answer.
 
-    :raises InputError: a format of rows for facts, or the other way round.
+    :raises InputError: a format of rows for facts, or the reverse.
     """
     rows = isinstance(answer, (ox.QueryBoolean, ox.QuerySolutions, Rows))
     if rows and isinstance(form, ox.QueryResultsFormat):
@@ -170,7 +170,7 @@ def serialized(answer: Answer, form: ox.QueryResultsFormat | ox.RdfFormat) -> by
 
 
 def plain(answer: Answer, ordered: bool, terms: bool = False) -> Any:
-    """An answer in labels and Python values, or in `terms`."""
+    """Return an answer as labels and Python values or, with `terms`, as terms."""
     if isinstance(answer, ox.QueryBoolean):
         return bool(answer)
     if isinstance(answer, (ox.QuerySolutions, Rows)):

@@ -1,8 +1,8 @@
 """Canonical names for blank nodes (RDFC-1.0, W3C 2024), so that equal graphs have equal hashes.
 
-Blank nodes that a fact or a chain of facts connects are named together, apart from all others: the time grows with the
-square or more of the nodes that look alike. Oxigraph names them, groups with nodes that look alike in a process that is
-killed after SECONDS. This file is the program of that process, too, and imports nothing of gumption.
+Each group of blank nodes that facts connect is named separately, because the time grows with the square or more of the
+nodes that look alike. Oxigraph names them; groups with nodes that look alike run in a process that is killed after
+SECONDS. This file is also the program of that process and imports nothing of gumption.
 """
 
 import json
@@ -17,17 +17,17 @@ import pyoxigraph as ox
 from gumption.data.tables import grouped
 
 SECONDS = 10
-ALIKE = 500  # blank nodes of a group that may have the same first-degree hash (RDFC-1.0, section 4.6)
+ALIKE = 500  # maximum number of blank nodes of a group that share a first-degree hash (RDFC-1.0, section 4.6)
 
 
 class TooAlike(Exception):
-    """The blank nodes cannot be told apart within the bounds."""
+    """The blank nodes cannot be distinguished within the bounds."""
 
 
 def canonical(triples: Iterable[ox.Triple]) -> list[list[ox.Triple]]:
-    """The triples in groups that share no blank node, each with canonical names and sorted.
+    """Return the triples in groups that share no blank node, each with canonical names and sorted.
 
-    :raises TooAlike: more than ALIKE nodes of a group look alike, or the time is over.
+    :raises TooAlike: more than ALIKE nodes of a group look alike, or the time limit is exceeded.
     """
     named, alike = [], []
     for group in _groups(triples):
@@ -40,7 +40,7 @@ def canonical(triples: Iterable[ox.Triple]) -> list[list[ox.Triple]]:
         return named
     request = json.dumps([_text(group) for group in alike]).encode()
     try:
-        # -P: modules in the folder of the program must not hide others of the same names.
+        # -P: modules in the program's folder must not hide others of the same name.
         command = [sys.executable, "-P", __file__]
         done = subprocess.run(command, input=request, stdout=subprocess.PIPE, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
@@ -51,7 +51,7 @@ def canonical(triples: Iterable[ox.Triple]) -> list[list[ox.Triple]]:
 
 
 def blank_nodes(term: Any) -> Iterator[ox.BlankNode]:
-    """The blank nodes of a term or a triple, those within triple terms too."""
+    """Yield the blank nodes of a term or a triple, including those in triple terms."""
     if isinstance(term, ox.BlankNode):
         yield term
     elif isinstance(term, ox.Triple):
@@ -77,7 +77,7 @@ def _groups(triples: Iterable[ox.Triple]) -> list[list[ox.Triple]]:
 
 
 def _looks(group: Sequence[ox.Triple]) -> dict[ox.BlankNode, tuple[str, ...]]:
-    """Blank node -> its facts, in which it is _:a and any other is _:z: what its first-degree hash is made of."""
+    """Map each blank node to its facts with itself as _:a and others as _:z, the input of its first-degree hash."""
     facts = grouped((node, str(_renamed(triple, node))) for triple in group for node in set(blank_nodes(triple)))
     return {node: tuple(sorted(texts)) for node, texts in facts.items()}
 

@@ -1,4 +1,4 @@
-"""Stores for rdflib: a local one, which calls its owner before it is written to, and an endpoint."""
+"""Stores for rdflib: a local store, which calls its owner before each write, and an endpoint."""
 
 from collections.abc import Callable, Mapping
 from io import BytesIO
@@ -24,7 +24,7 @@ def _announced(name: str) -> Any:
 
 
 class FactStore(OxigraphStore):
-    """The quads of a local store; with `read_only` nothing can be written."""
+    """The quads of a local store; `read_only` refuses writes."""
 
     def __init__(self, announce: Callable[[], None], quads: ox.Store, read_only: bool) -> None:
         super().__init__(store=quads)
@@ -58,7 +58,7 @@ class FactStore(OxigraphStore):
 # and read answers of any length.
 
 
-#: Query, the protocol's parameters for its dataset, accepted media types -> body and media type of the answer.
+#: (query, protocol parameters for its dataset, accepted media types) -> body and media type of the answer.
 Ask = Callable[[str, Mapping[str, str], str], tuple[bytes, str]]
 
 

@@ -42,12 +42,12 @@ if TYPE_CHECKING:
     from .files import FactFile
 
 
-TIMEOUT_S = 120  # of silence from an endpoint
-_REFUSAL_BYTES = 1 << 16  # read of the body of a refusal
+TIMEOUT_S = 120  # seconds without data from an endpoint
+_REFUSAL_BYTES = 1 << 16  # maximum number of bytes read from the body of a refusal
 
 
 class Refused(InputError):
-    """The server answered with another status (`code`) than success."""
+    """The server answered with a status (`code`) other than success."""
 
     code = 0
 
@@ -55,10 +55,10 @@ class Refused(InputError):
 class Address:
     """An http or https address; a user and a password in it are sent as basic authentication and are not in `url`.
 
-    Connections are kept open: ten times as many requests a second. The proxy of the environment is used (http_proxy,
-    https_proxy, no_proxy). Threads may share an address.
+    Connections are kept open, for ten times as many requests per second. The proxy of the environment is used
+    (http_proxy, https_proxy, no_proxy). Threads may share an address.
 
-    :raises ValueError: no valid address.
+    :raises ValueError: an invalid address.
     """
 
     def __init__(self, url: str) -> None:
@@ -67,23 +67,23 @@ class Address:
         if parts.username is not None:
             self.credentials = unquote(parts.username), unquote(parts.password or "")
         host = parts.netloc.rpartition("@")[2]
-        self.origin = parts.scheme, host.lower()  # two addresses with the same one are at the same server
+        self.origin = parts.scheme, host.lower()  # identifies the server
         self.url = urlunsplit(parts._replace(netloc=host))
-        requests.Request("POST", self.url).prepare()  # ValueError
+        requests.Request("POST", self.url).prepare()  # raises ValueError
         self.session = requests.Session()
 
     def post(self, body: bytes, content_type: str, accept: str, limits: Limits) -> tuple[bytes, str]:
-        """The body and the media type of the answer. Redirects are not followed; where a kept connection was closed,
-        the request may be sent twice.
+        """Post a request. Return the body and the media type of the answer. Redirects are not followed; if a kept
+        connection was closed, the request may be sent twice.
 
-        :raises Refused: another status than success.
-        :raises InputError: no answer, or one beyond the limits.
+        :raises Refused: a status other than success.
+        :raises InputError: no answer, or an answer beyond the limits.
         """
         headers = {"Content-Type": content_type, "Accept": accept, "User-Agent": "gumption"}
         deadline = None if limits.timeout is None else time.monotonic() + limits.timeout
         auth = self.credentials and tuple(map(str.encode, self.credentials))
         silence = min(limits.timeout or TIMEOUT_S, TIMEOUT_S)
-        # A function as auth keeps out the password that ~/.netrc may have.
+        # A function as `auth` prevents the use of a password from ~/.netrc.
         auth = auth or (lambda request: request)
         how: Any = {"headers": headers, "auth": auth, "timeout": silence, "allow_redirects": False}
         try:
@@ -128,9 +128,9 @@ class Address:
 
 
 def _read(response: requests.Response, deadline: float | None, most: int) -> bytes:
-    """The first bytes of the body: at most one more than `most`.
+    """Return the first bytes of the body, at most `most` + 1.
 
-    The clock is read at each piece: a server that sends a little now and then never times out by silence.
+    The clock is read at each piece, because a server that sends a little now and then never triggers the timeout.
     """
     answer = io.BytesIO()
     while part := response.raw.read1(min(most - answer.tell() + 1, 1 << 20), decode_content=True):
@@ -152,17 +152,17 @@ _RESULTS = "application/sparql-results+json, application/sparql-results+xml;q=0.
 
 
 class EndpointStore:
-    """An address for queries and, where the graph may be written, one for updates.
+    """An address for queries and, if the graph may be written, an address for updates.
 
     A user and a password before the host (`http://user:password@host/query`) are sent as basic authentication and
-    appear in no message; those of one address serve the other where scheme, host and port are the same. Queries of
-    KnowledgeGraph itself name their graphs; users' queries are sent with the protocol's parameters for the dataset
-    (SPARQL 1.1 Protocol, section 2.1.4), without which a server answers from its own default graph. Whole answers have
-    to come within the limits of time and bytes. The protocol has no name for a blank node: facts with one are written
-    with its Skolem IRI, and marks in the graph ABOUT name the graphs that the default graph has copies of.
+    appear in no message. They serve both addresses if scheme, host and port are the same. Queries of KnowledgeGraph
+    itself name their graphs; users' queries are sent with the protocol's parameters for the dataset (SPARQL 1.1
+    Protocol, section 2.1.4), without which a server answers from its own default graph. Whole answers must arrive
+    within the limits of time and bytes. The protocol cannot name a blank node, so that facts are written with Skolem
+    IRIs. Marks in the graph ABOUT name the graphs of which the default graph has copies.
     """
 
-    batch = 5_000  # facts in one request: about a megabyte of text
+    batch = 5_000  # facts per request: about a megabyte of text
 
     def __init__(self, query_url: str, update_url: str | None = None, limits: Limits | None = None) -> None:
         try:
@@ -202,12 +202,12 @@ class EndpointStore:
     ) -> Answer:  # fmt: skip
         prefixes = " ".join(f"PREFIX {name}: <{iri}>" for name, iri in PREFIXES.items())
         dataset: list[tuple[str, str | bytes]] = []
-        if default == [""]:  # the protocol has no name for the server's own default graph
+        if default == [""]:  # the protocol cannot name the server's own default graph
             sparql = bounded(sparql, named or ())
         else:
             dataset += [("default-graph-uri", iri) for iri in default or ()]
             dataset += [("named-graph-uri", iri) for iri in named or ()]
-        # A form, because the names of many graphs would not fit into an address; without them the query as it is.
+        # With a dataset a form, because the names of many graphs would not fit into an address; else the plain query.
         body, kind = f"{prefixes}\n{sparql}".encode(), "application/sparql-query"
         if dataset:
             body, kind = urlencode([("query", body), *dataset]).encode(), "application/x-www-form-urlencoded"
@@ -236,7 +236,7 @@ class EndpointStore:
             names = " ".join(f"<{iri}>" for iri in graphs.named)
             rows = self.select(
                 f"SELECT ?g (COUNT(*) AS ?many) {{ VALUES ?g {{ {names} }} GRAPH ?g {{ ?s ?p ?o }} }} GROUP BY ?g"
-            )  # of no graph a server may answer with a row
+            )  # without any graph a server may return a row
             counts = {row["g"].value: int(row["many"].value) for row in rows if row["g"] is not None}
         if graphs.unnamed and (number := self.count(_DEFAULT)):
             counts[_DEFAULT] = number
@@ -261,8 +261,8 @@ class EndpointStore:
         return answer
 
     def _where(self, pattern: str, graph: str) -> tuple[str, bool]:
-        """The SPARQL group for a pattern in a graph, or in all, and whether it may repeat a row. It names the graphs,
-        because not every server takes them from the request."""
+        """Return the SPARQL group for a pattern in a graph, or in all graphs, and whether it may repeat a row. It names
+        the graphs, because not every server takes them from the request."""
         graphs = self.graphs()
         if not graph and graphs.merged:
             return f"{pattern} FILTER NOT EXISTS {{ GRAPH <{ABOUT}> {{ {pattern} }} }}", True
@@ -281,7 +281,7 @@ class EndpointStore:
     def present(self, facts: Sequence[ox.Quad]) -> list[ox.Quad]:
         found = []
         for batch in self._batches(facts):
-            # By number, because a server may write a literal in another way.
+            # Facts are identified by number, because a server may change the spelling of a literal.
             rows = " ".join(f"({i} {' '.join(map(written, quad))})" for i, quad in enumerate(batch))
             query = f"SELECT ?i {{ VALUES (?i ?s ?p ?o ?g) {{ {rows} }} GRAPH ?g {{ ?s ?p ?o }} }}"
             numbers = sorted(int(row["i"].value) for row in self.select(query))
@@ -320,7 +320,7 @@ class EndpointStore:
             self._send(" ;\n".join([*parts, *updates]))
 
     def _keep(self, added: Iterable[ox.Quad]) -> None:
-        """See to it that the default graph has copies of the graphs that get these quads, and mark them."""
+        """Make the default graph hold copies of the graphs to which these quads are added, and mark these graphs."""
         graphs = self.graphs()
         names = {written(quad.graph_name)[1:-1] for quad in added} - {ABOUT}
         new = sorted(names - (set(graphs.named) - set(graphs.foreign)))
@@ -336,11 +336,11 @@ class EndpointStore:
             self._send(" ;\n".join(updates))
 
     def merged(self, ours: bool = True) -> bool:
-        """Whether the server shows the facts of all graphs as its default graph.
+        """Return whether the server presents the facts of all graphs as its default graph.
 
-        :param ours: whether there are statements about graphs, which are copied nowhere.
+        :param ours: whether statements about graphs exist, which are never copied to the default graph.
         """
-        if not ours:  # seen by the first facts of other programs
+        if not ours:  # tested with the first 100 facts, of other programs
             some = "SELECT ?s ?p ?o { GRAPH ?g { ?s ?p ?o } } LIMIT 100"
             return not self.query(f"ASK {{ {{ {some} }} FILTER NOT EXISTS {{ ?s ?p ?o }} }}")
         if self._merged is None:
@@ -363,7 +363,7 @@ class EndpointStore:
         self._send(renewal(copied=not self._merged))
 
     def _change_by_rdflib(self, update: str) -> None:
-        """Send an update of rdflib's, which writes to the default graph or to a named one, not to both."""
+        """Send an update from rdflib, which writes to either the default graph or a named graph."""
         if not self._stale:
             if not self.graphs().merged:
                 self._send(f"DELETE WHERE {{ GRAPH <{ABOUT}> {{ <{ABOUT}> <{KEPT}> ?g }} }} ;\n{bare()}")
@@ -382,13 +382,13 @@ class EndpointStore:
         return rdflib.Dataset(store=store, default_union=True)
 
     def _asked(self, sparql: str, dataset: Mapping[str, str], accept: str) -> tuple[bytes, str]:
-        """The body and media type of the answer to a query; `dataset` has parameters of the protocol."""
+        """Send a query. Return the body and media type of the answer; `dataset` has parameters of the protocol."""
         form = urlencode([("query", sparql), *dataset.items()]).encode()
         return self._query.post(form, "application/x-www-form-urlencoded", accept, self._limits)
 
     def close(self) -> None:
         if self._stale:
-            with suppress(InputError):  # without the marks, the next one sees that the union is not kept
+            with suppress(InputError):  # without the marks, the next client detects that the union is not kept
                 self.renew()
         for address in filter(None, (self._query, self._update)):
             address.session.close()
@@ -406,7 +406,7 @@ class EndpointStore:
             yield distinct[start : start + self.batch]
 
     def _parsed(self, body: bytes, media: str, sparql: str, limits: Limits | None) -> Answer:
-        """The answer to a query; InputError for one of another kind, or without the columns that the query names."""
+        """Parse the answer to a query; InputError for another kind of answer, or a missing column of the query."""
         broken = f"the answer of {self._query.url} is broken"
         most = None if limits is None else limits.max_rows
         number = 0
@@ -430,7 +430,7 @@ class EndpointStore:
         wanted = _KINDS.get(form, kind)
         missing = set(columns).difference(answer.names) if isinstance(answer, Rows) else set()
         if kind != wanted or missing:
-            del answer  # to be freed in this thread: an error's frames would keep it
+            del answer  # must be freed in this thread: an error's frames would keep it
             reason = f"it has no column {min(missing)}" if kind == wanted else f"it gives {kind} where {wanted} belong"
             raise InputError(f"{broken}: {reason}")
         if limits is not None and most is not None and number > most:

@@ -1,14 +1,14 @@
-"""Files of facts, written and read: N-Triples, N-Quads, Turtle, TriG, RDF/XML, JSON-LD, TSV and CSV, also compressed.
+"""Read and write files of facts: N-Triples, N-Quads, Turtle, TriG, RDF/XML, JSON-LD, TSV and CSV, also compressed.
 
-N3 is only read. All are read a block at a time, but for JSON-LD, which is read whole.
+N3 is only read. JSON-LD is read whole; the other formats are read block by block.
 
-TSV has one fact a line, `subject relation object [graph]`, separated by tabs; a tab, line break or backslash within a
-label is written \\t, \\n, \\r or \\\\. CSV has the same columns, separated by commas, cells quoted where they need it
-(RFC 4180). Both are written without a header; an empty first line says so where the first fact looks like one. Turtle,
-N-Triples, RDF/XML and tables of three columns have no graph names: what they hold is in the graph "default". RDF files
-may also state the rdfs:label of our names, for other programs: in .nq and .trig in a graph that reading leaves out, in
-others among the facts. A blank node has the same name each time its file is read into a graph, and another one in
-another graph.
+TSV has a fact per line, `subject relation object [graph]`, separated by tabs; a tab, line break or backslash within a
+label is written \\t, \\n, \\r or \\\\. CSV has the same columns, separated by commas, with cells quoted if necessary
+(RFC 4180). Both are written without a header; an empty first line marks this if the first fact looks like a header.
+Turtle, N-Triples, RDF/XML and tables of three columns have no graph names: their facts go into the graph "default". RDF
+files may also state the rdfs:label of gumption's names, for other programs: in .nq and .trig in a graph that is skipped
+when read, in other formats among the facts. A blank node gets the same name whenever its file is read into a graph, and
+a different name in another graph.
 """
 
 import bz2
@@ -63,9 +63,9 @@ from .quads import Quads, cached
 #
 # Each statement is a triple (graph, key, text) in the reserved graph ABOUT. Its keys are terms of Dublin Core
 # (dcterms:source, dcterms:license, dcterms:title, ...) and of Creative Commons (cc:attributionName for "attribution");
-# a key that neither has is a name of gumption's own. RDF files carry the statements among their triples. A TSV or CSV
-# file has no place for them: they stand beside it in `FILE.license`, each on a line `graph key text` with tabs between
-# (the REUSE specification 3.3 has that name).
+# any other key is a name of gumption's own. RDF files hold the statements among their triples. A TSV or CSV file cannot
+# hold them: they are written to `FILE.license`, a tab-separated line `graph key text` each (the name follows the REUSE
+# specification 3.3).
 
 _OWN = ABOUT + ":"
 _DCTERMS = "http://purl.org/dc/terms/"
@@ -86,7 +86,7 @@ About = Mapping[str, Mapping[str, str]]  # graph -> key -> text
 
 
 def key_to_iri(key: str) -> str:
-    """The IRI of a key, which may be an IRI itself; InputError for any other key that is not one word."""
+    """Return the IRI of a key, which may itself be an IRI; InputError for any other key that is not a single word."""
     if key.startswith(("http://", "https://", "urn:")):
         return label_to_iri(key)
     if not re.fullmatch("[A-Za-z][A-Za-z0-9_-]*", key):
@@ -95,13 +95,13 @@ def key_to_iri(key: str) -> str:
 
 
 def joined(statements: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Key -> texts, sorted and joined, of statements (IRI of the key, text)."""
+    """Map keys to their sorted and joined texts, from statements (IRI of the key, text)."""
     said = grouped(sorted((_KEYS.get(iri) or iri.removeprefix(_OWN), text) for iri, text in statements))
     return {key: "; ".join(texts) for key, texts in said.items()}
 
 
 def about_quads(name: str, about: Mapping[str, str]) -> list[ox.Quad]:
-    """Statements about a graph as quads of ABOUT; InputError for a value that is no text."""
+    """Return statements about a graph as quads of ABOUT; InputError for a value that is no text."""
     graph = ox.NamedNode(label_to_iri(name, GRAPH))
     quads = []
     for key, text in about.items():
@@ -112,7 +112,7 @@ def about_quads(name: str, about: Mapping[str, str]) -> list[ox.Quad]:
 
 
 def annotation_update(name: str, about: Mapping[str, str]) -> str:
-    """The SPARQL update that replaces the statements about a graph under these keys."""
+    """Return the SPARQL update that replaces the statements about a graph under these keys."""
     parts = []
     for graph, key, text, _ in about_quads(name, check("about", about, Mapping[str, Any])):
         parts.append(f"DELETE WHERE {{ GRAPH {_ABOUT} {{ {graph} {key} ?text }} }}")
@@ -121,19 +121,19 @@ def annotation_update(name: str, about: Mapping[str, str]) -> str:
 
 
 def is_about(quad: ox.Quad) -> ox.NamedNode | None:
-    """The graph ABOUT where a triple of a file without graph names is a statement about one of gumption's graphs."""
+    """Return the graph ABOUT if a triple (of a file without graph names) is a statement about a graph, else None."""
     subject, predicate, text, _ = quad
     known = predicate.value in _KEYS or predicate.value.startswith(_OWN)
     return _ABOUT if known and isinstance(text, ox.Literal) and subject.value.startswith(GRAPH) else None
 
 
 def sidecar(path: Path) -> Path:
-    """The file beside a TSV or CSV file that has the statements about its graphs."""
+    """Return the path of the file with the statements about the graphs of a TSV or CSV file."""
     return path.with_name(f"{path.name}.license")
 
 
 def read_sidecar(path: Path) -> Iterator[ox.Quad]:
-    """The statements beside a TSV or CSV file, if any. Other lines, such as other programs write, are passed over."""
+    """Yield the statements in the sidecar of a TSV or CSV file, if any. Lines of another form are skipped."""
     beside = sidecar(path)
     if beside.is_file():
         for line in beside.read_text(encoding="utf-8", errors="replace").split("\n"):
@@ -156,7 +156,7 @@ FORMATS = {
     ".n3": ox.RdfFormat.N3,
 }
 LINE_FORMATS = (ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS)
-COMMENTED = (*LINE_FORMATS, ox.RdfFormat.TRIG, ox.RdfFormat.TURTLE)  # which carry their hash in a comment
+COMMENTED = (*LINE_FORMATS, ox.RdfFormat.TRIG, ox.RdfFormat.TURTLE)  # these files hold their hash in a comment
 NETWORKS = (".graphml", ".gexf")
 _READ_ONLY = (".n3", *NETWORKS)
 _TSV = (".tsv", ".txt")
@@ -166,7 +166,7 @@ _KNOWN = (*FORMATS, *NETWORKS, *_TSV, _CSV)
 _EACH = f"each also with {_PACKED[0]}, {_PACKED[1]} or {_PACKED[2]}"
 WRITTEN = f"{', '.join(ending for ending in _KNOWN[:-1] if ending not in _READ_ONLY)} or {_CSV}, {_EACH}"
 READ = f"{', '.join(_KNOWN[:-1])} or {_CSV}, {_EACH}"
-#: The graph of labels in files that were written with labels.
+#: The graph of labels in files written with `labels`.
 LABELS = "urn:gumption:labels"
 _CONTEXT = re.compile(rb'"@context"\s*:\s*\[?\s*"([^"]*)"')
 NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -179,7 +179,7 @@ _UNESCAPES = {escaped: plain for plain, escaped in _ESCAPES.items()}
 @dataclass(frozen=True)
 class FileFormat:
     """
-    :ivar ending: without that of a compression, `packed`, which is "" for none.
+    :ivar ending: the ending without that of the compression. :ivar packed: the latter, "" for no compression.
     """
 
     ending: str
@@ -187,16 +187,16 @@ class FileFormat:
 
     @property
     def rdf(self) -> ox.RdfFormat | None:
-        """None for a table or a network."""
+        """The RDF format; None for a table or a network."""
         return FORMATS.get(self.ending)
 
     @property
     def names_graphs(self) -> bool:
-        """Whether such a file names the graphs of its facts."""
+        """Whether files of this format name the graphs of their facts."""
         return self.rdf is None or self.rdf.supports_datasets
 
     def open(self, path: Path) -> BinaryIO:
-        """The file for reading, of RDF without a byte order mark."""
+        """Open the file for reading; for RDF, skip a byte order mark."""
         stream = open_packed(path, lines=self.rdf is None or self.rdf in LINE_FORMATS, by_name=True)
         if self.rdf is not None and stream.peek(3).startswith(codecs.BOM_UTF8):
             stream.read(3)
@@ -204,7 +204,7 @@ class FileFormat:
 
 
 def file_format(path: Path, *, write: bool = False) -> FileFormat:
-    """The format of a file's ending; InputError for an unknown one, to `write` also for one that is only read."""
+    """Return the format of a file's ending; InputError for an unknown ending or, with `write`, a read-only format."""
     packed, ending = _endings(path)
     if write and ending in _READ_ONLY:
         raise InputError(f"{path}: {ending} files are only read; a graph is written to {WRITTEN}")
@@ -216,22 +216,22 @@ def file_format(path: Path, *, write: bool = False) -> FileFormat:
 
 
 def is_rdf(path: Path) -> bool:
-    """Whether a file's ending is that of an RDF format."""
+    """Return whether a file's ending is that of an RDF format."""
     return _endings(path)[1] in FORMATS
 
 
 def _endings(path: Path) -> tuple[str, str]:
-    """The ending of its compression, if any, and the one before."""
+    """Return the ending of the compression, if any, and the ending before it."""
     return (path.suffix, path.with_suffix("").suffix) if path.suffix in _PACKED else ("", path.suffix)
 
 
 def write_facts(path: Path, graphs: Mapping[str, Iterable[Triple]], about: About, labels: bool = False) -> None:
     """Write label triples, graph by graph, and the statements about the graphs.
 
-    The file is written beside `path` and renamed once it is complete. A table's statements are written first, so that
-    the facts never lie there without their licence. The file carries its hash, see data/sealed.py.
+    The file is written under another name and renamed to `path` once it is complete. A table's statements are written
+    first, so that the facts never exist without their licence. The file contains its hash, see data/sealed.py.
 
-    :param labels: state the label of each of our IRIs, too, in RDF files.
+    :param labels: also write the label of each of gumption's IRIs, in RDF files.
     :raises InputError: a fact that the format cannot hold.
     """
     form = file_format(path, write=True)
@@ -265,7 +265,7 @@ def write_facts(path: Path, graphs: Mapping[str, Iterable[Triple]], about: About
 
 
 def refuse_unwritable(path: object, form: ox.RdfFormat, quads: Sequence[ox.Quad] | Sequence[ox.Triple]) -> None:
-    """InputError for facts that RDF/XML or JSON-LD cannot hold."""
+    """Raise InputError for facts that RDF/XML or JSON-LD cannot hold."""
     if form == ox.RdfFormat.RDF_XML:
         for iri in {quad.predicate.value for quad in quads}:
             if not _XML_NAME.search(iri):
@@ -281,7 +281,7 @@ def _beyond(path: object, label: str) -> str:
 
 
 def _label_quads(quads: Iterable[ox.Quad]) -> Iterator[ox.Quad]:
-    """The rdfs:label of each of gumption's names."""
+    """Yield the rdfs:label of each of gumption's names."""
     names: dict[tuple[object, str], None] = {}
     for subject, predicate, object_, _ in quads:
         names |= {(subject, ENTITY): None, (predicate, RELATION): None, (object_, ENTITY): None}
@@ -306,11 +306,11 @@ def _tsv_lines(rows: Iterator[Sequence[str]]) -> Iterator[bytes]:
 
 def _csv_lines(rows: Iterator[Sequence[str]]) -> Iterator[bytes]:
     line = io.StringIO(newline="")
-    # "\\r\\n", as RFC 4180 has it, also makes the writer quote labels with either of the two.
+    # "\\r\\n", from RFC 4180, also makes the writer quote labels with either of the two characters.
     writer = csv.writer(line, lineterminator="\r\n")
     empty, rows = needs_empty_line(rows)
     for number, row in enumerate(rows):
-        # Also before a label that begins with a byte order mark, which reading removes at the start of a file.
+        # Also before a label that begins with a byte order mark: the reader removes it at the start of a file.
         if number == 0 and (empty or row[0].startswith("\ufeff")):
             yield b"\r\n"
         writer.writerow(row)
@@ -324,14 +324,14 @@ def _compressed(out: IO[bytes], packed: str) -> AbstractContextManager[IO[bytes]
         return bz2.BZ2File(out, "wb")  # pyright: ignore[reportReturnType]
     if packed == ".xz":
         return lzma.LZMAFile(out, "wb")  # pyright: ignore[reportReturnType]
-    # Neither name nor time in the header: the same facts give the same bytes.
+    # No name or time in the header, so that the same facts give the same bytes.
     return gzip.GzipFile("", "wb", 6, out, mtime=0) if packed else nullcontext(out)  # pyright: ignore
 
 
 # ---- Reading
 
 BLOCK = 1 << 20  # bytes
-DEPTH = 1_000  # elements of XML, brackets of JSON or triple terms within each other
+DEPTH = 1_000  # maximum nesting of XML elements, JSON brackets or triple terms
 _ESCAPED = re.compile("|".join(map(re.escape, _UNESCAPES)))
 _NAMED_HERE = re.compile(r"b([0-9a-f]{6})[0-9a-f]{12}-\d+$")
 _QUOTED = re.compile(rb"<<(?!\()")
@@ -344,11 +344,11 @@ class SkippedLines(Note):
 
 
 class FactFile:
-    """The facts of a file as quads, each in its named graph, or in `default`.
+    """Read the facts of a file as quads, each in its named graph or in `default`.
 
-    Of N-Triples, N-Quads, TSV and CSV, which have one fact a line, up to `skip_bad` bad lines are left out, of which
-    `warn` warns. `layout` is for TSV and CSV. Every method raises InputError, with file and line, for a file that is
-    missing, of an unknown kind, or broken beyond that.
+    N-Triples, N-Quads, TSV and CSV have a fact per line; up to `skip_bad` bad lines are left out, which `warn` reports.
+    `layout` is for TSV and CSV. Every method raises InputError, with file and line, for a file that is missing, of an
+    unknown format, or has more errors.
     """
 
     def __init__(
@@ -375,21 +375,20 @@ class FactFile:
             raise InputError(f"the base {base!r} is no absolute IRI, such as http://example.org/")
         if context is not None and self.format.rdf != ox.RdfFormat.JSON_LD:
             raise InputError(f"{path}: a context is for .jsonld files")
-        self.empty = False  # `check` says so
+        self.empty = False  # set by `check`
         self._skipped: list[str] = []
         self._left_out = ""
 
     def check(self) -> None:
-        """Read the whole file, so that errors are found before any fact is used."""
+        """Read the whole file, to raise errors before any fact is used."""
         with self._errors_named(), self.format.open(self.path) as stream:
             found = self._rows(stream) if self.format.rdf is None else self._parsed(stream, self.format.rdf)
             self.empty = not sum(1 for _ in found)
 
     def load_plain(self, store: ox.Store) -> bool:
-        """Load the whole file by the store's own loader, each fact into its graph and into the default graph.
+        """Load the whole file with the store's own loader, each fact into its graph and into the default graph.
 
-        False, and nothing is added, for other files than N-Triples, where lines may be bad, and for a file with more in
-        it than facts.
+        Return False, and add nothing, unless the file is N-Triples with `skip_bad` 0 and holds only facts.
         """
         if self.format.rdf != ox.RdfFormat.N_TRIPLES or self.skip_bad or isinstance(self.name, ox.BlankNode):
             return False
@@ -406,23 +405,23 @@ class FactFile:
                     with self._errors_named():
                         raise plain.error from None
                 if isinstance(error, SyntaxError):
-                    self.check()  # raises it with the right line: the loader has read each block twice
+                    self.check()  # raises the error with the right line: the loader reads each block twice
                 raise
         return True
 
     @property
     def name(self) -> ox.NamedNode | ox.BlankNode:
-        """Of the graph `default`."""
+        """The term of the graph `default`."""
         return label_to_term(self.default, GRAPH)
 
     def batches(self, size: int) -> Iterator[list[ox.Quad]]:
-        """The quads of the file in lists of `size`."""
+        """Yield the quads of the file in lists of `size`."""
         quads = self.quads()
         while batch := list(itertools.islice(quads, size)):
             yield batch
 
     def warn(self) -> None:
-        """Warn of what the last reading left out: the number of lines and the first of them, or parts of a network."""
+        """Warn of omissions of the last read: the number of lines and the first three, or parts of a network."""
         if self._left_out:
             warnings.warn(f"left out: {self._left_out}", Note, stacklevel=3)
         if self._skipped:
@@ -432,7 +431,7 @@ class FactFile:
             warnings.warn(f"{number} skipped: {first}{more}", SkippedLines, stacklevel=3)
 
     def quads(self) -> Iterator[ox.Quad]:
-        """The quads one by one: facts, and statements about graphs in the graph ABOUT."""
+        """Yield the quads: facts, and statements about graphs in the graph ABOUT."""
         with self._errors_named(), self.format.open(self.path) as stream:
             if self.format.rdf is None:
                 yield from read_sidecar(self.path)
@@ -444,12 +443,12 @@ class FactFile:
 
     @contextmanager
     def _errors_named(self) -> Iterator[None]:
-        """Errors of reading become an InputError with the file and, where it is known, the line."""
+        """Turn read errors into an InputError with the file and, if known, the line."""
         self._skipped = []
         try:
             yield
         except SyntaxError as error:
-            if "LoadDocumentCallback" in error.msg:  # how the parser says that it loads none
+            if "LoadDocumentCallback" in error.msg:  # the parser's error for a remote context
                 raise InputError(self._remote_context()) from None
             place = f"{self.path}:{error.lineno}" if error.lineno else self.path
             raise InputError(f"{place}: {error.msg}") from None
@@ -466,7 +465,7 @@ class FactFile:
         )
 
     def _rows(self, stream: BinaryIO) -> Iterator[list[str]]:
-        """The three or four labels of the facts of a table, or the three of a network."""
+        """Yield the labels of facts, three or four from a table, three from a network."""
         if self.format.ending in NETWORKS:
             from gumption.kg.networks import read_network
 
@@ -480,7 +479,7 @@ class FactFile:
 
     def _tsv_rows(self, stream: BinaryIO) -> Iterator[Row]:
         for first, block in _whole_lines(stream):
-            # Not splitlines(): a label may hold the other characters that it takes for line ends.
+            # Not splitlines(), which also splits at other characters that a label may contain.
             for number, line in enumerate(block.split(b"\n"), start=first):
                 try:
                     text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r")
@@ -514,7 +513,7 @@ class FactFile:
             return
         for first, block in _whole_lines(stream):
             try:
-                # A list, so that an error is found before any quad of the block has been passed on.
+                # A list, so that an error is raised before any quad of the block is yielded.
                 quads = list(ox.parse(block, form)) if block.count(TERM_OPENS) <= DEPTH else None
             except SyntaxError:
                 quads = None
@@ -532,16 +531,16 @@ class FactFile:
             yield from quads
 
     def _facts(self, parsed: Iterable[ox.Quad]) -> Iterator[ox.Quad]:
-        """In a graph with a name, and with names of its own for blank nodes."""
+        """Put each quad into a named graph, and give blank nodes names that depend on file and graph."""
         default = self.name
         blanks: dict[object, ox.BlankNode] = {}
         other = cached(blank_nodes_named)
 
         def known(term: Any, graph: Any) -> Any:
-            """The term of a fact in the store."""
+            """Return the term that the store uses."""
             if isinstance(term, ox.BlankNode):
                 if term not in blanks:
-                    # A name that this class gave stays: a graph that is saved and loaded again has no second node.
+                    # Keep a name that this class made, so that a graph saved and loaded again gets no second node.
                     ours = _NAMED_HERE.match(term.value)
                     kept = ours is not None and ours[1] in (_mark(default), _mark(graph))
                     name = f"b{_mark(default)}{self._digest}-{len(blanks)}"
@@ -563,7 +562,7 @@ class FactFile:
     @cached_property
     def _digest(self) -> str:
         context = self.context.read_bytes() if self.context is not None else b""
-        digest = hashlib.sha256(repr((self.base, context, self.layout)).encode())  # which decide what its nodes are
+        digest = hashlib.sha256(repr((self.base, context, self.layout)).encode())  # these determine the nodes
         with self.format.open(self.path) as stream:
             while block := stream.read(BLOCK):
                 digest.update(block)
@@ -579,14 +578,14 @@ class FactFile:
 
 
 def _mark(graph: object) -> str:
-    """The part of a blank node's name that says to which graph its file was loaded."""
+    """Return the part of a blank node's name that identifies the graph its file was loaded into."""
     return hashlib.sha256(str(graph).encode()).hexdigest()[:6]
 
 
 def _checked_json(stream: BinaryIO, context: Path | None) -> Iterator[bytes]:
-    """JSON-LD, with the contexts of a file in place of those that it names by address.
+    """Yield the JSON-LD, with the contexts of a file in place of contexts that it names by address.
 
-    :raises SyntaxError: no JSON; brackets too deep within each other for the RDF parser.
+    :raises SyntaxError: invalid JSON; brackets nested too deep for the RDF parser.
     """
     text = stream.read()
     hook = None if context is None else partial(_object, _context(context))
@@ -615,9 +614,9 @@ def _context(path: Path) -> list[Any]:
 
 
 def _object(ours: list[Any], pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON, with our contexts in place of those that it names by address.
+    """Make a JSON object, with our contexts in place of contexts that it names by address.
 
-    :raises ValueError: a key twice, of which only one could be kept.
+    :raises ValueError: a repeated key.
     """
     if len(found := dict(pairs)) < len(pairs):
         raise ValueError("an object has a key twice")
@@ -628,7 +627,7 @@ def _object(ours: list[Any], pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _whole_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Blocks of lines, about BLOCK bytes long, each with the number of its first line."""
+    """Yield blocks of lines, about BLOCK bytes long, each with the number of its first line."""
     first = 1
     while block := stream.read(BLOCK):
         block += stream.readline()
@@ -636,7 +635,7 @@ def _whole_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
         first += block.count(b"\n")
 
 
-# ---- Streams for the parsers of RDF, which end the program when they run out of stack: nesting is bounded.
+# ---- Streams for the RDF parsers, with bounded nesting: a parser that runs out of stack ends the program.
 
 
 TERM_OPENS = b"<<"
@@ -647,13 +646,13 @@ _BRACKETS = re.compile(rb"[][{}]")
 
 
 class _Pieces:
-    """Blocks as a stream to read from."""
+    """A readable stream of blocks."""
 
     def __init__(self, blocks: Iterator[bytes]) -> None:
         self._blocks, self._block = blocks, memoryview(b"")
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes, at most so many."""
+        """Return the next bytes, at most `size` unless it is negative."""
         if not self._block:
             self._block = memoryview(next(self._blocks, b""))
         size = len(self._block) if size < 0 else size
@@ -662,10 +661,10 @@ class _Pieces:
 
 
 def _checked_xml(stream: BinaryIO) -> Iterator[bytes]:
-    """The blocks of RDF/XML; SyntaxError, with the line, before one that is not well-formed, or too deep.
+    """Yield the blocks of RDF/XML; SyntaxError, with the line, before a block that is not well-formed or too deep.
 
-    The RDF parser itself takes a file that ends in the middle for a complete one, and its time grows with the square of
-    the depth. Entities may not expand to others: a few such lines make terabytes.
+    The RDF parser itself accepts a truncated file, and its time grows with the square of the depth. Entities that
+    expand to other entities are refused: a few such lines make terabytes.
     """
     parser = expat.ParserCreate()
     depth = 0
@@ -704,9 +703,9 @@ def _syntax_error(text: str, line: int) -> SyntaxError:
 
 
 class _CheckedTerms:
-    """A stream of Turtle or the like to read from; raises SyntaxError for too many triple terms without a fact.
+    """A readable stream of Turtle or a similar format; SyntaxError for too many triple terms within a fact.
 
-    :ivar opened: how often a triple term began; the reader of the facts sets it to 0 at each.
+    :ivar opened: the number of triple terms begun; the reader resets it to 0 at each fact.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -714,7 +713,7 @@ class _CheckedTerms:
         self.opened = 0
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes, at most so many."""
+        """Return the next bytes, at most `size` unless it is negative."""
         block = self._stream.read(size)
         self.opened += block.count(TERM_OPENS)
         if self.opened > DEPTH:
@@ -722,21 +721,21 @@ class _CheckedTerms:
         return block
 
 
-# ---- N-Triples files as they are, for a store's own loader, which makes no Python object of a quad.
+# ---- Raw N-Triples files, for a store's own loader, which makes no Python object of a quad.
 
 
-# What FactFile changes, refuses or keeps elsewhere: blank nodes, triple terms, statements about graphs; and remarks.
+# Content that FactFile changes, refuses or moves: blank nodes, triple terms, statements about graphs, comments
 _OTHER = re.compile(rb"_:|<<|<urn:gumption:(?:graph|blank):|(?:^|\.)[ \t]*#", re.MULTILINE)
 
 
 class _PlainTriples(_Pieces):
-    """The N-Quads of one graph: the lines of an N-Triples file, as far as they hold nothing but facts, each also in the
-    default graph.
+    """A stream of the N-Quads of a graph: the lines of an N-Triples file up to the first that is no plain fact, each
+    fact also in the default graph.
 
-    All are one stream, because a store keeps what it loads at once in half the space of what it has to merge.
+    All are in a single stream, because data loaded at once take half the space of data that a store has to merge.
 
-    :ivar stopped: whether there was something else than facts.
-    :ivar error: why the file could not be read.
+    :ivar stopped: whether the file has content other than facts.
+    :ivar error: the error that ended the read.
     """
 
     def __init__(self, stream: BinaryIO, graph: ox.NamedNode | ox.BlankNode) -> None:
@@ -747,7 +746,7 @@ class _PlainTriples(_Pieces):
     def _parts(self, stream: BinaryIO, graph: ox.NamedNode | ox.BlankNode) -> Iterator[bytes]:
         end = f" {graph} .\n".encode()
         while block := self._lines(stream):
-            # A line of another kind is left to the parser of single lines.
+            # `FactFile` parses files with other lines.
             if _OTHER.search(block) or block.count(b" .\n") != block.count(b"\n"):
                 self.stopped = True
                 raise ValueError("not only facts")
@@ -761,6 +760,6 @@ class _PlainTriples(_Pieces):
         except (OSError, EOFError, zlib.error) as error:
             self.error = error
             raise
-        if mark := HASH_LINE.match(block):  # of the file
+        if mark := HASH_LINE.match(block):  # of the whole file
             block = block[mark.end() :]
         return block if block.endswith(b"\n") or not block else block + b"\n"

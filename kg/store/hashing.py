@@ -1,4 +1,4 @@
-"""The hash of a set of facts, whatever holds them and however its blank nodes are called."""
+"""The hash of a set of facts, independent of the store and of the names of blank nodes."""
 
 import hashlib
 
@@ -12,11 +12,11 @@ from .canonical import TooAlike, blank_nodes, canonical
 
 
 class FactHash:
-    """A file for the rows of an answer (as TSV), which keeps the hash of their set, and the facts with blank nodes."""
+    """A writable file for the rows of an answer (TSV). It keeps the hash of their set, and facts with blank nodes."""
 
     def __init__(self) -> None:
         self._sum = 0
-        self._number = -1  # the first line has the names of the columns
+        self._number = -1  # the first line holds the column names
         self._rest = b""
         self._blank: list[bytes] = []
 
@@ -26,7 +26,7 @@ class FactHash:
             if self._number >= 0:
                 if b"_:" in line or BLANK.encode() in line:
                     self._blank.append(line)
-                elif line[-1:] != b">":  # numbers are abbreviated in TSV
+                elif line[-1:] != b">":  # a literal: numbers are abbreviated in TSV
                     start, _, literal = line.rpartition(b"\t")
                     self._add(start + b"\t" + literal_labels([literal])[0].encode())
                 else:
@@ -35,7 +35,7 @@ class FactHash:
         return len(piece)
 
     def flush(self) -> None:
-        """For the writer: nothing is buffered."""
+        """Do nothing: the writer calls it, but nothing is buffered."""
 
     @property
     def empty(self) -> bool:
@@ -43,10 +43,10 @@ class FactHash:
         return self._number < 1
 
     def hexdigest(self) -> str:
-        """sha256 over the number of rows and the sum modulo 2**256 of their own sha256; facts that share blank nodes
-        are hashed together, with canonical names.
+        """Return the sha256 of the number of rows and the sum modulo 2**256 of their sha256. Facts that share blank
+        nodes are hashed together, with canonical names.
 
-        :raises InputError: blank nodes that cannot be told apart in time.
+        :raises InputError: blank nodes that cannot be distinguished in time.
         """
         rows = ox.parse_query_results(b"\n".join([b"?s\t?p\t?o", *self._blank, b""]), ox.QueryResultsFormat.TSV)
         self._blank, linked = [], []
@@ -54,7 +54,7 @@ class FactHash:
             triple = ox.Triple(*(blank_nodes_named(term) for term in row))
             if any(blank_nodes(triple)):
                 linked.append(triple)
-            else:  # a text with "_:" in it
+            else:  # a text that contains "_:"
                 self._add(_line(triple))
         try:
             for group in canonical(linked):

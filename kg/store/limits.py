@@ -1,4 +1,4 @@
-"""Limits of a query, and a process that is killed when one exceeds them: Oxigraph has no way to stop a query."""
+"""Limits of a query, and a process that is killed when a query exceeds them: Oxigraph cannot stop a query."""
 
 import json
 import signal
@@ -25,7 +25,7 @@ from .worker import address_asked
 if TYPE_CHECKING:
     from .answers import Answer
 
-MEMORY_LIMIT = 2_048  # megabytes, where a query is limited at all
+MEMORY_LIMIT = 2_048  # megabytes, the default for queries with another limit
 
 
 @settings
@@ -48,22 +48,22 @@ class Limits:
 
     @property
     def given(self) -> bool:
-        """Whether any of them needs the process."""
+        """Whether a limit requires the process."""
         return any(limit is not None for limit in (self.timeout, self.memory_limit, self.max_rows))
 
     @property
     def memory_bytes(self) -> int:
-        """The memory limit."""
+        """The memory limit in bytes."""
         return int((self.memory_limit or MEMORY_LIMIT) * 1_000_000)
 
     def otherwise(self, general: "Limits") -> "Limits":
-        """These limits, with the general ones in place of None."""
+        """Return these limits with the general limits in place of None."""
         names = ("timeout", "memory_limit", "max_rows")
         return replace(self, **{name: getattr(general, name) for name in names if getattr(self, name) is None})
 
 
 def refuse_addresses(sparql: str, prefixes: Mapping[str, str], update: bool = False) -> None:
-    """InputError for a query that asks another server, or an update that reads from one; SyntaxError for neither."""
+    """Raise InputError for a query or update that contacts another server; SyntaxError if it does not parse."""
     if address := address_asked(sparql, prefixes, update):
         raise InputError(refused_service(address))
 
@@ -87,20 +87,20 @@ def too_many(limits: Limits) -> str:
 
 
 class QueryProcess:
-    """A process with a graph on disk (read as it is when the process starts) or a copy of one in memory.
+    """A process with a graph on disk (in its state when the process starts) or a copy of a graph in memory.
 
-    It starts in about 0.1 s, and copies a graph in memory in about 3 s for a million quads; neither counts against a
-    query's time. A fork takes a few milliseconds and shares the memory of the graph; its parent answers no query.
+    It starts in about 0.1 s, and copies a graph in memory in about 3 s for a million quads; neither counts as query
+    time. A fork takes a few milliseconds and shares the memory of the graph; its parent answers no query.
     """
 
     def __init__(self, source: Path | ox.Store | Any) -> None:
-        """:param source: a folder, a graph, or like a Popen of the worker that has begun."""
+        """:param source: a folder, a graph, or an object like the Popen of a running worker."""
         self._lock = threading.Lock()
         with NamedTemporaryFile(suffix=".nq") as copy:
             if isinstance(source, ox.Store):
                 source.dump(copy, ox.RdfFormat.N_QUADS)
                 copy.flush()
-            # -P: modules in the folder of the program must not hide others of the same names.
+            # -P: modules in the program's folder must not hide others of the same name.
             command = [sys.executable, "-P", worker.__file__, copy.name if isinstance(source, ox.Store) else source]
             pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
             begin = isinstance(source, (Path, ox.Store))
@@ -118,14 +118,14 @@ class QueryProcess:
     def query(
         self, sparql: str, default: Sequence[str] | None, named: Sequence[str] | None, limits: Limits
     ) -> "Answer":
-        """The answer to a query.
+        """Answer a query.
 
-        The memory is limited where a process can limit its address space and knows how much it has (Linux).
+        Memory is limited on systems where a process can limit and measure its address space (Linux).
 
         :raises SyntaxError: a query that does not parse.
-        :raises RuntimeError: one that cannot be evaluated.
-        :raises InputError: one that exceeds the limits; after one that took too long or too much memory, the process is
-            gone.
+        :raises RuntimeError: a query that cannot be evaluated.
+        :raises InputError: a query that exceeds the limits. After too long a time or too much memory the process has
+            ended.
         """
         request = {
             "sparql": sparql,
@@ -151,7 +151,7 @@ class QueryProcess:
                     f"the query took longer than {limits.timeout:g} seconds and was stopped: ask for less, or allow "
                     "more time"
                 ) from None
-            # An engine written in Rust aborts where it gets no memory.
+            # A program in Rust aborts if it gets no memory.
             if self._process.returncode == -signal.SIGABRT:
                 raise InputError(too_much(limits)) from None
             raise InputError("the process that was answering the query has ended (is there memory for it?)") from None
@@ -173,13 +173,13 @@ class QueryProcess:
         return ox.parse_query_results(text, ox.QueryResultsFormat.JSON)
 
     def ask(self, **request: str | int) -> int:
-        """Let it fork, or wait for a fork; the fork's id or exit code. Threads may share it for that alone."""
+        """Fork the process, or wait for a fork. Return the fork's id or exit code. Only this method is thread-safe."""
         with self._lock:
             worker.write_frame(self._requests, json.dumps(request).encode())
             return int(worker.read_frame(self._answers))
 
     def is_alive(self) -> bool:
-        """Whether it can answer another query."""
+        """Return whether the process can answer another query."""
         return self._process.poll() is None
 
     def stop(self) -> None:
@@ -190,21 +190,21 @@ class QueryProcess:
         self._process.kill()
         self._process.wait()
         for pipe in (self._requests, self._answers):
-            with suppress(BrokenPipeError):  # the buffer may hold text for the process
+            with suppress(BrokenPipeError):  # the buffer may hold unsent text
                 pipe.close()
 
 
 def parse_problem(sparql: str) -> str | None:
-    """Why a query does not parse; None where it does. It is evaluated on no facts: the engine cannot only parse.
+    """Return why a query does not parse; None if it parses. It is run without facts: the engine cannot just parse.
 
-    :raises InputError: it parses, and takes more than 5 seconds or asks another server.
+    :raises InputError: a query that parses, and takes more than 5 seconds or contacts another server.
     """
     process = QueryProcess(ox.Store())
     try:
         process.query(sparql, None, None, Limits(timeout=5))
     except SyntaxError as error:
         return str(error)
-    except RuntimeError:  # it parses, and fails on no facts
+    except RuntimeError:  # it parses, and fails without facts
         pass
     finally:
         process.kill()

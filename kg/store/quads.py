@@ -1,7 +1,7 @@
-"""Facts as quads of terms: made of labels, copied into the default graph, and changed by SPARQL updates.
+"""Facts as quads of terms: made from labels, copied into the default graph, and changed by SPARQL updates.
 
-The default graph of a store has each fact of the named graphs once: a query without GRAPH sees their union. A server
-may show all graphs as its default graph; then nothing is copied there (`copied=False`).
+The default graph of a store has each fact of the named graphs once, so that a query without GRAPH sees their union. A
+server may present all graphs as its default graph; then nothing is copied there (`copied=False`).
 """
 
 import gc
@@ -28,22 +28,22 @@ from gumption.kg.vocabulary import (
     object_to_term,
 )
 
-REMEMBERED = 200_000  # terms, so that a file of any length takes bounded memory
+REMEMBERED = 200_000  # number of cached terms, so that a file of any length takes bounded memory
 
 cached = lru_cache(REMEMBERED)
-ALL = (None, None, None)  # a pattern
+ALL = (None, None, None)  # the pattern of all facts
 #: The IRIs of the graphs that a query sees without GRAPH, and with it; None for no choice.
 Dataset: TypeAlias = tuple[Sequence[str] | None, Sequence[str] | None]
 
 
 @dataclass(frozen=True)
 class Graphs:
-    """The graphs of a store, each by its IRI or, for a blank node, as "_:ID".
+    """The graphs of a store, each as its IRI or, for a blank node, as "_:ID".
 
-    :ivar named: all with facts of a user, sorted.
-    :ivar foreign: those among them whose facts the default graph need not have: other programs made them.
-    :ivar unnamed: whether the default graph has facts of other programs only, so that it is one more graph.
-    :ivar merged: whether the server shows the facts of all graphs as its default graph.
+    :ivar named: all graphs with facts of a user, sorted.
+    :ivar foreign: named graphs from other programs, whose facts may be missing from the default graph.
+    :ivar unnamed: whether the default graph has facts of other programs only, so that it is a further graph.
+    :ivar merged: whether the server presents the facts of all graphs as its default graph.
     :ivar about: whether there are statements about graphs.
     """
 
@@ -55,7 +55,7 @@ class Graphs:
 
 
 class Quads:
-    """Makes quads of label triples; a label that comes again is not turned into a term again."""
+    """Make quads of label triples; the terms of labels are cached."""
 
     def __init__(self) -> None:
         self._subject, self._relation, self._graph = (
@@ -68,20 +68,20 @@ class Quads:
         return [ox.Quad(subject(s), relation(p), object_(o), name) for s, p, o in triples]  # pyright: ignore
 
     def one(self, subject: str, relation: str, object_: str, graph: str) -> ox.Quad:
-        """The quad of one fact."""
+        """Make the quad of a single fact."""
         [quad] = self([(subject, relation, object_)], graph)
         return quad
 
 
 def graph_name(graph: str | None) -> str:
-    """The IRI of the graph with this label, or "_:ID"; "" for None, the union of all."""
+    """Return the IRI of the graph with this label, or "_:ID"; "" for None, the union of all graphs."""
     term = None if graph is None else label_to_term(graph, GRAPH)
     return "" if term is None else term.value if isinstance(term, ox.NamedNode) else str(term)
 
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """A block without Python's search for cycles, which would visit each of a million new quads and find none."""
+    """Disable Python's garbage collector in a block: it would visit each of a million new quads, none in a cycle."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -92,9 +92,9 @@ def uncollected() -> Iterator[None]:
 
 
 def with_copies(quads: Sequence[ox.Quad]) -> list[ox.Quad]:
-    """The quads, each followed by the copy of its fact in the default graph.
+    """Return the quads, each followed by the copy of its fact in the default graph.
 
-    Queries within GRAPH pass over the copies: in memory, those that lie apart cost them up to twice as long.
+    Queries within GRAPH skip the copies; in memory, copies stored apart would make them up to twice as slow.
     """
     facts: list[ox.Quad] = []
     for quad in quads:
@@ -106,8 +106,8 @@ def with_copies(quads: Sequence[ox.Quad]) -> list[ox.Quad]:
 
 # ---- Changes of a store as SPARQL updates.
 #
-# An update has no name for a blank node: it is written as its Skolem IRI. An endpoint keeps it so; a local store turns
-# it into the blank node by the function NODE.
+# An update cannot name a blank node, so that its Skolem IRI is written. An endpoint keeps the IRI; a local store turns
+# it into the blank node with the function NODE.
 
 #: In the graph ABOUT of an endpoint, `ABOUT KEPT graph`: the default graph has copies of this graph's facts.
 KEPT = "urn:gumption:about:kept"
@@ -119,12 +119,12 @@ _NODES = " ".join(f"BIND(<{NODE}>(?_{name}) AS ?{name})" for name in "spog")
 _OTHER = f"GRAPH ?other {{ ?s ?p ?o }} FILTER(?other != <{ABOUT}>"
 
 
-#: Facts of the default graph that no named graph has.
+#: Filter for facts of the default graph that no named graph has.
 ALONE = "FILTER NOT EXISTS { GRAPH ?g { ?s ?p ?o } }"
 
 
 def written(term: object) -> str:
-    """A term as an update has it."""
+    """Return a term in the syntax of an update."""
     if isinstance(term, ox.BlankNode):
         return f"<{BLANK}{term.value}>"
     if isinstance(term, ox.Triple):
@@ -133,7 +133,7 @@ def written(term: object) -> str:
 
 
 def pattern(terms: Sequence[Term | None], columns: str) -> tuple[str, str]:
-    """The pattern of the facts with this subject, predicate and object, and the columns with those that are given."""
+    """Return the pattern of facts with this subject, predicate and object, and the columns with these values filled."""
     texts = {f"?{name}": f"?{name}" if term is None else written(term) for name, term in zip("spo", terms, strict=True)}
     for name, text in texts.items():
         columns = columns if text == name else columns.replace(name, f"({text} AS {name})")
@@ -141,9 +141,9 @@ def pattern(terms: Sequence[Term | None], columns: str) -> tuple[str, str]:
 
 
 def insertion(quads: Iterable[ox.Quad], *, copied: bool = True, nodes: bool = False) -> str:
-    """Add quads, and copies of their facts.
+    """Write the update that adds quads, and copies of their facts.
 
-    :param nodes: turn Skolem IRIs into blank nodes.
+    :param nodes: whether to turn Skolem IRIs into blank nodes.
     """
     about = [quad for quad in quads if quad.graph_name == _ABOUT]
     facts = [quad for quad in quads if quad.graph_name != _ABOUT]
@@ -159,7 +159,7 @@ def insertion(quads: Iterable[ox.Quad], *, copied: bool = True, nodes: bool = Fa
 
 
 def removal(facts: Sequence[ox.Quad], *, copied: bool = True, nodes: bool = False) -> str:
-    """Remove facts, and the copies of those that no other graph has."""
+    """Write the update that removes facts, and their copies unless another graph has the fact."""
     rows = _rows(facts, nodes)
     parts = [f"DELETE {{ GRAPH ?g {{ ?s ?p ?o }} }} WHERE {{ {rows} }}"]
     if copied:
@@ -168,34 +168,34 @@ def removal(facts: Sequence[ox.Quad], *, copied: bool = True, nodes: bool = Fals
 
 
 def copying(graph: str) -> str:
-    """Copy a graph's facts into the default graph."""
+    """Write the update that copies a graph's facts into the default graph."""
     return f"INSERT {{ ?s ?p ?o }} WHERE {{ GRAPH <{graph}> {{ ?s ?p ?o }} }}"
 
 
 def naming(only: str = "") -> str:
-    """Copy the facts of the default graph, `only` some of them, into the graph "default"."""
+    """Write the update that copies facts of the default graph, filtered by `only`, into the graph "default"."""
     return f"INSERT {{ GRAPH {_UNNAMED} {{ ?s ?p ?o }} }} WHERE {{ ?s ?p ?o {only} }}"
 
 
 def bare() -> str:
-    """Leave in the default graph only facts that no named graph has."""
+    """Write the update that removes from the default graph the facts that a named graph has."""
     return "DELETE { ?s ?p ?o } WHERE { ?s ?p ?o FILTER EXISTS { GRAPH ?g { ?s ?p ?o } } }"
 
 
 def renewal(copied: bool = True, only: str = ALONE) -> str:
-    """Make the default graph the union of the named ones, after `naming`."""
+    """Write the update that makes the default graph the union of the named graphs, after `naming`."""
     copies = f"INSERT {{ ?s ?p ?o }} WHERE {{ GRAPH ?g {{ ?s ?p ?o }} FILTER(?g != <{ABOUT}>) }}"
     return f"{naming(only)} ;\n{copies}" if copied else naming(only)
 
 
 def thinning(graph: str) -> str:
-    """Remove the copies of the facts that this graph alone has."""
+    """Write the update that removes the copies of facts that only this graph has."""
     others = f"{_OTHER} && ?other != {graph})"
     return f"DELETE {{ ?s ?p ?o }} WHERE {{ GRAPH {graph} {{ ?s ?p ?o }} FILTER NOT EXISTS {{ {others} }} }}"
 
 
 def forgetting(graph: str) -> str:
-    """Remove the statements about a graph."""
+    """Write the update that removes the statements about a graph."""
     return (
         f"DELETE WHERE {{ GRAPH <{ABOUT}> {{ {graph} ?key ?text }} }} ;\n"
         f"DELETE DATA {{ GRAPH <{ABOUT}> {{ <{ABOUT}> <{KEPT}> {graph} }} }}"

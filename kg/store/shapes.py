@@ -1,4 +1,4 @@
-"""Whether a graph's facts have the shapes they should: SHACL (W3C 2017), evaluated by pyshacl."""
+"""Validate a graph's facts against shapes: SHACL (W3C 2017), evaluated by pyshacl."""
 
 import os
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ _SHACL = rdflib.Namespace("http://www.w3.org/ns/shacl#")
 
 @dataclass(frozen=True, order=True)
 class Violation:
-    """A result of the validation, in labels; "" for what it does not name."""
+    """A result of the validation, in labels; "" for a part that it does not name."""
 
     subject: str
-    relation: str  # from the subject to the value; "^combinesWith" goes against the arrow
+    relation: str  # from the subject to the value; "^combinesWith" is inverted
     value: str
     message: str
     severity: str  # Violation, Warning or Info
@@ -30,7 +30,7 @@ class Violation:
 @dataclass(frozen=True)
 class Report:
     """
-    :ivar checked: how many nodes of the graph the shapes are about; None where they say it by SHACL's extensions.
+    :ivar checked: the number of nodes that the shapes target; None if they use targets of SHACL's extensions.
     """
 
     conforms: bool
@@ -41,10 +41,10 @@ class Report:
 def validate(graph: KnowledgeGraph, shapes: str | os.PathLike[str] | rdflib.Graph, name: str | None = None) -> Report:
     """Check the facts of a named graph, or of the union of all, against shapes from a Turtle file or an rdflib Graph.
 
-    The facts are copied into rdflib's memory; the 27,000 of the commonsense recipe book take about 1.5 s.
+    The facts are copied into rdflib's memory; the 27,000 facts of the commonsense recipe book take about 1.5 s.
 
-    :raises InputError: shapes that cannot be read or are none, the name of a graph that has no facts while others have,
-        a graph without anything that the shapes are about.
+    :raises InputError: a file that cannot be read or has no shapes, the name of a graph without facts while others have
+        facts, a graph without targets of the shapes.
     """
     place = str(shapes) if isinstance(shapes, str | os.PathLike) else "the shapes"
     rules = shapes if isinstance(shapes, rdflib.Graph) else _shapes(Path(shapes))
@@ -54,7 +54,7 @@ def validate(graph: KnowledgeGraph, shapes: str | os.PathLike[str] | rdflib.Grap
         raise InputError(f"the shapes speak of nothing in {f'the graph {name!r}' if name else 'this graph'}")
     try:
         conforms, results, text = pyshacl.validate(facts, shacl_graph=rules, inplace=True)
-    except Exception as error:  # of many kinds, also bare ones, for shapes that say what they may not
+    except Exception as error:  # many kinds, also bare exceptions, for invalid shapes
         raise InputError(f"{place}: these shapes cannot be used: {getattr(error, 'message', error)}") from None
     if not isinstance(results, rdflib.Graph):
         raise InputError(f"{place}: these shapes cannot be used: {text}")
@@ -66,7 +66,7 @@ def _shapes(path: Path) -> rdflib.Graph:
         rules = rdflib.Graph().parse(data=path.read_bytes(), format="turtle")
     except OSError as error:
         raise InputError(f"cannot read the shapes {path}: {error.strerror or error}") from None
-    except Exception as error:  # rdflib's BadSyntax, and bare ones for text that is not UTF-8
+    except Exception as error:  # rdflib's BadSyntax, and bare exceptions for text that is not UTF-8
         line = getattr(error, "lines", 0) + 1
         raise InputError(f"{path}:{line}: the shapes are not Turtle: {getattr(error, 'message', error)}") from None
     if not any((None, rdflib.RDF.type, kind) in rules for kind in (_SHACL.NodeShape, _SHACL.PropertyShape)):
@@ -82,13 +82,13 @@ def _facts(graph: KnowledgeGraph, name: str | None) -> rdflib.Graph:
     relations = [rdflib.URIRef(label_to_iri(label, RELATION)) for label in vocabulary.relations]
     facts = rdflib.Graph()
     for subject, relation, object_ in ids.tolist():
-        if entities[object_] is not None:  # rdflib knows no triple terms
+        if entities[object_] is not None:  # rdflib has no triple terms
             facts.add((entities[subject], relations[relation], entities[object_]))
     return facts
 
 
 def _targets(rules: rdflib.Graph, facts: rdflib.Graph) -> int | None:
-    """`Report.checked`."""
+    """Return `Report.checked`."""
     if (None, _SHACL.target, None) in rules:
         return None
     nodes: set[object] = set(rules.objects(None, _SHACL.targetNode))

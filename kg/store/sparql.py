@@ -1,4 +1,4 @@
-"""The text of SPARQL queries: keywords, labels for variables, bounds, and where an error is."""
+"""The text of SPARQL queries: keywords, labels for variables, bounds, and the position of errors."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,9 +23,9 @@ from gumption.kg.vocabulary import (
 
 from .limits import parse_problem
 
-#: rdflib's parser is one object for all threads, and changes while it parses.
+#: All threads share rdflib's parser, which changes while it parses.
 _PARSING = Lock()
-# A backslash in a name escapes what follows it: "#" begins no comment there, and a quote no string. <?x&&?y> is no IRI.
+# A backslash in a name escapes the next character: "#" then begins no comment, a quote no string. <?x&&?y> is no IRI.
 _TOKEN = re.compile(
     r"""(?P<quoted>\"\"\".*?\"\"\"|'''.*?'''|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'
         |<(?![?$]\w+(?:&&|[)*+,-]))[^<>"{}|^`\\\s]*>|\#[^\n]*|@[\w-]+|\^\^|(?<![?$\w])[\w.-]*:(?:[\w.:%-]|\\.)*)
@@ -44,21 +44,21 @@ DEEPEST, LONGEST = 200, 3_000
 
 
 def _tokens(sparql: str) -> Iterator[tuple[str, str, int]]:
-    """(kind, text, start) of variables, words, brackets and operators; strings, IRIs and comments are passed over."""
+    """Yield (kind, text, start) of variables, words, brackets and operators; skip strings, IRIs and comments."""
     for match in _TOKEN.finditer(sparql):
-        if match.lastgroup == "run":  # one match: from each of its parts a name would be searched to the end
+        if match.lastgroup == "run":  # a single match, else a name would be searched to the end from each position
             yield from (("operator", "-", match.start()) for _ in range(match.group().count("-")))
         elif match.lastgroup not in (None, "quoted"):
             yield match.lastgroup, match.group(), match.start()
 
 
 def keywords(sparql: str) -> frozenset[str]:
-    """The bare words of a query in upper case, without those of its strings, names and comments."""
+    """Return the bare words of a query in upper case, without words in strings, names and comments."""
     return frozenset(text.upper() for kind, text, _ in _tokens(sparql) if kind == "word")
 
 
 def refuse_bomb(sparql: str) -> None:
-    """InputError for a query that could exhaust the stack of the engine's parser, and with it end the program."""
+    """Raise InputError for a query that could exhaust the stack of the engine's parser and so end the program."""
     if not is_text(sparql):
         raise InputError("the query holds a lone surrogate, which is no character: remove it")
     depth = length = 0
@@ -76,13 +76,13 @@ def refuse_bomb(sparql: str) -> None:
 
 
 def is_update(sparql: str) -> bool:
-    """Whether a text is a SPARQL update."""
+    """Return whether a text is a SPARQL update."""
     words = (text.upper() for kind, text, _ in _tokens(sparql) if kind == "word")
     return next((word for word in words if word not in ("PREFIX", "BASE")), "") in _UPDATES
 
 
 def form_and_columns(sparql: str) -> tuple[str, list[str]]:
-    """The word that a query begins with, SELECT or another ("" for none), and the variables that a SELECT names."""
+    """Return the form of a query, such as SELECT ("" for none), and the variables that a SELECT names."""
     form, columns, last, depth = "", [], "", 0
     for kind, text, _ in _tokens(sparql):
         word = text.upper() if kind == "word" else ""
@@ -100,13 +100,13 @@ def form_and_columns(sparql: str) -> tuple[str, list[str]]:
 
 
 def bind(sparql: str, terms: Mapping[str, str]) -> str:
-    """Replace the variables of `terms` (name -> term in N-Triples) by their values. A projected one stays projected.
+    """Replace the variables of `terms` (name -> term in N-Triples) by their values. Projected variables stay projected.
 
-    Done in the text, which means the same in subqueries, filters and aggregates and at every endpoint: a VALUES clause
-    would be joined too late for the last two.
+    Replacing text has the same effect in subqueries, filters and aggregates and at every endpoint: a VALUES clause
+    would be joined too late for filters and aggregates.
     """
     out, done, depth = [], 0, 0  # depth: parentheses within a projection
-    # "group": a term stands bare; "projection": (term AS ?x); "modifiers": (term). The last is the innermost group's.
+    # "group": a bare term; "projection": (term AS ?x); "modifiers": (term). The last state is the innermost group's.
     states = ["group"]
     for kind, text, start in _tokens(sparql):
         if kind == "word" and text.upper() in ("SELECT", "BY"):
@@ -126,7 +126,7 @@ def bind(sparql: str, terms: Mapping[str, str]) -> str:
 
 
 def bounded(sparql: str, graphs: Iterable[str]) -> str:
-    """Let each variable after GRAPH range over these graphs only."""
+    """Restrict each variable after GRAPH to these graphs."""
     values = " ".join(f"<{iri}>" for iri in graphs)
     out, done, graph_at = [], 0, None
     for kind, text, start in _tokens(sparql):
@@ -139,7 +139,7 @@ def bounded(sparql: str, graphs: Iterable[str]) -> str:
 
 @lru_cache(maxsize=256)
 def variable_namespaces(sparql: str) -> Mapping[str, str]:
-    """Variable -> namespace of its labels: RELATION for the predicate of a pattern, GRAPH after GRAPH, else ENTITY.
+    """Map variables to the namespace of their labels: RELATION for a predicate, GRAPH after GRAPH, else ENTITY.
 
     :raises InputError: a query that rdflib cannot parse.
     """
@@ -161,14 +161,14 @@ def variable_namespaces(sparql: str) -> Mapping[str, str]:
         with _PARSING:
             parsed = parseQuery(sparql)
         traverse(parsed, visitPre=visit)
-    except Exception as error:  # pyparsing's own exceptions, and bare ones from rdflib's parse actions
+    except Exception as error:  # pyparsing's own exceptions, and bare exceptions from rdflib's parse actions
         reason = syntax_error(sparql) or f"rdflib cannot parse this query, so no label can be bound in it: {error}"
         raise InputError(reason) from None
     return spaces
 
 
 def label_terms(sparql: str, labels: Mapping[str, str | float]) -> dict[str, str]:
-    """Variable -> the term (N-Triples) of its label, by where the variable stands in the query.
+    """Map variables to the terms (N-Triples) of their labels, by the position of the variable in the query.
 
     :raises InputError: a name that is no variable of the query; a blank node.
     """
@@ -193,12 +193,12 @@ def label_terms(sparql: str, labels: Mapping[str, str | float]) -> dict[str, str
 
 
 def syntax_error(sparql: str, reason: str | None = None) -> str | None:
-    """Where and why a query does not parse, with the line marked; None where it does.
+    """Return where and why a query does not parse, with the line marked; None if it parses.
 
-    :param reason: the engine's message; without it the engine parses the query in a process of its own.
+    :param reason: the engine's message; without it the engine parses the query in a separate process.
     """
     if reason is None:
-        with suppress(InputError):  # it parses, and exceeds a limit or asks another server
+        with suppress(InputError):  # it parses, and exceeds a limit or contacts another server
             reason = parse_problem(sparql)
     if reason is None:
         return None
@@ -208,7 +208,7 @@ def syntax_error(sparql: str, reason: str | None = None) -> str | None:
         expected = f"a query begins with {', '.join(_FORMS[:-1])} or {_FORMS[-1]}"
     elif "Prefix not found" in expected:
         expected = f"undeclared prefix; declared are {': '.join(PREFIXES)}: and what the query's PREFIX lines name"
-    else:  # without the parser's classes of characters; where only these could follow, nothing is left
+    else:  # drop the parser's character classes; the rest may be empty
         expected = re.sub(r",?\s*\[.*", "", expected, flags=re.DOTALL).removesuffix("expected")
     marked = (sparql.splitlines() or [""])[line - 1 : line]
     pointer = "".join(f"\n  {text}\n  {' ' * (column - 1)}^" for text in marked)
@@ -216,9 +216,9 @@ def syntax_error(sparql: str, reason: str | None = None) -> str | None:
 
 
 def refuse_service(sparql: str) -> None:
-    """InputError for a query that asks other servers, for programs that pass queries on to an endpoint.
+    """Raise InputError for a query that contacts other servers, for programs that forward queries to an endpoint.
 
-    A query that does not parse here is refused, too, where it could hide the word SERVICE behind an escape.
+    A query that does not parse here is also refused if an escape could hide the word SERVICE.
     """
     if re.search(r"service|\\u", sparql, re.IGNORECASE) and (reason := parse_problem(sparql)):
         raise InputError(syntax_error(sparql, reason) or reason)

@@ -1,10 +1,10 @@
-"""The local store of quads, Oxigraph in memory or on disk. endpoint.py has the remote one.
+"""The local store of quads, Oxigraph in memory or on disk. endpoint.py has the remote store.
 
-Stores take and return pyoxigraph terms, and their methods are all that KnowledgeGraph uses.
+Stores take and return pyoxigraph terms, and KnowledgeGraph uses only their methods.
 
-Each fact is stored in its named graph, and once in the default graph, where clients that know nothing of gumption look.
-A view of all named graphs would not do: Oxigraph repeats a fact for each graph that has it (0.5.13), which would
-falsify counts and joins.
+Each fact is stored in its named graph, and once in the default graph, which other SPARQL clients query. A view of all
+named graphs is no substitute: Oxigraph repeats a fact for each graph that has it (0.5.13), which would falsify counts
+and joins.
 """
 
 import os
@@ -51,26 +51,26 @@ _FORKED = (
     "was opened before this process was forked, and the engine works in no fork: open it in a process begun by "
     "multiprocessing.get_context('spawn')"
 )
-_first_process: list[int] = []  # that opened a folder: the threads of the engine are there, and in no fork of it
-MANY = 10_000  # quads for which new files on disk are quicker than a transaction
-OPENING = 10  # seconds after which a writer is done with opening a folder
-LARGE = 16 << 20  # bytes of a file that is loaded at once into an empty store
+_first_process: list[int] = []  # id of the process that opened a folder; a fork lacks the engine's threads
+MANY = 10_000  # number of quads from which new files on disk are faster than a transaction
+OPENING = 10  # seconds within which a writer opens a folder
+LARGE = 16 << 20  # least size in bytes of a file that is loaded at once into an empty store
 
 _ABOUT = ox.NamedNode(ABOUT)
 _UNNAMED = ox.DefaultGraph()
 
 
 class LocalStore:
-    """An Oxigraph store in memory (`path=None`) or in a folder, which one process at a time may hold for writing.
+    """An Oxigraph store in memory (`path=None`) or in a folder, which a single process may open for writing at a time.
 
-    EndpointStore has the same methods. Each raises InputError where the disk or the server fails.
+    EndpointStore has the same methods. Each raises InputError if the disk or the server fails.
 
-    With `read_only` a folder is opened as it is now, beside other readers and a writer; one in which another program
-    has written is copied into memory, where the default graph can be made the union of the others. Else it is locked as
-    by `sole_writer`. A process made by `fork` cannot use a folder that its parent opened.
+    With `read_only` a folder is opened in its present state, also while other readers and a writer have it open. A
+    folder to which another program has written is copied into memory, to renew the default graph there. Without
+    `read_only` the folder is locked by `sole_writer`. A process made by `fork` cannot use a folder its parent opened.
     """
 
-    batch = 100_000  # facts of a file that are written at once: two quads of about 1 kB each
+    batch = 100_000  # facts of a file per write: two quads of about 1 kB each
 
     def __init__(self, path: Path | None = None, read_only: bool = False, wait: float = 0) -> None:
         self._path = path
@@ -94,7 +94,7 @@ class LocalStore:
                     self._open.bulk_extend(folder)
                 self._renew(foreign=not noted)
             elif path is not None and not read_only:
-                note_united(path)  # the engine has written another CURRENT
+                note_united(path)  # the engine has written a new CURRENT
             self._lock = lock.pop_all()
 
     @property
@@ -108,7 +108,7 @@ class LocalStore:
         return self._open
 
     def graphs(self) -> Graphs:
-        """The graphs as they are now."""
+        """Return the present graphs."""
         store = self._quads
         with engine_errors(self._path, "read"):
             names = sorted(g.value if isinstance(g, ox.NamedNode) else str(g) for g in store.named_graphs())
@@ -119,10 +119,10 @@ class LocalStore:
         self, sparql: str, default: Sequence[str] | None = None, named: Sequence[str] | None = None,
         limits: Limits | None = None,
     ) -> Answer:  # fmt: skip
-        """The answer to a query whose default graph is the union of `default`, and whose GRAPH ranges over `named`.
+        """Answer a query whose default graph is the union of `default`, and whose GRAPH ranges over `named`.
 
-        "" among `default` is the store's own default graph. Where both are None, the query's FROM decides, else the
-        store.
+        "" in `default` is the store's own default graph. If both are None, the query's FROM clause decides, else the
+        store's dataset.
 
         :param limits: None for queries of this package itself.
         :raises InputError: an answer beyond the limits.
@@ -144,58 +144,58 @@ class LocalStore:
         return answer
 
     def union(self, by_name: bool) -> Dataset:
-        """The dataset that shows the union of all graphs, and them `by_name`."""
+        """Return the dataset for a query over the union of all graphs and, with `by_name`, over the named graphs."""
         graphs = self.graphs() if by_name else None
         return ([""], graphs.named) if graphs and graphs.about else (None, None)
 
     def counts(self) -> dict[str, int]:
-        """Graph with facts -> how many."""
+        """Return the number of facts of each graph that has facts."""
         return {name: number for name in self.graphs().named if (number := self.count(name))}
 
     def count(self, graph: str) -> int:
-        """How many facts a graph or, for "", the union has."""
+        """Return the number of facts of a graph or, for "", of the union."""
         return sum(1 for _ in self.match((None, None, None), graph))  # Oxigraph's COUNT never ends on a damaged block
 
     def match(self, terms: Sequence[Term | None], graph: str) -> Iterator[tuple[Any, Any, Any]]:
-        """The facts of a graph, or of the union, that have these terms as subject, predicate, object."""
+        """Yield the facts of a graph, or of the union, with these terms as subject, predicate, object."""
         with engine_errors(self._path, "read"):
             for quad in self._quads.quads_for_pattern(*terms, graph_term(graph)):  # pyright: ignore
                 yield quad.subject, quad.predicate, quad.object
 
     def facts(self, terms: Sequence[Term | None], graph: str, columns: str = "?s ?p ?o") -> ox.QuerySolutions | Rows:
-        """As `match`, but rows of terms."""
+        """As `match`, but return rows of terms."""
         where, columns = pattern(terms, columns)
         return self.select(f"SELECT {columns} {{ {where} }}", [graph] if graph else None)
 
     def select(self, sparql: str, default: Sequence[str] | None = None) -> ox.QuerySolutions | Rows:
-        """The rows of a query of this package."""
+        """Return the rows of a query of this package."""
         answer = self.query(sparql, default)
         assert isinstance(answer, (ox.QuerySolutions, Rows))
         return answer
 
     def present(self, facts: Sequence[ox.Quad]) -> list[ox.Quad]:
-        """Those that the store has, each once, in their order."""
+        """Return the facts that the store has, each once, in their order."""
         store = self._quads
         with engine_errors(self._path, "read"):
             return [fact for fact in dict.fromkeys(facts) if fact in store]
 
     def insert(self, facts: Sequence[ox.Quad]) -> int:
-        """Add facts, also to the default graph; how many of them were new."""
+        """Add facts, also to the default graph. Return the number of new facts."""
         present = set(self.present(facts))
         new = [fact for fact in dict.fromkeys(facts) if fact not in present]
         self.change((), new)
         return len(new)
 
     def delete(self, facts: Sequence[ox.Quad]) -> int:
-        """Remove facts, from the default graph those that no other graph has; how many there were."""
+        """Remove facts, and from the default graph the facts left in no graph. Return the number of removed facts."""
         present = self.present(facts)
         if present:
             self.change(present, ())
         return len(present)
 
     def change(self, removed: Sequence[ox.Quad], added: Sequence[ox.Quad], updates: Sequence[str] = ()) -> None:
-        """Remove facts, as `delete` does, add quads, as `insert` does, then carry out updates: all or nothing, at an
-        endpoint in one request."""
+        """Remove facts, as `delete` does, add quads, as `insert` does, then run updates: all or nothing, at an endpoint
+        in a single request."""
         if removed or updates:
             parts = [removal(removed, nodes=True)] if removed else []
             parts += [insertion(added, nodes=True)] if added else []
@@ -210,8 +210,8 @@ class LocalStore:
                 store.bulk_extend(with_copies(added))
 
     def load_first(self, file: FactFile) -> bool:
-        """Add the facts of a large file to an empty store, and what it keeps beside them; False where the file should
-        come in batches."""
+        """Add the facts of a large file and the statements about its graphs to an empty store. Return False if the file
+        should be added in batches."""
         large = file.path.is_file() and file.path.stat().st_size >= LARGE
         if not large or not self._is_empty():
             return False
@@ -221,10 +221,10 @@ class LocalStore:
         return True
 
     def drop(self, graph: str) -> None:
-        """Remove a graph, and from the default graph the facts that no other graph has."""
+        """Remove a graph, and from the default graph the facts left in no graph."""
         name: Any = graph_term(graph)
         facts = self._quads.quads_for_pattern(None, None, None, name)
-        if isinstance(name, ox.BlankNode):  # which no update can name
+        if isinstance(name, ox.BlankNode):  # no update can name it
             self.change(list(facts), ())
             return
         alone = self.graphs().named == [graph]
@@ -232,18 +232,18 @@ class LocalStore:
             store.update(forgetting(str(name)) if alone else f"{forgetting(str(name))} ;\n{thinning(str(name))}")
             if alone:
                 store.clear_graph(_UNNAMED)
-            if self._path is not None:  # many transactions are several times faster than a large one
+            if self._path is not None:  # many small transactions are several times faster than a large one
                 for quad in facts:
                     store.remove(quad)
             store.remove_graph(name)
 
     def renew(self) -> None:
-        """Copy each fact into the default graph, and those that were only there into a named graph."""
+        """Copy each fact into the default graph, and facts that were only there into a named graph."""
         self._renew(foreign=False)
 
     def _renew(self, *, foreign: bool) -> None:
-        """Make the default graph the union of the named ones, among them "default" with its own facts: all of those of
-        a `foreign` store, else those of no other graph."""
+        """Make the default graph the union of the named graphs. Its own facts go into the graph "default": all of them
+        in a `foreign` store, else the facts in no other graph."""
         self._stale = False
         with self._writing() as store:
             store.update(renewal(only="" if foreign else ALONE))
@@ -251,7 +251,7 @@ class LocalStore:
             note_united(self._path)
 
     def dataset(self, read_only: bool) -> "rdflib.Dataset":
-        """The quads as an rdflib Dataset."""
+        """Return the quads as an rdflib Dataset."""
         if self._dataset is None:
             import rdflib
 
@@ -263,7 +263,7 @@ class LocalStore:
         return self._dataset
 
     def written_by_rdflib(self) -> None:
-        """Prepare for a change by rdflib, which writes to the default graph or to a named one, not to both."""
+        """Prepare for a change by rdflib, which writes to either the default graph or a named graph."""
         if not self._stale or self._opened_by != os.getpid():
             with self._writing() as store:
                 if self._path is not None:
@@ -272,24 +272,24 @@ class LocalStore:
             self._stale = True
 
     def close(self) -> None:
-        """Close files, processes and connections; in a fork nothing, because they are its parent's."""
+        """Close files, processes and connections; do nothing in a fork, because they belong to its parent."""
         if self._path is not None and self._opened_by != os.getpid():
             return
         if self._stale and self._open is not None:
             self.renew()
         self._forget_process()
         if self._dataset is not None:
-            self._dataset.close()  # it holds the store, too, whose lock lasts as long as its last holder
+            self._dataset.close()  # it also references the store, whose lock lasts until the last reference
         store, self._dataset, self._open = self._open, None, None
         if self._changed and store is not None and self._path is not None:
             with engine_errors(self._path, "write"):
                 store.flush()  # see the end of this file
                 note_united(self._path)
-        del store  # which releases the engine's lock
+        del store  # releases the engine's lock
         self._lock.close()
 
     def _is_empty(self) -> bool:
-        """Whether it has no quads at all."""
+        """Return whether the store has no quads."""
         with engine_errors(self._path, "read"):
             return next(self._quads.quads_for_pattern(None, None, None, None), None) is None
 
@@ -302,7 +302,7 @@ class LocalStore:
 
     @contextmanager
     def _writing_at_once(self) -> Iterator[ox.Store]:
-        """As `_writing`, for changes in several transactions: after an interruption, the union is made anew."""
+        """As `_writing`, for changes in several transactions: after an error the union is renewed."""
         if self._path is not None:
             forget_united(self._path)
         try:
@@ -315,14 +315,14 @@ class LocalStore:
             note_united(self._path)
 
     def _in_process(self) -> QueryProcess:
-        """The process that answers limited queries, with the quads of now."""
+        """Return the process that answers limited queries on the present quads."""
         if self._process is None or not self._process.is_alive():
             self._forget_process()
             self._process = self.process()
         return self._process
 
     def process(self) -> QueryProcess:
-        """A new process that answers queries on the quads of now."""
+        """Start a process that answers queries on the present quads."""
         return QueryProcess(self._path or self._quads)
 
     def _forget_process(self) -> None:
@@ -331,21 +331,21 @@ class LocalStore:
             self._process = None
 
 
-# ---- Folders of graphs on disk: made whole, opened, or refused.
+# ---- Folders of graphs on disk: made, opened, or refused.
 #
-# The engine checks the checksum of each block that it reads; quads that are not in blocks yet stand in a log, whose end
-# it drops where a checksum is wrong. So a graph is flushed when it is closed: after that a changed byte is an error as
-# soon as it is read.
+# The engine verifies the checksum of each block that it reads. Quads that are not in blocks yet are in a log, whose end
+# it drops if a checksum is wrong. So a graph is flushed when it is closed: after that, reading a changed byte is an
+# error.
 
 
 _CURRENT = "CURRENT"  # a file in each folder of the engine
-#: Beside it: what CURRENT held when the default graph was last the union of the others. The engine writes another
-#: CURRENT each time that a program opens the folder for writing, so that changes of other programs are seen.
+#: A second file: the content of CURRENT when the default graph was last the union of the others. The engine writes a
+#: new CURRENT whenever a program opens the folder for writing, which reveals writes by other programs.
 _UNITED = "gumption-union"
 
 
 def is_united(path: Path) -> bool:
-    """Whether no other program has opened the folder for writing since `note_united`."""
+    """Return whether no other program has opened the folder for writing since `note_united`."""
     try:
         return (path / _UNITED).read_bytes() == (path / _CURRENT).read_bytes()
     except OSError:
@@ -353,19 +353,19 @@ def is_united(path: Path) -> bool:
 
 
 def note_united(path: Path) -> None:
-    """Note that the default graph is the union of the others."""
+    """Record that the default graph is the union of the others."""
     with engine_errors(path, "write"):
         write_text(path / _UNITED, (path / _CURRENT).read_text(encoding="utf-8"))
 
 
 def forget_united(path: Path) -> None:
-    """Take the note back, before a change that an interruption could leave half done."""
+    """Remove the record, before a change that an interruption could leave incomplete."""
     with engine_errors(path, "write"):
         write_text(path / _UNITED, "")
 
 
 def check_folder(path: Path, read_only: bool) -> None:
-    """Raise InputError for something else there, nothing there to read, or a fork of a process that opened a store."""
+    """Raise InputError for other content, no graph to read, or a fork of a process that opened a store."""
     check_name(path, "read" if read_only else "write")
     if path.is_file():
         raise InputError(f"{path} is a file: read it with KnowledgeGraph.load; a graph on disk is a folder")
@@ -381,21 +381,21 @@ def check_folder(path: Path, read_only: bool) -> None:
 
 
 def open_folder(path: Path, read_only: bool, wait: float) -> tuple[ox.Store, bool, bool]:
-    """The store in a folder, which is made where there is none; whether it `is_united`, and whether it ever was noted.
+    """Open the store in a folder, or make it. Also return whether it `is_united`, and whether it was ever recorded.
 
-    :param wait: seconds to wait for another program that has opened it for writing, without the lock of `sole_writer`.
+    :param wait: seconds to wait for a program that has it open for writing without the lock of `sole_writer`.
     :raises InputError: a store that is in use or damaged.
     """
     begun = time.time()
     with engine_errors(path, "open"):
         if not read_only and not (path / _CURRENT).exists():
-            # Made beside its place, because the engine cannot open a folder that it had only begun.
+            # Made under another name, because the engine cannot open an incomplete folder.
             with whole_folder(path, replace=False) as beside:
                 ox.Store(beside.resolve())
         while True:
-            union = is_united(path), (path / _UNITED).exists()  # before the engine writes another CURRENT
+            union = is_united(path), (path / _UNITED).exists()  # before the engine writes a new CURRENT
             try:
-                # Resolved, because within one process the engine compares paths as they are written.
+                # Resolved, because within a process the engine compares paths as text.
                 return (ox.Store.read_only if read_only else ox.Store)(str(path.resolve())), *union
             except (OSError, RuntimeError) as error:
                 # A writer that opens the folder at this moment may remove files.
@@ -408,7 +408,7 @@ def open_folder(path: Path, read_only: bool, wait: float) -> tuple[ox.Store, boo
 
 @contextmanager
 def engine_errors(path: Path | None, what: str) -> Iterator[None]:
-    """Errors of the engine become an InputError.
+    """Turn errors of the engine into an InputError.
 
     :param what: the verb for its message: read, write or open.
     """
@@ -428,16 +428,16 @@ def engine_errors(path: Path | None, what: str) -> Iterator[None]:
 
 @contextmanager
 def undone_if_new(folder: Path) -> Iterator[None]:
-    """Remove the folder of a graph that was made within and is empty, after an InputError.
+    """After an InputError, remove the folder of a graph that was made in the block and is empty.
 
-    It stays where another process, which was quicker to make it, holds it.
+    The folder stays if another process holds it.
     """
     new = not folder.exists()
     try:
         yield
     except InputError:
         if new and (folder / _CURRENT).exists():
-            with suppress(OSError, InputError), sole_writer(folder, wait=0):  # else somebody holds it
+            with suppress(OSError, InputError), sole_writer(folder, wait=0):  # fails if another process holds it
                 held = ox.Store(folder.resolve())
                 if not len(held):
                     shutil.rmtree(folder.resolve())

@@ -4,7 +4,7 @@ It is run as a file and imports nothing of gumption, so that it starts in a few 
 the folder of a graph on disk, or an .nq file with the quads of a graph in memory. Requests and answers are frames: a
 length (8 bytes, big-endian) and that many bytes.
 
-The process of the graph calls `address_asked` and the frames' functions, too.
+The process of the graph also calls `address_asked` and the functions for frames.
 """
 
 import gc
@@ -29,7 +29,7 @@ def write_frame(stream: IO[bytes], *contents: bytes) -> None:
 
 
 def read_frame(stream: IO[bytes]) -> bytes:
-    """The content of the next frame; EOFError where there is none."""
+    """Return the content of the next frame; EOFError if there is none."""
     head = stream.read(8)
     if len(head) < 8:
         raise EOFError
@@ -41,24 +41,24 @@ def read_frame(stream: IO[bytes]) -> bytes:
 
 
 def graph_term(name: str) -> Any:
-    """The term of a graph that is named by its IRI, as "_:ID", or as "" for the default graph."""
+    """Return the term of a graph from its IRI, from "_:ID", or from "" for the default graph."""
     if not name:
         return ox.DefaultGraph()
     return ox.BlankNode(name[2:]) if name.startswith("_:") else ox.NamedNode(name)
 
 
-_ASKING = re.compile("service", re.IGNORECASE), re.compile("service|load", re.IGNORECASE)  # a query, an update
+_ASKING = re.compile("service", re.IGNORECASE), re.compile("service|load", re.IGNORECASE)  # for a query, for an update
 _SPACE = r"(?:\s|#[^\n]*\n)*"
 _ADDRESS = re.compile(rf"{_SPACE}(?:silent\b)?{_SPACE}(<[^>]*>|[^\s{{]+){_SPACE}(\{{)?", re.IGNORECASE)
 
 
 def address_asked(sparql: str, prefixes: Mapping[str, str], update: bool = False) -> str | None:
-    """The address (or the variable) that a query asks with SERVICE, or an update also with LOAD; None without either.
+    """Return the address (or variable) in a SERVICE clause, or in an update also in a LOAD clause; else None.
 
     The engine's own parser decides: with other letters in place of the word, a string, a name or a comment still
-    parses, and a clause does not. A text without a clause may be evaluated here, on no facts.
+    parses, and a clause does not. A text without a clause may be evaluated here, without facts.
 
-    :raises SyntaxError: a text that does not parse in any case.
+    :raises SyntaxError: a text that never parses.
     """
     words = _ASKING[update]
     if not words.search(sparql):
@@ -72,19 +72,19 @@ def address_asked(sparql: str, prefixes: Mapping[str, str], update: bool = False
         lines = sparql.split("\n")
         stuck = sum(len(line) + 1 for line in lines[: int(place[1]) - 1]) + int(place[2]) - 1 if place else 0
         for clause in words.finditer(sparql):
-            # The engine does not always tell the place of the error: then what looks like a clause is one.
+            # If the engine does not report the place of the error, text in the form of a clause counts as a clause.
             address = _ADDRESS.match(sparql, clause.end())
             here = clause.start() <= stuck and not sparql[clause.end() : stuck].strip()
             if address and (here or address[2] or clause[0].lower() == "load"):
                 return address[1]
         raise
-    except (OSError, RuntimeError):  # it parses, and fails on no facts
+    except (OSError, RuntimeError):  # it parses, and fails without facts
         pass
     return None
 
 
 def memory_size(process: int | str = "self") -> int | None:
-    """The bytes of address space that a process has, None where the system does not say."""
+    """Return the size in bytes of a process's address space; None if the system does not report it."""
     try:
         return int(Path(f"/proc/{process}/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
     except OSError:
@@ -92,7 +92,7 @@ def memory_size(process: int | str = "self") -> int | None:
 
 
 def limit_memory(most: int) -> None:
-    """Let this process have at most so many bytes of address space."""
+    """Limit the address space of this process to `most` bytes."""
     import resource
 
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
@@ -100,14 +100,14 @@ def limit_memory(most: int) -> None:
 
 
 def rows_in(table: bytes, format: ox.QueryResultsFormat) -> int:
-    """How many rows the answer to a SELECT has: in TSV it has a line for each, and one for the names."""
+    """Return the number of rows of the answer to a SELECT: its lines in TSV, without the line of names."""
     rows = ox.parse_query_results(table, format)
     assert isinstance(rows, ox.QuerySolutions)
     return (rows.serialize(format=ox.QueryResultsFormat.TSV) or b"").count(b"\n") - 1
 
 
 def answer(store: ox.Store, request: dict[str, Any]) -> tuple[str, bytes]:
-    """The kind of the answer or of the error, and its text."""
+    """Return the kind of the answer or of the error, and its text."""
     try:
         if not request["service"] and (address := address_asked(request["sparql"], request["prefixes"])):
             return "service", address.encode()
@@ -139,7 +139,7 @@ def main() -> None:
         store = ox.Store.read_only(sys.argv[1])
     else:
         store = ox.Store()
-        store.bulk_extend(ox.parse(path=sys.argv[1]))  # not bulk_load, which gives blank nodes other names
+        store.bulk_extend(ox.parse(path=sys.argv[1]))  # not bulk_load, which renames blank nodes
     size = memory_size()
     gc.freeze()  # pages without garbage stay shared after a fork
     write_frame(sys.stdout.buffer, b"ready")
@@ -147,10 +147,10 @@ def main() -> None:
         try:
             request = json.loads(read_frame(sys.stdin.buffer))
         except EOFError:
-            os._exit(0)  # a fork does not wait for threads of the engine that only the first process has
+            os._exit(0)  # exit at once: a fork must not wait for engine threads, which only the first process has
         if "fork" in request or "wait" in request:
             number = os.fork() if "fork" in request else os.waitstatus_to_exitcode(os.waitpid(request["wait"], 0)[1])
-            if "fork" in request and number == 0:  # in the fork, which has requests and answers of its own
+            if "fork" in request and number == 0:  # in the fork, which has its own requests and answers
                 with socket.socket(socket.AF_UNIX) as connection:
                     connection.connect(request["fork"])
                     os.dup2(connection.fileno(), 0)
@@ -160,7 +160,7 @@ def main() -> None:
         if size is not None:
             limit_memory(size + request["memory"])
         if hasattr(signal, "setitimer") and request["timeout"] is not None:
-            # Ends this process even when the one that would kill it is gone.
+            # End this process even if its parent, which would kill it, has ended.
             signal.setitimer(signal.ITIMER_REAL, request["timeout"] + 1)
         kind, text = answer(store, request)
         if hasattr(signal, "setitimer"):

@@ -1,7 +1,7 @@
-"""The structure of a graph: statistics of its relations, components, degrees, shortest paths, neighbourhoods.
+"""Analyse the structure of a graph: statistics of relations, components, degrees, shortest paths, neighbourhoods.
 
 Every function takes the result of `KnowledgeGraph.arrays`, a vocabulary and (n, 3) int64 ids of distinct facts. The
-answers are sorted and do not depend on the order of the rows.
+results are sorted and do not depend on the order of the rows.
 """
 
 from collections.abc import Collection, Sequence
@@ -19,22 +19,22 @@ from gumption.data.settings import Count, Whole, checked
 from gumption.kg.vocabulary import Triple, Vocabulary
 
 MANY = 1.5  # Bordes et al. 2013, section 4.3: at this average or above, a side of a relation is "many"
-INVERSE = 0.5  # share of a relation's facts, at least, that its inverse states
+INVERSE = 0.5  # least share of a relation's facts that its inverse states
 
 
 @dataclass(frozen=True)
 class RelationStatistics:
-    """Figures of a relation.
+    """Statistics of a relation.
 
-    :ivar facts: number of facts; `loops` of them have one entity on both sides.
-    :ivar subjects: number of different subjects, `objects` of objects.
-    :ivar objects_per_subject: facts / subjects, `subjects_per_object` facts / objects.
+    :ivar facts: number of facts; `loops` of them have the same entity on both sides.
+    :ivar subjects: number of different subjects; `objects`: number of different objects.
+    :ivar objects_per_subject: facts / subjects; `subjects_per_object`: facts / objects.
     :ivar cardinality: "1-1", "1-N", "N-1" or "N-N" (Bordes et al. 2013, "Translating embeddings for modeling
-        multi-relational data", section 4.3): the left side is N where an object has on average 1.5 subjects or more,
-        the right side where a subject has 1.5 objects or more.
-    :ivar symmetric: the share of its facts (s, r, o), without loops, for which (o, r, s) is a fact too.
-    :ivar inverse: the other relation q that states most of its facts backwards, (o, q, s), `inverse_share` the share;
-        None and 0.0 below one half.
+        multi-relational data", section 4.3): the left side is N if an object has on average 1.5 subjects or more, the
+        right side if a subject has on average 1.5 objects or more.
+    :ivar symmetric: the share of its facts (s, r, o), without loops, for which (o, r, s) is also a fact.
+    :ivar inverse: the other relation q that states most of its facts in reverse, (o, q, s); `inverse_share`: the share.
+        None and 0.0 below a half.
     """
 
     relation: str
@@ -52,11 +52,11 @@ class RelationStatistics:
 
 @dataclass(frozen=True)
 class GraphStatistics:
-    """Figures of a whole graph.
+    """Statistics of a whole graph.
 
-    :ivar relations: most facts first, then by label.
-    :ivar component_sizes: (c,) int64, entities of each weakly connected component, largest first.
-    :ivar in_degree: (N,) int64, facts whose object each entity is; `out_degree` whose subject it is.
+    :ivar relations: sorted by number of facts, descending, then by label.
+    :ivar component_sizes: (c,) int64, number of entities of each weakly connected component, largest first.
+    :ivar in_degree: (N,) int64, number of facts with the entity as object; `out_degree`: as subject.
     """
 
     facts: int
@@ -71,9 +71,9 @@ class GraphStatistics:
 class Neighbourhood:
     """The part of a graph around an entity.
 
-    :ivar entities: labels, the centre first, then the nearest; `hops` (n,) int64, their distances.
+    :ivar entities: labels, the centre first, then by distance; `hops` (n,) int64, their distances.
     :ivar facts: all facts of the graph between these entities, sorted.
-    :ivar left_out: the number of entities within reach that are left out.
+    :ivar left_out: the number of entities within `hops` that are left out.
     :ivar nodes: the entities that are nodes of n-ary facts; they come last.
     """
 
@@ -89,7 +89,7 @@ class Neighbourhood:
 
 
 def merged(parts: Sequence[tuple[Vocabulary, np.ndarray]]) -> tuple[Vocabulary, np.ndarray]:
-    """The arrays of the union of several graphs."""
+    """Return the arrays of the union of several graphs."""
     vocabulary = Vocabulary(
         sorted({label for part, _ in parts for label in part.entities}),
         sorted({label for part, _ in parts for label in part.relations}),
@@ -102,13 +102,13 @@ def merged(parts: Sequence[tuple[Vocabulary, np.ndarray]]) -> tuple[Vocabulary, 
 
 
 def graph_statistics(vocabulary: Vocabulary, ids: np.ndarray) -> GraphStatistics:
-    """The statistics of a graph; of one without facts they are zeros and empty."""
+    """Compute the statistics of a graph; without facts they are zeros and empty."""
     relations, sizes = relation_statistics(vocabulary, ids), np.bincount(components(vocabulary, ids))
     return GraphStatistics(len(ids), len(vocabulary.entities), relations, sizes, *degrees(vocabulary, ids))
 
 
 def relation_statistics(vocabulary: Vocabulary, ids: np.ndarray) -> tuple[RelationStatistics, ...]:
-    """Figures of each relation of the facts, most facts first, then by label."""
+    """Compute the statistics of each relation, sorted by number of facts, descending, then by label."""
     size = len(vocabulary.relations)
     subjects, relations, objects = ids.T
     facts = np.bincount(relations, minlength=size)
@@ -146,7 +146,7 @@ def relation_statistics(vocabulary: Vocabulary, ids: np.ndarray) -> tuple[Relati
 
 
 def components(vocabulary: Vocabulary, ids: np.ndarray) -> np.ndarray:
-    """(N,) int64: the weakly connected component of each entity, 0 the largest, equal ones in the order of labels."""
+    """Return (N,) int64, each entity's weakly connected component, 0 the largest; ties are in the order of labels."""
     if not len(vocabulary.entities):
         return np.zeros(0, dtype=np.int64)
     _, found = csgraph.connected_components(_adjacency(vocabulary, ids), directed=True, connection="weak")
@@ -158,24 +158,24 @@ def components(vocabulary: Vocabulary, ids: np.ndarray) -> np.ndarray:
 
 
 def degrees(vocabulary: Vocabulary, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(N,) int64 each: the number of facts with each entity as object (in), and as subject (out)."""
+    """Return two (N,) int64, the number of facts with each entity as object (in) and as subject (out)."""
     size = len(vocabulary.entities)
     return np.bincount(ids[:, 2], minlength=size), np.bincount(ids[:, 0], minlength=size)
 
 
 @checked
 def top_entities(vocabulary: Vocabulary, ids: np.ndarray, k: Whole = 10) -> list[tuple[str, int, int]]:
-    """(label, in, out) of the k entities with most facts, by in + out and then by label."""
+    """Return (label, in, out) of the k entities with most facts, by in + out and then by label."""
     into, out = degrees(vocabulary, ids)
     order = np.lexsort((np.arange(len(into)), -(into + out)))[:k]
     return [(vocabulary.entities[e], int(into[e]), int(out[e])) for e in order.tolist()]
 
 
 def shortest_path(vocabulary: Vocabulary, ids: np.ndarray, start: str, end: str) -> tuple[tuple[Triple, ...], ...]:
-    """A path with the fewest steps between two entities, along facts in either direction; empty from start to start.
+    """Return a shortest path between two entities, along facts in either direction; empty if equal.
 
-    Each step consists of the sorted facts that join its two entities. Of equally short paths it is the one that
-    breadth-first search in the order of the labels meets first.
+    Each step consists of the sorted facts that join its two entities. Of equally short paths, breadth-first search in
+    the order of labels selects the first.
 
     :raises InputError: an unknown entity, no path.
     """
@@ -201,19 +201,19 @@ def neighbourhood(
     vocabulary: Vocabulary, ids: np.ndarray, centre: str, hops: Count = 1, max_entities: Annotated[int, Ge(2)] = 60,
     nodes: Collection[str] = (),
 ) -> Neighbourhood:  # fmt: skip
-    """The entities at most `hops` facts away from the centre, in either direction, and the facts between them.
+    """Return the entities at most `hops` facts away from the centre, in either direction, and the facts between them.
 
-    Of more than `max_entities` the nearest are kept, among equally near ones those with most facts in the whole graph,
-    then by label. Without nodes, kept entities join each kept one to the centre.
+    If there are more than `max_entities`, the nearest are kept; ties go to entities with most facts in the whole graph,
+    then by label. Without nodes, every kept entity is connected to the centre through kept entities.
 
-    :param nodes: labels of nodes of n-ary facts, whose parties are one hop apart. A node is kept where all its parties
-        are and one of them is near enough, and does not count as an entity.
+    :param nodes: labels of nodes of n-ary facts, whose parties are one hop apart. A node does not count as an entity;
+        it is kept if all its parties are kept and one of them is near enough.
     :raises InputError: an unknown centre.
     """
     start = vocabulary.entity_id(centre)
     is_node = np.isin(np.array(vocabulary.entities), list(nodes))
     is_node[start] = False
-    # The distances in half hops, the length of a role of an n-ary fact; infinite beyond `hops`.
+    # Distances in half hops, the length of a role of an n-ary fact; infinite beyond `hops`.
     joined = _both_ways(vocabulary, ids).tocoo()
     joined.data = np.where(is_node[joined.row] | is_node[joined.col], 1.0, 2.0)
     away = csgraph.dijkstra(joined.tocsr(), directed=True, indices=start, limit=2.0 * hops)
@@ -223,7 +223,7 @@ def neighbourhood(
     chosen = near[np.lexsort((near, -weight[near], away[near]))][:max_entities]
     kept = np.zeros(len(vocabulary.entities), dtype=bool)
     kept[chosen] = True
-    # N-ary facts are kept whole or not at all.
+    # An n-ary fact is kept with all its parties or not at all.
     whole = is_node & (away < 2 * hops)
     for one, other in ((0, 2), (2, 0)):
         whole[ids[~kept[ids[:, other]] & ~is_node[ids[:, other]], one]] = False
@@ -240,7 +240,7 @@ def neighbourhood(
 
 
 def _adjacency(vocabulary: Vocabulary, ids: np.ndarray) -> sparse.csr_array:
-    """(N, N): the number of facts from s to o at (s, o)."""
+    """Return (N, N), the number of facts from s to o at (s, o)."""
     size = len(vocabulary.entities)
     matrix = sparse.coo_array((np.ones(len(ids)), (ids[:, 0], ids[:, 2])), shape=(size, size)).tocsr()
     matrix.sort_indices()
@@ -248,7 +248,7 @@ def _adjacency(vocabulary: Vocabulary, ids: np.ndarray) -> sparse.csr_array:
 
 
 def _both_ways(vocabulary: Vocabulary, ids: np.ndarray) -> sparse.csr_array:
-    """(N, N): the number of facts between a and b, in either direction, at (a, b)."""
+    """Return (N, N), the number of facts between a and b, in either direction, at (a, b)."""
     matrix = _adjacency(vocabulary, ids)
     matrix = sparse.csr_array(matrix + matrix.T)
     matrix.sort_indices()
@@ -256,7 +256,7 @@ def _both_ways(vocabulary: Vocabulary, ids: np.ndarray) -> sparse.csr_array:
 
 
 def _distinct(groups: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
-    """(size,) int64: the number of different values in each group."""
+    """Return (size,) int64, the number of different values in each group."""
     if not len(groups):
         return np.zeros(size, dtype=np.int64)
     codes = np.unique(groups * (values.max() + 1) + values)
@@ -264,7 +264,7 @@ def _distinct(groups: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
 
 
 def _backwards(ids: np.ndarray, entities: int, relations: int) -> sparse.csr_array:
-    """(R, R) int64: at (r, q) the number of facts (s, r, o), s != o, for which (o, q, s) is a fact too."""
+    """Return (R, R) int64, at (r, q) the number of facts (s, r, o), s != o, for which (o, q, s) is also a fact."""
     subjects, labels, objects = ids[ids[:, 0] != ids[:, 2]].T
     forward, reverse = subjects * entities + objects, objects * entities + subjects
     pairs = np.unique(forward)

@@ -2,8 +2,8 @@
 
 A recipe graph has a node for each recipe, such as `(recipe:fire+water, hasIngredient, fire)`, `(.., hasProduct,
 steam)`. An NaryRelation names the roles: its subject and given are ingredients, its object is a product. A combination
-takes all ingredients of a node and makes one of its products; things made stay available. A node with one ingredient
-takes it twice (fire + fire), because facts do not repeat.
+uses all ingredients of a node and makes one of its products; ingredients and products stay available. A node with a
+single ingredient uses it twice (fire + fire), because facts do not repeat.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Step:
-    """One combination; `generation` is 1 for what the basic entities alone make."""
+    """A combination; `generation` is 1 for products of basic entities alone."""
 
     ingredients: tuple[str, ...]
     product: str
@@ -33,9 +33,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Derivation:
-    """How to make a goal from basic entities.
+    """A derivation of a goal from basic entities.
 
-    :ivar steps: by generation and then by label; empty for a basic goal.
+    :ivar steps: sorted by generation and then by label; empty for a basic goal.
     :ivar at_least: a lower bound of the number of steps of any derivation.
     """
 
@@ -45,14 +45,14 @@ class Derivation:
 
     @property
     def minimal(self) -> bool:
-        """Whether no derivation has fewer steps."""
+        """Whether it is proved that no derivation has fewer steps."""
         return len(self.steps) == self.at_least
 
 
 class Hypergraph:
     """Recipes as arrays of ids.
 
-    :ivar ingredients: (R, k) int64; rows with fewer than k different ones repeat their first.
+    :ivar ingredients: (R, k) int64; rows with fewer than k different ingredients repeat the first.
     :ivar products: (R,) int64.
     """
 
@@ -61,17 +61,17 @@ class Hypergraph:
 
     @cached_property
     def _counted(self) -> np.ndarray:
-        """(R, k) bool: False for ingredients that repeat the first one to fill a row."""
+        """(R, k) bool: False for ingredients that repeat the first to fill a row."""
         counted = self.ingredients != self.ingredients[:, :1]
         counted[:, 0] = True
         return counted
 
     def cost(self, values: np.ndarray, how: Callable[..., np.ndarray]) -> np.ndarray:
-        """(R,) float64: 1 + the max or sum (`how`) of the values of a recipe's different ingredients."""
+        """Return (R,) float64: 1 + the max or sum (`how`) of the values of a recipe's different ingredients."""
         return 1 + how(np.where(self._counted, values[self.ingredients], 0), axis=1)
 
     def relax(self, start: np.ndarray, how: Callable[..., np.ndarray]) -> np.ndarray:
-        """(things,) float64: 0 for basic things, else the least cost of a recipe, inf without one."""
+        """Return (things,) float64: 0 for basic things, else the least cost of a recipe; inf for unreachable things."""
         values = np.where(start, 0.0, np.inf)
         while True:
             after = values.copy()
@@ -81,7 +81,7 @@ class Hypergraph:
             values = after
 
     def read_off(self, target: int, start: np.ndarray, values: np.ndarray, how: Callable[..., np.ndarray]) -> list[int]:
-        """The rows that make the target if each thing is made by its recipe of least cost, the first of several."""
+        """Return the rows that make the target if each thing is made by its first recipe of least cost."""
         order = np.lexsort((self.cost(values, how), self.products))
         made, first = np.unique(self.products[order], return_index=True)
         maker = dict(zip(made.tolist(), order[first].tolist(), strict=True))
@@ -99,13 +99,13 @@ class Recipes(Hypergraph):
     """The recipes of a graph as arrays.
 
     :ivar things: a vocabulary whose entities are the sorted labels of all ingredients and products.
-    :ivar ingredients: (R, k) int64 ids of things, ascending; rows with fewer than k different ones repeat their first.
-    :ivar products: (R,) int64. A recipe node with several products is several rows. Rows are distinct and sorted.
-    :ivar incomplete: the number of recipe nodes without ingredient or product, which are left out.
+    :ivar ingredients: (R, k) int64 ids of things, ascending; rows with fewer than k different things repeat the first.
+    :ivar products: (R,) int64. A recipe node with several products has several rows. Rows are distinct and sorted.
+    :ivar incomplete: the number of recipe nodes without an ingredient or a product, which are left out.
     """
 
     def __init__(self, vocabulary: Vocabulary, ids: np.ndarray, relation: NaryRelation) -> None:
-        """The recipes among the (n, 3) facts, by the roles of `relation`; other facts are ignored.
+        """Read the recipes among (n, 3) facts by the roles of `relation`; other facts are ignored.
 
         :raises InputError: no node has both an ingredient and a product.
         """
@@ -137,7 +137,7 @@ class Recipes(Hypergraph):
 
     @classmethod
     def of(cls, graph: "KnowledgeGraph", relation: NaryRelation, name: str | None = None) -> Self:
-        """The recipes of a graph, or of one of its named graphs."""
+        """Read the recipes of a graph, or of one of its named graphs."""
         return cls(*graph.arrays(name), relation)
 
     def __len__(self) -> int:
@@ -150,9 +150,9 @@ class Recipes(Hypergraph):
         return tuple(self.things.entities[e] for e in left.tolist())
 
     def depths(self, basic: Sequence[str] | None = None) -> np.ndarray:
-        """(things,) float64: the least number of generations of combining that make each thing, inf for never.
+        """Return (things,) float64, the least number of generations of combinations for each thing; inf if impossible.
 
-        Basic entities (the given ones, else those no recipe makes) have depth 0, and
+        Basic entities (`basic`, by default the things that no recipe makes) have depth 0, and
         depth(c) = 1 + min over the recipes of c of the max over its ingredients of their depth.
 
         :raises InputError: a basic entity that is in no recipe.
@@ -160,15 +160,15 @@ class Recipes(Hypergraph):
         return self.relax(self._start(basic), np.max)
 
     def derive(self, goal: str, basic: Sequence[str] | None = None, *, prove: bool = True) -> Derivation:
-        """A derivation of the goal in few combinations, each thing made once.
+        """Derive the goal in few combinations, each thing made once.
 
         The exact minimum is NP-hard: it is a shortest path in a directed hypergraph with sharing, or an optimal plan
         without deletes (Bylander 1994). The first candidates are the derivations by recipes of least depth and of least
-        work without sharing. The integer program below then proves the shorter one minimal, finds the minimum, or gives
-        up after a fixed amount of search; `at_least` is its bound.
+        work without sharing. The integer program below then proves the shorter candidate minimal, finds the minimum, or
+        stops after a fixed amount of search; `at_least` is its bound.
 
         :param prove: False returns the shorter candidate at once, with the depth of the goal as `at_least`.
-        :raises InputError: an unknown goal, or one out of reach of the basic entities.
+        :raises InputError: an unknown goal, or a goal that cannot be derived from the basic entities.
         """
         start = self._start(basic)
         target = self.things.entity_id(goal)
@@ -179,7 +179,7 @@ class Recipes(Hypergraph):
             return Derivation(goal, (), 0)
         work = self.relax(start, np.sum)
         rows, at_least = self.read_off(target, start, depth, np.max), int(depth[target])
-        if work[target] < 2**53:  # beyond it adding 1 does not change a float
+        if work[target] < 2**53:  # beyond it a float cannot count by 1
             rows = min(rows, self.read_off(target, start, work, np.sum), key=len)
         if prove:
             rows, at_least = Problem(self.ingredients, self.products, start, target, depth, work).minimum(rows)
@@ -224,21 +224,21 @@ def _few(labels: Sequence[str], most: int = 6) -> str:
 
 # ---- The fewest combinations that make a goal, by an integer program with constraints that are added as needed.
 #
-# It has a 0/1 variable y for each thing, 1 where it is made, and for each recipe a share x of making its product. The
-# goal is made; what is made has one maker; a thing that a recipe takes is made or basic; no two things are made of each
-# other. A choice may still have longer circles of things that are made of each other and not of the basic ones. They
-# are cut off by landmarks: some recipe has to lead out of each set of things that holds the basic ones and not the goal
+# It has a 0/1 variable y for each thing, 1 if it is made, and for each recipe a share x of making its product. The goal
+# is made; each made thing has one maker; an ingredient of a used recipe is made or basic; no two things are made from
+# each other. A solution may still contain longer cycles of things made from each other and not from basic things.
+# Landmarks cut them off: a recipe must lead out of each set of things that holds the basic things and not the goal
 # (implicit hitting sets: Bonet and Castillo 2011, "A complete algorithm for generating landmarks"; Haslum, Slaney and
 # Thiebaux 2012, "Minimal landmarks for optimal delete-free planning").
 
-ROUNDS = 30  # integer programs solved for one goal
-LARGEST = 20_000  # recipes in one integer program
-BRANCHES = 200  # nodes of one integer program; a time limit would make the answer depend on the machine
+ROUNDS = 30  # maximum number of integer programs for a goal
+LARGEST = 20_000  # maximum number of recipes in an integer program
+BRANCHES = 200  # maximum nodes of an integer program; with a time limit the answer would depend on the machine
 
 
 class Problem:
     """A goal over recipes `ingredients` (R, k) -> `products` (R,) of ids of things; `start` (things,) bool is True for
-    basic ones. `depth` and `work` (things,), by which recipes are preferred, are inf out of reach."""
+    basic things. `depth` and `work` (things,) rank the recipes; they are inf for unreachable things."""
 
     def __init__(
         self, ingredients: np.ndarray, products: np.ndarray, start: np.ndarray, target: int,
@@ -250,7 +250,7 @@ class Problem:
         self._away = self._distances(np.isfinite(self._depth))
 
     def minimum(self, found: list[int]) -> tuple[list[int], int]:
-        """The rows of a derivation with at most as many rows as `found`, and a lower bound of their number."""
+        """Return the rows of a derivation with at most as many rows as `found`, and a lower bound of their number."""
         at_least = int(self._depth[self.products == self.target].min())
         while len(found) > at_least:
             rows, bound = self._shorter(len(found) - 1)
@@ -261,7 +261,7 @@ class Problem:
         return sorted(found), at_least
 
     def _shorter(self, most: int) -> tuple[list[int] | None, int]:
-        """The shortest derivation with at most this many rows, or None, and a lower bound."""
+        """Return the shortest derivation with at most `most` rows, or None, and a lower bound."""
         rows = self._candidates(most)
         if not (self.products[rows] == self.target).any():
             return None, most + 1
@@ -269,7 +269,7 @@ class Problem:
             return None, 0
         made, matrix, low, high = self._constraints(rows, most)
         counted = np.repeat([1.0, 0.0], [len(made), len(rows)])
-        # Any, because scipy's types lack arrays here.
+        # Any, because scipy's type hints lack arrays here.
         low_bound: Any = np.concatenate([made == self.target, np.zeros(len(rows))])
         high_bound: Any = np.ones(len(counted))
         bounds = optimize.Bounds(low_bound, high_bound)
@@ -303,7 +303,7 @@ class Problem:
         return None, bound
 
     def _distances(self, usable: np.ndarray) -> np.ndarray:
-        """(things,) float64: the least number of recipes from a thing to the goal."""
+        """Return (things,) float64, the least number of recipes from a thing to the goal."""
         away = np.full(len(self.start), np.inf)
         away[self.target] = 0
         inputs, outputs = self.ingredients[usable], self.products[usable]
@@ -315,7 +315,7 @@ class Problem:
             away = after
 
     def _candidates(self, most: int) -> np.ndarray:
-        """The rows that a derivation with at most this many rows can use, by their depth and distance to the goal."""
+        """Return the rows that a derivation with at most `most` rows can use, by depth and distance to the goal."""
         useful = ~self.start[self.products] & (self.ingredients != self.products[:, None]).all(axis=1)
         rows = np.flatnonzero(useful & (self._depth + self._away[self.products] <= most))
         while True:
@@ -327,14 +327,14 @@ class Problem:
             rows = rows[possible]
 
     def _constraints(self, rows: np.ndarray, most: int) -> tuple[np.ndarray, sparse.csr_array, np.ndarray, np.ndarray]:
-        """The things of the variables y, and matrix, low and high of low <= matrix @ (y, x) <= high."""
+        """Build the integer program low <= matrix @ (y, x) <= high. Return the things of y, matrix, low and high."""
         things = len(self.start)
         inputs, outputs = self.ingredients[rows], self.products[rows]
         made, maker = np.unique(outputs, return_inverse=True)
         columns = np.arange(len(rows))
         makers = _ones(maker, columns, (len(made), len(rows)))
-        # One row for each (product, ingredient): at most one recipe of the product is used, so that all together need
-        # the ingredient once. So do those that make the ingredient of the product.
+        # A row for each (product, ingredient): at most one recipe of the product is used, so that together they need
+        # the ingredient once. The same row covers the recipes that make the ingredient from the product.
         taken = ~self.start[inputs]
         kinds, kind = np.unique((outputs[:, None] * things + inputs)[taken], return_inverse=True)
         uses = _ones(kind, np.broadcast_to(columns[:, None], inputs.shape)[taken], (len(kinds), len(rows)))
@@ -350,7 +350,7 @@ class Problem:
         return made, sparse.csr_array(matrix), low, high
 
     def _makers(self, rows: np.ndarray) -> list[int]:
-        """One of these rows for each thing that they make until the goal is made."""
+        """Select one of these rows for each thing that they make, until the goal is made."""
         known = self.start.copy()
         maker: dict[int, int] = {}
         while not known[self.target]:
@@ -360,13 +360,13 @@ class Problem:
         return sorted(maker.values())
 
     def _landmarks(self, rows: np.ndarray, chosen: np.ndarray) -> list[np.ndarray]:
-        """Sets of places in `rows` of which every derivation uses one and `chosen` none; empty if it makes the goal.
+        """Return sets of indices into `rows`, of which every derivation uses a row and `chosen` none; maybe empty.
 
-        After each set its cheapest recipe counts as chosen, too, until the goal is made. The later sets are valid as
-        well, and strengthen the next program.
+        After each set its cheapest recipe is added to `chosen`, until the goal is made. Later sets are also valid, and
+        strengthen the next program.
         """
         inputs, outputs = self.ingredients[rows], self.products[rows]
-        # Things farthest from the goal are tried first, so that the outside stays small and close to it.
+        # Try the things farthest from the goal first, so that the rest stays small and close to the goal.
         used = np.unique(np.concatenate([inputs.ravel(), outputs]))
         order = used[np.lexsort((used, -self._away[used]))].tolist()
         taken = [(frozenset(inputs[c].tolist()), int(outputs[c])) for c in chosen.tolist()]
@@ -390,7 +390,7 @@ class Problem:
 
 
 def _closure(things: set[int], recipes: list[tuple[frozenset[int], int]]) -> set[int]:
-    """The things and everything that these recipes make of them."""
+    """Return the things and everything that these recipes make from them."""
     reached = set(things)
     left = recipes
     while True:
@@ -403,7 +403,7 @@ def _closure(things: set[int], recipes: list[tuple[frozenset[int], int]]) -> set
 
 
 def _ones(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> sparse.csr_array:
-    """A 0/1 matrix with ones at these places, which may repeat."""
+    """Return a 0/1 matrix with ones at these places, which may repeat."""
     matrix = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
     matrix.sum_duplicates()
     matrix.data[:] = 1

@@ -1,8 +1,8 @@
-"""Pictures of a graph: its statistics and the surroundings of an entity as SVG or PNG, the latter also as HTML.
+"""Draw pictures of a graph: its statistics and an entity's neighbourhood as SVG or PNG, the latter also as HTML.
 
-The same facts give the same bytes: fixed layout and ids, no dates or versions. People with the common kinds of colour
-blindness can tell the colours apart (Okabe and Ito); line patterns serve print in grey. Labels are drawn to the letter,
-never as mathematics or markup. matplotlib, networkx and plotly are imported when a picture is drawn.
+The same facts give the same bytes: fixed layout and ids, no dates or versions. The colours can be distinguished with
+the common kinds of colour blindness (Okabe and Ito), line patterns in grey print. Labels are drawn literally, never as
+mathematics or markup. matplotlib, networkx and plotly are imported when a picture is drawn.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.patches import FancyBboxPatch
 
-ENDINGS = (".svg", ".png", ".html")  # of the picture of a neighbourhood
-BARS = 25  # relations in the picture of statistics
-# Okabe-Ito without yellow; orange and sky blue darkened until a thin line of them stands out from white.
+ENDINGS = (".svg", ".png", ".html")  # for the picture of a neighbourhood
+BARS = 25  # maximum number of relations in the picture of statistics
+# Okabe-Ito without yellow; orange and sky blue are darkened, so that thin lines are visible on white.
 COLOURS = ("#0072B2", "#D55E00", "#00805D", "#B0538A", "#B57B00", "#2F8FC4", "#444444")
 Pattern = Literal["solid", "dashed", "dotted"]
 PATTERNS: tuple[Pattern, ...] = ("solid", "dashed", "dotted")
@@ -45,19 +45,19 @@ REST: tuple[str, Pattern] = ("#A0A0A0", "solid")  # for further relations
 CENTRE_FILL, NEAR_FILL, FAR_FILL = "#FFE9B8", "#FFFFFF", "#EFEFEF"
 CENTRE_BORDER, BORDER = "#222222", "#7A7A7A"
 DOT_FILL = "#444444"
-DOT = 0.11  # inches, of the dot of an n-ary fact
+DOT = 0.11  # inches, size of the dot of an n-ary fact
 FONT_SIZE = 8.0  # points
 FONT = "DejaVu Sans"
-_CHARACTERS, _LINES = 16, 2  # of the label in a box
-_SPREAD = 0.16  # between lines that join the same two boxes, as a share of their length
+_CHARACTERS, _LINES = 16, 2  # maximum for the label in a box
+_SPREAD = 0.16  # distance of lines between the same two boxes, as a share of their length
 _BENDS = (0.0, 0.08, -0.08, 0.16, -0.16)  # tried in this order for a line that would pass behind boxes
-_ROUNDS = 400  # of pushing boxes apart
+_ROUNDS = 400  # maximum rounds of pushing boxes apart
 _MARGIN = 0.12  # inches
 _LEGEND_SIZE, _LEGEND_ROW, _LEGEND_LINE = 7.5, 0.17, 0.62
 _ROLE_SIZE = 5.5
 _STYLE: dict[Any, Any] = {
     "svg.hashsalt": "gumption",
-    "svg.fonttype": "none",  # text as text: it can be searched and edited, and the file is a third of the size
+    "svg.fonttype": "none",  # keep text as text: it can be searched and edited, and the file has a third of the size
     "font.size": 9.0,
     "font.family": FONT,
     "axes.spines.top": False,
@@ -66,11 +66,11 @@ _STYLE: dict[Any, Any] = {
 
 
 def draw_neighbourhood(part: Neighbourhood, path: str | os.PathLike[str]) -> None:
-    """Draw the surroundings of an entity to a .svg, .png or .html file.
+    """Draw the neighbourhood of an entity to a .svg, .png or .html file.
 
-    A node of an n-ary fact is a dot with its roles beside its lines. The HTML file works offline: it zooms and pans,
-    shows facts under the pointer, and switches relations off. SVG and HTML hold labels as text; PNG has the characters
-    of DejaVu Sans only, and a `Note` tells of missing ones.
+    A node of an n-ary fact is a dot, with its roles on its lines. The HTML file works offline: it can zoom and pan,
+    show facts under the pointer and hide relations. SVG and HTML hold labels as text; PNG has only the characters of
+    DejaVu Sans, and a `Note` reports missing characters.
 
     :raises InputError: another ending, or a file that cannot be written.
     """
@@ -86,10 +86,10 @@ def draw_neighbourhood(part: Neighbourhood, path: str | os.PathLike[str]) -> Non
 
 
 def draw_statistics(statistics: GraphStatistics, path: str | os.PathLike[str]) -> None:
-    """Draw how many facts entities and relations have to a .svg or .png file.
+    """Draw the numbers of facts of entities and relations to a .svg or .png file.
 
-    Left the share of entities with at least so many facts, on two logarithmic axes; right the relations with most
-    facts.
+    The left side shows the share of entities with at least n facts, on two logarithmic axes; the right side shows the
+    relations with most facts.
 
     :raises InputError: another ending, a graph without facts, or a file that cannot be written.
     """
@@ -109,14 +109,14 @@ def draw_statistics(statistics: GraphStatistics, path: str | os.PathLike[str]) -
     write_bytes(path, content)
 
 
-# ---- The scene: where boxes and lines are drawn, and how they look, in every kind of picture.
+# ---- The scene: positions and looks of boxes and lines, for every kind of picture.
 
 
 @dataclass(frozen=True)
 class Edge:
-    """The facts with one relation between two entities, given by their places; `both` if there are two, one each way.
+    """The facts of a relation between two entities, by their indices; `both` if there is a fact in each direction.
 
-    :ivar bend: how far the line bows to the left on its way from subject to object, as a share of its length.
+    :ivar bend: the line's bend to the left on its way from subject to object, as a share of its length.
     """
 
     subject: int
@@ -156,7 +156,7 @@ class Scene:
 
     @cached_property
     def looks(self) -> dict[str, tuple[str, Pattern]]:
-        """Relation -> (colour, line pattern), most facts first, then by label."""
+        """Map relations to (colour, line pattern), sorted by number of facts, descending, then by label."""
         counts = Counter(relation for _, relation, _ in self.part.facts)
         order = sorted(counts, key=lambda relation: (-counts[relation], relation))
         known: list[tuple[str, Pattern]] = [(colour, pattern) for pattern in PATTERNS for colour in COLOURS]
@@ -164,7 +164,7 @@ class Scene:
 
     @property
     def caption(self) -> str:
-        """The numbers of entities and facts that the picture shows and leaves out."""
+        """The numbers of entities and facts that the picture shows, and of entities that it leaves out."""
         nodes, hops = len(self.part.nodes), int(self.part.hops.max())
         entities = len(self.part.entities) - nodes
         facts = sum(s not in self.part.nodes and o not in self.part.nodes for s, _, o in self.part.facts)
@@ -178,18 +178,18 @@ class Scene:
         return f"{text}; {self.part.left_out} more left out" if self.part.left_out else text
 
     def is_dot(self, index: int) -> bool:
-        """Whether the entity is the node of an n-ary fact."""
+        """Return whether the entity is the node of an n-ary fact."""
         return self.part.entities[index] in self.part.nodes
 
     def facts(self, edge: Edge) -> list[Triple]:
-        """The one or two facts of an edge."""
+        """Return the one or two facts of an edge."""
         one, other = self.part.entities[edge.subject], self.part.entities[edge.object]
         there = (one, edge.relation, other)
         return [there, (other, edge.relation, one)] if edge.both else [there]
 
 
 def curve(start: np.ndarray, end: np.ndarray, bend: float) -> np.ndarray:
-    """(31, ..., 2) points along the quadratic Bezier curve between (..., 2) ends, matplotlib's arc3."""
+    """Return (31, ..., 2) points along the quadratic Bezier curve between (..., 2) ends, matplotlib's arc3."""
     way = end - start
     control = (start + end) / 2 + 2 * bend * np.stack([-way[..., 1], way[..., 0]], axis=-1)
     t = np.linspace(0, 1, 31).reshape(-1, *(1,) * start.ndim)
@@ -197,9 +197,9 @@ def curve(start: np.ndarray, end: np.ndarray, bend: float) -> np.ndarray:
 
 
 def shown(label: str, characters: int) -> str:
-    """A label as one line of printable characters; a longer one is cut with an ellipsis, an IRI at its beginning.
+    """Shorten a label to a line of printable characters, with an ellipsis at the end, or at the beginning of an IRI.
 
-    A literal is shown without its datatype, an IRI by its prefix where that is known.
+    A literal is shown without its datatype, an IRI with its prefix if that is known.
     """
     if label.startswith('"') and label.endswith(">"):
         label = label[: label.rindex('"') + 1]
@@ -213,16 +213,16 @@ def shown(label: str, characters: int) -> str:
 
 
 def text_width(text: str, size: float = FONT_SIZE) -> float:
-    """The width in inches of a line of text in the pictures' font."""
+    """Return the width in inches of a line of text in the pictures' font."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
-    font = FontProperties(family=FONT, size=size, weight="bold")  # the widest that is drawn
+    font = FontProperties(family=FONT, size=size, weight="bold")  # the widest weight in use
     return text_to_path.get_text_width_height_descent(text, font, ismath=False)[0] / 72
 
 
 def _edges(part: Neighbourhood) -> list[Edge]:
-    """One edge for each relation between two entities; edges between the same two bend apart."""
+    """Return an edge for each relation between two entities; edges between the same entities bend apart."""
     place = {label: index for index, label in enumerate(part.entities)}
     facts = {(place[s], r, place[o]) for s, r, o in part.facts}
     single = sorted((s, o, r) for s, r, o in facts if s <= o or (o, r, s) not in facts)
@@ -233,13 +233,13 @@ def _edges(part: Neighbourhood) -> list[Edge]:
         pair = (min(s, o), max(s, o))
         bend = _SPREAD * (drawn[pair] - (between[pair] - 1) / 2)
         drawn[pair] += 1
-        # From the other end, left is right.
+        # Seen from the other end, left is right.
         edges.append(Edge(s, o, r, s != o and (o, r, s) in facts, bend if s <= o else -bend))
     return edges
 
 
 def _layout(part: Neighbourhood, edges: list[Edge], boxes: np.ndarray) -> np.ndarray:
-    """(n, 2) centres: rings around the centre relaxed by Kamada and Kawai's springs (1989), then pushed apart."""
+    """Return (n, 2) centres: rings relaxed by Kamada and Kawai's springs (1989), then pushed apart."""
     import networkx
 
     size = len(part.entities)
@@ -250,7 +250,7 @@ def _layout(part: Neighbourhood, edges: list[Edge], boxes: np.ndarray) -> np.nda
         network.add_edges_from((edge.subject, edge.object) for edge in edges)
         for hop in range(1, int(part.hops.max()) + 1):
             members = np.flatnonzero(part.hops == hop)
-            # A quarter of a step off the axes, because springs cannot leave a perfectly symmetric start.
+            # Rotated by a quarter of a step, because springs cannot leave a perfectly symmetric start.
             angles = 2 * np.pi * (np.arange(len(members)) + 0.25) / len(members)
             points[members] = hop * np.column_stack([np.cos(angles), np.sin(angles)])
         relaxed = networkx.kamada_kawai_layout(network, pos=dict(enumerate(points)))
@@ -263,7 +263,7 @@ def _layout(part: Neighbourhood, edges: list[Edge], boxes: np.ndarray) -> np.nda
 
 
 def _around_boxes(edges: list[Edge], points: np.ndarray, boxes: np.ndarray) -> list[Edge]:
-    """The edges; a straight one is bent where it then passes behind fewer boxes."""
+    """Return the edges; bend a straight edge if it then passes behind fewer boxes."""
     straight = [index for index, edge in enumerate(edges) if edge.subject != edge.object and edge.bend == 0]
     ends = np.array([(edges[index].subject, edges[index].object) for index in straight], dtype=np.int64).reshape(-1, 2)
     behind = np.array([_behind(ends, bend, points, boxes) for bend in _BENDS])
@@ -272,17 +272,17 @@ def _around_boxes(edges: list[Edge], points: np.ndarray, boxes: np.ndarray) -> l
 
 
 def _behind(ends: np.ndarray, bend: float, points: np.ndarray, boxes: np.ndarray) -> np.ndarray:
-    """(E,) int64: the number of boxes that each line with this bend passes behind, its (E, 2) ends excluded."""
+    """Return (E,) int64, the number of boxes that each line with this bend passes behind, without its (E, 2) ends."""
     rows = np.arange(len(ends))
     hidden = np.zeros((len(ends), len(points)), dtype=bool)
-    for places in curve(points[ends[:, 0]], points[ends[:, 1]], bend):  # one place on each line
+    for places in curve(points[ends[:, 0]], points[ends[:, 1]], bend):  # a point on each line
         hidden |= (np.abs(places[:, None] - points[None]) < boxes[None] / 2).all(axis=2)
     hidden[rows, ends[:, 0]] = hidden[rows, ends[:, 1]] = False
     return hidden.sum(axis=1)
 
 
 def _push_apart(points: np.ndarray, boxes: np.ndarray) -> np.ndarray:
-    """Move overlapping boxes apart along the axis of smaller overlap; the first one stays at 0."""
+    """Move overlapping boxes apart along the axis of smaller overlap; the first box stays at 0."""
     room = (boxes[:, None] + boxes[None]) / 2
     later = np.arange(len(points))[:, None] > np.arange(len(points))[None]
     for _ in range(_ROUNDS):
@@ -291,7 +291,7 @@ def _push_apart(points: np.ndarray, boxes: np.ndarray) -> np.ndarray:
         overlap = np.logical_and.reduce(missing > 1e-3, axis=2) & ~np.eye(len(points), dtype=bool)
         if not overlap.any():
             return points
-        # Of two boxes at the same place the later one moves right and up.
+        # Of two boxes at the same place, the later box moves right and up.
         side = np.where(apart != 0, np.sign(apart), np.where(later, 1.0, -1.0)[..., None])
         axis = missing.argmin(axis=2)[..., None] == np.arange(2)
         push = np.where(overlap[..., None] & axis, side * missing, 0.0).sum(axis=1)
@@ -300,11 +300,11 @@ def _push_apart(points: np.ndarray, boxes: np.ndarray) -> np.ndarray:
     return points * 1.02
 
 
-# ---- SVG and PNG by matplotlib.
+# ---- SVG and PNG, with matplotlib.
 
 
 def _neighbourhood_figure(scene: Scene) -> tuple[Callable[[Figure], None], tuple[float, float]]:
-    """The function that draws the scene, and the figure's width and height in inches."""
+    """Return the function that draws the scene, and the figure's width and height in inches."""
     low = (scene.points - scene.boxes / 2).min(axis=0) - _MARGIN
     high = (scene.points + scene.boxes / 2).max(axis=0) + _MARGIN
     high[1] += 0.2 * any(edge.subject == edge.object for edge in scene.edges)  # a loop stands above its box
@@ -339,7 +339,7 @@ def _draw_box(axis: Axes, scene: Scene, index: int) -> FancyBboxPatch:
     centre = index == 0
     width, height = scene.boxes[index]
     if scene.is_dot(index):
-        side = width / 2**0.5  # of the square within the circle
+        side = width / 2**0.5  # side of the square within the circle
         dot = FancyBboxPatch(
             tuple(scene.points[index] - side / 2), side, side,
             boxstyle="circle,pad=0", facecolor=DOT_FILL, edgecolor="white", linewidth=0.5, zorder=4,
@@ -413,7 +413,7 @@ def _draw_legend(figure: Figure, entries: list[tuple[str, tuple[str, Pattern]]],
         fontsize=_LEGEND_SIZE, frameon=False, handlelength=2.4, borderaxespad=0.0, borderpad=0.0, labelspacing=0.35,
         columnspacing=1.4,
     )  # fmt: skip
-    # Set afterwards, because matplotlib drops labels that begin with "_" and reads "$" as mathematics.
+    # Set last, because matplotlib drops labels that begin with "_" and parses "$" as mathematics.
     for text, (name, _) in zip(legend.get_texts(), entries, strict=True):
         text.set_parse_math(False)
         text.set_text(name)
@@ -449,7 +449,7 @@ def _draw_relations(axis: Axes, statistics: GraphStatistics) -> None:
     axis.set_yticks(places, [shown(row.relation, 32) for row in rows], fontsize=8)
     for text in axis.get_yticklabels():
         text.set_parse_math(False)
-    axis.set_ylim(max(len(rows), 7) - 0.4, -0.6)  # a few bars stay thin, at the top
+    axis.set_ylim(max(len(rows), 7) - 0.4, -0.6)  # so that a few bars stay thin, at the top
     axis.set_xlim(0, 1.18 * rows[0].facts)
     axis.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
@@ -487,10 +487,10 @@ def _missing_characters(path: Path) -> Iterator[None]:
         warnings.warn(f"{path}: {FONT} lacks some characters of the labels; a .svg file has them", Note, stacklevel=4)
 
 
-# ---- HTML by plotly, which reads tags and entities in the texts that it draws: so every label is escaped first. In the
-# page its data is JSON without `<`, and the page's own texts are escaped as HTML.
+# ---- HTML with plotly, which parses tags and entities in texts, so that every label is escaped first. In the page its
+# data is JSON without `<`, and the page's own texts are escaped as HTML.
 
-_FACTS = 20  # shown under the pointer
+_FACTS = 20  # maximum number of facts under the pointer
 _BUTTONS = [["toImage", "pan2d", "zoom2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]]
 _DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot"}
 _PAGE = """<!DOCTYPE html>
@@ -515,7 +515,7 @@ main {{ flex: 1; min-height: 0; }}
 
 
 def page(scene: Scene) -> str:
-    """The HTML page of a scene, which includes plotly's program (about 4.8 MB).
+    """Return the HTML page of a scene, which includes plotly's program (about 4.8 MB).
 
     :raises InputError: plotly is not installed.
     """
@@ -547,7 +547,7 @@ def page(scene: Scene) -> str:
 
 
 def escaped(label: str) -> str:
-    """A label that plotly draws to the letter."""
+    """Escape a label, so that plotly draws it literally."""
     return html.escape(shown(label, 200), quote=False)
 
 
@@ -581,7 +581,7 @@ def _boxes(scene: Scene) -> list[dict[str, Any]]:
 
 
 def _lines(scene: Scene, relation: str) -> list[dict[str, Any]]:
-    """The lines of a relation, with a mark in the middle of each that shows its facts, an arrow for one direction.
+    """Return the lines of a relation, each with a mark in the middle that shows its facts, an arrow for one direction.
 
     Lines that do not end at the centre are fainter.
     """
@@ -624,7 +624,7 @@ def _lines(scene: Scene, relation: str) -> list[dict[str, Any]]:
 
 
 def _path(curves: list[np.ndarray]) -> dict[str, list[float | None]]:
-    """The curves as one line with gaps."""
+    """Return the curves as a single line with gaps."""
     xs: list[float | None] = []
     ys: list[float | None] = []
     for line in curves:
@@ -634,7 +634,7 @@ def _path(curves: list[np.ndarray]) -> dict[str, list[float | None]]:
 
 
 def _curve(scene: Scene, edge: Edge) -> np.ndarray:
-    """(points, 2) along the line of an edge; a loop is a circle that stands on its box."""
+    """Return (points, 2) along the line of an edge; a loop is a circle on top of its box."""
     if edge.subject != edge.object:
         return curve(scene.points[edge.subject], scene.points[edge.object], edge.bend)
     angle = np.linspace(-np.pi / 2, 1.5 * np.pi, 25)
