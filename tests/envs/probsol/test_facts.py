@@ -181,7 +181,6 @@ def test_a_runs_facts_are_of_the_tasks_that_it_plays() -> None:
     envs: Any = gym.make_vec("gumption/ProbSol-v0", num_envs=1, task=TASK_FILE).unwrapped
     config, world = KnowledgeConfig(kg="train"), WORLDS["probsol"]
     known = Knowledge.of(config, world, envs.vocabulary, envs.relations, {"task": TASK_FILE})
-    assert known.facts is not None
     assert ("mine/0:a", "attracts", "mine/0:b") in set(known.facts.triples())
 
 
