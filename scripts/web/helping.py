@@ -138,7 +138,7 @@ class Adviser:
     def said(self, view: View, env: Any) -> dict[str, Any]:
         """Return the open choices with their facts and scores, best first, as JSON.
 
-        Where the page lists no choices, return at most `MOST` with known facts. Scores are None if the view is unranked.
+        Where the page lists no choices, return at most `MOST` with known facts. Scores are None in an unranked view.
 
         :raises InputError: no choice has a fact, or, where choices are not listed, no known fact.
         """

@@ -96,7 +96,7 @@ class Home:
         self.sockets: dict[str, list[Socket]] = {}  # key of the person -> open sockets
 
     async def tell_connected(self) -> None:
-        """Store every few seconds, forever, which participants of a study are connected, in case the server is killed."""
+        """Store every few seconds, forever, which participants of a study are connected: a kill loses only seconds."""
         while True:
             await asyncio.sleep(CONNECTED_EVERY)
             if ids := [socket.id for sockets in self.sockets.values() for socket in sockets if socket.id]:
@@ -155,7 +155,7 @@ class Socket:
                 await self._web.close(code, reason)
 
     async def play(self, episode: Episode) -> None:
-        """Play the episode at this socket from now on, and show it; beyond `EPISODES` the oldest episode is released."""
+        """Play the episode at this socket from now on, and show it; beyond `EPISODES`, release the oldest episode."""
         self.episodes[episode.id] = episode
         if len(self.episodes) > EPISODES:
             self.home.episodes.leave(self.episodes.pop(next(iter(self.episodes))), self)

@@ -116,7 +116,7 @@ class Job:
 
 
 class Queries:
-    """Answers queries on a graph as it was read at the start, each in a thread and a process.
+    """Answers queries on the state of a graph when its first process starts, each in a thread and a process.
 
     A process is a fork of a first process that has read the graph. It starts in milliseconds and shares the graph's
     memory. A query is ended by killing its process.
