@@ -1,4 +1,4 @@
-"""Conditions, orders and tasks of each participant, as pure functions of the study's content and the participant's place.
+"""Conditions, orders and tasks of each participant, as pure functions of the study's content and participant's place.
 
 The place is the number of the participant, from 0. No clock and no stateful generator is used, so that a restarted
 server, a simulation and the report compute the same design.

@@ -399,7 +399,7 @@ def _question_column(question: Question, name: str = "") -> Column:
 def cell(value: Any) -> str | int | float:
     """Return a value as a cell of CSV. Text that a spreadsheet would run as a formula gets the prefix '.
 
-    `HIDDEN` characters are escaped as in JSON: \\u202e. A backslash that could be read as such an escape is escaped, too.
+    `HIDDEN` characters are escaped as in JSON: \\u202e. So is a backslash that could be read as such an escape.
     """
     if value is None:
         return ""
@@ -423,7 +423,7 @@ def as_csv(columns: Sequence[Column], rows: Iterable[Row]) -> str:
 
 
 def files(study: Study, everyone: Sequence[Participant], secret: Secret, now: float | None = None) -> dict[str, str]:
-    """Return name -> content of all files of an export; export.json contains the sha256 of each file and of all files."""
+    """Return name -> content of all files of an export; export.json contains their sha256 and that of the export."""
     now = time.time() if now is None else now
     tables = {
         "participants": people_table(study, everyone, secret, now),

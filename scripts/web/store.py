@@ -212,7 +212,7 @@ class Store:
                     self._commit([one])
 
     def _commit(self, writes: Sequence[_Write]) -> bool:
-        """Commit the writes in one transaction, and return whether it succeeded; a failed single write gets the error."""
+        """Commit the writes in one transaction; return whether it succeeded. A failed single write gets the error."""
         try:
             with self._engine.begin() as connection:
                 for one in writes:
