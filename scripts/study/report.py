@@ -203,8 +203,8 @@ def _same(task: Task) -> str:
 
 
 def _figures(results: Sequence[Result]) -> dict[str, Any]:
-    """Return the means over participants, of each one's mean over tasks, with bootstrap intervals over participants;
-    and the consistency."""
+    """Return the mean of each measure over the participants' means, with bootstrap intervals over participants; and the
+    consistency."""
     figures: dict[str, Any] = {"participants": len({one.participant for one in results}), "tasks": len(results)}
     for name in MEASURES:
         means = _means(results, name)
@@ -232,8 +232,7 @@ def _points(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
 
 
 def _fronts(players: Mapping[str, Sequence[Result]]) -> dict[str, dict[str, Any]]:
-    """Return for each player whether the means over participants are on the Pareto front ("means"), and for how many
-    participants' tasks the player is on their front ("participants")."""
+    """Return who -> "means": on the Pareto front of the means; "participants": number of participants' fronts."""
     success, actions = ([_means(results, name) for results in players.values()] for name in ("success", "actions"))
     numbers = list(success[0])
 

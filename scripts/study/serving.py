@@ -228,7 +228,7 @@ class StudyPart:
         """Return the id of the participant with this identity; a new identity gets a new participant."""
         identity = _identity(self.study, given)
         if identity not in self._known:
-            person = self._known[identity] = new_id()  # set before the first await, so that a second click gets the same id
+            person = self._known[identity] = new_id()  # before any await, for a second click
             try:
                 await self._newcomer("", given, person)
             except BaseException:
@@ -458,8 +458,7 @@ class StudyPart:
             episode.offer = tasks.offered(stage.played.block.help)
 
     def _deadline_of(self, episode: Any) -> float | None:
-        """Return the deadline of an episode or of its row of the store, None without a time limit. The time also runs
-        while the participant is not connected."""
+        """Return the deadline of an episode or its row, None without a limit. Time also runs without a connection."""
         played = self.path(self._places[episode.person])[episode.stage].played
         if played is None or played.block.time_limit_s is None:
             return None
