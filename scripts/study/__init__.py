@@ -1,1 +1,1 @@
-"""Studies with people: a study is a file, and the participants' path, the export and the report follow from it."""
+"""Studies with people: a study file determines the participants' path, the export and the report."""

@@ -49,7 +49,7 @@ def check(file: str, *, json_: Json = False) -> None:
 
 
 def _read(file: str) -> Study:
-    """The study of a file, whose worlds are checked, too."""
+    """Read the study of a file, and check its worlds."""
     from .files import find, read
     from .tasks import check_worlds
 
@@ -267,7 +267,7 @@ def _tokens(links: Path | None) -> list[str]:
 
 
 def _identities(study: Study, players: int, tokens: list[str], seed: int) -> list[dict[str, str]] | None:
-    """What each player signs in with; None where names are made up."""
+    """Return the sign-in data of each player; None for made-up names."""
     if study.sign_in == "link":
         if len(tokens) < players:
             raise InputError(f"--players is {players}; there are {len(tokens)} links")

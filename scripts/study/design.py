@@ -1,7 +1,7 @@
-"""Who does what in which order: pure functions of the study's content and of a participant's place in it.
+"""Conditions, orders and tasks of each participant, as pure functions of the study's content and participant's place.
 
-The place is the how-manieth participant this is, from 0. Nothing is drawn from a clock or a generator with a state, so
-that a server that begins again, a simulation and the report all find the same design.
+The place is the number of the participant, from 0. No clock and no stateful generator is used, so that a restarted
+server, a simulation and the report compute the same design.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .files import Block, Order, Study
 
 @dataclass(frozen=True)
 class Task:
-    """An episode: settings by keyword and a seed, for the world's `begin`."""
+    """An episode to play: settings by keyword and a seed, for the `begin` of the world."""
 
     world: str
     settings: Mapping[str, Any]
@@ -29,8 +29,8 @@ class Task:
 class Played:
     """A block as one participant plays it.
 
-    :ivar levels: of all conditions that act on it.
-    :ivar tasks: in their order; `numbers` are their places in the file.
+    :ivar levels: condition that acts on the block -> level.
+    :ivar tasks: tasks in the order of play; `numbers` are their numbers in the file, from 0.
     """
 
     block: Block
@@ -42,7 +42,7 @@ class Played:
 
 @dataclass(frozen=True)
 class Design:
-    """What one participant does.
+    """The conditions and blocks of one participant.
 
     :ivar condition: condition between participants -> level.
     """
@@ -52,10 +52,10 @@ class Design:
 
 
 def design(study: Study, place: int) -> Design:
-    """The conditions, the order and the tasks of the participant at a place."""
+    """Return the conditions, the order of blocks, and the tasks of the participant at a place."""
     between = [one for one in study.conditions if one.between]
     count = prod(len(one.levels) for one in between)
-    # Within each `count` participants that come one after the other each combination of levels is there once.
+    # Each run of `count` consecutive participants contains each combination of levels once.
     row, cell = divmod(place, count)
     cell = shuffled(count, study.hash, "between", row)[cell]
     condition = {}
@@ -75,7 +75,7 @@ def design(study: Study, place: int) -> Design:
 def _blocks(
     study: Study, place: int, block: Block, condition: Mapping[str, str], rows: _Rows, practice: bool
 ) -> list[Played]:
-    """The block, once for each combination of levels of the conditions within participants."""
+    """Return the block once for each combination of levels of its conditions within participants."""
     acting = study.acting_on(block)
     levels: list[list[str]] = []
     for one in acting:
@@ -106,7 +106,7 @@ def _task(
 ) -> Task:
     own = {**settings, **{name: values[number] for name, values in block.each.items()}}
     if block.drawn:
-        # One seed for all drawn blocks: the parts of a world's own protocol belong together.
+        # All drawn blocks share one seed, so that the parts of a world's protocol fit together.
         seed = seed_of(study.hash, place, "drawn") if block.seed is None else block.seed
         own |= {"tasks": block.count, "number": number}
     else:
@@ -118,8 +118,8 @@ def _task(
 
 
 def latin_square(size: int, row: int) -> list[int]:
-    """A row of Williams' balanced square: over `square_rows(size)` rows, each thing is at each place equally often, and
-    directly before each other thing equally often."""
+    """Return a row of Williams' balanced square: over `square_rows(size)` rows, each item is at each place equally
+    often, and directly before each other item equally often."""
     row %= square_rows(size)
     zigzag = [(k + 1) // 2 if k % 2 else (size - k // 2) % size for k in range(size)]  # 0, 1, n - 1, 2, n - 2, ...
     found = [(one + row) % size for one in zigzag]
@@ -127,17 +127,17 @@ def latin_square(size: int, row: int) -> list[int]:
 
 
 def square_rows(size: int) -> int:
-    """After how many rows the square is balanced: odd sizes need each row and its reverse."""
+    """Return the number of rows after which the square is balanced: odd sizes need each row and its reverse."""
     return 2 * size if size % 2 and size > 1 else size
 
 
 def shuffled(size: int, *key: Any) -> list[int]:
-    """The numbers below `size` in an order that the key decides."""
+    """Return the numbers below `size` in an order determined by the key."""
     return sorted(range(size), key=lambda k: _digest(*key, k))
 
 
 def seed_of(*key: Any) -> int:
-    """A seed that the key decides, of 53 bits: every reader of JSON keeps it whole."""
+    """Return a seed determined by the key, of 53 bits, so that every JSON parser reads it exactly."""
     return int.from_bytes(_digest(*key)[:8], "big") >> 11
 
 
@@ -152,17 +152,17 @@ def _ordered(order: Order, size: int, rows: _Rows, *key: Any) -> list[int]:
 
 
 class _Rows:
-    """Deals a row number out to several balanced orders, so that their combinations are balanced, too.
+    """Splits a row number among several balanced orders, so that their combinations are balanced, too.
 
-    With orders of P and Q rows, P Q rows give each pair of rows once: the second order is turned on by one whenever the
-    first has gone round, and within a round it goes along with the first.
+    With orders of P and Q rows, P Q rows give each pair of rows once: the second order advances with the first, and is
+    shifted by one after each full cycle of the first.
     """
 
     def __init__(self, row: int) -> None:
         self._row, self._period = row, 1
 
     def take(self, size: int) -> int:
-        """The row of the next order, of `size` rows."""
+        """Return the row of the next order, which has `size` rows."""
         round_, within = divmod(self._row, self._period)
         self._period *= size
         return (round_ + within) % size

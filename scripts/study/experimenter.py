@@ -1,7 +1,7 @@
-"""The experimenter's page: who takes part and how far they are, each episode step by step, personal links, the export.
+"""The experimenter's page: participants and their progress, episodes step by step, personal links, the export.
 
-Each request carries the experimenter's token in its Authorization header; the page takes it from the fragment of its
-address, which browsers do not send.
+Each data request carries the experimenter's token in its Authorization header. The page reads the token from the
+fragment of its address, which browsers do not send.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ with extra("web", "a study"):
     from starlette.responses import JSONResponse, Response
     from starlette.routing import BaseRoute, Route
 
-#: So long the table is shown as it was; reading it takes a moment in a large study.
+#: Seconds for which the table is cached, since reading it is slow in a large study.
 FRESH_S = 2.0
 MOST_LINKS = 10_000
 
@@ -44,7 +44,7 @@ class ExperimenterPart:
     messages: dict[str, type[Message]] = {}  # noqa: RUF012  (the page sends none)
 
     def __init__(self, part: StudyPart, token: security.Token, links: Links) -> None:
-        """:param links: those that were given out."""
+        """:param links: the personal links of the study."""
         self._part, self._token, self._links = part, token, links
         self._table: tuple[float, dict[str, Any]] | None = None
         self.routes: Sequence[BaseRoute] = [
@@ -57,11 +57,11 @@ class ExperimenterPart:
         ]
 
     async def handle(self, socket: Any, message: Message) -> None:
-        """No message is of this part."""
+        """Raise AssertionError: this part handles no messages."""
         raise AssertionError(message)
 
     def _behind(self, answer: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
-        """The answer, for those who know the token."""
+        """Return a handler that requires the token before it calls `answer`."""
 
         async def guarded(request: Request) -> Response:
             given = request.headers.get("authorization", "").removeprefix("Bearer ")
@@ -143,7 +143,7 @@ class ExperimenterPart:
         return JSONResponse({"participant": number, "episodes": episodes, "answers": answers})
 
     async def _replay(self, request: Request) -> Response:
-        """The view of an episode after so many actions, made again from what was kept."""
+        """Respond with the view of an episode after `step` actions, by a replay of its stored actions."""
         store, step = self._part.home.store, request.path_params["step"]
         id = request.path_params["episode"]
         found = await store.rows(sql.select(tables.episodes).where(tables.episodes.c.id == id))
@@ -192,10 +192,10 @@ class ExperimenterPart:
 
 
 def view_after(row: Any, actions: Sequence[Any], step: int, view: Any, begin: Any) -> dict[str, Any]:
-    """What the player saw after so many actions of an episode, with nothing hidden.
+    """Return the player's view after `step` actions of an episode, with nothing hidden.
 
-    :param row: of the store; `actions` are all that were kept.
-    :raises InputError: the world refuses what it once took.
+    :param row: row of the episode in the store; `actions` are the rows of all its actions.
+    :raises InputError: the world refuses an action that it once accepted.
     """
     episode = Episode(row.id, row.person, row.world, view, begin, row.settings, row.seed, row.stage)
     for action in actions[:step]:

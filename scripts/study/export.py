@@ -1,8 +1,8 @@
-"""What a study has gathered, as files: CSV for spreadsheets and statistics, JSON Lines of the episodes in the form of
+"""The data of a study as files: CSV for spreadsheets and statistics, JSON Lines of the episodes in the form of
 gumption.envs.records, and a codebook that explains each column.
 
-Rows come from the store's tables; the stages, conditions and tasks behind them follow from the study and each
-participant's place.
+Rows come from the tables of the store. Stages, conditions and tasks are computed from the study and each participant's
+place.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from .links import Secret
 from .path import AGREE, NEXT, WRONG, Kept, Stage, present, stages
 
 Row = dict[str, Any]
-#: The file that tells the hashes of the others.
+#: The file that contains the hashes of all other files.
 ABOUT = "export.json"
-#: Cells that begin so are formulas to a spreadsheet, in full width, too.
+#: A spreadsheet reads cells with these first characters as formulas, full-width forms included.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-#: Characters that are invisible or reorder the text around them, and a backslash that would read as the escape of one.
+#: Characters that are invisible or reorder text, and a backslash that would be read as the escape of such a character.
 HIDDEN = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]|\\(?=u[0-9a-f]{4})"
 )
@@ -62,11 +62,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Participant:
-    """A participant with all that was kept.
+    """A participant with all stored data.
 
-    :ivar row: of the store's table of people; `episodes` by stage, `actions` and `helps` by episode, `answers` by stage
+    :ivar row: row in the table of people; `episodes` by stage, `actions` and `helps` by episode, `answers` by stage
         and name; `connections` in the order of their beginning.
-    :ivar kept: what the present stage follows from.
+    :ivar kept: the data that determines the present stage.
     """
 
     row: Any
@@ -80,12 +80,12 @@ class Participant:
     connections: Sequence[Any]
 
     def solved(self, block: str) -> list[bool]:
-        """Whether each task of a block that has ended was solved."""
+        """Return for each ended task of a block whether it was solved."""
         own = [one for stage, one in self.episodes.items() if block_of(self.path[stage]) == block]
         return [bool(one.result.get("success")) for one in own if one.ended is not None]
 
     def away(self, episode: Any) -> float:
-        """The seconds of an episode that has ended in which no page of the participant was connected."""
+        """Return the seconds of an ended episode during which no page of the participant was connected."""
         seconds, here = 0.0, episode.began
         for one in self.connections:
             seconds += max(0.0, min(one.came, episode.ended) - here)
@@ -94,16 +94,16 @@ class Participant:
 
     @property
     def number(self) -> int:
-        """From 1, in the order of their coming."""
+        """The number of the participant, from 1, in the order of sign-in."""
         return self.row.place + 1
 
     def seen(self) -> float:
-        """When something of this participant last came in, in seconds since 1970."""
+        """Return the time of the participant's last activity, in seconds since 1970."""
         received = [one.received for of in (self.actions, self.helps) for rows in of.values() for one in rows[-1:]]
         return max([self.row.seen, *(one.began for one in self.episodes.values()), *received])
 
     def state(self, study: Study, now: float) -> str:
-        """One of `STATES`."""
+        """Return the state of the participant, a key of `STATES`."""
         if self.row.state == "withdrawn":
             return "withdrawn"
         state = present(study, self.path, self.kept).state
@@ -119,7 +119,7 @@ def participants(
     helps: Iterable[Any] = (),
     connections: Iterable[Any] = (),
 ) -> list[Participant]:
-    """All who have begun the study, in the order of their coming.
+    """Return all participants who have begun the study, in the order of sign-in.
 
     :param people, episodes, actions, answers, helps, connections: rows of the store's tables.
     """
@@ -146,7 +146,7 @@ def participants(
 
 
 def _by_episode(rows: Iterable[Any]) -> dict[str, list[Any]]:
-    """The rows of each episode, by their numbers."""
+    """Return episode -> its rows in the order of their numbers."""
     return grouped((one.episode, one) for one in sorted(rows, key=lambda one: one.number))
 
 
@@ -156,9 +156,9 @@ def _by_episode(rows: Iterable[Any]) -> dict[str, list[Any]]:
 def people_table(
     study: Study, everyone: Sequence[Participant], secret: Secret, now: float
 ) -> tuple[list[Column], list[Row]]:
-    """A row for each participant.
+    """Return the columns of the table of participants, and a row for each participant.
 
-    :param secret: of the data folder, from which completion codes follow.
+    :param secret: secret of the data folder, from which completion codes are computed.
     """
     sent = study.recruiting.parameters if study.recruiting else ()
     columns = [
@@ -223,11 +223,11 @@ def people_table(
 
 
 def completion_code(study: Study, person: str, secret: Secret) -> str:
-    """The code that a participant is shown on the last page."""
+    """Return the code on the last page of a participant."""
     return study.end.code or secret.code("completion", person)
 
 
-#: Columns of help, in a study with any.
+#: Columns about help, in a study that has help.
 HELPS = (
     Column("helps", "number", "how often help from the graph was asked for; what was shown is in episodes.jsonl"),
     Column("help_price", "number", "what these helps cost together, which is taken from the reward"),
@@ -235,7 +235,7 @@ HELPS = (
 
 
 def episodes_table(study: Study, everyone: Sequence[Participant]) -> tuple[list[Column], list[Row]]:
-    """A row for each episode, ended or not."""
+    """Return the columns of the table of episodes, and a row for each episode, ended or not."""
     before = {question.name: question for block in study.all_blocks for question in block.before}
     columns = [
         Column("participant", "number", "number of the participant"),
@@ -298,7 +298,7 @@ def episodes_table(study: Study, everyone: Sequence[Participant]) -> tuple[list[
 
 
 def actions_table(everyone: Sequence[Participant]) -> tuple[list[Column], list[Row]]:
-    """A row for each action."""
+    """Return the columns of the table of actions, and a row for each action."""
     columns = [
         Column("participant", "number", "number of the participant"),
         Column("stage", "number", "page of the participant's path, which names the episode"),
@@ -325,7 +325,7 @@ def actions_table(everyone: Sequence[Participant]) -> tuple[list[Column], list[R
 
 
 def answers_table(everyone: Sequence[Participant]) -> tuple[list[Column], list[Row]]:
-    """A row for each answer, with the buttons that were pressed."""
+    """Return the columns of the table of answers, and a row for each answer or pressed button."""
     columns = [
         Column("participant", "number", "number of the participant"),
         Column("stage", "number", "page of the participant's path, from 0"),
@@ -354,7 +354,7 @@ def answers_table(everyone: Sequence[Participant]) -> tuple[list[Column], list[R
 
 
 def records(study: Study, everyone: Sequence[Participant]) -> list[dict[str, Any]]:
-    """The episodes that have ended, in the form of gumption.envs.records."""
+    """Return the ended episodes, in the form of gumption.envs.records."""
     found = []
     for one in everyone:
         for number, episode in sorted(one.episodes.items()):
@@ -373,7 +373,7 @@ def records(study: Study, everyone: Sequence[Participant]) -> list[dict[str, Any
 
 
 def _help(given: Any) -> dict[str, Any]:
-    """A help as a record: its number, after how many actions, what was shown and which knowledge said it."""
+    """Return a help as a record: number, number of actions before, price, times, content and source."""
     about = {"number": given.number, "after": given.after, "price": given.price}
     return {**about, "at": given.at, "received": given.received, **given.said}
 
@@ -397,9 +397,9 @@ def _question_column(question: Question, name: str = "") -> Column:
 
 
 def cell(value: Any) -> str | int | float:
-    """A value as a cell of CSV. Text that a spreadsheet would run as a formula begins with ' there.
+    """Return a value as a cell of CSV. Text that a spreadsheet would run as a formula gets the prefix '.
 
-    Characters that are `HIDDEN` are written as in JSON: \\u202e. So is a backslash before what could be read so.
+    `HIDDEN` characters are escaped as in JSON: \\u202e. So is a backslash that could be read as such an escape.
     """
     if value is None:
         return ""
@@ -413,7 +413,7 @@ def cell(value: Any) -> str | int | float:
 
 
 def as_csv(columns: Sequence[Column], rows: Iterable[Row]) -> str:
-    """A table as CSV (RFC 4180), in UTF-8 and with a line of names."""
+    """Return a table as CSV text (RFC 4180), with a header line of column names."""
     file = io.StringIO(newline="")
     writer = csv.writer(file)
     writer.writerow([cell(column.name) for column in columns])
@@ -423,7 +423,7 @@ def as_csv(columns: Sequence[Column], rows: Iterable[Row]) -> str:
 
 
 def files(study: Study, everyone: Sequence[Participant], secret: Secret, now: float | None = None) -> dict[str, str]:
-    """Name -> content of all files of an export; export.json tells their sha256 and that of all together."""
+    """Return name -> content of all files of an export; export.json contains their sha256 and that of the export."""
     now = time.time() if now is None else now
     tables = {
         "participants": people_table(study, everyone, secret, now),
@@ -461,14 +461,14 @@ def sha256(content: bytes) -> str:
 
 
 def together(hashes: Mapping[str, str]) -> str:
-    """The hash of all files of an export, of their names and hashes."""
+    """Return the hash of an export, computed over the names and hashes of its files."""
     return sha256(json.dumps(hashes, sort_keys=True).encode())
 
 
 def write(folder: Path, content: Mapping[str, str]) -> None:
-    """Write the files of an export into a folder, which they replace.
+    """Write the files of an export as a folder, and replace an earlier export there.
 
-    :raises InputError: a folder with other things in it, or one that cannot be written.
+    :raises InputError: the folder contains other files, or cannot be written.
     """
     if folder.is_dir() and not all(map(is_part, folder.iterdir())) and not (folder / ABOUT).is_file():
         raise InputError(f"{folder}: holds other files than an export; name a new folder")

@@ -20,18 +20,18 @@ from gumption.data.sealed import content_hash
 from gumption.data.settings import shown, unknown
 
 STUDIES = Path(__file__).parent / "studies"
-#: How things are ordered for a participant.
+#: How blocks, tasks or levels are ordered for a participant.
 Order = Literal["fixed", "random", "latin square"]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,39}$")]
 Text = Annotated[str, Field(min_length=1, max_length=20_000)]
 Line = Annotated[str, Field(min_length=1, max_length=300)]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
-#: A file has no more tasks for one participant.
+#: The maximum number of tasks of a block for one participant.
 MOST_TASKS = 1_000
 
 
 class Part(BaseModel):
-    """A table of the file. A field that it does not have is refused with the nearest one."""
+    """A table of the file. An unknown field is refused with a suggestion of the nearest known field."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
     called: ClassVar[str] = "it"  # in messages
@@ -49,7 +49,7 @@ class Part(BaseModel):
 class Choice(Part):
     """A question with options.
 
-    :ivar name: of its column in the export; `text` is what is asked; `required` whether it can be left open.
+    :ivar name: name of its column in the export; `text` is the question; `required`: an answer is needed to go on.
     :ivar right: the right option, in a quiz.
     """
 
@@ -70,7 +70,7 @@ class Choice(Part):
         return self
 
     def check(self, value: Any) -> None:
-        """:raises InputError: an answer that is no option."""
+        """:raises InputError: the answer is no option."""
         if value not in self.options:
             raise InputError(f"{self.name}: {shown(value)} is no option; choose one of {', '.join(self.options)}")
 
@@ -78,7 +78,7 @@ class Choice(Part):
 class Scale(Part):
     """A question answered on a scale of whole numbers.
 
-    :ivar low, high: its ends, with words for them in `low_label` and `high_label`.
+    :ivar low, high: ends of the scale, with their labels in `low_label` and `high_label`.
     """
 
     kind: Literal["scale"]
@@ -97,7 +97,7 @@ class Scale(Part):
         return self
 
     def check(self, value: Any) -> None:
-        """:raises InputError: no whole number of the scale."""
+        """:raises InputError: the answer is no whole number of the scale."""
         if type(value) is not int or not self.low <= value <= self.high:
             raise InputError(f"{self.name}: {shown(value)} is not on the scale from {self.low} to {self.high}")
 
@@ -105,7 +105,7 @@ class Scale(Part):
 class Written(Part):
     """A question answered in words.
 
-    :ivar longest: letters of an answer, at most; `lines` is the height of the box.
+    :ivar longest: maximum number of characters of an answer; `lines` is the height of the text box.
     """
 
     kind: Literal["text"]
@@ -116,7 +116,7 @@ class Written(Part):
     required: bool = True
 
     def check(self, value: Any) -> None:
-        """:raises InputError: no text, or one that is too long."""
+        """:raises InputError: the answer is no text, too long, or empty although required."""
         if not isinstance(value, str) or len(value) > self.longest:
             raise InputError(f"{self.name}: the answer is a text of at most {self.longest} letters")
         if self.required and not value.strip():
@@ -127,12 +127,12 @@ Question = Annotated[Choice | Scale | Written, Field(discriminator="kind")]
 
 
 class Consent(Part):
-    """What a participant agrees to.
+    """The consent page.
 
     :ivar text: paragraphs with blank lines between them.
-    :ivar keeps: what is kept of a participant beside what the page lists by itself.
-    :ivar contact: whom to ask, and whom to ask for deletion.
-    :ivar agree: the label of the box that is ticked.
+    :ivar keeps: stored data about a participant in addition to the items that the page always lists.
+    :ivar contact: the person to contact with questions or for deletion.
+    :ivar agree: the label of the box to tick.
     """
 
     text: Text
@@ -142,9 +142,9 @@ class Consent(Part):
 
 
 class Quiz(Part):
-    """Questions with a right answer, asked after the practice; wrong answers lead back to the instructions.
+    """Questions with a right answer, placed after the practice; a wrong answer leads back to the instructions.
 
-    :ivar tries: attempts, after which a participant may not go on; without it there is no limit.
+    :ivar tries: number of attempts, after which a participant may not go on; no limit where it is left out.
     """
 
     questions: list[Choice] = Field(min_length=1)
@@ -162,7 +162,7 @@ class Quiz(Part):
 class Condition(Part):
     """A factor of the design.
 
-    :ivar between: each participant gets one level; else each gets all, in an `order`.
+    :ivar between: each participant gets one level; otherwise each gets all levels, in an `order`.
     :ivar levels: name of a level -> settings of the blocks that the condition acts on.
     """
 
@@ -173,14 +173,14 @@ class Condition(Part):
 
 
 class Help(Part):
-    """Help from a knowledge graph, for which participants may ask at each choice.
+    """Help from a knowledge graph, which participants may request at each choice.
 
-    :ivar kg: the knowledge, as of `gumption train WORLD --kg`: train, full, a graph, the folder of a model, or a file
+    :ivar kg: the knowledge, as in `gumption train WORLD --kg`: train, full, a graph, the folder of a model, or a file
         of rules.
-    :ivar rules: a file of rules, or the world's of this name, which are applied to the graph first.
+    :ivar rules: a file of rules, or the name of rules of the world, which are applied to the graph first.
     :ivar relations: the world's name of a relation -> the graph's; `map`: a file of `gumption kg map`.
-    :ivar price: of a help; it is taken from the reward of the task.
-    :ivar at_most: helps in a task; without it there is no limit.
+    :ivar price: price of a help, subtracted from the reward of the task.
+    :ivar at_most: maximum number of helps in a task; no limit where it is left out.
     """
 
     kg: Line
@@ -192,7 +192,7 @@ class Help(Part):
 
     @property
     def terms(self) -> str:
-        """Price and number, in words."""
+        """The price and the maximum number, in words."""
         price = f"each costs {self.price:g} of the reward" if self.price else "free"
         return price if self.at_most is None else f"{price}, at most {self.at_most} in a task"
 
@@ -200,19 +200,19 @@ class Help(Part):
 class Block(Part):
     """Tasks of one world.
 
-    :ivar title: what the page calls it; `introduction` is read before its first task.
-    :ivar settings: of the world, the same for all tasks.
-    :ivar tasks: how many tasks, which differ by their seed.
-    :ivar drawn: the world draws the tasks: it is given the settings `tasks` and `number`, and one seed for all.
+    :ivar title: title on the page; `introduction` is a page of text before the first task.
+    :ivar settings: settings of the world, the same for all tasks.
+    :ivar tasks: number of tasks, which differ by their seed.
+    :ivar drawn: the world draws the tasks, from the settings `tasks` and `number` and one seed for all tasks.
     :ivar each: in place of `tasks`, setting -> its value in each task, such as {"task": ["fishing/0", "curling/0"]}.
-    :ivar sets: parts that the tasks of `each` are dealt to in turn; a participant plays one of the parts.
-    :ivar seed: of the tasks; without it, every participant has a seed of their own.
-    :ivar feedback: tell after a task whether it was solved.
-    :ivar time_limit_s: of each task.
-    :ivar order: of the tasks.
+    :ivar sets: number of parts among which the tasks of `each` are dealt in turn; a participant plays one part.
+    :ivar seed: seed of the tasks; where it is left out, every participant has a different seed.
+    :ivar feedback: show after a task whether it was solved.
+    :ivar time_limit_s: time limit of each task, in seconds.
+    :ivar order: order of the tasks.
     :ivar before: questions before each task, when only its goal is shown.
-    :ivar conditions: names of those that act on it; all of them where the field is left out.
-    :ivar help: from a knowledge graph; none where the table is left out.
+    :ivar conditions: names of the conditions that act on the block; all conditions where the field is left out.
+    :ivar help: help from a knowledge graph; no help where the table is left out.
     """
 
     name: Name
@@ -251,15 +251,15 @@ class Block(Part):
 
     @property
     def count(self) -> int:
-        """How many tasks there are, of all parts."""
+        """The number of tasks in all parts together."""
         return self.tasks if self.tasks is not None else len(next(iter(self.each.values())))
 
 
 class Recruiting(Part):
-    """Parameters of the address that a recruiting service sends participants with.
+    """Parameters of the address to which a recruiting service sends participants.
 
-    :ivar parameters: names of those that are kept.
-    :ivar identity: the one that says who it is; a participant who comes again with it goes on.
+    :ivar parameters: names of the parameters to store.
+    :ivar identity: the parameter that identifies the participant, who continues after signing in again with it.
     """
 
     parameters: list[Name] = Field(min_length=1, max_length=10)
@@ -276,7 +276,7 @@ class Recruiting(Part):
 class End(Part):
     """The last page.
 
-    :ivar code: the completion code of a recruiting service; without it, each participant has a code of their own.
+    :ivar code: the completion code of a recruiting service; where it is left out, each participant has a separate code.
     :ivar back: the address that leads back to the service.
     """
 
@@ -286,9 +286,9 @@ class End(Part):
 
 
 class Published(Part):
-    """A published figure of people at the same tasks, for the report: a line in its plots.
+    """A published result of people at the same tasks, which the report draws as a line.
 
-    :ivar success: share of the tasks, from 0 to 1; `block` says of which block, `source` where it stands.
+    :ivar success: share of the tasks of `block` that were solved, from 0 to 1; `source` is the publication.
     """
 
     label: Line
@@ -300,13 +300,13 @@ class Published(Part):
 class Study(Part):
     """A study.
 
-    :ivar name: short, for files; `title` is what participants read.
-    :ivar sign_in: by a name that the participant types; by a link, one a participant; or from a recruiting service.
+    :ivar name: short name, for files; `title` is the title for participants.
+    :ivar sign_in: by a typed name, by a personal link, or from a recruiting service.
     :ivar instructions: pages of text, paragraphs with blank lines between them.
-    :ivar practice: blocks before the quiz, which no result counts.
-    :ivar block_order: of the blocks.
-    :ivar questions: asked after the last block.
-    :ivar dropped_after_s: a participant who was not seen for so long has dropped out.
+    :ivar practice: blocks before the quiz, which are left out of all results.
+    :ivar block_order: order of the blocks.
+    :ivar questions: questions after the last block.
+    :ivar dropped_after_s: seconds without activity after which a participant counts as dropped out.
     """
 
     called: ClassVar[str] = "a study"
@@ -349,24 +349,24 @@ class Study(Part):
 
     @property
     def all_blocks(self) -> list[Block]:
-        """Those of the practice, then the others."""
+        """The practice blocks, then the other blocks."""
         return [*self.practice, *self.blocks]
 
     @property
     def helped(self) -> bool:
-        """Whether there is help in any block."""
+        """Whether any block has help."""
         return any(block.help is not None for block in self.all_blocks)
 
     @cached_property
     def hash(self) -> str:
-        """sha256 of the content, in hexadecimal digits. Design and seeds follow from it.
+        """The sha256 of the content, in hexadecimal digits, which determines design and seeds.
 
-        Defaults are left out: a field that is new in gumption changes no study that is going on.
+        Fields with default values are left out, so that a new field in gumption does not change a running study.
         """
         return content_hash(self.model_dump(mode="json", exclude_defaults=True))
 
     def acting_on(self, block: Block) -> list[Condition]:
-        """The conditions that act on a block."""
+        """Return the conditions that act on a block."""
         return [one for one in self.conditions if block.conditions is None or one.name in block.conditions]
 
 
@@ -377,14 +377,14 @@ def _once(what: str, names: list[str]) -> None:
 
 
 def shipped() -> list[str]:
-    """Names of the studies that ship."""
+    """Return the names of the studies that ship with gumption."""
     return sorted(path.stem for path in STUDIES.glob("*.toml"))
 
 
 def find(name: str | Path) -> Path:
-    """The path of a study: a file, or a study that ships, by its name.
+    """Return the path of a study: a file, or a study that ships, by its name.
 
-    :raises InputError: neither.
+    :raises InputError: neither a file nor a study that ships.
     """
     path = Path(name)
     if path.is_file():
@@ -397,9 +397,9 @@ def find(name: str | Path) -> Path:
 
 
 def read(name: str | Path) -> Study:
-    """The study of a TOML or JSON file, or one that ships, by its name. Its worlds are not checked here.
+    """Read a study from a TOML or JSON file, or a study that ships, by its name. Its worlds are not checked here.
 
-    :raises InputError: no such file, or what is wrong in it: one line for each field.
+    :raises InputError: no such file, or errors in it: one line for each field.
     """
     path = find(name)
     text = read_text(path)
@@ -415,12 +415,12 @@ def read(name: str | Path) -> Study:
 
 
 def _problems(path: Path, error: ValidationError) -> Iterator[str]:
-    """A line for each problem: file, field, reason."""
+    """Yield a line for each problem: file, field, reason."""
     for problem in error.errors():
         place = ""
         for step in problem["loc"]:
             if step in ("choice", "scale", "text") and place.endswith("]"):
-                continue  # the kind of a question, which pydantic names beside its number
+                continue  # the kind of a question, which pydantic adds after its index
             place += f"[{step}]" if isinstance(step, int) else f".{step}" if place else str(step)
         reason = problem["msg"].removeprefix("Value error, ")
         if problem["type"] == "missing":

@@ -1,4 +1,4 @@
-"""What a study's data folder holds, read beside a server that may be writing."""
+"""Read the data of a study, also while its server writes."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from gumption.scripts.web import store as tables
 from .export import Participant, participants
 from .files import Study
 
-#: What `participants` takes the rows of.
+#: The tables that `participants` takes, after the study, in the order of its parameters.
 TABLES = (tables.people, tables.episodes, tables.actions, tables.answers, tables.helps, tables.connections)
 
 
 def read_rows(place: str | Path) -> list[list[Any]]:
-    """All rows of `TABLES`, as they stand at one moment.
+    """Return all rows of each of `TABLES`, read in one transaction.
 
     :param place: the folder, or the address of a PostgreSQL server.
-    :raises InputError: there is no such database.
+    :raises InputError: there is no such database, or it cannot be read.
     """
     if "://" in str(place):
         engine = tables.postgresql(str(place))
@@ -44,7 +44,7 @@ def read_rows(place: str | Path) -> list[list[Any]]:
 
 
 def gathered(study: Study, place: str | Path) -> list[Participant]:
-    """The participants of a study with what was kept of them.
+    """Return the participants of a study with all their stored data.
 
     :raises InputError: as `read_rows`, or the database holds participants of other studies only.
     """

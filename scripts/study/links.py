@@ -1,4 +1,4 @@
-"""Personal links and completion codes: they follow from the secret of a study's data folder."""
+"""Personal links and completion codes, computed from the secret of a study's data folder."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from gumption.data.reading import read_text
 from gumption.data.writing import write_errors
 
 FILE = "secret"
-#: Letters of codes that people read and type: none looks like another.
+#: Letters and digits of completion codes, without those that look alike.
 LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 #: Hexadecimal digits of a link's proof: 128 bits.
 DIGITS = 32
 
 
 class Secret:
-    """256 bits that nobody else knows."""
+    """A secret of 256 bits, which authenticates links and codes."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
 
     @classmethod
     def of(cls, folder: Path) -> Secret:
-        """That of a folder; it is made where there is none.
+        """Return the secret of a folder; a missing secret is created.
 
-        :raises InputError: it cannot be read or written.
+        :raises InputError: the file cannot be read or written, or holds no secret.
         """
         path = folder / FILE
         try:
@@ -45,20 +45,20 @@ class Secret:
         return cls(key)
 
     def proof(self, *of: str) -> str:
-        """Hexadecimal digits that only this secret gives for these words."""
+        """Return the HMAC-SHA256 of the words under this secret, truncated to `DIGITS` hexadecimal digits."""
         return hmac.new(self._key, repr(of).encode(), hashlib.sha256).hexdigest()[:DIGITS]
 
     def code(self, *of: str) -> str:
-        """Eight letters that follow from these words."""
+        """Return eight letters computed from the words and this secret."""
         digest = hmac.new(self._key, repr(("code", *of)).encode(), hashlib.sha256).digest()
         return "".join(LETTERS[byte % len(LETTERS)] for byte in digest[:8])
 
     def link(self, kind: str, name: str) -> str:
-        """The token of a personal link, KIND-NAME-PROOF."""
+        """Return the token of a personal link, KIND-NAME-PROOF."""
         return f"{kind}-{name}-{self.proof(kind, name)}"
 
     def opened(self, token: str) -> tuple[str, str] | None:
-        """(kind, name) of a token; None for one that was not made with this secret."""
+        """Return (kind, name) of a token; None for a token that was not made with this secret."""
         kind, _, rest = token.partition("-")
         name, _, proof = rest.rpartition("-")
         right = self.proof(kind, name)
@@ -66,7 +66,7 @@ class Secret:
 
 
 class Links:
-    """The personal links that were given out, in a file of the data folder: a number and a token on each line."""
+    """The personal links of a study, in a file of the data folder: a number and a token on each line."""
 
     def __init__(self, folder: Path, secret: Secret) -> None:
         """:raises InputError: the file cannot be read."""
@@ -74,7 +74,7 @@ class Links:
         self.count = len(read_text(self._path, "ascii").splitlines()) if self._path.exists() else 0
 
     def more(self, count: int) -> list[str]:
-        """Tokens of further links, which are in the file."""
+        """Create further links, append them to the file, and return their tokens."""
         numbers = range(self.count + 1, self.count + 1 + count)
         made = [self._secret.link("invited", str(number)) for number in numbers]
         with write_errors(self._path), self._path.open("a", encoding="ascii") as file:

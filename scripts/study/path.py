@@ -1,7 +1,7 @@
-"""A participant's path: the stages of a study, and the stage that follows from what is in the store.
+"""A participant's path: the stages of a study, and the present stage, computed from the stored data.
 
-Both are pure. A reload, another device or a server that was killed therefore changes nothing: the present stage is
-found anew from what was kept.
+Both are pure functions. The present stage is therefore the same after a reload, on another device, or after the server
+was killed.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from .design import Design, Played, Task
 from .files import Choice, Question, Study
 
 Kind = Literal["consent", "text", "plan", "task", "quiz", "questions", "end"]
-#: Answers that the pages give beside those to questions: consent, and that a page was left by its button.
+#: Names of the answers that belong to no question: the consent, and the button that leaves a page.
 AGREE, NEXT = "agree", "next"
-#: Wrong attempts at the quiz.
+#: Name of the answer that counts wrong attempts at the quiz.
 WRONG = "wrong"
 
 
@@ -24,9 +24,9 @@ WRONG = "wrong"
 class Stage:
     """One page of the path.
 
-    :ivar number: from 0; `name` is what the export calls it.
-    :ivar questions: that are asked on it.
-    :ivar played: the block of a task or a plan; `task` the episode, and `at` its number within the block from 0.
+    :ivar number: number of the page, from 0; `name` is its name in the export.
+    :ivar questions: questions on the page.
+    :ivar played: the block of a task or a plan; `task` is the episode, and `at` its number in the block, from 0.
     """
 
     number: int
@@ -40,13 +40,13 @@ class Stage:
 
     @property
     def feedback(self) -> bool:
-        """Whether the participant is told the result of the task."""
+        """Whether the page shows the result of the task."""
         return self.played is not None and self.played.block.feedback
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What the store has of a participant.
+    """The stored data that determines the present stage of a participant.
 
     :ivar answers: stage -> name -> value.
     :ivar ended: stages whose episode has ended.
@@ -56,15 +56,15 @@ class Kept:
     ended: frozenset[int] = frozenset()
 
     def of(self, stage: Stage) -> Mapping[str, Any]:
-        """The answers of a stage."""
+        """Return name -> value of the answers of a stage."""
         return self.answers.get(stage.number, {})
 
 
 @dataclass(frozen=True)
 class Present:
-    """Where a participant is.
+    """The present stage of a participant.
 
-    :ivar state: "going", "done" at the last page, or "refused" where the quiz has no try left.
+    :ivar state: "going", "done" at the last page, or "refused" when no attempt at the quiz is left.
     """
 
     stage: Stage
@@ -72,7 +72,7 @@ class Present:
 
 
 def stages(study: Study, design: Design) -> list[Stage]:
-    """The whole path of a participant."""
+    """Return all stages of a participant, in their order."""
     path: list[Stage] = []
 
     def add(kind: Kind, name: str, **parts: Any) -> None:
@@ -106,7 +106,7 @@ def stages(study: Study, design: Design) -> list[Stage]:
 
 
 def present(study: Study, path: Sequence[Stage], kept: Kept) -> Present:
-    """The first stage that is not done."""
+    """Return the first stage that is not completed, with the state of the participant."""
     for stage in path:
         if stage.kind == "end":
             return Present(stage, "done")
@@ -122,18 +122,18 @@ def _done(stage: Stage, kept: Kept) -> bool:
     if stage.kind == "consent":
         return answers.get(AGREE) is True
     if stage.kind == "task":
-        # Without feedback there is nothing to read after a task, and the next one follows.
+        # Without feedback there is nothing to read after a task, and the next stage follows at once.
         return stage.number in kept.ended and (not stage.feedback or NEXT in answers)
     return NEXT in answers
 
 
 def open_questions(stage: Stage, answers: Mapping[str, Any]) -> list[str]:
-    """Names of the questions that have to be answered before the stage can be left."""
+    """Return the names of required questions without an answer; the stage cannot be left before."""
     return [question.name for question in stage.questions if question.required and question.name not in answers]
 
 
 def wrong_answers(stage: Stage, answers: Mapping[str, Any]) -> list[str]:
-    """Names of the quiz's questions whose answer is not the right one."""
+    """Return the names of quiz questions without the right answer."""
     assert stage.kind == "quiz"
     quiz = [question for question in stage.questions if isinstance(question, Choice)]
     return [question.name for question in quiz if answers.get(question.name) != question.right]

@@ -1,4 +1,4 @@
-"""Agents that take part in a study: they play the very tasks of participants."""
+"""Agents that take part in a study: they play the same tasks as participants."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from gumption.scripts.web.views import view_of
 from .design import Task
 from .tasks import begin
 
-#: (batch, (1,) bool of whether an episode begins) -> actions (1, ...).
+#: (batch, bool array (1,): whether an episode begins) -> actions, shape (1, ...).
 Player = Callable[[Any, np.ndarray], np.ndarray]
 POLICIES = "random, oracle, scripted, or run:FOLDER of a trained run"
-#: Players that a world may offer, and how tables call them.
+#: Policies that a world may offer -> their names in tables.
 OFFERED = {"oracle": "oracle", "scripted": "scripted (people wrote it)"}
 
 
 @cache
 def player_of(policy: str, world: str) -> Player:
-    """The player of a policy in a world, for all episodes of all participants.
+    """Return the player of a policy in a world, which is shared by all episodes of all participants.
 
-    :param policy: "random"; "oracle", which is told the solution; "scripted", which people wrote; or "run:FOLDER".
-    :raises InputError: no such policy, a world that does not offer it, or a run of another world.
+    :param policy: "random"; "oracle", which reads the solution; "scripted", written by hand; or "run:FOLDER".
+    :raises InputError: no such policy, the world does not offer it, or a run of another world.
     """
     from gumption.agents.evaluation import Greedy
 
@@ -54,7 +54,7 @@ def player_of(policy: str, world: str) -> Player:
 
 
 def random_actions(batch: Any, first: np.ndarray) -> np.ndarray:
-    """One of the open choices, each alike; where actions are no choices, each number of theirs alike."""
+    """Draw actions uniformly from the open choices; in MultiDiscrete and Box spaces, each component uniformly."""
     from gymnasium import spaces
 
     from gumption.agents.evaluation import random_player
@@ -68,15 +68,15 @@ def random_actions(batch: Any, first: np.ndarray) -> np.ndarray:
 
 
 class Agent:
-    """A policy at a task, in an environment of its own.
+    """A policy that plays a task in a separate environment.
 
-    In a world in real time it waits after each action until nothing moves, as agents do that are trained there.
+    In a real-time world it waits after each action until nothing moves, as in training.
     """
 
     def __init__(self, policy: str, task: Task, seed: int) -> None:
-        """:param seed: of what it draws.
+        """:param seed: seed of the policy's random choices.
 
-        :raises InputError: as `player_of`, or the world has no batches.
+        :raises InputError: as `player_of`, or the environment has no batch.
         """
         self.view, self.player = view_of(worlds.find(task.world)), player_of(policy, task.world)
         self.env, _ = begin(task)
@@ -86,9 +86,9 @@ class Agent:
         self._first = True
 
     def choose(self) -> Any:
-        """The next action, as a page names it. It has to be made: players may have a memory."""
+        """Return the next action, as a page names it. Call `make` with it next, since players may have a memory."""
         batch = self.env.batch
-        own, batch.np_random = batch.np_random, self._rng  # drawn choices change nothing of what the world draws
+        own, batch.np_random = batch.np_random, self._rng  # the policy's draws must not change the world's
         try:
             [action] = np.asarray(self.player(batch, np.array([self._first]))).tolist()
         finally:
@@ -100,7 +100,7 @@ class Agent:
         return action if self.view.name is None else self.view.name(action, self.env)
 
     def make(self, action: Any) -> tuple[bool, bool, float]:
-        """Make an action: (whether the episode is over, whether it is solved, seconds that it took in real time)."""
+        """Make an action; return whether the episode is over, whether it is solved, and its seconds of world time."""
         live = self.view.live
         before = 0 if live is None else live.step(self.env)
         *_, terminated, truncated, info = self.env.step(self._numbers(self.view.parse(action, self.env)))
@@ -112,12 +112,12 @@ class Agent:
 
     @property
     def attempt(self) -> int:
-        """The how-manieth attempt at the task this is."""
+        """The number of the present attempt at the task, from 1."""
         return 1 if self.view.attempt is None else self.view.attempt(self.env)
 
 
 def can_play(task: Task) -> bool:
-    """Whether agents can do at a task what people do: their actions are those that a page sends."""
+    """Return whether agents can play a task with the same actions that a page sends."""
     try:
         agent = Agent("random", task, 0)
         agent.view.parse(agent.choose(), agent.env)
@@ -127,9 +127,9 @@ def can_play(task: Task) -> bool:
 
 
 def played(policy: str, task: Task, seed: int) -> dict[str, Any]:
-    """What a task comes to for a policy: success, attempts, actions, and the first action.
+    """Play a task with a policy; return success, number of attempts and actions, and the first action.
 
-    :param seed: of what it draws.
+    :param seed: seed of the policy's random choices.
     :raises InputError: as `Agent`.
     """
     agent = Agent(policy, task, seed)

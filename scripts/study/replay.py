@@ -1,4 +1,4 @@
-"""Plays the episodes of an export again: each action has to find the state that it was made in."""
+"""Replay of the episodes of an export, which verifies the recorded state before each action."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .tasks import begin_of
 
 
 def replay(record: Mapping[str, Any], where: str) -> Episode:
-    """Play a record of an export again, and return the episode at its end.
+    """Replay a record of an export, and return the episode at its end.
 
-    :param where: the record, for messages.
-    :raises InputError: a damaged record, an action whose recorded state differs from the state here or which is refused
-        here, or another result.
+    :param where: name of the record, for messages.
+    :raises InputError: the record is damaged, an action is refused or was recorded in another state, or the result
+        differs.
     """
     try:
         episode = _begun(record)

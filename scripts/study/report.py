@@ -1,10 +1,9 @@
-"""The report of a study: its participants, who may be simulated, beside random choices, an oracle and trained agents on
-the very same tasks, with intervals over participants, and published figures as lines.
+"""The report of a study: its participants, who may be simulated, compared with random choices, an oracle and trained
+agents on the same tasks, with intervals over participants, and published results as lines.
 
-The Pareto front is that of success against actions a task. Actions are what people and agents both spend; the seconds
-of an agent would say how fast the computer is. Only those are compared who have played the same tasks. Consistency is
-Krippendorff's alpha, over the tasks that two participants or more have played: how alike they succeed, and how alike
-they begin.
+The Pareto front is over success and actions per task. People and agents both spend actions, while the seconds of an
+agent would measure the computer. Only players of the same tasks are compared. Consistency is Krippendorff's alpha of
+success and of first actions, over the tasks that at least two participants have played.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from .files import Study
 from .path import Stage
 from .players import OFFERED, can_play, played
 
-#: Name -> (heading, format, label of the axis of its plot).
+#: Measure -> (heading, format, axis label of its plot).
 MEASURES = {
     "success": ("success", ".1%", "share of tasks solved"),
     "first_try": ("first try", ".1%", "share of tasks solved at the first attempt"),
@@ -40,7 +39,7 @@ MEASURES = {
     "actions": ("actions a task", ".2f", "actions a task"),
     "seconds": ("seconds a task", ".1f", "seconds a task"),
 }
-#: What consistency is of, with its heading.
+#: Attribute of a `Result` whose consistency is computed -> heading.
 ALIKE = {"success": "success", "first": "first action"}
 PARTICIPANTS = "participants"
 REPORT = "report.json"
@@ -57,10 +56,10 @@ NOTES = {
 
 @dataclass(frozen=True)
 class Result:
-    """What a task came to, for a participant or for an agent in their place.
+    """The result of a task, of a participant or of an agent that plays the participant's task.
 
-    :ivar participant: number; `task` is what is the same for all who played the same task.
-    :ivar first: the first action, None without one; `seconds` is None for agents.
+    :ivar participant: number of the participant; `task` is a key that is equal for equal tasks.
+    :ivar first: the first action as JSON, None without an action; `seconds` is None for agents.
     """
 
     participant: int
@@ -73,15 +72,15 @@ class Result:
 
     @property
     def first_try(self) -> bool:
-        """Whether it was solved at the first attempt."""
+        """Whether the task was solved at the first attempt."""
         return self.success and self.attempts == 1
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Tasks that are compared: those of a block in one combination of levels.
+    """A group of comparable tasks: a block in one combination of levels.
 
-    :ivar name: "test, distractors one".
+    :ivar name: such as "test, distractors one".
     """
 
     block: str
@@ -93,10 +92,10 @@ class Cell:
 
 
 def make(study: Study, everyone: Sequence[Participant], policies: Sequence[str] = ()) -> dict[str, Any]:
-    """The figures of a study.
+    """Compute the figures of a study's report.
 
-    :param policies: of further agents, see gumption.scripts.study.players.
-    :raises InputError: nobody has ended a task yet, or no such agent.
+    :param policies: policies of further agents, see gumption.scripts.study.players.
+    :raises InputError: no task that counts has ended yet, or no such agent.
     """
     tasks = list(_ended(study, everyone))
     if not tasks:
@@ -137,7 +136,7 @@ def make(study: Study, everyone: Sequence[Participant], policies: Sequence[str] 
 
 
 def _task(one: Participant, stage: Stage, episode: Any) -> dict[str, Any]:
-    """A played task, as a world's own report reads it."""
+    """Return a played task in the form that the report of a world reads."""
     asked = one.answers.get(stage.number - 1, {}) if stage.played and stage.played.block.before else {}
     return {
         "participant": one.number,
@@ -150,7 +149,7 @@ def _task(one: Participant, stage: Stage, episode: Any) -> dict[str, Any]:
 
 
 def _ended(study: Study, everyone: Sequence[Participant]) -> Iterator[tuple[Cell, Participant, Stage, Any]]:
-    """The tasks that count and have ended."""
+    """Yield the ended tasks outside the practice."""
     for one in everyone:
         for number, episode in sorted(one.episodes.items()):
             stage = one.path[number]
@@ -167,7 +166,7 @@ def _about(cell: Cell) -> dict[str, Any]:
 
 
 def _policies(task: Task | None, policies: Sequence[str]) -> list[str]:
-    """The agents at tasks like this one: none where they cannot act as people do, but those that were asked for."""
+    """Return the given policies, preceded by those that the world offers if agents can act there as people do."""
     assert task is not None
     offers = worlds.find(task.world).offers
     own = ["random", *(name for name in OFFERED if name in offers)]
@@ -183,9 +182,9 @@ def _of_person(person: Participant, stage: Stage, episode: Any) -> Result:
 
 
 def _of_agent(policy: str, person: Participant, stage: Stage, known: dict[Any, dict[str, Any]]) -> Result:
-    """An agent at the task of a participant.
+    """Return the result of an agent at the task of a participant.
 
-    :param known: what tasks have come to, for agents that draw nothing: participants may have the same tasks.
+    :param known: (policy, task, seed) -> result; a cache, since participants may have the same tasks.
     """
     task = stage.task
     assert task is not None
@@ -199,13 +198,13 @@ def _of_agent(policy: str, person: Participant, stage: Stage, known: dict[Any, d
 
 
 def _same(task: Task) -> str:
-    """What tells a task from others: its world, settings and seed."""
+    """Return a key of a task: its world, settings and seed as JSON."""
     return json.dumps([task.world, sorted(task.settings.items()), task.seed])
 
 
 def _figures(results: Sequence[Result]) -> dict[str, Any]:
-    """Means over participants, each the mean of their tasks, with bootstrap intervals over participants; and how alike
-    they are."""
+    """Return the mean of each measure over the participants' means, with bootstrap intervals over participants; and the
+    consistency."""
     figures: dict[str, Any] = {"participants": len({one.participant for one in results}), "tasks": len(results)}
     for name in MEASURES:
         means = _means(results, name)
@@ -219,21 +218,21 @@ def _figures(results: Sequence[Result]) -> dict[str, Any]:
 
 
 def _means(results: Sequence[Result], name: str) -> dict[int, float]:
-    """Participant -> the mean of a measure; nobody where it is not measured."""
+    """Return participant -> mean of a measure, without participants for whom it is not measured."""
     told = ((one.participant, getattr(one, name)) for one in results)
     by_person = grouped((number, float(value)) for number, value in told if value is not None)
     return {number: float(np.mean(values)) for number, values in by_person.items()}
 
 
 def _points(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
-    """Success and actions a task of each participant."""
+    """Yield success and actions per task of each participant."""
     success, actions = _means(results, "success"), _means(results, "actions")
     for number, share in success.items():
         yield {"participant": number, "success": share, "actions": actions[number]}
 
 
 def _fronts(players: Mapping[str, Sequence[Result]]) -> dict[str, dict[str, Any]]:
-    """Who is on the Pareto front: that of the means over participants, and at the tasks of how many participants."""
+    """Return who -> "means": on the Pareto front of the means; "participants": number of participants' fronts."""
     success, actions = ([_means(results, name) for results in players.values()] for name in ("success", "actions"))
     numbers = list(success[0])
 
@@ -249,7 +248,7 @@ def _fronts(players: Mapping[str, Sequence[Result]]) -> dict[str, dict[str, Any]
 
 
 def _answers(study: Study, everyone: Sequence[Participant]) -> list[dict[str, Any]]:
-    """How often each answer was given; the mean of scales."""
+    """Return for each question the number of answers, with counts of options, or the mean of a scale."""
     found = []
     asked = [("questions", question) for question in study.questions]
     asked += [(block.name, question) for block in study.blocks for question in block.before]
@@ -277,7 +276,7 @@ def _page(stage: Stage) -> str:
 
 
 def markdown(figures: Mapping[str, Any]) -> str:
-    """The tables as Markdown."""
+    """Return the tables as Markdown."""
     measured = [row for row in figures["rows"] if "source" not in row]
     lines = [*_measures_table(figures["rows"]), "", *_fronts_table(measured), "", *_consistency_table(measured)]
     lines += _help_table(figures["help"])
@@ -328,7 +327,7 @@ def _consistency_table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _alike(part: Mapping[str, Any] | None) -> tuple[str, str]:
-    """The share of equal pairs, and alpha."""
+    """Return the share of equal pairs, and alpha, as text."""
     if part is None:
         return "", ""
     return f"{part['share']:.1%}", "not defined" if part["alpha"][0] is None else shown(part["alpha"], ".2f")
@@ -348,9 +347,9 @@ def _plain(text: str) -> str:
 
 
 def write(folder: Path, study: Study, figures: Mapping[str, Any]) -> str:
-    """Write report.json, table.md and the plots into a folder, which they replace; the tables.
+    """Write report.json, table.md and the plots as a folder, in place of an earlier report; return the tables.
 
-    :raises InputError: a folder with other things in it, or one that cannot be written.
+    :raises InputError: the folder contains other files, or cannot be written.
     """
     if folder.is_dir() and not all(map(is_part, folder.iterdir())) and not (folder / REPORT).is_file():
         raise InputError(f"{folder}: holds other files than a report; name a new folder")
@@ -393,15 +392,15 @@ def _scale(measure: str, label: str, panels: Sequence[FinalPanel]) -> Scale:
     return Scale(label, top=1.05 * max(ends) or 1.0, form=".2f")
 
 
-# ---- Help: how often it was asked for, and success with and without it
+# ---- Help: number of requests, and success with and without help
 
 
 def _of_help(name: str, own: Sequence[Any]) -> dict[str, Any]:
-    """The figures of help at the tasks of a cell.
+    """Return the figures of help at the tasks of a cell.
 
-    Participants choose when to ask, so a difference in success may come from the tasks at which they do.
+    Participants choose when to request help, so a difference in success may be due to the choice of tasks.
 
-    :param name: of the cell.
+    :param name: name of the cell.
     :param own: (participant, stage, episode) of each task.
     """
     tasks = [(person.number, len(person.helps[each.id]), bool(each.result.get("success"))) for person, _, each in own]
@@ -413,7 +412,7 @@ def _of_help(name: str, own: Sequence[Any]) -> dict[str, Any]:
 
 
 def _help_table(figures: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """They as a table of Markdown; nothing where there was no help."""
+    """Yield the lines of a Markdown table of help; none without help."""
     if figures:
         yield ""
         yield from _header(["tasks"], ["helps a task", "success with help", "tasks", "success without", "tasks"])
@@ -423,17 +422,17 @@ def _help_table(figures: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def interval(means: Sequence[float]) -> list[float | None]:
-    """The mean with the ends of its interval, which are None where there are too few for one."""
+    """Return the mean and the ends of its bootstrap interval, which are None for too few values."""
     return [None if math.isnan(end) else round(end, 5) for end in bootstrap_interval(means)]
 
 
 def _mean(by_person: Mapping[int, Sequence[float]]) -> list[float | None] | None:
-    """The mean over participants, each the mean of their tasks; None without a task."""
+    """Return the `interval` of the participants' means over tasks; None without a task."""
     return interval([float(np.mean(values)) for values in by_person.values()]) if by_person else None
 
 
 def shown(estimate: Sequence[float | None] | None, form: str) -> str:
-    """A mean with its interval, where it has one; "" for None."""
+    """Return a mean as text, with its interval if it has one; "" for None."""
     if estimate is None:
         return ""
     value, low, high = estimate

@@ -1,4 +1,4 @@
-"""The server of a study, as an application and in a thread."""
+"""Run the server of a study, as an ASGI application or in a thread."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .serving import StudyPart
 
 
 class Application(NamedTuple):
-    """A study's application, the experimenter's token, and the links that were given out."""
+    """The application of a study, the experimenter's token, and the personal links."""
 
     app: Any
     token: Token
@@ -39,12 +39,12 @@ def application(
     names: Sequence[str] = (),
     speed: float = 1.0,
 ) -> Iterator[Application]:
-    """The application of a study, which lets go of its data when it is shut down.
+    """Yield the application of a study, which closes its data when the server shuts down.
 
-    :param data: folder for the token, the secret, the links, and what participants do.
-    :param database: address of a PostgreSQL server, to keep what they do there.
-    :param host: the address that it will listen at; `names` are further names of this machine.
-    :param speed: how many times as fast as a clock time passes in worlds in real time.
+    :param data: folder for the token, the secret, the links, and the participants' data.
+    :param database: address of a PostgreSQL server that stores the participants' data instead.
+    :param host: the address of the server; `names` are further names of this machine.
+    :param speed: world seconds per real second, in real-time worlds.
     :raises InputError: the folder cannot be used, or holds data of another study.
     """
     secret = Secret.of(data)
@@ -63,7 +63,7 @@ def application(
 
 @contextmanager
 def in_thread(app: Any) -> Iterator[str]:
-    """The address of an application that is served in a thread, at any free port of this machine."""
+    """Serve an application in a thread, at any free local port, and yield its address."""
     with listen("127.0.0.1", 0, "--host") as listening:
         server = server_of(app)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)

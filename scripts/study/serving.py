@@ -1,7 +1,7 @@
-"""A study on the web home: sign-in, the pages of a participant's path, and the messages that they send.
+"""A study on the web home: sign-in, the pages of a participant's path, and the messages of these pages.
 
-What a participant sees follows from what is in the store and from nothing else, so a page that is loaded again, another
-device and a server that was killed all show the very stage at which they left.
+The present stage is computed only from the stored data. After a reload, on another device, or after the server was
+killed, a participant therefore continues at the same stage.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ with extra("web", "a study"):
 
 PAGES = Path(__file__).with_name("pages")
 LONGEST_NAME = 100
-#: What is kept of every participant, for the consent page.
+#: Data that is stored about every participant, for the consent page.
 ALWAYS_KEPT = (
     "your actions and answers, and when you gave them",
     "when your pages were connected to this server",
@@ -59,13 +59,13 @@ KEPT_BY_SIGN_IN = {
 
 
 class StudyNow(Message):
-    """Asks for the present stage."""
+    """Request the present stage."""
 
     type: Literal["study_now"] = "study_now"
 
 
 class StudyAnswer(Message):
-    """Answers of a stage, which can be changed until it is left. `at` is the participant's clock in ms."""
+    """Store answers of a stage, which can be changed until it is left. `at` is the participant's clock in ms."""
 
     type: Literal["study_answer"] = "study_answer"
     stage: Annotated[int, Field(ge=0, le=100_000)]
@@ -74,28 +74,28 @@ class StudyAnswer(Message):
 
 
 class StudyNext(StudyAnswer):
-    """The stage is left, with these answers."""
+    """Leave the stage with these answers."""
 
     type: Literal["study_next"] = "study_next"  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
 class StudyQuit(Message):
-    """The participant gives the task of a stage up."""
+    """Give up the task of a stage."""
 
     type: Literal["study_quit"] = "study_quit"
     stage: Annotated[int, Field(ge=0, le=100_000)]
 
 
 class StudyWithdraw(Message):
-    """Consent is withdrawn: what was kept is deleted."""
+    """Withdraw consent: all data of the participant is deleted."""
 
     type: Literal["study_withdraw"] = "study_withdraw"
 
 
 class Refusal(InputError):
-    """Why a stage cannot be left, and the questions that it is about.
+    """The reason why a stage cannot be left, and the names of the questions concerned (`fields`).
 
-    :ivar tries_left: at a quiz that was answered wrongly, where tries are limited; else None.
+    :ivar tries_left: attempts left after a wrong answer in a quiz with limited attempts; otherwise None.
     """
 
     def __init__(self, reason: str, fields: Sequence[str] = (), tries_left: int | None = None) -> None:
@@ -105,9 +105,9 @@ class Refusal(InputError):
 
 @dataclass(frozen=True)
 class Here:
-    """Where a participant is.
+    """The stored state of a participant.
 
-    :ivar row: of the table of people; `kept` what the stage follows from; `episodes` stage -> id.
+    :ivar row: row in the table of people; `kept`: data that determines the stage; `episodes`: stage -> id.
     """
 
     row: Any
@@ -115,7 +115,7 @@ class Here:
     episodes: Mapping[int, str]
 
     def ended(self, stage: int) -> Here:
-        """With the episode of a stage ended."""
+        """Return a copy in which the episode of a stage has ended."""
         return replace(self, kept=Kept(self.kept.answers, self.kept.ended | {stage}))
 
 
@@ -134,7 +134,7 @@ class StudyPart:
     }
 
     def __init__(self, home: Home, study: Study, secret: Secret) -> None:
-        """:raises InputError: the store holds people of another study, or of another version of this one."""
+        """:raises InputError: the store holds people of another study, or of another version of this study."""
         self.home, self.study, self.secret = home, study, secret
         self.routes: Sequence[BaseRoute] = [
             Route("/", _to_study),
@@ -147,7 +147,7 @@ class StudyPart:
         self._guesses = security.Guesses()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._places: dict[str, int] = {}
-        self._known: dict[str, str] = {}  # who a link or a recruiting service's id belongs to
+        self._known: dict[str, str] = {}  # identity by link or recruiting service -> person
         for person in home.store.read(sql.select(tables.people)):
             if person.study != study.hash:
                 raise InputError(
@@ -183,7 +183,7 @@ class StudyPart:
             return _refused(403, str(error))
         except InputError as error:
             return _refused(400, str(error))
-        cookie = security.new_secret()  # a device that was signed in elsewhere signs in anew
+        cookie = security.new_secret()  # other devices of the participant have to sign in again
         await self.home.store.write(
             sql.update(tables.people).where(tables.people.c.id == person).values(key=security.hashed(cookie))
         )
@@ -192,10 +192,10 @@ class StudyPart:
         return response
 
     async def _sign_in(self, given: Mapping[str, Any], address: str) -> str:
-        """The id of who signs in: a newcomer, or one who comes again.
+        """Return the id of the person who signs in, new or returning.
 
-        :raises PermissionError: a link that this server did not give, or too many of them.
-        :raises InputError: no name, or a parameter that is missing.
+        :raises PermissionError: a link that this server did not create, or too many wrong links.
+        :raises InputError: the name, a parameter or the link is missing.
         """
         token = given.get("token")
         if token is not None:
@@ -225,10 +225,10 @@ class StudyPart:
         raise InputError("open the personal link that you were given")
 
     async def _comes(self, given: dict[str, Any]) -> str:
-        """Who has this identity: one participant for each."""
+        """Return the id of the participant with this identity; a new identity gets a new participant."""
         identity = _identity(self.study, given)
         if identity not in self._known:
-            person = self._known[identity] = new_id()  # before anything is waited for: a second click finds it
+            person = self._known[identity] = new_id()  # before any await, for a second click
             try:
                 await self._newcomer("", given, person)
             except BaseException:
@@ -238,7 +238,7 @@ class StudyPart:
 
     async def _newcomer(self, name: str, given: dict[str, Any], person: str | None = None) -> str:
         person, now, people = person or new_id(), tables.now(), tables.people
-        # The one writer finds the place in the transaction that takes it.
+        # The place is computed in the transaction that takes it, and only one thread writes: places are unique.
         next_place = sql.select(sql.func.coalesce(sql.func.max(people.c.place) + 1, 0)).scalar_subquery()
         await self.home.store.write(
             sql.insert(people).values(
@@ -252,7 +252,7 @@ class StudyPart:
         return person
 
     async def _leave(self, request: Request) -> Response:
-        """The next participant sits down at the same computer."""
+        """Replace the cookie, so that the next participant can use the same computer."""
         response = JSONResponse({"next": "/study"})
         security.set_cookie(response, security.new_secret(), secure=request.url.scheme == "https")
         return response
@@ -260,7 +260,7 @@ class StudyPart:
     # ---- Messages
 
     async def handle(self, socket: Socket, message: Message) -> None:
-        """Answer with the present stage, or with why it cannot be left."""
+        """Handle a message of the study, and send the present stage, or the reason why it cannot be left."""
         if socket.person is None or socket.person not in self._places:
             await socket.send({"type": "study_stage", "kind": "join", **self._about(), "sign_in": self._sign_in_with()})
             return
@@ -280,7 +280,7 @@ class StudyPart:
                 await socket.send(await self._shown(here))
 
     async def _take(self, here: Here, message: Message) -> Here:
-        """Do what a message asks for; where the participant is then."""
+        """Apply a message, and return the participant's state after it."""
         if here.row.state == "withdrawn":
             return here
         if isinstance(message, StudyWithdraw):
@@ -299,7 +299,7 @@ class StudyPart:
         kept = here.kept
         now = present(self.study, self.path(here.row.place), kept)
         if message.stage < now.stage.number or now.state != "going":
-            return here  # it was left before: a message that was sent again
+            return here  # the stage was left before: the message is a duplicate
         if message.stage > now.stage.number:
             raise Refusal("that page comes later; go on with the present one")
         stage, leaves = now.stage, isinstance(message, StudyNext)
@@ -319,7 +319,7 @@ class StudyPart:
     async def _leaving(
         self, person: str, stage: Stage, kept: Kept, answers: Mapping[str, Any], at: float
     ) -> dict[str, Any]:
-        """What is kept when a stage is left; Refusal where it cannot be."""
+        """Return the answers to store when a stage is left; raise Refusal if it cannot be left."""
         if stage.kind == "consent":
             if answers.get(AGREE) is not True:
                 raise Refusal("without your consent the study does not begin", [AGREE])
@@ -332,12 +332,12 @@ class StudyPart:
             table = tables.answers
             mine = (table.c.person == person) & (table.c.stage == stage.number) & (table.c.name == WRONG)
             before = await self.home.store.rows(sql.select(table.c.at).where(mine))
-            again = bool(before) and before[0].at == at  # the same attempt, sent again after a lost connection
+            again = bool(before) and before[0].at == at  # the same attempt, sent twice after a lost connection
             return {WRONG: kept.of(stage).get(WRONG, 0) + (not again)}
         return {NEXT: True}
 
     async def _save(self, here: Here, stage: Stage, values: Mapping[str, Any], at: float) -> Here:
-        """Write answers and how far the participant is, in one transaction."""
+        """Write answers and the participant's progress in one transaction; return the new state."""
         row, received, table = here.row, tables.now(), tables.answers
         written: list[Any] = []
         for name, value in values.items():
@@ -356,17 +356,17 @@ class StudyPart:
         return replace(here, kept=kept)
 
     async def _withdraw(self, row: Any) -> None:
-        """Delete what was kept of a person. A row without data stays: that someone at this place has withdrawn."""
+        """Delete all data of a person. An empty row remains, which marks the place as withdrawn."""
         stays = {"id": row.id, "study": row.study, "place": row.place, "key": row.key, "state": "withdrawn"}
         empty = {"name": "", "given": {}, "condition": {}, "began": 0.0, "seen": 0.0}
         await self.home.episodes.forget(row.id, sql.insert(tables.people).values(**stays, **empty))
-        # Who it was is forgotten, too: whoever comes with that identity again is a newcomer.
+        # Forget the identity, too: a person who signs in with it again is a new participant.
         self._known = {identity: person for identity, person in self._known.items() if person != row.id}
 
     # ---- The present stage
 
     async def _shown(self, here: Here) -> dict[str, Any]:
-        """The stage that the participant sees now, as a message."""
+        """Return the participant's present stage as a message; end its episode first if its time is over."""
         row = here.row
         about = {"type": "study_stage", **self._about(), "participant": row.place + 1}
         if row.state == "withdrawn":
@@ -382,7 +382,7 @@ class StudyPart:
                 return {**about, **await self._page_of(stage, here)}
             episode = await self._episode(here, stage)
             over = episode.look()
-            if over and stage.number not in here.kept.ended:  # by its last action, since the store was read, or by time
+            if over and stage.number not in here.kept.ended:  # ended by an action after the store was read, or by time
                 await self.home.episodes.end(episode)
                 here = here.ended(stage.number)
             elif over or episode.deadline is None or tables.now() <= episode.deadline:
@@ -418,7 +418,7 @@ class StudyPart:
         return {"text": stage.text, "questions": questions}
 
     async def _is_done(self, row: Any) -> None:
-        """Keep that the last page was reached, where a task without feedback was the last before it."""
+        """Store the state "done", which is not yet stored if a task without feedback came before the last page."""
         if row.state != "done":
             people, now = tables.people, tables.now()
             last = len(self.path(row.place)) - 1
@@ -439,7 +439,7 @@ class StudyPart:
         }
 
     async def _episode(self, here: Here, stage: Stage) -> Episode:
-        """The episode of a stage, begun where it was not."""
+        """Return the episode of a stage, and begin it if needed."""
         if (id := here.episodes.get(stage.number)) is not None:
             return await self.home.episodes.find(id, here.row.id)
         assert stage.task is not None
@@ -458,7 +458,7 @@ class StudyPart:
             episode.offer = tasks.offered(stage.played.block.help)
 
     def _deadline_of(self, episode: Any) -> float | None:
-        """When the time of an episode, or of a row of the store, is over; by the clock, whoever is connected."""
+        """Return the deadline of an episode or its row, None without a limit. Time also runs without a connection."""
         played = self.path(self._places[episode.person])[episode.stage].played
         if played is None or played.block.time_limit_s is None:
             return None
@@ -466,7 +466,7 @@ class StudyPart:
         return episode.began + played.block.time_limit_s / (self.home.episodes.real_time.speed if live else 1.0)
 
     async def _here(self, person: str) -> Here:
-        """Where a participant is, read from the store."""
+        """Read the state of a participant from the store."""
         return await asyncio.to_thread(self._read, person)
 
     def _read(self, person: str) -> Here:
@@ -494,19 +494,19 @@ class StudyPart:
 
 
 def view_file(world: str, view: View) -> str | None:
-    """The address of the file with which a page draws a world; None where the general drawing does."""
+    """Return the address of the view.js of a world; None if the general drawing is used."""
     own = view.folder is not None and (view.folder / "view.js").is_file()
     return f"/views/{world}/view.js" if own else None
 
 
 class Veil:
-    """Hides the result of a task: once it is over, its drawing stays what it was before the last action."""
+    """Hides the result of a task: after the last action, the drawing before that action stays."""
 
     def __init__(self) -> None:
         self._drawing: dict[str, Any] = {"kind": "text", "text": "This task is over."}
 
     def __call__(self, view: dict[str, Any]) -> dict[str, Any]:
-        """The view as a participant sees it."""
+        """Return the view without the result, as the participant may see it."""
         hidden = {**view, "told": "", "reward": 0.0, "success": None}
         if view["over"]:
             return {**hidden, "drawing": self._drawing, "text": "", "choices": []}
@@ -515,7 +515,7 @@ class Veil:
 
 
 def goal_of(stage: Stage) -> str:
-    """What a participant reads before the first action, with the task itself covered: its goal."""
+    """Return the goal of a task, which a participant reads before the task itself is shown."""
     assert stage.task is not None
     env, face = tasks.begin(stage.task)
     goal = getattr(face, "goal", face.rules)
@@ -528,7 +528,7 @@ def _titled(stage: Stage) -> dict[str, Any]:
 
 
 def _checked(stage: Stage, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The answers, each to a question of the stage; None for those that are left open."""
+    """Return the checked answers, None for an open question; raise Refusal for an invalid or unknown answer."""
     questions = {question.name: question for question in stage.questions}
     found = {}
     for name, value in given.items():
@@ -552,7 +552,7 @@ def _filled(answers: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _identity(study: Study, given: Mapping[str, Any]) -> str:
-    """Who it is that was sent with these parameters, in one text."""
+    """Return the identity of a participant as one text, from link number or recruiting parameters."""
     name = study.recruiting.identity if study.recruiting else "link"
     return f"{name} {given[name]}"
 

@@ -1,8 +1,8 @@
-"""Simulated participants: they sign in, read, answer and play through the same addresses and sockets as people do.
+"""Simulated participants: they sign in, answer and play through the same addresses and sockets as people.
 
-In worlds in real time they act once nothing moves any more; the time that this takes follows from their own copy of the
-task. With chaos they also lose connections in the middle of an action, load the page again, open second tabs, send
-messages twice and have clocks that jump. Whatever happens, each of them ends with a complete row and each action once.
+In real-time worlds they act when nothing moves any more, after a time computed in their own copy of the task. With
+chaos they also lose connections in the middle of an action, reload the page, open second tabs, send messages twice and
+have clocks that jump. Each participant must still end with a complete row, and with each action stored once.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ with extra("web", "a simulated study"):
     from websockets.asyncio.client import ClientConnection, connect
     from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
-#: The chance of a mishap before each message, with chaos.
+#: Probability of a mishap before each message, with chaos.
 MISHAP = 0.06
 MISHAPS = ("cut", "cut after sending", "reload", "second tab", "twice", "slow")
-#: Answers in words: what a spreadsheet or a page could take for something else.
+#: Text answers that a spreadsheet, a page or a database could misinterpret.
 WORDS = ("by trying", "=1+1", "<script>alert(1)</script>", "'; DROP TABLE answers; --", 'two\nlines, "quoted"')
 ANSWER_WITHIN_S = 30.0
 MOST_TRIES = 200
@@ -40,9 +40,9 @@ MOST_TRIES = 200
 
 @dataclass
 class Report:
-    """What the simulated participants went through.
+    """Counts and times of a simulation.
 
-    :ivar done: how many reached the last page; `actions` and `mishaps` of all.
+    :ivar done: participants who reached the last page; `actions` and `mishaps` are totals.
     :ivar waits: seconds from each action to its acknowledgement.
     """
 
@@ -53,7 +53,7 @@ class Report:
     waits: list[float] = field(default_factory=list)
 
     def figures(self) -> dict[str, Any]:
-        """In short, for people and for JSON."""
+        """Return a summary of plain numbers; waits as median and 95th percentile in ms."""
         waits = sorted(self.waits)
         return {
             "done": self.done,
@@ -77,13 +77,13 @@ async def simulate(
     identities: list[dict[str, str]] | None = None,
     speed: float = 1.0,
 ) -> Report:
-    """Send players through the study of a running server.
+    """Send simulated players through the study of a running server, and return a report.
 
     :param root: the server's address, such as http://127.0.0.1:8001.
     :param policy: see gumption.scripts.study.players.
-    :param at_once: players at the same time.
-    :param identities: what each signs in with; names are made up where these are left out.
-    :param speed: how many times as fast as a clock the server lets time pass in worlds in real time.
+    :param at_once: maximum number of concurrent players.
+    :param identities: sign-in data of each player; None for made-up names.
+    :param speed: world seconds per real second on the server, in real-time worlds.
     :raises InputError: no such policy, or the server cannot be reached or refuses.
     """
     for block in study.all_blocks:
@@ -110,11 +110,11 @@ async def simulate(
 
 
 class _Cut(Exception):
-    """The connection was cut: begin again with a new one."""
+    """The connection was cut; the player continues with a new connection."""
 
 
 class _Player:
-    """One simulated participant: its cookie, its socket, and the task that it plays."""
+    """A simulated participant, with its cookie, its socket and its unacknowledged action."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class _Player:
         self.rng, self.chaos, self.report, self.speed = rng, chaos, report, speed
         self.cookie, self.socket = "", None
         self.old: list[ClientConnection] = []  # tabs that were left open
-        self.pending: dict[str, Any] | None = None  # what a browser keeps until it is acknowledged
+        self.pending: dict[str, Any] | None = None  # sent but unacknowledged action, which a browser keeps
         self.made: dict[str, list[Any]] = {}  # acknowledged actions by episode
 
     async def take_part(self) -> None:
@@ -175,7 +175,7 @@ class _Player:
 
     def _is_last(self, stage: dict[str, Any]) -> bool:
         if self.pending is not None and stage.get("episode") != self.pending["episode"]:
-            # The next page has come: the last action of the task was taken, and only the answer was lost.
+            # The next page was sent, so the last action of the task was accepted, and only its answer was lost.
             self.pending = None
             self.report.actions += 1
         return stage["kind"] == "end"
@@ -236,7 +236,7 @@ class _Player:
                 *_, seconds = agent.make(action)
 
     async def _rest(self, seconds: float) -> None:
-        """Wait until nothing moves any more, and read what comes meanwhile."""
+        """Wait for `seconds`, until nothing moves any more, and read and drop the messages meanwhile."""
         assert self.socket is not None
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -251,7 +251,7 @@ class _Player:
             self.pending = None
 
     def _task(self, stage: dict[str, Any]) -> Task:
-        """The task of a stage, which the design gives to the participant of this number."""
+        """Return the task of a stage, from the design of the participant."""
         task = stages(self.study, design(self.study, stage["participant"] - 1))[stage["stage"]].task
         assert task is not None
         return task
@@ -259,7 +259,7 @@ class _Player:
     # ---- Messages and mishaps
 
     async def _ask(self, message: dict[str, Any], *answers: str, episode: str | None = None) -> dict[str, Any]:
-        """Send a message and wait for an answer of these types."""
+        """Send a message, and return the first answer of these types; with chaos, a mishap may occur."""
         assert self.socket is not None
         mishap = self.rng.choice(MISHAPS) if self.chaos and self.rng.random() < MISHAP else ""
         self.report.mishaps += bool(mishap)
@@ -295,13 +295,13 @@ class _Player:
                     return answer
 
     def _clock(self) -> float:
-        """The participant's clock in ms: with chaos it is wrong by up to ten days now and then."""
+        """Return the participant's clock in ms; with chaos, a quarter of the readings are wrong by up to ten days."""
         jump = self.rng.choice((0, 0, 0, 1)) * self.rng.uniform(-1, 1) * 864e6 if self.chaos else 0
         return time.time() * 1000 + jump
 
 
 def sign_in(root: str, identity: dict[str, str]) -> str:
-    """Sign in; the cookie, as a header.
+    """Sign in, and return the cookie as a header.
 
     :raises InputError: the server cannot be reached, or refuses.
     """

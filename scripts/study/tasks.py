@@ -1,4 +1,4 @@
-"""The tasks of a study in their worlds: how they begin, and whether a study's worlds and settings are what it says."""
+"""Begin the tasks of a study in their worlds, and check the worlds, settings and help of a study."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .files import Block, Help, Study
 if TYPE_CHECKING:
     from gumption.scripts.web.helping import Adviser, Offer
 
-#: Settings that a study gives by itself where a world draws its tasks.
+#: Settings that the study sets itself where a world draws its tasks.
 DRAWN = ("tasks", "number")
-#: So many participants' tasks are begun by the check, so that each level and each task comes up.
+#: Number of participants whose tasks the check begins, so that each level and each task occurs.
 CHECKED = 24
 
 
 def begin_of(name: str) -> Any:
-    """The function that begins a task of a world: its `study`, else that of its view, which plays it in a browser.
+    """Return the function that begins a task of a world: its `study`, else the `begin` of its view.
 
     :raises InputError: no such world.
     """
@@ -36,12 +36,12 @@ def begin_of(name: str) -> Any:
 
 
 def begin(task: Task) -> tuple[Any, Any]:
-    """Begin a task: (env, text face)."""
+    """Begin a task, and return (env, text face)."""
     return begin_of(task.world)(**task.settings, seed=task.seed)
 
 
 def offered(help: Help) -> Offer:
-    """What a block offers to its participants.
+    """Return the offer of help of a block.
 
     :raises InputError: no such knowledge.
     """
@@ -51,11 +51,11 @@ def offered(help: Help) -> Offer:
 
 
 def helpers(study: Study) -> dict[str, str]:
-    """Block -> who helps in it, and how much of the world's test that knowledge has, in a line.
+    """Return block -> a line that names its knowledge, and how many test facts of the world that contains.
 
-    The knowledge of each is read or fitted, once in a process.
+    The knowledge of each block is read or fitted once per process.
 
-    :raises InputError: knowledge that is not there, or does not fit the world.
+    :raises InputError: the knowledge is missing, or does not fit the world.
     """
     from gumption.scripts.web.helping import told_of
 
@@ -67,9 +67,9 @@ def helpers(study: Study) -> dict[str, str]:
 
 
 def _adviser(study: Study, block: Block, help: Help) -> Adviser:
-    """Who helps in a block, in the first participant's first task of it.
+    """Return the adviser of a block, for the first task of the first participant.
 
-    :raises InputError: as `helpers`; a world without help.
+    :raises InputError: as `helpers`, or the world has no help.
     """
     from gumption.scripts.web.helping import Asked, adviser_of, helpless
     from gumption.scripts.web.views import view_of
@@ -84,10 +84,10 @@ def _adviser(study: Study, block: Block, help: Help) -> Adviser:
 
 
 def check_worlds(study: Study, where: str | Path) -> None:
-    """Begin tasks of the study, of all levels and of all of `each`.
+    """Check settings, tasks and help of a study; tasks of all levels, and all tasks of `each`, are begun.
 
     :param where: the study's file, for messages.
-    :raises InputError: what is wrong, with file, field and reason, a line each.
+    :raises InputError: a line for each problem, with file, field and reason.
     """
     problems = [f"{where}: {problem}" for problem in _problems(study)]
     if problems:
@@ -108,7 +108,7 @@ def _problems(study: Study) -> Iterator[str]:
 
 
 def _failed_help(study: Study) -> Iterator[str]:
-    """Blocks whose help cannot be given."""
+    """Yield a problem for each block whose help is not available."""
     for field, blocks in (("practice", study.practice), ("blocks", study.blocks)):
         for k, block in enumerate(blocks):
             if block.help is not None:
@@ -119,7 +119,7 @@ def _failed_help(study: Study) -> Iterator[str]:
 
 
 def _wrong_settings(study: Study, block: Block, field: str) -> Iterator[str]:
-    """Settings of a block that its world does not have, or whose values it does not take."""
+    """Yield a problem for each setting of a block that its world does not have, needs, or refuses."""
     try:
         function = begin_of(block.world)
     except InputError as error:
@@ -162,7 +162,7 @@ def _wrong_settings(study: Study, block: Block, field: str) -> Iterator[str]:
 
 
 def _failed_begins(study: Study) -> Iterator[str]:
-    """Tasks that their world refuses: a part with too few tasks, an unknown name."""
+    """Yield a problem for each task that its world refuses, such as an unknown name."""
     seen, told = set(), set()
     for place in range(CHECKED):
         for played in design(study, place).blocks:

@@ -1,1 +1,1 @@
-"""The web home: one server for people who play the worlds, take part in studies, or run them."""
+"""The web home: one server on which people play the worlds, take part in studies, or run studies."""

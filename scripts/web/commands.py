@@ -90,9 +90,9 @@ def serve(
 ) -> None:
     """Serve a home until Ctrl-C; see `home`.
 
-    :param offers: help, by world.
+    :param offers: world -> help.
 
-    :raises InputError: it is open to others without a clear word and a token, or cannot listen there.
+    :raises InputError: others can reach the address without `open_to_others` and a token, or it cannot be listened at.
     """
     from .security import Token
     from .server import Home, described_worlds, make_app
@@ -118,7 +118,7 @@ def serve(
 
 
 def server_of(app: Any) -> Any:
-    """The server of an application; its `run(sockets=[...])` serves until Ctrl-C."""
+    """Return the uvicorn server of an application; its `run(sockets=[...])` serves until Ctrl-C."""
     with extra("web", "the web home"):
         import uvicorn
 
@@ -136,7 +136,7 @@ def server_of(app: Any) -> Any:
 
 
 def allow_connections() -> None:
-    """Let this process open as many connections and files as the system lets it."""
+    """Raise this process's limit of open files and connections to the maximum that the system allows."""
     with suppress(ImportError, ValueError, OSError):  # Windows has no such limit
         import resource
 

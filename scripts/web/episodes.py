@@ -1,6 +1,6 @@
-"""Episodes under the server: each is an environment and its view; its kept actions bring it back after a crash.
+"""Episodes of the web server: an environment with its view, restored after a crash by a replay of its stored actions.
 
-Help that was given changes no state: its rows say what was shown, and what it has cost.
+Help does not change the state of an environment: its rows hold the content shown and its price.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from .views import View, view_of
 with extra("web", "the web home"):
     import sqlalchemy as sql
 
-KEPT = 1000  # episodes in memory; those left alone longest are brought back from disk when they are asked for
-QUICK = 0.002  # seconds of a step that holds nobody up
-SEEDS = 2**31  # drawn seeds are below
+KEPT = 1000  # episodes in memory; the least recently used ones are dropped, and restored from disk on demand
+QUICK = 0.002  # seconds: a faster step may run in the thread of the event loop
+SEEDS = 2**31  # exclusive upper bound of drawn seeds
 _log = logging.getLogger(__name__)
-#: Ends a process once the server is gone, whose end of the pipe closes then, even if it was killed.
+#: Code that ends a subprocess when the server ends: the server's end of the pipe closes, even if the server was killed.
 _WITH_SERVER = """
 import os, sys, threading
 threading.Thread(target=lambda: (sys.stdin.read(), os._exit(1)), daemon=True).start()
@@ -44,23 +44,23 @@ threading.Thread(target=lambda: (sys.stdin.read(), os._exit(1)), daemon=True).st
 
 
 def new_id() -> str:
-    """128 random bits."""
+    """Return 128 random bits as 32 hexadecimal digits."""
     return secrets.token_hex(16)
 
 
 class UnknownEpisode(InputError):
-    """There is no such episode of this person; whose it is stays untold."""
+    """This person has no episode of this id. The message does not reveal whether another person has."""
 
 
 class Unkept(Exception):
-    """An action, or a help, could not be kept; the episode goes on from what was."""
+    """An action or a help could not be stored; the episode continues from its last stored state."""
 
 
 class Made(NamedTuple):
-    """Where an action was made.
+    """The point of an episode at which an action was made.
 
-    :ivar step: of the physics, in real time; `attempt` is that at the task, from 1.
-    :ivar state: the hash of the state before it.
+    :ivar step: physics step, in real time; `attempt` is the number of the attempt at the task, from 1.
+    :ivar state: hash of the state before the action.
     """
 
     step: int | None
@@ -69,25 +69,25 @@ class Made(NamedTuple):
 
 
 class Holder(Protocol):
-    """The socket at which an episode is played."""
+    """The socket that plays an episode."""
 
     def lose(self, episode: str) -> None:
-        """Tell it that the episode goes on elsewhere."""
+        """Notify the socket that another socket now plays the episode."""
         ...
 
 
 class Episode:
     """An episode: a single environment with its view.
 
-    :ivar stage: of a study, from 1 on; 0 outside one.
-    :ivar number: actions so far.
-    :ivar reward: the sum of theirs; `told` is what the last one came to, in words; `success` is None where the world
-        has none.
-    :ivar holder: the socket that plays it; `clock`: its time while it does, in real time.
+    :ivar stage: stage of a study, from 1 on; 0 outside a study.
+    :ivar number: number of actions so far.
+    :ivar reward: sum of rewards so far; `told` is the outcome of the last action in words; `success` is None where the
+        world does not define it.
+    :ivar holder: the socket that plays the episode; `clock`: its clock meanwhile, in real time.
     :ivar lock: held while an action is made and written.
-    :ivar veil: makes what the player sees of what there is to see, where a study hides some.
-    :ivar began: in seconds since 1970; `deadline` is when no action is taken any more, None without one.
-    :ivar offer: the help that its player may ask for, None without any; `helps` are those that were given.
+    :ivar veil: maps the full view to the view of the player, where a study hides parts; None otherwise.
+    :ivar began: in seconds since 1970; `deadline` is the time after which actions are refused, None without a limit.
+    :ivar offer: help available to the player, None without any; `helps` are the helps given so far.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Episode:
         seed: int,
         stage: int = 0,
     ) -> None:
-        """:raises InputError: settings that the world refuses."""
+        """:raises InputError: the world refuses the settings."""
         self.id, self.person, self.world, self.stage = id, person, world, stage
         self.view, self.settings, self.seed = view, dict(settings), seed
         self.env, self.face = begin(**settings, seed=seed)
@@ -117,11 +117,11 @@ class Episode:
         self.helps: list[Helped] = []
 
     def act(self, action: Any, step: int | None = None) -> Made:
-        """Make an action; where it was made.
+        """Make an action and return the point at which it was made.
 
         :param action: JSON, as the view parses it.
-        :param step: until which time passes before, when the episode is brought back.
-        :raises InputError: it is none, or a closed one, or the episode is over; nothing has happened then.
+        :param step: physics step to which time is advanced first, in a replay.
+        :raises InputError: no valid or open action, or the episode is over; the state is unchanged then.
         """
         live = self.view.live
         if live is not None and not self.over:
@@ -138,7 +138,7 @@ class Episode:
             self.number += 1
             self.told = self.face.told(self._look(), self.over)
             return made
-        # A list answers questions of the world; a step takes anything else.
+        # A list holds answers to the world's questions; any other action is a step.
         came = self.env.answer(chosen) if isinstance(chosen, list) else self.env.step(chosen)
         _, reward, terminated, truncated, info = came
         self.number += 1
@@ -150,11 +150,11 @@ class Episode:
 
     @property
     def attempt(self) -> int:
-        """The how-manieth attempt at the task this is, from 1."""
+        """The number of the present attempt at the task, from 1."""
         return 1 if self.view.attempt is None else self.view.attempt(self.env)
 
     def _pass(self, step: int | None) -> int:
-        """Let time pass until a step, or up to now; the step."""
+        """Advance time to a step, or to the present for None; return the step."""
         live = self.view.live
         assert live is not None
         if step is not None:
@@ -165,14 +165,14 @@ class Episode:
         return step
 
     def _look(self) -> Mapping[str, Any]:
-        """Read what time has brought."""
+        """Update reward, end and success from the world's state; return its info."""
         assert self.view.live is not None
         self.reward, self.over, info = self.view.live.state(self.env)
         self.success = _success(info)
         return info
 
     def look(self) -> bool:
-        """Whether the episode is over, in real time also by time alone."""
+        """Return whether the episode is over. In real time it can end without an action."""
         if self.view.live is not None and not self.over:
             if self.clock is not None:
                 self.clock.now()
@@ -180,7 +180,7 @@ class Episode:
         return self.over
 
     def restore(self, row: Any) -> None:
-        """Put the end of an episode that is over back, where it was not an action that ended it."""
+        """Restore the end of an episode that something other than an action has ended, from its row."""
         if row.ended is None or self.over:
             return
         self.success = row.result["success"]
@@ -189,7 +189,7 @@ class Episode:
         self.over = True
 
     def shown(self) -> dict[str, Any]:
-        """What the player sees, in JSON."""
+        """Return the view of the player, as JSON."""
         self.look()
         choices = [] if self.over else self.view.choices(self.env)
         view = {
@@ -208,7 +208,7 @@ class Episode:
         return view if self.veil is None else self.veil(view)
 
     def result(self) -> dict[str, Any]:
-        """What the episode came to, with the hash of its last state; in real time with the physics step."""
+        """Return the result of the episode, with the hash of its last state; in real time with the physics step."""
         live = {} if self.view.live is None else self.view.live.result(self.env)
         reward = self.reward - self.paid
         came = {"steps": self.number, "attempts": self.attempt, "reward": reward, "success": self.success}
@@ -219,19 +219,19 @@ class Episode:
 
     @property
     def paid(self) -> float:
-        """For help so far."""
+        """The sum of the prices of all helps so far."""
         return sum(one.price for one in self.helps)
 
     def helped(self) -> Helped | None:
-        """The help that was given at the present choice."""
+        """Return the help that was given at the present choice, None without any."""
         return self.helps[-1] if self.helps and self.helps[-1].after == self.number else None
 
     def has_helped(self, number: int, after: int) -> bool:
-        """Whether help of this number, or at this choice, was given."""
+        """Return whether help of this number, or at this choice, was given."""
         return number <= len(self.helps) or (after == self.number and self.helped() is not None)
 
     def refuse_help(self, number: int, after: int) -> None:
-        """:raises InputError: no further help is given at this choice."""
+        """:raises InputError: further help at this choice is not allowed."""
         if self.offer is None:
             raise InputError("there is no help in this episode")
         if self.look():
@@ -244,7 +244,7 @@ class Episode:
             raise InputError(f"all help is used: {self.offer.at_most} in an episode")
 
     def _help(self) -> dict[str, Any] | None:
-        """What the page tells of help: its price, how much there is, and what was said at this choice."""
+        """Return the state of help for the page: price, limit, number used, and the help at the present choice."""
         if self.offer is None:
             return None
         helped = self.helped()
@@ -260,10 +260,10 @@ def _success(info: Mapping[str, Any]) -> bool | None:
 def replayed(
     row: Any, kept: Sequence[Any], view: View, begin: Callable[..., tuple[Any, Any]], helps: Sequence[Any] = ()
 ) -> Episode:
-    """The episode of a row of the store, with its kept actions made again.
+    """Restore the episode of a row of the store by a replay of its stored actions.
 
-    :param helps: rows of those that were given in it, in their order.
-    :raises InputError: the world refuses what it once took: it was another version.
+    :param helps: rows of the helps given in the episode, in their order.
+    :raises InputError: the world refuses an action that it once accepted, because its version differs.
     """
     episode = Episode(row.id, row.person, row.world, view, begin, row.settings, row.seed, row.stage)
     for action in kept:
@@ -278,17 +278,17 @@ def replayed(
 
 
 class Episodes:
-    """All episodes of a server, those in memory and those on disk.
+    """All episodes of a server, in memory and on disk.
 
     :ivar real_time: the loop of live episodes.
-    :ivar arrange: is called with each episode that comes into memory, for what a study has to say of it.
-    :ivar deadline_of: when the time of an episode, or of a row of the store, is over; None without a limit.
-    :ivar timed: by id, what waits for the deadline of an episode.
-    :ivar offers: help in episodes outside a study, by world; `advisers` give it.
+    :ivar arrange: called with each episode that enters memory, so that a study can set its veil and its help.
+    :ivar deadline_of: maps an episode, or its row of the store, to its deadline; None without a limit.
+    :ivar timed: id -> task that waits for the deadline of the episode.
+    :ivar offers: world -> help in episodes outside a study; `advisers` compute it.
     """
 
     def __init__(self, store: Store, worlds: Callable[[str], Any]) -> None:
-        """:param worlds: finds a world by its name."""
+        """:param worlds: returns the world of a name."""
         self.store, self.real_time = store, RealTime()
         self.arrange: Callable[[Episode], None] | None = None
         self.deadline_of: Callable[[Any], float | None] = lambda _: None
@@ -297,12 +297,12 @@ class Episodes:
         self.offers: Mapping[str, Offer] = {}
         self.advisers = Advisers(self.make)
         self._worlds = worlds
-        # One thread makes environments: what two threads import for the first time at once may be there in part only.
+        # One thread makes environments: two threads that import a module at once may see it half initialized.
         self._maker = ThreadPoolExecutor(1, thread_name_prefix="maker")
         self._steppers = ThreadPoolExecutor(2, thread_name_prefix="stepper")
-        self._quick: set[str] = set()  # worlds whose latest step was
+        self._quick: set[str] = set()  # worlds whose latest step took less than QUICK
         self._prepared: dict[Callable[[], None], asyncio.Future[None]] = {}
-        self._preparing = threading.Lock()  # of what this process imports, as above
+        self._preparing = threading.Lock()  # serializes the imports of `_prepare` in this process, for the same reason
         self._here: OrderedDict[str, Episode] = OrderedDict()
         self._coming: dict[str, asyncio.Task[Episode]] = {}
 
@@ -315,9 +315,9 @@ class Episodes:
         seed: int | None = None,
         stage: int = 0,
     ) -> Episode:
-        """A new episode, which is on disk.
+        """Begin an episode, store it, and return it.
 
-        :raises InputError: no such world, or settings that it refuses.
+        :raises InputError: no such world, or the world refuses the settings.
         """
         seed = secrets.randbelow(SEEDS) if seed is None else seed
         view, begin = self.entry(world, stage)
@@ -332,9 +332,9 @@ class Episodes:
         return episode
 
     async def find(self, id: str, person: str | None) -> Episode:
-        """An episode of a person, brought back from disk where it is not in memory.
+        """Return an episode of a person, from memory or restored from disk.
 
-        :raises UnknownEpisode: this person has none of this id.
+        :raises UnknownEpisode: this person has no episode of this id.
         """
         episode = self._here.get(id)
         if episode is None:
@@ -361,34 +361,34 @@ class Episodes:
         return episode
 
     async def kept(self, id: str) -> list[list[Any]]:
-        """The rows of the actions and of the helps of an episode, in their order."""
+        """Return the rows of the actions and of the helps of an episode, each in their order."""
         found = (sql.select(each).where(each.c.episode == id) for each in (tables.actions, tables.helps))
         return [await self.store.rows(rows.order_by("number")) for rows in found]
 
     def entry(self, name: str, stage: int | None) -> tuple[View, Callable[..., tuple[Any, Any]]]:
-        """The view of a world, and what begins its episodes."""
+        """Return the view of a world and the function that begins its episodes: in a study its `study`, if defined."""
         world = self._worlds(name)
         view = view_of(world)
         return view, (world.get("study") if stage else None) or view.begin
 
     def take(self, episode: Episode, holder: Holder) -> None:
-        """Let a socket play the episode; the one that did so before is told."""
+        """Let a socket play the episode, and notify the socket that played it before."""
         before, episode.holder = episode.holder, holder
         _stop(episode)
         if before is not None and before is not holder:
             before.lose(episode.id)
 
     def leave(self, episode: Episode, holder: Holder) -> None:
-        """The socket plays the episode no longer."""
+        """Release the episode from a socket that no longer plays it."""
         if episode.holder is holder:
             episode.holder = None
             _stop(episode)
 
     async def act(self, episode: Episode, number: int, action: Any, at: float) -> None:
-        """Make and keep an action with the number that comes next; one that was made before is not made again.
+        """Make and store the next action. An action whose number was made before is ignored.
 
-        :raises InputError: it is refused, and nothing was kept.
-        :raises Unkept: it was made, and could not be written.
+        :raises InputError: the action is refused; nothing was stored.
+        :raises Unkept: the action was made but could not be written.
         """
         async with episode.lock:
             if number <= episode.number:
@@ -405,25 +405,25 @@ class Episodes:
                 await self.store.write(row, *([_ended(episode, received)] if episode.over else []))
             except InputError:
                 raise
-            except BaseException as error:  # what is in memory may be ahead of the disk: it is brought back from there
+            except BaseException as error:  # memory may be ahead of the disk: the episode is restored from there
                 self.drop(episode)
                 if isinstance(error, Exception):
                     raise Unkept("the action could not be kept; the episode goes on from the one before") from error
                 raise
 
     async def help(self, episode: Episode, number: int, after: int, at: float) -> None:
-        """Give and keep help at the present choice, once: whoever asks for it again is shown it, and pays nothing.
+        """Give and store help at the present choice, once: a second request shows the same help and costs nothing.
 
-        :param number: of the help; `after` is the number of the latest action.
-        :raises InputError: it is refused, and nothing was kept.
-        :raises Unkept: it could not be written.
+        :param number: number of the help; `after` is the number of the latest action.
+        :raises InputError: the help is refused; nothing was stored.
+        :raises Unkept: the help could not be written.
         """
         if episode.has_helped(number, after):
             return
         episode.refuse_help(number, after)
         try:
             adviser = await asyncio.shield(self._adviser(episode))
-        except Exception:  # the server's log tells it
+        except Exception:  # the cause is in the server's log
             reason = "there is no help here: its knowledge cannot be read, or knows nothing of such choices"
             raise InputError(reason) from None
         async with episode.lock:
@@ -433,14 +433,14 @@ class Episodes:
             received = tables.now()
             _refuse_late(episode, received)
             asked = partial(adviser.said, episode.view, episode.env)
-            loop, live = asyncio.get_running_loop(), episode.view.live is not None  # this thread moves what is live
+            loop, live = asyncio.get_running_loop(), episode.view.live is not None  # live worlds move in this thread
             said = asked() if live else await loop.run_in_executor(self._steppers, asked)
             assert episode.offer is not None
             given = Helped(number, after, said, episode.offer.price)
             row = sql.insert(tables.helps).values(episode=episode.id, at=at, received=received, **given._asdict())
             try:
                 await self.store.write(row)
-            except BaseException as error:  # what is in memory may be behind the disk
+            except BaseException as error:  # memory may be behind the disk
                 self.drop(episode)
                 if isinstance(error, Exception):
                     raise Unkept("the help could not be kept; the episode goes on without it") from error
@@ -448,7 +448,7 @@ class Episodes:
             episode.helps.append(given)
 
     def _adviser(self, episode: Episode) -> asyncio.Task[Adviser]:
-        """Who helps in an episode to which help is offered."""
+        """Return the task that makes the adviser of an episode with an offer of help."""
         assert episode.offer is not None
         world = self._worlds(episode.world)
         return self.advisers.come(Asked(episode.offer, world, episode.view, episode.env, episode.settings))
@@ -456,7 +456,7 @@ class Episodes:
     async def end(self, episode: Episode, **more: Any) -> None:
         """Write the end of an episode that no action has ended, once.
 
-        :param more: further entries of its result.
+        :param more: further entries of the result.
         """
         async with episode.lock:
             if not episode.over or episode.view.live is not None:
@@ -468,13 +468,13 @@ class Episodes:
             _stop(episode)
 
     async def resume(self) -> None:
-        """See to the deadlines of the episodes that were going on when the server was stopped."""
+        """Schedule the deadlines of the episodes that were unfinished when the server stopped."""
         table = tables.episodes
         for row in await self.store.rows(sql.select(table).where(table.c.ended.is_(None), table.c.stage > 0)):
             self._time(row.id, row.person, self.deadline_of(row))
 
     def _time(self, id: str, person: str, deadline: float | None) -> None:
-        """End an episode at its deadline, whoever is connected then."""
+        """Schedule the end of an episode at its deadline, whether or not a player is connected then."""
         if deadline is not None and id not in self.timed:
             self.timed[id] = task = asyncio.create_task(self._end_in_time(id, person, deadline))
             task.add_done_callback(lambda _: self.timed.pop(id, None))
@@ -484,18 +484,18 @@ class Episodes:
             await asyncio.sleep(left + 0.001)
         try:
             table = tables.episodes
-            async with self._late:  # after a restart there may be many, and others want to play
+            async with self._late:  # one at a time: after a restart there may be many, and play must go on
                 if await self.store.rows(sql.select(table.c.id).where(table.c.id == id, table.c.ended.is_(None))):
                     await self.end(await self.find(id, person))
         except Exception:
             _log.exception("an episode could not be ended at its deadline; it is ended when its player comes back")
 
     async def shown(self, episode: Episode) -> dict[str, Any]:
-        """As `Episode.shown`, in the thread of its environment."""
+        """Return `Episode.shown`, computed in the thread of its environment."""
         return await self._run(episode, episode.shown)
 
     async def forget(self, person: str, *then: Any) -> None:
-        """Delete a person and all that is kept of them; as `Store.forget`."""
+        """Delete a person and all their data, in memory and as `Store.forget` does."""
         for episode in [one for one in self._here.values() if one.person == person]:
             async with episode.lock:
                 episode.over = True
@@ -510,7 +510,7 @@ class Episodes:
         episode.deadline = self.deadline_of(episode)
         if not episode.over:
             self._time(episode.id, episode.person, episode.deadline)
-        if episode.offer is not None and not episode.over:  # before it is asked for: that takes seconds
+        if episode.offer is not None and not episode.over:  # load the knowledge in advance: that takes seconds
             self._adviser(episode)
         self._here[episode.id] = episode
         for id, other in list(self._here.items())[: max(0, len(self._here) - KEPT)]:
@@ -518,19 +518,19 @@ class Episodes:
                 del self._here[id]
 
     def drop(self, episode: Episode) -> None:
-        """Let go of what is in memory; the next to ask for it gets what is on disk."""
+        """Drop an episode from memory; the next request restores it from disk."""
         if self._here.get(episode.id) is episode:
             del self._here[episode.id]
         _stop(episode)
 
     async def make(self, function: Callable[..., Any], *args: Any) -> Any:
-        """The result of a function, in the one thread that makes environments."""
+        """Run a function in the one thread that makes environments, and return its result."""
         return await asyncio.get_running_loop().run_in_executor(self._maker, function, *args)
 
     async def _run(self, episode: Episode, function: Callable[..., Any], *args: Any) -> Any:
-        """The result of a function of an episode: here where its world is quick or in real time, else in a thread.
+        """Run a function of an episode and return its result; in a pool thread if its world is slow, else in this one.
 
-        A thread has to wait for this one at both ends, which takes longer than most steps.
+        The switch to another thread and back takes longer than most steps. Real-time worlds always run in this thread.
         """
         if episode.view.live is not None:
             return function(*args)
@@ -544,37 +544,37 @@ class Episodes:
 
     @property
     def preparing(self) -> bool:
-        """Whether a world is being made ready."""
+        """Whether any world is still being prepared."""
         return not all(ready.done() for ready in self._prepared.values())
 
     async def prepare(self, view: View) -> None:
-        """Make a world ready, once; returns when it is."""
+        """Prepare a world, once; return when it is ready."""
         if view.prepare is None:
             return
         if (ready := self._prepared.get(view.prepare)) is None:
             ready = self._prepared[view.prepare] = asyncio.get_running_loop().create_future()
-            # A daemon: a server that is stopped meanwhile need not wait.
+            # A daemon thread: a server that stops meanwhile does not wait for it.
             threading.Thread(target=self._prepare, args=(view.prepare, ready), name="prepare", daemon=True).start()
         await asyncio.shield(ready)
 
     def _prepare(self, prepare: Callable[[], None], ready: asyncio.Future[None]) -> None:
-        # Compiling holds up all threads of a process.
+        # Compile in a subprocess first, because compilation blocks all threads of a process.
         call = f"{_WITH_SERVER}\nfrom {prepare.__module__} import {prepare.__name__} as prepare; prepare()"
         with subprocess.Popen([sys.executable, "-c", call], stdin=subprocess.PIPE) as process:
             process.wait()
-        with self._preparing, suppress(Exception):  # whoever plays the world is told
+        with self._preparing, suppress(Exception):  # the error returns when somebody plays the world
             prepare()
         with suppress(RuntimeError):  # the server has ended
             ready.get_loop().call_soon_threadsafe(ready.set_result, None)
 
     def close(self) -> None:
-        """Finish what is being done."""
+        """Finish the running calls, cancel the queued ones, and stop the threads."""
         self._maker.shutdown(cancel_futures=True)
         self._steppers.shutdown(cancel_futures=True)
 
 
 def _timed(function: Callable[..., Any], *args: Any) -> tuple[Any, float]:
-    """The result of a function, and the seconds that it took of the processor."""
+    """Return the result of a function and its processor time in seconds."""
     began = time.thread_time()
     return function(*args), time.thread_time() - began
 

@@ -1,7 +1,7 @@
-"""Help from a knowledge graph: what it says of each open choice, by the advice that guides policies, too.
+"""Help from a knowledge graph: its facts about each open choice, scored by the advice that also guides policies.
 
-An experimenter offers it. Nothing is loaded before an episode to which it is offered, and then once, in a thread of its
-own.
+An experimenter offers help per world or block. Its knowledge is loaded once, in a separate thread, when the first
+episode with help begins.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
     from gumption.agents.advice import Advice
     from gumption.envs.worlds import World
 
-MOST = 12  # choices of which help speaks, where they are not listed
-ADVISERS = 32  # that are kept, each with its knowledge
+MOST = 12  # choices that a help contains at most, where the page does not list the choices
+ADVISERS = 32  # number of advisers kept in memory, each with its knowledge
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Offer:
-    """Help that the players of an episode may ask for.
+    """Help that is available to the player of an episode.
 
-    :ivar knowledge: what is asked.
-    :ivar price: of a help; it is taken from the reward of the episode.
-    :ivar at_most: helps in an episode; None for any number.
+    :ivar knowledge: the source of the help.
+    :ivar price: price of a help, subtracted from the reward of the episode.
+    :ivar at_most: maximum number of helps in an episode; None for any number.
     """
 
     knowledge: KnowledgeConfig
@@ -53,8 +53,8 @@ class Offer:
 class Helped(NamedTuple):
     """A help that was given, and is on disk.
 
-    :ivar number: from 1; `after`: how many actions had been made.
-    :ivar said: "choices", best first, as a page shows them; "knowledge": which said it.
+    :ivar number: number in the episode, from 1; `after`: number of actions made before.
+    :ivar said: the content: "choices", best first, as a page shows them; "knowledge": its source.
     """
 
     number: int
@@ -72,10 +72,10 @@ def offer_of(
     price: float = 0.0,
     at_most: int | None = None,
 ) -> Offer:
-    """An offer of the knowledge that these name, as `gumption train WORLD --kg` does.
+    """Return an offer of help from knowledge that is named as in `gumption train WORLD --kg`.
 
-    :param rules: a file of rules, or the world's of this name; `relations`: the world's name of one -> the graph's;
-        `names`: a file of `gumption kg map`.
+    :param rules: a file of rules, or the name of rules of the world; `relations`: the world's name of a relation -> the
+        graph's; `names`: a file of `gumption kg map`.
     :raises InputError: no knowledge, or no file, folder or shipped graph of this name.
     """
     from gumption.kg.graph import split_source
@@ -90,7 +90,7 @@ def offer_of(
 
 
 def _check_source(source: str) -> None:
-    """Raise InputError for what is no graph, model or file of rules, and for a named graph that is not there."""
+    """Raise InputError unless the source is a readable graph, model or file of rules, and contains the named graph."""
     from gumption.kg.checkpoint import has_checkpoint, verified
     from gumption.kg.graph import is_address, open_graph, split_source
     from gumption.kg.rules.horn import read_rules
@@ -106,9 +106,9 @@ def _check_source(source: str) -> None:
 
 
 def helpless(world: World, view: View, env: Any) -> str | None:
-    """Why there is no help in a world; None where there is.
+    """Return the reason why a world has no help, or None if it has help.
 
-    :param env: an episode of it; not read where the view says what help speaks of.
+    :param env: an environment of the world; not read where the view defines `helped`.
     """
     about = f"the world {world.name!r} has no help"
     if view.helped is not None:
@@ -126,9 +126,9 @@ def helpless(world: World, view: View, env: Any) -> str | None:
 
 
 class Adviser:
-    """What knowledge says of the choices of a world.
+    """Computes help for the choices of a world from knowledge.
 
-    :ivar about: which knowledge it is, as in the manifest of a run.
+    :ivar about: description of the knowledge, as in the manifest of a run.
     """
 
     def __init__(self, advice: Advice, about: Mapping[str, Any]) -> None:
@@ -136,15 +136,15 @@ class Adviser:
         self._advice, self._lock = advice, Lock()
 
     def said(self, view: View, env: Any) -> dict[str, Any]:
-        """What it says of each open choice, best first, in JSON.
+        """Return the open choices with their facts and scores, best first, as JSON.
 
-        Where a page lists no choices it says what it knows, of `MOST` at most. A choice has a score where scores rank.
+        Where the page lists no choices, return at most `MOST` with known facts. Scores are None in an unranked view.
 
-        :raises InputError: no fact speaks for any of the choices, or none that it knows where they are not listed.
+        :raises InputError: no choice has a fact, or, where choices are not listed, no known fact.
         """
         if view.helped is None:
             listed = {view.parse(choice["action"], env): choice for choice in view.choices(env)}
-            with self._lock:  # the advice remembers what it was asked
+            with self._lock:  # the advice stores the facts of its latest query
                 self._advice(env)
                 found = self._rows(listed, view.word)
             if not any(facts for _, facts in found):
@@ -167,7 +167,7 @@ class Adviser:
     def _rows(
         self, choices: Mapping[int, Mapping[str, Any]], word: Callable[[str], str]
     ) -> list[tuple[Mapping[str, Any], list[dict[str, Any]]]]:
-        """The choices with the facts behind their latest scores, by candidate."""
+        """Return each choice with the facts behind its latest score, from candidate -> choice."""
         from gumption.agents.watch import explained
         from gumption.kg.facts import stated_name
 
@@ -181,7 +181,7 @@ class Adviser:
         return found
 
     def _told(self, score: float) -> str:
-        """A score in words. What the graph does not know has none, for or against a choice."""
+        """Return a score in words; a score of 0 means that the graph does not contain the fact."""
         if score == 0:
             return "unknown"
         if self.about["by"] == "look-up":
@@ -191,9 +191,9 @@ class Adviser:
 
 @dataclass(frozen=True)
 class Asked:
-    """An episode to which help is offered, as far as knowledge depends on it.
+    """The parts of an episode with an offer of help on which its knowledge depends.
 
-    :ivar settings: of the episode.
+    :ivar settings: settings of the episode.
     """
 
     offer: Offer
@@ -209,7 +209,7 @@ class Asked:
 
     @property
     def key(self) -> Any:
-        """The same for all episodes that one adviser serves."""
+        """The key of the adviser: equal for all episodes that share it."""
         played = sorted(self.world.played(self.given).items())
         facts = tuple((name, repr(getattr(value, "hash", value))) for name, value in played)
         env = self.env.unwrapped
@@ -221,9 +221,9 @@ _making = Lock()
 
 
 def adviser_of(asked: Asked) -> Adviser:
-    """The adviser of an episode; one is made for all that it serves, in this process.
+    """Return the adviser of an episode; in this process, all episodes with the same key share it.
 
-    :raises InputError: knowledge that is not there, or does not fit the world.
+    :raises InputError: the knowledge is missing, or does not fit the world.
     """
     with _making:
         if asked.key not in _made:
@@ -239,23 +239,23 @@ def adviser_of(asked: Asked) -> Adviser:
 
 
 class Advisers:
-    """The advisers of a server, each made in a thread, so that everybody plays on meanwhile.
+    """The advisers of a server, each made in a thread so that the server keeps responding.
 
-    :ivar tell: is called with a line about each.
+    :ivar tell: called with a line about each adviser.
     """
 
     def __init__(self, make: Callable[..., Awaitable[Any]]) -> None:
-        """:param make: runs a function in the one thread that imports modules."""
+        """:param make: runs a function in the one thread that imports modules, and returns its result."""
         self.tell: Callable[[str], None] = lambda _: None
         self._make = make
         self._coming: OrderedDict[Any, asyncio.Task[Adviser]] = OrderedDict()
 
     def come(self, asked: Asked) -> asyncio.Task[Adviser]:
-        """The adviser of an episode, who may have to be made first; one who could not be made is made anew."""
+        """Return the task that makes the adviser of an episode, started if needed; a failed task is started again."""
         task = self._coming.get(asked.key)
         if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
             task = self._coming[asked.key] = asyncio.create_task(self._made(asked))
-            task.add_done_callback(lambda task: task.cancelled() or task.exception())  # perhaps nobody waits for it
+            task.add_done_callback(lambda task: task.cancelled() or task.exception())  # mark the error as retrieved
         self._coming.move_to_end(asked.key)
         for key, other in list(self._coming.items())[: max(0, len(self._coming) - ADVISERS)]:
             if other.done():
@@ -278,7 +278,7 @@ class Advisers:
             with suppress(RuntimeError):  # the server has ended
                 loop.call_soon_threadsafe(done)
 
-        # A daemon: a server that is stopped need not wait for what nobody will ask.
+        # A daemon thread: a server that stops does not wait for the knowledge.
         threading.Thread(target=make, name="knowledge", daemon=True).start()
         try:
             adviser = await made
@@ -290,7 +290,7 @@ class Advisers:
 
 
 def told_of(about: Mapping[str, Any]) -> str:
-    """Which knowledge helps, and how much of the world's test it knows, in a line for the experimenter."""
+    """Return a line for the experimenter: the knowledge, and how many test facts of the world it contains."""
     source, facts = about["source"], f", {about['facts']:,} facts" if "facts" in about else ""
     line = f"{source} ({about['by']}{facts})"
     rules = about.get("rules")
@@ -320,9 +320,9 @@ def _counted(verb: str, count: Any) -> str:
 def read_offers(
     kg: Sequence[str], rules: Sequence[str], relations: Sequence[str], maps: Sequence[str] = ()
 ) -> dict[str, Offer]:
-    """The help that options of `home` offer, by world.
+    """Return world -> offer of help, from the options of `home`.
 
-    :raises InputError: no such world, one without help, knowledge that is not there, or another form than WORLD=VALUE.
+    :raises InputError: no such world, a world without help, missing knowledge, or another form than WORLD=VALUE.
     """
     named = _by_world("--kg", kg)
     rules_of, pairs = _by_world("--kg-rules", rules), _by_world("--kg-relations", relations)
@@ -351,7 +351,7 @@ def read_offers(
 
 
 def _by_world(option: str, given: Sequence[str]) -> dict[str, list[str]]:
-    """World -> values of an option WORLD=VALUE."""
+    """Return world -> values of an option WORLD=VALUE."""
     found: dict[str, list[str]] = {}
     for text in given:
         world, mark, value = text.partition("=")

@@ -1,11 +1,11 @@
 """Real time: worlds that move between actions, and one loop for all their episodes on a server.
 
-Time is counted in steps of a world's physics. It passes while a page watches, so that a player who reloads, or whose
-server was restarted, goes on at the very step. A world at rest has no ticks.
+Time is counted in physics steps of a world. It passes only while a page watches, so after a reload or a restart of the
+server the episode continues at the same step. A world at rest has no ticks.
 
-An action is done at the present step of the server, not at the step which the page saw. Frames have already shown what
-came after that one, and a page that named an earlier step could act with hindsight. Records keep the server's step,
-from which replays find the same states.
+An action is made at the present step of the server, not at the step that the page displayed. Otherwise a page could
+name an earlier step and act on frames that it has already seen. Records store the server's step, so that a replay
+reaches the same states.
 """
 
 import asyncio
@@ -20,48 +20,47 @@ FRAMES = 40
 
 
 class Live(Protocol):
-    """What a world brings to be played in real time; `env` is what its view begins.
+    """Interface of a world that is played in real time; `env` is the environment that its view begins.
 
-    :ivar rate: steps of the physics a second.
+    :ivar rate: physics steps per second.
     """
 
     rate: int
 
     def step(self, env: Any) -> int:
-        """The present step; it may go back to 0 at an action, which begins a new trial."""
+        """Return the present step; an action that begins a new trial may reset it to 0."""
         ...
 
     def due(self, env: Any) -> int | None:
-        """The next step at which something happens by itself: the very next one while something moves, that of a broken
-        time limit, or None."""
+        """Return the next step at which the state changes without an action: the next step while something moves, the
+        step of a time limit, or None."""
         ...
 
     def frame(self, env: Any) -> dict[str, Any]:
-        """What the page draws anew while something moves, as small JSON; it has the "step", and whether the episode is
-        "over"."""
+        """Return the moving part of the drawing as small JSON, with the "step" and whether the episode is "over"."""
         ...
 
     def advance(self, envs: Sequence[Any], steps: Sequence[int]) -> None:
-        """Let time pass in each environment until a step. It stands still where an episode is over or waits."""
+        """Advance the time of each environment to a step. It does not advance where an episode is over or waits."""
         ...
 
     def act(self, env: Any, action: Any, step: int) -> None:
-        """Let time pass until a step, and do an action there."""
+        """Advance the time to a step, and make an action there."""
         ...
 
     def state(self, env: Any) -> tuple[float, bool, dict[str, Any]]:
-        """The reward of the episode, whether it is over, and its info as a step gives it."""
+        """Return the reward of the episode, whether it is over, and its info in the form that a step returns."""
         ...
 
     def result(self, env: Any) -> dict[str, Any]:
-        """What is kept of an episode that is over, beside reward and success, as small JSON; it has the "step"."""
+        """Return the result of a finished episode apart from reward and success, as small JSON with the "step"."""
         ...
 
 
 class RealTime:
-    """The loop of a server; `run` is a task of its event loop, in whose thread all calls are made.
+    """The real-time loop of a server; `run` is a task of the event loop, and all calls are made in its thread.
 
-    :ivar speed: how many times as fast as a clock time passes: 1 for people, more for simulated ones.
+    :ivar speed: world seconds per real second: 1 for people, more for simulated players.
     """
 
     speed = 1.0
@@ -71,13 +70,13 @@ class RealTime:
         self._some = asyncio.Event()
 
     def watch(self, live: Live, env: Any) -> "Clock":
-        """Let the time of an episode pass from now on."""
+        """Start the clock of an episode, and return it."""
         return Clock(self, live, env)
 
     async def run(self) -> None:
-        """Go on for ever; without an episode that moves it sleeps.
+        """Run the loop forever; it sleeps while no episode moves.
 
-        It takes half of the time at most: with more than that to do there are fewer frames, and time goes on as before.
+        It uses at most half of the thread's time: under more load there are fewer frames, at the same world speed.
         """
         now = asyncio.get_running_loop().time
         while True:
@@ -88,7 +87,7 @@ class RealTime:
             await asyncio.sleep(max(1.0 / FRAMES - took, took))
 
     def moves(self, clock: "Clock", whether: bool) -> None:
-        """Tick for an episode, or leave it alone."""
+        """Add an episode to the loop, or remove it."""
         if whether:
             self._moving[clock] = None
         else:
@@ -103,7 +102,7 @@ class RealTime:
             targets = [clock.present() for clock in clocks]
             try:
                 clocks[0].live.advance([clock.env for clock in clocks], targets)
-            except Exception:  # of one of them, which ends that one alone
+            except Exception:  # raised by one environment; advance each alone, so that only that episode ends
                 for clock, target in zip(clocks, targets, strict=True):
                     clock.advance(target)
             for clock in clocks:
@@ -111,24 +110,24 @@ class RealTime:
 
 
 class Clock:
-    """The time of an episode while a page watches it."""
+    """The clock of an episode while a page watches it."""
 
     def __init__(self, time: RealTime, live: Live, env: Any) -> None:
         self.live, self.env = live, env
         self._time, self._now = time, asyncio.get_running_loop().time
         self._rate = live.rate * time.speed  # steps a second of the clock
-        self._zero = self._now() - live.step(env) / self._rate  # when step 0 was
+        self._zero = self._now() - live.step(env) / self._rate  # the time of step 0
         self._news, self._stopped = asyncio.Event(), False
         self._timer: asyncio.TimerHandle | None = None
         self._error: Exception | None = None
         self.look()
 
     def present(self) -> int:
-        """The step to which time has come by the clock."""
+        """Return the step that corresponds to the present time."""
         return max(floor((self._now() - self._zero) * self._rate), self.live.step(self.env))
 
     def now(self) -> int:
-        """Let time pass up to now; the present step."""
+        """Advance the episode to the present time, and return its step."""
         present = self.present()
         self.advance(present)
         if (step := self.live.step(self.env)) < present:  # the world waits
@@ -137,7 +136,7 @@ class Clock:
         return step
 
     def act(self, action: Any) -> int:
-        """Do an action; the step at which it was done, to which `now` has let time pass."""
+        """Make an action at the step that `now` has reached, and return that step."""
         step = self.live.step(self.env)
         self.live.act(self.env, action, step)
         if (after := self.live.step(self.env)) != step:
@@ -146,7 +145,7 @@ class Clock:
         return step
 
     def stop(self) -> None:
-        """Let time pass up to now, when nobody watches any more."""
+        """Advance the episode to the present time and stop the clock, when no page watches any more."""
         if not self._stopped:
             self._stopped = True
             if self._error is None:
@@ -156,11 +155,11 @@ class Clock:
         self._news.set()
 
     async def frames(self) -> AsyncIterator[dict[str, Any]]:
-        """The newest frame each time that there is one, until the episode is over or the clock stops.
+        """Yield the newest frame whenever the state has changed, until the episode is over or the clock stops.
 
-        Whoever is slow to take one misses those in between.
+        A slow consumer skips the frames in between.
 
-        :raises Exception: whatever the world raised while time passed.
+        :raises Exception: any error of the world while time advanced.
         """
         while True:
             await self._news.wait()
@@ -175,7 +174,7 @@ class Clock:
                 return
 
     def advance(self, step: int) -> None:
-        """Let time pass until a step; an error ends the clock."""
+        """Advance the episode to a step; an error stops the clock."""
         try:
             self.live.advance([self.env], [step])
         except Exception as error:
@@ -183,7 +182,7 @@ class Clock:
             self.stop()
 
     def look(self) -> None:
-        """Tell the present frame, and find out when the next thing happens."""
+        """Announce a new frame, and schedule the next change of the state."""
         if self._stopped:
             return
         self._news.set()

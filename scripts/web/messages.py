@@ -1,4 +1,4 @@
-"""What travels over the socket: JSON texts, each with the version of this protocol and its type.
+"""Messages of the socket: JSON texts, each with the version of this protocol and its type.
 
 The page sends `begin`, `go_on`, `act`, `help` and `leave`; the server answers with `shown`, `refused`, `help_refused`,
 `error`, in real time with `frame`, and with `preparing` before an answer that takes long. `gumption serve --schema`
@@ -89,7 +89,7 @@ class Leave(Message):
     episode: Id
 
 
-#: What the server reads by itself; `Part`s of it add their own.
+#: Messages that the server itself reads, by type; each `Part` adds its own.
 FROM_PAGE: Mapping[str, type[Message]] = {"begin": Begin, "go_on": GoOn, "act": Act, "help": Help, "leave": Leave}
 
 # ---- From the server.
@@ -164,10 +164,10 @@ FROM_SERVER: Mapping[str, type[Message]] = {
 
 
 def read(text: str | bytes, kinds: Mapping[str, type[Message]] = FROM_PAGE) -> Message:
-    """The message in a text frame.
+    """Parse and return the message in a text frame.
 
     :param kinds: type -> its model.
-    :raises InputError: it is no message of these kinds, or of another version.
+    :raises InputError: no message of these kinds, or another version of the protocol.
     """
     if len(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text) > LONGEST:
         raise InputError(f"the message is longer than {LONGEST:,} bytes")
@@ -204,12 +204,12 @@ def _told(error: Exception) -> str:
 
 
 def written(message: Mapping[str, Any]) -> str:
-    """The text of a message that is a plain dict, with the version."""
+    """Return the JSON text of a message that is a plain dict, with the version added."""
     return json.dumps({"v": VERSION, **message}, allow_nan=False)
 
 
 def schema(from_page: Mapping[str, type[Message]] = FROM_PAGE) -> dict[str, Any]:
-    """The JSON schema of all messages, by side."""
+    """Return the JSON schema of all messages: side ("page" or "server") -> schema."""
     return {
         side: TypeAdapter(kind).json_schema()
         for side, kind in (("page", _any(from_page)), ("server", _any(FROM_SERVER)))

@@ -1,4 +1,4 @@
-"""Who may ask the server what: hosts, origins, cookies, tokens, rates and times."""
+"""Access control of the server: hosts, origins, cookies, tokens, message rates and timeouts."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ with extra("web", "the web home"):
     from uvicorn.protocols.http.h11_impl import H11Protocol
     from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-COOKIE = "gumption"  # who it is; 256 random bits
-DOOR = "gumption_door"  # that the token was known
-PER_SECOND, BURST = 20, 60  # messages of a socket; twice three times that is nobody's typing
+COOKIE = "gumption"  # identifies the browser; 256 random bits
+DOOR = "gumption_door"  # proves that the browser has sent the token
+PER_SECOND, BURST = 20, 60  # messages of a socket; no person types as fast
 LIVE_PER_SECOND = 60
-GUESSES = 10  # of tokens, a minute and address
-FIRST_REQUEST = 10.0  # seconds until a request is complete
-UNREAD = 20.0  # seconds until a page has to read what waits for it
+GUESSES = 10  # wrong tokens per minute and address
+FIRST_REQUEST = 10.0  # seconds within which a request has to be complete
+UNREAD = 20.0  # seconds within which a client has to read some of its waiting data
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'self'; img-src 'self' data:; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; "
@@ -51,17 +51,17 @@ HEADERS = {
 
 
 def hashed(secret: str) -> str:
-    """The sha256 of a cookie or a token; the secret itself is never stored."""
+    """Return the sha256 of a cookie or a token, which is stored in place of the secret."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def new_secret() -> str:
-    """256 random bits for a cookie, a link or a token."""
+    """Return 256 random bits as text, for a cookie or a token."""
     return secrets.token_urlsafe(32)
 
 
 def cookie_of(headers: Mapping[str, str], name: str = COOKIE) -> str | None:
-    """The value of a cookie in the headers of a request; None where there is none of a sensible length."""
+    """Return the value of a cookie in the headers of a request; None without a cookie of 16 to 100 characters."""
     try:
         found = SimpleCookie(headers.get("cookie", "")).get(name)
     except CookieError:
@@ -70,7 +70,7 @@ def cookie_of(headers: Mapping[str, str], name: str = COOKIE) -> str | None:
 
 
 def set_cookie(response: Response, value: str, *, name: str = COOKIE, secure: bool = False) -> None:
-    """Let the browser keep a cookie that no script and no other site can use."""
+    """Set a cookie for 180 days that no script and no other site can use."""
     response.set_cookie(name, value, max_age=180 * 24 * 3600, httponly=True, samesite="strict", secure=secure)
 
 
@@ -78,14 +78,14 @@ def set_cookie(response: Response, value: str, *, name: str = COOKIE, secure: bo
 
 
 class Rate:
-    """So many messages a second on average; `burst` may come at once."""
+    """A rate limit: `per_second` messages on average, `burst` at once."""
 
     def __init__(self, per_second: float = PER_SECOND, burst: int = BURST) -> None:
         self.per_second, self._burst = per_second, float(burst)
         self._left, self._last = self._burst, time.monotonic()
 
     def wait(self) -> float:
-        """Count a message; the seconds to wait until it may be read."""
+        """Count a message, and return the seconds to wait before it is read."""
         now = time.monotonic()
         self._left = min(self._burst, self._left + (now - self._last) * self.per_second)
         self._last = now
@@ -94,14 +94,14 @@ class Rate:
 
 
 class Guesses:
-    """Wrong guesses by address: some a minute."""
+    """Counts wrong guesses by address, and limits their number per minute."""
 
     def __init__(self, most: int = GUESSES, seconds: float = 60.0) -> None:
         self._most, self._seconds = most, seconds
         self._wrong: OrderedDict[str, list[float]] = OrderedDict()
 
     def too_many(self, address: str) -> bool:
-        """Whether the address has to wait until it may guess again."""
+        """Return whether the address has to wait before its next guess."""
         since = time.monotonic() - self._seconds
         recent = [when for when in self._wrong.get(address, ()) if when > since]
         return len(recent) >= self._most
@@ -114,14 +114,14 @@ class Guesses:
 
 
 class Token:
-    """The server's token, and how often it was guessed wrong.
+    """The token of the server, with a limit on wrong guesses.
 
     :ivar text: the token.
     """
 
     def __init__(self, path: Path) -> None:
-        """:param path: its file; it is made with a new token where there is none.
-        :raises InputError: it cannot be read or written, or holds a token that can be guessed.
+        """:param path: file of the token; a missing file is created with a new token.
+        :raises InputError: the file cannot be read or written, or its token is too short or has other characters.
         """
         try:
             if not path.exists():
@@ -138,9 +138,9 @@ class Token:
         self._guesses = Guesses()
 
     def known(self, given: str | None, address: str) -> bool | None:
-        """Whether the given token is right; None where the address has guessed too often to be heard.
+        """Return whether a token is right; None if the address has made too many wrong guesses.
 
-        :param given: None where none was given, which is no guess.
+        :param given: the token, or None without a token, which does not count as a guess.
         """
         if self._guesses.too_many(address):
             return None
@@ -154,17 +154,17 @@ class Token:
 
 
 class Guard:
-    """ASGI middleware: refuses other hosts and origins, asks for the token, and puts the headers on each answer."""
+    """ASGI middleware: refuses other hosts and origins, requires the token, and adds `HEADERS` to each response."""
 
     def __init__(
         self, app: ASGIApp, *, host: str, names: Collection[str] = (), token: Token | None = None, error: Any,
         reads: bool = False,
     ) -> None:  # fmt: skip
-        """:param host: the address that is listened at; `names` are further names of this machine.
-        :param token: has to be known by all, where there is one.
+        """:param host: the address of the server; `names` are further names of this machine.
+        :param token: the token that every client needs; None for open access.
         :param error: (status, title, reason, html) -> Response.
-        :param reads: no request changes anything: pages of all origins may send it, but no page may read the answer;
-            at an address that others reach, the server has any name.
+        :param reads: whether all requests only read. Pages of any origin may then send requests, but cannot read the
+            responses; at an address that others reach, any host name is accepted.
         """
         self._app, self._token, self._error, self._reads = app, token, error, reads
         self._is_here = (lambda _: True) if reads and not is_loopback(host) else names_of(host, names)
@@ -178,7 +178,7 @@ class Guard:
         if refusal is not None:
             await refusal(scope, receive, with_headers(send))
             return
-        with suppress(ClientDisconnect):  # nobody waits for the answer to half a request
+        with suppress(ClientDisconnect):  # the client left before its request was complete
             await self._app(scope, receive, with_headers(send))
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
@@ -209,19 +209,19 @@ class Guard:
 
 
 def address_of(scope: Scope) -> str:
-    """The address that a request comes from."""
+    """Return the client address of a request."""
     client = scope.get("client")
     return client[0] if client else ""
 
 
 def same_origin(headers: Mapping[str, str]) -> bool:
-    """Whether a request was sent by a page of the host that it is sent to."""
+    """Return whether a request comes from a page of the host that receives it."""
     origin = urlsplit(headers.get("origin", ""))
     return origin.scheme in ("http", "https") and bool(origin.netloc) and origin.netloc == headers.get("host")
 
 
 def with_headers(send: Send) -> Send:
-    """Put `HEADERS` on a response."""
+    """Return a `send` that adds `HEADERS` to a response."""
 
     async def sent(message: Message) -> None:
         if message["type"] in ("http.response.start", "websocket.http.response.start"):
@@ -234,7 +234,7 @@ def with_headers(send: Send) -> Send:
 
 
 class Unread(asyncio.Protocol):
-    """A connection whose client has to read: one that takes nothing for a while is cut off."""
+    """A connection that is aborted when its client reads none of the waiting data for `UNREAD` seconds."""
 
     loop: asyncio.AbstractEventLoop
     transport: Any
@@ -265,12 +265,11 @@ class Unread(asyncio.Protocol):
 
 
 class ImpatientSocket(Unread, WebSocketsSansIOProtocol):
-    """A WebSocket whose page has to read."""
+    """A WebSocket that is aborted when its page does not read."""
 
 
 class ImpatientProtocol(Unread, H11Protocol):
-    """HTTP whose requests have to be complete in a while, and whose answers have to be read: half a request keeps no
-    connection."""
+    """HTTP with a timeout for incomplete requests (`FIRST_REQUEST`) and for unread responses (`UNREAD`)."""
 
     _deadline: asyncio.TimerHandle | None = None
     _ended = False  # no further request is read here
@@ -299,11 +298,11 @@ class ImpatientProtocol(Unread, H11Protocol):
 
     def handle_websocket_upgrade(self, event: Any) -> None:
         self._ended = True
-        self._disarm()  # the socket has a time of its own
+        self._disarm()  # the socket has its own timeout
         super().handle_websocket_upgrade(event)
 
     def send_400_response(self, msg: str) -> None:
-        self._refuse(getattr(sys.exception(), "error_status_hint", 400))  # 431 for a line or headers too long
+        self._refuse(getattr(sys.exception(), "error_status_hint", 400))  # 431: line or headers too long
         if self._deadline is None:
             self._arm()
 
@@ -321,8 +320,8 @@ class ImpatientProtocol(Unread, H11Protocol):
         self.transport.close()
 
     def _refuse(self, status: int) -> None:
-        """Answer with a status, unless an answer has begun. What follows is read and dropped until the client closes
-        the connection, or it might not see the status."""
+        """Send a status, unless a response has begun. Later data is read and dropped until the client closes the
+        connection; otherwise the client might not receive the status."""
         self._ended = True
         if self.transport.is_closing():
             return

@@ -1,4 +1,4 @@
-"""The web home as an ASGI application: its pages, its files, its worlds as data, and the socket that people play at."""
+"""The web home as an ASGI application: pages, files, worlds as data, and the socket through which people play."""
 
 from __future__ import annotations
 
@@ -52,20 +52,20 @@ with extra("web", "the web home"):
     from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 PAGES = Path(__file__).with_name("pages")
-FIRST_MESSAGE = 20.0  # seconds until a socket has to say something
-PATIENCE, AGAIN = 1.0, 10.0  # seconds of an answer until its page is told why it takes so long, and told again
-SOCKETS = 8  # of a person at once
-CONNECTED_EVERY = 5.0  # seconds
-EPISODES = 8  # of a socket at once
-TAKEN = 4001  # a socket is closed: its episode goes on at another one
+FIRST_MESSAGE = 20.0  # seconds within which a socket has to send its first message
+PATIENCE, AGAIN = 1.0, 10.0  # seconds until a waiting page is sent `Preparing`, and between repetitions
+SOCKETS = 8  # open sockets per person
+CONNECTED_EVERY = 5.0  # seconds between updates of the stored connections
+EPISODES = 8  # episodes that a socket plays at once
+TAKEN = 4001  # code of closing a socket whose episode continues at another socket
 _log = logging.getLogger(__name__)
 
 
 class Part(Protocol):
     """A part of the server with pages and messages of its own, such as a study.
 
-    :ivar routes: of its pages.
-    :ivar messages: the messages that it reads, by type.
+    :ivar routes: routes of its pages.
+    :ivar messages: type -> model of the messages that it handles.
     """
 
     routes: Sequence[BaseRoute]
@@ -74,18 +74,18 @@ class Part(Protocol):
     async def handle(self, socket: Socket, message: Message) -> None:
         """Answer a message of its types.
 
-        :raises InputError: it is refused; the socket is told.
+        :raises InputError: the message is refused; the socket is sent the reason.
         """
         ...
 
 
 class Home:
-    """What a server has.
+    """The state of a server.
 
-    :ivar store: what is kept; `episodes` those that are played.
-    :ivar token: of the experimenter, or of a server that is open to others.
-    :ivar runs: a folder of runs to show.
-    :ivar open_play: whether everybody may begin episodes of any world.
+    :ivar store: the database; `episodes` are the episodes of all players.
+    :ivar token: the token that a guarded server requires; None without one.
+    :ivar runs: a folder of runs to list.
+    :ivar open_play: whether every visitor may begin episodes of any world.
     """
 
     def __init__(
@@ -93,44 +93,44 @@ class Home:
     ) -> None:
         self.store, self.token, self.runs, self.open_play = store, token, runs, open_play
         self.episodes = Episodes(store, worlds.find)
-        self.sockets: dict[str, list[Socket]] = {}  # by the key of the person
+        self.sockets: dict[str, list[Socket]] = {}  # key of the person -> open sockets
 
     async def tell_connected(self) -> None:
-        """Keep which participants of a study are connected, for ever: a server that is killed loses seconds of it."""
+        """Store every few seconds, forever, which participants of a study are connected: a kill loses only seconds."""
         while True:
             await asyncio.sleep(CONNECTED_EVERY)
             if ids := [socket.id for sockets in self.sockets.values() for socket in sockets if socket.id]:
                 self.store.queue(_left(*ids))
 
     def close(self) -> None:
-        """Finish what is being done, and let go of the store."""
+        """Finish the running calls, and close the store."""
         self.episodes.close()
         self.store.close()
 
 
 class Socket:
-    """A page that is connected.
+    """The connection of a page.
 
-    :ivar key: the sha256 of its cookie; `person`: the id of whom it belongs to, None for a newcomer.
-    :ivar id: of its row of connections, "" without one.
+    :ivar key: sha256 of its cookie; `person`: id of its person, None for a newcomer.
+    :ivar id: id of its row in the table of connections, "" without a row.
     """
 
     def __init__(self, home: Home, web: WebSocket, key: str) -> None:
         self.home, self.key, self.id = home, key, ""
         self.person: str | None = None
         self._web = web
-        self.episodes: dict[str, Episode] = {}  # those that it plays
+        self.episodes: dict[str, Episode] = {}  # id -> episode played here
         self.rate = Rate()
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def send(self, message: Message | Mapping[str, Any]) -> None:
-        """Send a message; one that finds the page gone is lost."""
+        """Send a message; it is dropped if the page has disconnected."""
         text = message.model_dump_json() if isinstance(message, Message) else messages.written(message)
         with suppress(WebSocketDisconnect, RuntimeError):
             await self._web.send_text(text)
 
     def lose(self, episode: str) -> None:
-        """The episode goes on elsewhere, which does not wait until this page has heard of it."""
+        """Give up an episode that another socket now plays, and notify the page in a task of its own."""
         self.episodes.pop(episode, None)
         self._begin_task(self._tell_taken(episode))
 
@@ -139,7 +139,7 @@ class Socket:
         await self.close(TAKEN, "the episode goes on in another tab")
 
     def come(self) -> None:
-        """Keep when its person was seen, and in a study that they are connected; nothing of one who has withdrawn."""
+        """Store the time of contact and, in a study, the connection; store nothing of a person who has withdrawn."""
         now, people, connections = tables.now(), tables.people, tables.connections
         here = (people.c.id == self.person) & (people.c.state != "withdrawn")
         self.home.store.queue(sql.update(people).where(here).values(seen=now))
@@ -149,13 +149,13 @@ class Socket:
             self.home.store.queue(sql.insert(connections).from_select([*connections.c], row))
 
     async def close(self, code: int, reason: str) -> None:
-        """Close it, with a reason of at most 123 bytes."""
+        """Close the socket, with a reason of at most 123 bytes."""
         if self._web.application_state is WebSocketState.CONNECTED:
             with suppress(RuntimeError):
                 await self._web.close(code, reason)
 
     async def play(self, episode: Episode) -> None:
-        """Play the episode at this socket from now on, and show it; of more than some the oldest is left."""
+        """Play the episode at this socket from now on, and show it; beyond `EPISODES`, release the oldest episode."""
         self.episodes[episode.id] = episode
         if len(self.episodes) > EPISODES:
             self.home.episodes.leave(self.episodes.pop(next(iter(self.episodes))), self)
@@ -166,7 +166,7 @@ class Socket:
             self.rate.per_second = LIVE_PER_SECOND
             episode.clock = self.home.episodes.real_time.watch(live, episode.env)
             self._begin_task(self._send_frames(episode, episode.clock))
-        elif live is not None and episode.over:  # perhaps by time alone, when its last page left
+        elif live is not None and episode.over:  # perhaps its time ended when its last page disconnected
             await self.home.episodes.end(episode)
 
     def _begin_task(self, work: Coroutine[Any, Any, None]) -> None:
@@ -175,7 +175,7 @@ class Socket:
         task.add_done_callback(self._tasks.discard)
 
     async def _send_frames(self, episode: Episode, clock: Clock) -> None:
-        """Send what moves, until the episode is over or is played here no longer."""
+        """Send frames until the episode is over or is no longer played here."""
         try:
             async for frame in clock.frames():
                 await self.send({"type": "frame", "episode": episode.id, **frame})
@@ -190,13 +190,13 @@ class Socket:
                 await self.show(episode)
 
     async def fail(self, episode: Episode, reason: str = "the server failed at this; go on from what was kept") -> None:
-        """Play the episode no longer after a failure; it can be gone on with."""
+        """Stop playing an episode after a failure; it can be continued from its stored actions."""
         self.episodes.pop(episode.id, None)
         self.home.episodes.drop(episode)
         await self.send(Error(reason=reason, kind="failed", episode=episode.id))
 
     async def show(self, episode: Episode) -> None:
-        """Send the episode as it is; all its actions are on disk."""
+        """Send the present view of the episode; all its actions are on disk."""
         async with episode.lock:
             shown = Shown(episode=episode.id, number=episode.number, view=await self.home.episodes.shown(episode))
         await self.send(shown)
@@ -204,7 +204,7 @@ class Socket:
     # ---- messages
 
     async def handle(self, message: Message) -> None:
-        """Answer a message that the server reads by itself."""
+        """Answer a message that belongs to no part."""
         match message:
             case Begin():
                 await self._begin(message)
@@ -233,7 +233,7 @@ class Socket:
         await self.play(episode)
 
     async def _newcomer(self) -> str:
-        """The id of the person with this cookie, who plays for the first time."""
+        """Store a person with this cookie, if there is none yet, and return the id."""
         now, person = tables.now(), new_id()
         found = await person_of(self.home.store, self.key)
         if found is None:
@@ -279,12 +279,12 @@ class Socket:
 
 
 def _left(*ids: str) -> Any:
-    """That these connections are there until now."""
+    """Return the statement that sets the end of these connections to the present time."""
     return sql.update(tables.connections).where(tables.connections.c.id.in_(ids)).values(left=tables.now())
 
 
 async def person_of(store: Store, key: str) -> str | None:
-    """The id of the person whose cookie has this sha256."""
+    """Return the id of the person whose cookie has this sha256, None without such a person."""
     rows = await store.rows(sql.select(tables.people.c.id).where(tables.people.c.key == key))
     return rows[0].id if rows else None
 
@@ -301,12 +301,12 @@ def make_app(
     parts: Sequence[Part] = (),
     played: Collection[str] | None = None,
 ) -> Starlette:
-    """The application of a home.
+    """Return the application of a home.
 
-    :param host: the address that it listens at; `names` are further names of this machine.
-    :param guarded: everybody has to know the token.
-    :param parts: with pages and messages of their own.
-    :param played: names of the worlds that are made ready before somebody asks for them; all by default.
+    :param host: the address of the server; `names` are further names of this machine.
+    :param guarded: whether every client needs the token.
+    :param parts: parts with pages and messages of their own.
+    :param played: names of the worlds that are prepared at the start; all by default.
     """
     kinds: dict[str, type[Message]] = {**FROM_PAGE}
     handlers: dict[str, Part] = {}
@@ -344,11 +344,11 @@ def make_app(
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        sys.setswitchinterval(0.001)  # who waits for an answer waits for no thread that begins an episode
+        sys.setswitchinterval(0.001)  # keep answers quick while other threads begin episodes
         going = (home.episodes.real_time.run(), home.episodes.resume(), home.tell_connected())
         tasks = [asyncio.create_task(one) for one in going]
         for name in worlds.known() if played is None else played:
-            with suppress(Exception):  # `described_worlds` tells of it
+            with suppress(Exception):  # `described_worlds` logs it
                 tasks.append(asyncio.create_task(home.episodes.prepare(view_of(worlds.find(name)))))
         yield
         for task in (*tasks, *home.episodes.timed.values()):
@@ -418,7 +418,7 @@ async def _read_all(
         if frame["type"] == "websocket.disconnect":
             return
         patience = None
-        if (wait := socket.rate.wait()) > 0:  # what comes faster is read later; the rest waits in the network
+        if (wait := socket.rate.wait()) > 0:  # messages above the rate wait in the network
             await asyncio.sleep(wait)
         try:
             text = frame.get("text")
@@ -437,7 +437,7 @@ async def _read_all(
 
 
 async def _answer(socket: Socket, answer: Coroutine[Any, Any, None]) -> None:
-    """Await an answer; a page that waits for a world to be made ready is told so."""
+    """Await an answer; send `Preparing` to the page while a world is being prepared."""
     answering = asyncio.create_task(answer)
     try:
         wait = PATIENCE
@@ -453,7 +453,7 @@ async def _answer(socket: Socket, answer: Coroutine[Any, Any, None]) -> None:
 
 
 def page(path: Path, request: Request) -> Response:
-    """A page in a file, with a cookie for who has none."""
+    """Return a page from a file, and set a cookie if the request has none."""
     response = HTMLResponse(filled_page(path), headers={"Cache-Control": "no-store"})
     if security.cookie_of(request.headers) is None:
         security.set_cookie(response, security.new_secret(), secure=request.url.scheme == "https")
@@ -461,7 +461,7 @@ def page(path: Path, request: Request) -> Response:
 
 
 def filled_page(path: Path, **filled: str) -> str:
-    """The text of a page in a file, with the parts that pages share, and texts put into its places {{name}}."""
+    """Return the HTML of a page file, with the shared parts inserted and each {{name}} replaced by its escaped text."""
     text = path.read_text(encoding="utf-8")
     for shared in ("head", "top"):
         text = text.replace("{{" + shared + "}}", (PAGES / f"{shared}.html").read_text(encoding="utf-8"))
@@ -471,14 +471,14 @@ def filled_page(path: Path, **filled: str) -> str:
 
 
 def error_page(status: int, title: str, reason: str, as_html: bool) -> Response:
-    """The answer to a request that is refused: a page for people, a line for programs."""
+    """Return the response to a refused request: a page for browsers, a line of text for programs."""
     if not as_html:
         return PlainTextResponse(f"{title}: {reason}\n", status)
     told = filled_page(PAGES / "error.html", status=str(status), title=title, reason=reason)
     return HTMLResponse(told, status)
 
 
-_files_of = cache(StaticFiles)  # of a folder, and none outside it
+_files_of = cache(StaticFiles)  # serves the files of a folder, and no file outside it
 _TITLES = {404: ("Not found", "there is no such page here"), 405: ("Not allowed", "this address takes no such request")}
 
 
@@ -496,7 +496,7 @@ def _failed(request: Request, _: Exception) -> Response:
 
 
 def known_world(name: str) -> worlds.World:
-    """The world of an address; 404 where there is none."""
+    """Return the world of this name; raise HTTPException 404 without one."""
     found = worlds.known().get(name)
     if found is None:
         raise HTTPException(404)
@@ -507,7 +507,7 @@ def known_world(name: str) -> worlds.World:
 
 
 def described_worlds() -> list[dict[str, Any]]:
-    """The worlds that can be played; one whose view cannot be imported spoils no other."""
+    """Return the descriptions of all worlds; a world whose view cannot be imported is logged and left out."""
     found = []
     for world in worlds.known().values():
         try:
@@ -518,7 +518,7 @@ def described_worlds() -> list[dict[str, Any]]:
 
 
 def describe(world: worlds.World) -> dict[str, Any]:
-    """A world as the home lists it."""
+    """Return the entry of a world in the list of the home, as JSON."""
     view = view_of(world)
     at, folder = f"/views/{world.name}", view.folder
     drawn = f"/pictures/{world.name}.png" if "rgb_array" in world.seen else None
@@ -540,7 +540,7 @@ def describe(world: worlds.World) -> dict[str, Any]:
 
 @cache
 def picture_of(world: str) -> bytes:
-    """A picture of a world's first episode, PNG."""
+    """Return a PNG of the first state of a world with seed 0, at most 640 x 480 pixels."""
     from PIL import Image
 
     entry = worlds.find(world)
@@ -558,7 +558,7 @@ MOST_RUNS = 1000
 
 
 def runs_in(folder: Path) -> list[dict[str, Any]]:
-    """The runs in a folder and its folders, newest first; a file that is no run's is left out."""
+    """Return the runs in a folder, down to two levels below, newest first, at most `MOST_RUNS`; skip other files."""
     found = []
     for config in [*folder.glob("config.json"), *folder.glob("*/config.json"), *folder.glob("*/*/config.json")]:
         try:

@@ -1,7 +1,7 @@
-"""A graph as a read-only SPARQL 1.1 endpoint: the protocol, the formats of answers, and a page to type a query in.
+"""A graph as a read-only SPARQL 1.1 endpoint: the protocol, the result formats, and a page with a query form.
 
-Queries of strangers are answered within limits, several at once, and ask no other server. `python -m
-tests.bench.serving` measures it.
+Queries of untrusted clients run concurrently, within limits of time and memory, and cannot contact other servers.
+`python -m tests.bench.serving` measures the endpoint.
 """
 
 import asyncio
@@ -42,10 +42,10 @@ with extra("serve", "a SPARQL server"):
 
     from .security import Guard
 
-LONGEST, BODIES = 1_000_000, 64_000_000  # bytes of a query, and of all that are being read
-RUNNING, WAITING = 32, 96  # queries at once
-TOGETHER = 2  # times the memory of a query that all of them may take
-LOOK, SLOW = 0.1, 0.1  # seconds between looks at a query; of processor time after which it gets what others leave
+LONGEST, BODIES = 1_000_000, 64_000_000  # bytes of one query, and of all bodies being read
+RUNNING, WAITING = 32, 96  # maximum number of queries that run, and that wait
+TOGETHER = 2  # memory of all queries together, in multiples of the limit of one query
+LOOK, SLOW = 0.1, 0.1  # seconds between checks of a query; seconds of processor time before its priority is lowered
 _PAGE = Path(__file__).with_name("pages") / "query.html"
 _PAGE_ONLY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'"
 _FULL = 503, "the server answers as many queries as it can: try again later", {"Retry-After": "2"}
@@ -66,13 +66,13 @@ _FACTS = {
 }
 _FORMATS = {"ASK": _YES_OR_NO, "CONSTRUCT": _FACTS, "DESCRIBE": _FACTS}
 
-#: A query of the SPARQL 1.1 protocol: its text, the IRIs of the graphs that it sees without GRAPH and with it; with
-#: neither, the query or the graph decides.
+#: A query of the SPARQL 1.1 protocol: its text, the IRIs of its default graphs, and the IRIs of its named graphs.
+#: With neither, the dataset of the query applies, or else that of the graph.
 Question: TypeAlias = tuple[str, Sequence[str], Sequence[str]]
 
 
 class Fork:
-    """A fork of a process with a graph, with what QueryProcess uses of a Popen."""
+    """A fork of a process that holds a graph, with the methods of Popen that QueryProcess needs."""
 
     def __init__(self, first: QueryProcess) -> None:
         self._first, self.returncode = first, None
@@ -88,7 +88,7 @@ class Fork:
         return self.returncode
 
     def kill(self) -> None:
-        if self.returncode is None:  # until the first process has waited for it, its id is no other process's
+        if self.returncode is None:  # the id is not reused until the first process has waited for this one
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
 
@@ -98,7 +98,7 @@ class Fork:
 
 
 def processor_seconds(process: int) -> float:
-    """The processor time that a process has had; infinity where the system does not say."""
+    """Return the processor time of a process in seconds; infinity without /proc or after its end."""
     try:
         times = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
     except OSError:
@@ -108,7 +108,7 @@ def processor_seconds(process: int) -> float:
 
 @dataclass(eq=False)
 class Job:
-    """A query that a thread answers, in a process of which it takes so many bytes, or was ended for a reason."""
+    """A query in a thread: its process, the process's own memory in bytes, and the reason if it was ended early."""
 
     process: QueryProcess | None = None
     size: int = 0
@@ -116,16 +116,16 @@ class Job:
 
 
 class Queries:
-    """Answers queries on a graph as it is now, each in a thread and a process.
+    """Answers queries on the state of a graph when its first process starts, each in a thread and a process.
 
-    A process is a fork of one that has read the graph: it is there in milliseconds and shares the graph's memory, so
-    that a query is ended by killing its process.
+    A process is a fork of a first process that has read the graph. It starts in milliseconds and shares the graph's
+    memory. A query is ended by killing its process.
     """
 
     def __init__(self, graph: KnowledgeGraph, limits: Limits) -> None:
         self._graph, self._limits = graph, limits
         self._first: QueryProcess | None = graph.process()
-        self._lock = threading.Lock()  # of the jobs' processes and the idle ones
+        self._lock = threading.Lock()  # guards the processes of jobs and the idle processes
         self._idle: list[QueryProcess] = []
         self._jobs: set[Job] = set()
         self._threads = ThreadPoolExecutor(RUNNING, "sparql")
@@ -137,10 +137,10 @@ class Queries:
         for job in self._jobs:
             self._end(job, ClientDisconnect())
         if self._first is not None:
-            self._first.kill()  # which ends the idle ones
+            self._first.kill()  # the idle processes end with it
 
     async def body(self, request: Request) -> bytes:
-        """The body of a request."""
+        """Return the body of a request; raise Refusal if it, or all bodies together, exceed the limits."""
         body = bytearray()
         try:
             async for piece in request.stream():
@@ -155,7 +155,7 @@ class Queries:
             self._reading -= len(body)
 
     async def answer(self, question: Question, accept: str, gone: asyncio.Task[None]) -> Response:
-        """The answer in the format that the client likes best, unless it has gone before."""
+        """Answer a query in the client's preferred format; raise ClientDisconnect if `gone` completes first."""
         if len(self._jobs) >= RUNNING + WAITING:
             raise Refusal(*_FULL)
         job = Job()
@@ -176,7 +176,7 @@ class Queries:
     def _forget(self, job: Job, answered: asyncio.Future[Response]) -> None:
         self._jobs.discard(job)
         if not answered.cancelled():
-            answered.exception()  # which is logged where nobody takes it
+            answered.exception()  # retrieve it, since asyncio logs errors that are never retrieved
 
     def _end(self, job: Job, reason: Exception) -> None:
         with self._lock:
@@ -185,7 +185,7 @@ class Queries:
                 job.process.stop()
 
     def _bound(self, job: Job) -> None:
-        """Let a slow query have the time that others leave, and end the largest where all take too much memory."""
+        """Lower the priority of a slow query, and end the largest query if all take too much memory."""
         if (process := job.process) is not None and self._first is not None:
             if processor_seconds(process.pid) > SLOW:
                 with suppress(OSError, AttributeError):  # Windows has no such priorities
@@ -223,7 +223,7 @@ class Queries:
                 self._first = self._graph.process()
             assert self._first is not None
             return QueryProcess(Fork(self._first)) if hasattr(os, "fork") else self._graph.process()
-        except (OSError, EOFError, InputError):  # the system has ended the first one
+        except (OSError, EOFError, InputError):  # the system has ended the first process
             raise Refusal(*_FULL) from None
 
     def _answered(self, question: Question, accept: str, limits: Limits) -> Response:
@@ -234,7 +234,7 @@ class Queries:
             raise Refusal(406, f"the answer can be had as {', '.join(formats)}")
         try:
             refuse_bomb(sparql)
-            refuse_service(sparql)  # an endpoint would decide for itself
+            refuse_service(sparql)  # the query would contact another server
             dataset: Any = tuple(chosen) if any(chosen) else (None, None)
             body = self._graph.answer(sparql, limits, partial(serialized, form=formats[media]), dataset)
         except InputError as error:
@@ -246,10 +246,10 @@ class Queries:
 
 
 def sparql_app(graph: KnowledgeGraph, limits: Limits, host: str = "127.0.0.1") -> Starlette:
-    """An ASGI application that answers queries at /query and has a page to type one in at /.
+    """Return an ASGI application that answers queries at /query and serves a page with a query form at /.
 
-    :param limits: of each query; all of them together may take twice the memory.
-    :param host: its address.
+    :param limits: limits of each query; all queries together may take twice the memory.
+    :param host: address of the server.
     """
     queries = Queries(graph, limits)
 
@@ -290,7 +290,7 @@ async def _disconnected(request: Request) -> None:
 
 
 async def _question(request: Request, queries: Queries) -> Question:
-    """The query of a request; Refusal for a request without one (SPARQL 1.1 Protocol, section 2.1)."""
+    """Return the query of a request (SPARQL 1.1 Protocol, section 2.1); raise Refusal if it has no valid query."""
     fields = parse_qs(request.url.query)
     try:
         if request.method == "POST":

@@ -1,7 +1,7 @@
-"""What people did, in a database: SQLite in a folder that only its owner may read, or a PostgreSQL server.
+"""The data of players and participants in a database: SQLite in a folder that only its owner may read, or PostgreSQL.
 
-One thread writes. It puts everything that waits into one transaction and tells those who wait after the commit, so that
-what was acknowledged is on the disk, however many players there are.
+One thread writes. It puts all waiting writes into one transaction and acknowledges them after the commit, so that
+acknowledged data is on disk, whatever the number of players.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ SCHEMA = 2  # the version of the tables; it grows when they change
 _TABLES = sql.MetaData()
 _ID = sql.String(32)
 
-#: A person who plays or takes part in a study (its name; "" without one). `key` is the sha256 of the cookie, `place`
-#: the how-manieth participant of the study, `given` what a recruiting service told; times are seconds since 1970.
+#: A person who plays or takes part in a study (`study` is its hash, "" outside a study). `key` is the sha256 of the
+#: cookie, `place` the number of the participant from 0, `given` the identity by link or recruiting service; times are
+#: in seconds since 1970.
 people = sql.Table(
     "people", _TABLES,
     sql.Column("id", _ID, primary_key=True),
@@ -47,7 +48,7 @@ people = sql.Table(
     sql.Column("state", sql.String(16), nullable=False, default="going"),
     sql.Column("stage", sql.Integer, nullable=False, default=0),
 )  # fmt: skip
-#: An episode; `stage` is that of a study, from 1 on; `result` is there when it has ended.
+#: An episode; `stage` is the stage of a study, from 1 on, or 0; `result` is null until the episode has ended.
 episodes = sql.Table(
     "episodes", _TABLES,
     sql.Column("id", _ID, primary_key=True),
@@ -60,8 +61,9 @@ episodes = sql.Table(
     sql.Column("ended", sql.Double),
     sql.Column("result", sql.JSON),
 )  # fmt: skip
-#: The actions of an episode, from 1 on. `step`: the physics step in real time; `attempt`: at the task, from 1; `state`:
-#: the hash of the state before; `at`: the player's clock in ms since 1970; `received`: the server's in seconds.
+#: The actions of an episode, numbered from 1. `step`: physics step in real time; `attempt`: number of the attempt at
+#: the task, from 1; `state`: hash of the state before; `at`: the player's clock in ms since 1970; `received`: the
+#: server's clock in seconds since 1970.
 actions = sql.Table(
     "actions", _TABLES,
     sql.Column("episode", _ID, primary_key=True),
@@ -73,8 +75,8 @@ actions = sql.Table(
     sql.Column("at", sql.Double, nullable=False),
     sql.Column("received", sql.Double, nullable=False),
 )  # fmt: skip
-#: The helps that were asked for in an episode, from 1 on. `after`: how many actions had been made; `said`: what was
-#: shown, and which knowledge said it; clocks as of actions.
+#: The helps given in an episode, numbered from 1. `after`: number of actions made before; `said`: the content shown and
+#: the knowledge that it comes from; `at` and `received` as for actions.
 helps = sql.Table(
     "helps", _TABLES,
     sql.Column("episode", _ID, primary_key=True),
@@ -85,7 +87,7 @@ helps = sql.Table(
     sql.Column("at", sql.Double, nullable=False),
     sql.Column("received", sql.Double, nullable=False),
 )  # fmt: skip
-#: When a participant of a study was connected: a row for each page that is open. `left` is renewed while it is.
+#: The connections of participants of a study, a row for each open page. `left` is updated while the page is open.
 connections = sql.Table(
     "connections", _TABLES,
     sql.Column("id", _ID, primary_key=True),
@@ -112,7 +114,7 @@ _ZERO = time.time() - time.monotonic()
 
 
 def now() -> float:
-    """Seconds since 1970, by a clock that nobody sets back while the server runs: limits of time rest on it."""
+    """Return the seconds since 1970, by a clock that never goes back while the server runs, as time limits need."""
     return _ZERO + time.monotonic()
 
 
@@ -128,8 +130,8 @@ class Store:
     """
 
     def __init__(self, place: str | Path) -> None:
-        """:param place: a folder, made where it is missing, or "postgresql+psycopg://USER@HOST/DATABASE".
-        :raises InputError: it cannot be written, is no database of this kind or version, or another server uses it.
+        """:param place: a folder, created if missing, or "postgresql+psycopg://USER@HOST/DATABASE".
+        :raises InputError: not writable, no database of this kind or version, or in use by another server.
         """
         self._engine = postgresql(str(place)) if "://" in str(place) else _sqlite(Path(place))
         self.place = self._engine.url.render_as_string() if "://" in str(place) else str(place)
@@ -151,31 +153,31 @@ class Store:
         self._writer.start()
 
     def queue(self, *statements: Any) -> Future[None]:
-        """Let these be executed in one transaction, after those that were queued before; done after the commit.
+        """Queue statements for execution in one transaction, after all earlier ones; the future is done at the commit.
 
-        The future raises what the database did.
+        The future raises the error of the database.
         """
         kept: Future[None] = Future()
         self._queue.put(_Write(statements, kept))
         return kept
 
     async def write(self, *statements: Any) -> None:
-        """As `queue`; returns after the commit."""
+        """Execute statements as `queue` does, and return after the commit."""
         await asyncio.wrap_future(self.queue(*statements))
 
     def read(self, statement: Any) -> list[Any]:
-        """The rows of a query; they see what was committed."""
+        """Return the rows of a query on the committed data."""
         with self._engine.connect() as connection:
             return list(connection.execute(statement))
 
     async def rows(self, statement: Any) -> list[Any]:
-        """As `read`, in a thread of its own."""
+        """Return the rows of a query as `read` does, from another thread."""
         return await asyncio.to_thread(self.read, statement)
 
     async def forget(self, person: str, *then: Any) -> None:
-        """Delete a person and all rows of theirs.
+        """Delete a person and all rows of this person.
 
-        :param then: statements that are executed in the same transaction.
+        :param then: statements to execute in the same transaction.
         """
         mine = sql.select(episodes.c.id).where(episodes.c.person == person).scalar_subquery()
         await self.write(
@@ -184,11 +186,11 @@ class Store:
             sql.delete(people).where(people.c.id == person),
             *then,
         )
-        if self._engine.dialect.name == "sqlite":  # its log of changes holds what was deleted until then
+        if self._engine.dialect.name == "sqlite":  # the write-ahead log still holds the deleted rows
             await self.rows(sql.text("PRAGMA wal_checkpoint(TRUNCATE)"))
 
     def close(self) -> None:
-        """Write what waits, and let go of the database."""
+        """Execute the queued writes, and close the database."""
         if self._writer.is_alive():
             self._queue.put(None)
             self._writer.join()
@@ -205,18 +207,18 @@ class Store:
                 waiting.append(self._queue.get())
             over = None in waiting
             writes = [one for one in waiting if one is not None]
-            if not self._commit(writes) and len(writes) > 1:  # one bad write spoils none of the others
+            if not self._commit(writes) and len(writes) > 1:  # a failed write must not undo the others
                 for one in writes:
                     self._commit([one])
 
     def _commit(self, writes: Sequence[_Write]) -> bool:
-        """Whether the writes were committed in one transaction; a single one that was not is told so."""
+        """Commit the writes in one transaction; return whether it succeeded. A failed single write gets the error."""
         try:
             with self._engine.begin() as connection:
                 for one in writes:
                     for statement in one.statements:
                         connection.execute(statement)
-        except Exception as error:  # whatever it is, the one who waits has to hear of it
+        except Exception as error:  # any error has to reach the waiting caller
             if len(writes) == 1:
                 writes[0].kept.set_exception(error)
             return False
@@ -232,10 +234,10 @@ def _sqlite(folder: Path) -> sql.Engine:
     files = [folder / f"{DATABASE}{ending}" for ending in ("", "-wal", "-shm")]
     with write_errors(folder):
         folder.resolve().mkdir(parents=True, exist_ok=True)
-        if all(path in files or is_part(path) for path in folder.iterdir()):  # else the folder is not only for this
+        if all(path in files or is_part(path) for path in folder.iterdir()):  # the folder holds nothing else
             folder.chmod(0o700)
         os.close(os.open(files[0], os.O_RDWR | os.O_CREAT, 0o600))
-        for file in filter(Path.exists, files):  # the last two get the mode of the first where SQLite makes them
+        for file in filter(Path.exists, files):  # SQLite creates -wal and -shm with the mode of the database
             file.chmod(0o600)
     engine = sql.create_engine(f"sqlite:///{folder / DATABASE}", connect_args={"timeout": 10})
 
@@ -248,7 +250,7 @@ def _sqlite(folder: Path) -> sql.Engine:
 
 
 def postgresql(address: str) -> sql.Engine:
-    """The engine of a PostgreSQL server; InputError for another address, or without its driver."""
+    """Return the engine of a PostgreSQL server; raise InputError for another address, or without the driver."""
     try:
         url = sql.make_url(address)
         if url.get_backend_name() != "postgresql":
@@ -260,7 +262,7 @@ def postgresql(address: str) -> sql.Engine:
 
 
 def _make_tables(engine: sql.Engine, place: str) -> None:
-    """Make the tables that are missing; InputError for those of another version."""
+    """Create the missing tables; raise InputError if the database has tables of another version."""
     begun = sql.inspect(engine).has_table(people.name)
     versions.create(engine, checkfirst=True)
     with engine.begin() as connection:
@@ -273,7 +275,7 @@ def _make_tables(engine: sql.Engine, place: str) -> None:
             f"{place}: its tables have version {found or 0}, and this gumption reads version {SCHEMA}; use the "
             "gumption that wrote them, or give another --data"
         )
-    # The version is there first: a start that is killed here is made good by the next one.
+    # The version is written first: if the server is killed here, the next start creates the tables.
     _TABLES.create_all(engine)
 
 
@@ -282,13 +284,13 @@ def _unusable(place: str, error: Exception) -> InputError:
 
 
 def reason_of(error: Exception) -> str:
-    """What a database says of an error, in a line."""
+    """Return the first line of a database error."""
     return str(getattr(error, "orig", None) or error).strip().splitlines()[0]
 
 
 def _keep_others_away(engine: sql.Engine, place: str | Path) -> Callable[[], None]:
-    """Keep a second server from the database, which would hold the same episode in another state; until the returned
-    function is called."""
+    """Lock the database against a second server, which would hold the same episodes in another state; return the
+    function that unlocks it."""
     if engine.dialect.name == "sqlite":
         claim = ExitStack()
         claim.enter_context(sole_writer(Path(place), wait=0))

@@ -1,4 +1,4 @@
-"""What a world brings to the web home, and the view of worlds that bring nothing."""
+"""The interface of a world to the web home (`View`), and the general view of worlds that define none."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
     from .live import Live
 
-LISTED = 200  # choices that a page lists; where there are more, they are typed
-LONGEST = 1000  # characters of what is typed
+LISTED = 200  # maximum number of choices that a page lists; with more, players type
+LONGEST = 1000  # maximum number of typed characters
 
 
 def state_of(env: Any) -> str:
-    """The hash of the state of an environment that is a batch of one: of all that it saves, or of what it shows where
-    it saves nothing. "" for another environment."""
+    """Return the hash of the state of an environment with a batch of one: of its `state_dict`, or of its observation
+    where it has none; "" for an environment without a batch."""
     batch = getattr(env, "batch", None)
     if batch is None:
         return ""
@@ -39,41 +39,41 @@ def state_of(env: Any) -> str:
         saved = batch.state_dict()
     except NotImplementedError:
         saved = {"seen": batch.observe()}
-    # A batch whose episodes draw nothing has a generator that nobody has seeded.
+    # Leave out the generator: it is unseeded in a batch whose episodes draw nothing.
     return hashed({name: part for name, part in saved.items() if name != "rng"})
 
 
 def hashed(state: Any) -> str:
-    """16 hexadecimal digits of JSON with arrays in it, which change with any bit."""
+    """Return a hash of 16 hexadecimal digits over JSON that may contain arrays; any changed bit changes it."""
     content = json.dumps(state, sort_keys=True, default=lambda array: [array.dtype.str, array.shape, array.tolist()])
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
 class View:
-    """What a world brings to the web home.
+    """The interface of a world to the web home.
 
-    :ivar begin: settings by keyword, and seed -> (env, text face) of an episode.
-    :ivar drawing: env -> plain JSON that the page draws, {"kind": "words" | "grid" | "text" | "pixels" | one of the
-        view's own, ...}; nothing that is hidden from the player is in it.
-    :ivar parse: (action as JSON, env) -> action; InputError for what is none, or a closed one.
+    :ivar begin: (settings by keyword, seed) -> (env, text face) of an episode.
+    :ivar drawing: env -> plain JSON that the page draws, {"kind": "words" | "grid" | "text" | "pixels" | a kind of the
+        view's own, ...}; it contains nothing that is hidden from the player.
+    :ivar parse: (action as JSON, env) -> action; raises InputError for an invalid or closed action.
     :ivar choices: env -> the open choices, at most `LISTED`, as {"action": JSON, "label": text}; [] where they are not
         listed.
-    :ivar folder: has view.js, which draws drawings of the view's own.
-    :ivar live: of worlds that run in real time; None for those that stand still between actions.
-    :ivar prepare: a function of a module that does what takes seconds before a first step, such as compiling. It is
-        called in a process of its own first, and then in the server, which finds in numba's cache what that one made.
-    :ivar text: whether the text face tells the state beside the drawing, for those who cannot see that.
-    :ivar action: how the player acts: by "choices", by what is "typed", or the "own" way of view.js.
+    :ivar folder: folder with view.js, which draws the view's own kinds.
+    :ivar live: interface of a world in real time; None for a world that stands still between actions.
+    :ivar prepare: a module-level function for work that takes seconds before a first step, such as compilation. It is
+        called in a subprocess first, and then in the server, which reads the compiled code from numba's cache.
+    :ivar text: whether the page also shows the text of the text face, for players who cannot see the drawing.
+    :ivar action: how the player acts: by "choices", by "typed" text, or the "own" way of view.js.
     :ivar name: (action, env) -> the JSON by which a page names an action, where choices are not listed.
     :ivar state: env -> 16 hexadecimal digits, which change with any bit of the state.
-    :ivar attempt: env -> the how-manieth attempt at the task this is, from 1; None where there is one alone.
-    :ivar played: env -> the settings on which the facts of its world depend; None where those of the episode say it.
-    :ivar helped: env -> parts of what help speaks of, where choices are not listed: facts of a batch of one, and
-        {candidate of them: {"label": text, "action": JSON}}, without "action" where it is no whole action. What these
-        facts are about, the player sees. None where choices are listed, or help says nothing.
-    :ivar ranked: whether a choice is better the more facts speak for it; else they say what it meets.
-    :ivar word: label of a fact's party -> what the page calls it.
+    :ivar attempt: env -> number of the present attempt at the task, from 1; None where only one attempt is possible.
+    :ivar played: env -> the settings on which the facts of the world depend; None: the settings of the episode.
+    :ivar helped: env -> parts of the help, where choices are not listed: pairs of the facts of a batch of one, and
+        {candidate: {"label": text, "action": JSON}}, without "action" where the candidate is only part of an action.
+        The facts concern only what the player sees. None where choices are listed, or there is no help.
+    :ivar ranked: whether a higher sum of scores means a better choice; otherwise facts only describe the choice.
+    :ivar word: label of an entity in a fact -> its name on the page.
     """
 
     begin: Callable[..., tuple[Any, Any]]
@@ -95,13 +95,13 @@ class View:
 
 
 def view_of(world: Any) -> View:
-    """The view that the world offers, or the general one."""
+    """Return the view that the world defines, or the general view."""
     own = world.get("web")
     return general_view(world) if own is None else own
 
 
 def general_view(world: Any) -> View:
-    """The view of a world by its text face and the names of its actions."""
+    """Return a view of a world that is built from its text face and the names of its actions."""
     face = world.get("text")
 
     def begin(*, env: str = world.environments[0].id, seed: int = 0, **settings: Any) -> tuple[Any, Any]:
@@ -112,8 +112,8 @@ def general_view(world: Any) -> View:
 
 
 def drawn(face: Any, seen: Collection[str], env: Any) -> dict[str, Any]:
-    """The text of an environment, by its text face where there is one; else what it renders, where a player may see
-    that, else what an agent sees.
+    """Return the drawing of an environment: the text of its text face; without one, its rendering if players may see
+    it, else its observation.
 
     :param seen: see `gumption.envs.worlds.World`.
     """
@@ -126,7 +126,7 @@ def drawn(face: Any, seen: Collection[str], env: Any) -> dict[str, Any]:
 
 
 def observed_text(observations: Any) -> str:
-    """The first of a batch of observations in words: each part of it on a line."""
+    """Return the first observation of a batch as text, with a line for each part except the action mask."""
     parts = observations if isinstance(observations, Mapping) else {"observation": observations}
     return "".join(f"{name}: {_numbers(value[0])}\n" for name, value in parts.items() if name != "action_mask")
 
@@ -138,7 +138,7 @@ def _numbers(value: Any) -> str:
 
 
 def as_png(picture: Any) -> dict[str, Any]:
-    """A picture (H, W, 3) uint8 in the form of a drawing."""
+    """Return a picture, shape (H, W, 3), uint8, as the parts of a drawing: base64 PNG, width, height, empty alt."""
     from PIL import Image
 
     buffer = io.BytesIO()
@@ -148,7 +148,7 @@ def as_png(picture: Any) -> dict[str, Any]:
 
 
 def listed(face: Any, env: Any) -> list[dict[str, Any]]:
-    """The open choices of an environment without a text face; equal names are told apart by their numbers."""
+    """Return the open choices of an environment without a text face; equal names get their action numbers appended."""
     names = None if face is not None else candidates(env)
     if names is None or len(names) > LISTED:
         return []
@@ -162,9 +162,9 @@ def listed(face: Any, env: Any) -> list[dict[str, Any]]:
 
 
 def parsed(face: Any, action: Any, env: Any) -> Any:
-    """The action that JSON stands for: a text as it is typed, the number of a choice, or the numbers of a vector.
+    """Return the action that JSON denotes: typed text, the number of a choice, or the numbers of a vector.
 
-    :raises InputError: it is none, or a closed one.
+    :raises InputError: the action is invalid or closed.
     """
     if isinstance(action, str):
         if len(action) > LONGEST:
@@ -181,11 +181,11 @@ def parsed(face: Any, action: Any, env: Any) -> Any:
 
 
 def read_settings(begin: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of an episode from a page, where they may be texts, by the annotations of a `begin`.
+    """Return the settings of an episode from a page, with texts converted by the annotations of a `begin`.
 
-    No text may name a file or a module, since the server would read it.
+    A text that names a file or a module is refused, since the server would read it.
 
-    :raises InputError: a setting that there is not, or a value that is none of it.
+    :raises InputError: an unknown setting, or an invalid value.
     """
     parameters = inspect.signature(begin, eval_str=True).parameters
     known = [name for name, one in parameters.items() if one.kind is not one.VAR_KEYWORD and name != "seed"]
@@ -206,7 +206,7 @@ def read_settings(begin: Callable[..., Any], given: Mapping[str, Any]) -> dict[s
     return read
 
 
-MOST = 1000  # a page asks for no world that fills the memory
+MOST = 1000  # the largest number in a setting from a page, so that no world fills the memory
 
 
 def _takes(kind: type, hint: Any) -> bool:
