@@ -276,7 +276,7 @@ class Batch:
         for i, byte in zip(rows.tolist(), said[rows].tolist(), strict=True):
             stream = self.streams[i]
             assert stream is not None
-            if reward := stream.hear(byte):  # 0 where its column has judged the byte
+            if reward := stream.hear(byte):  # 0 if its column has judged the byte
                 self.reward[i] = reward
             if stream.over:
                 self.over[i] = True

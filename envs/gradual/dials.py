@@ -106,9 +106,8 @@ class Shuffled:
         return _exchanged(text, self.back)
 
     def free(self, words: Sequence[str]) -> dict[str, str]:
-        """Map each word that changes its meaning to a random code of its length, and other words to themselves.
-
-        Otherwise the exchange would break tasks that take words apart."""
+        """Map each word that changes its meaning to a random code of its length, and other words to themselves:
+        otherwise an agent could not learn tasks that take words apart."""
         draw, taken = Random(0), set(words)
         found = {}
         for word in words:

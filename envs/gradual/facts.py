@@ -40,7 +40,7 @@ def facts(
     commandOf task), (word synonymOf command), (symbol followedBy symbol) of letters and number words, and (question
     hasAnswer answer).
 
-    "train" has a random share of the last two relations, and all facts of the others; "test" has the rest.
+    "train" has a share, drawn by `split_seed`, of the last two relations, and all of the others; "test" has the rest.
 
     :param names, laws: change the names of words, and the answers to questions; see `Rules`.
     """
@@ -57,7 +57,7 @@ def answered_facts(rules: Rules = Rules()) -> tuple[Triple, ...]:  # noqa: B008 
     """Return the triples (question hasAnswer answer) of tasks with no hidden data and finitely many questions."""
     answered: list[Triple] = []
     for task in (all_tasks(rules)[name] for name in _ANSWERED):
-        # 4,000 draws cover all of at most 108 questions: the probability to miss any is 10^-13.
+        # 4,000 draws cover all of at most 108 questions: they miss any with a probability below 10^-13.
         questions = {*islice(task.questions({}, Random(0)), 4_000)}
         answered += [(question, HAS_ANSWER, task.solve(question, {}).answer) for question in sorted(questions)]
     return tuple(answered)

@@ -534,7 +534,7 @@ def _with_variables(most: int, large: Expression, small: Expression) -> Expressi
 
 
 def _expression_asked(command: str, expression: Expression, draw: Random) -> str | None:
-    """Draw a question whose value is not negative; None if the draw failed."""
+    """Draw a question; None if the value of its expression is negative or undefined."""
     text = expression(draw)
     try:
         negative = evaluate(text, COMMANDS[command][0], DIGIT_NAMES) < 0

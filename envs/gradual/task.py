@@ -14,7 +14,7 @@ from gumption.data import InputError
 from gumption.data.settings import checked_methods, settings
 from gumption.envs.priors import Laws, Names
 
-#: What an instance hides, by name: "mapping", "alphabet", "answer", "names", ...
+#: Hidden data of an instance, by name: "mapping", "alphabet", "answer", "names", ...
 Hidden: TypeAlias = Mapping[str, Any]
 
 Instances: TypeAlias = Callable[[Random], Iterator[Hidden]]
@@ -134,8 +134,8 @@ class Task:
     :ivar reply: text sent after each right word of an answer, which then goes on ("yes" in A.1.6.2). A space ends a
         word. A wrong word ends the answer, and so does the last byte of the expected answer. "" if answers have one
         part.
-    :ivar adaptive: after ten answers in a row with a full stop, wrong answers may also get the feedback of right
-        answers (A.2.5.6).
+    :ivar adaptive: after ten answers in a row with a full stop, wrong answers also get the feedback of right answers
+        (A.2.5.6).
     :ivar predict_repeats: an instance counts as solved if every answer to a repeated `Solution.key` was right. Its
         only limit is the time-out (A.2.5.2.1).
     :ivar requires: names of the tasks to learn before.

@@ -53,7 +53,7 @@ class Variation:
     wrong: str | None = None
 
     def __post_init__(self) -> None:
-        """:raises InputError: what is no word or character, one that is named twice, a template with another name."""
+        """:raises InputError: an invalid or repeated word or character, or a template with a wrong name."""
         for what, pairs, fits in (
             ("a word of letters and _", self.words, _WORD.fullmatch),
             ("one character with a code below 256", self.characters, lambda text: len(text) == 1 and ord(text) < 256),
