@@ -3,7 +3,7 @@
     success_threshold = 3
     tasks = ["micro7.*", "capital"]          # without it, the tasks of the file
 
-    [[task]]                                 # the kinds of tasks stand below
+    [[task]]                                 # for the kinds of tasks see below
     name = "capital"
     requires = ["micro7.2"]
     pairs = {"capital of France." = "Paris."}

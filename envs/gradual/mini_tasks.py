@@ -1,5 +1,4 @@
-"""Define the mini-tasks: judge whether a string fits a description, or produce such strings (CommAI-mini, Baroni et
-al., 2017)."""
+"""Define the mini-tasks: judge if a string fits a description, or produce one (CommAI-mini, Baroni et al. 2017)."""
 
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -596,7 +595,7 @@ def mini_tasks(rules: Rules) -> list[Task]:
 
 
 def production_tasks() -> list[Task]:
-    """Return produce1 to produce5, a string for a description of each mini set, and produce-two, two strings."""
+    """Return produce1 to produce5, a string for a description of a mini set, and produce-two, two different strings."""
     pattern = r"description: ([^;.]+); produce(?: \d+ distinct strings)?\."
 
     def questions(number: int, what: str, draw: Random) -> str:

@@ -74,8 +74,7 @@ class OptionsLeft:
 
     A right answer leaves one possible answer of its key. A wrong answer removes one possible answer of its key.
 
-    :ivar left: possible answers of each key, 0 if the agent should know the right answer.
-    :ivar unknown: number of keys with a nonzero number left.
+    :ivar left: possible answers of each key, 0 if the agent should know it. :ivar unknown: number of other keys.
     :ivar counted: key -> the key for which its answers count. A wrong answer removes a possible answer of that key; a
         right answer does so if two are left.
     """
