@@ -1,4 +1,4 @@
-"""Agents for Gradual, and how they are validated."""
+"""Agents for Gradual, and their validation."""
 
 from .learner import GradualLearner
 

@@ -1,4 +1,4 @@
-"""Makes skills from examples: groups those that share words, and searches for a program that fits a group."""
+"""Induce skills from examples: group examples that share words, and search for a program that fits a group."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -8,15 +8,15 @@ from .programs import Program, Search, Setting, frame, run
 from .skills import RECALL, Skill, Skills
 from .texts import Tokens, is_word, shape, tokens
 
-# ---- Questions with known answers: a reward has told that they are right, or feedback has shown them.
+# ---- Questions with known answers, confirmed by a reward or shown in feedback.
 
 _KEPT = 600
-_PART = 40  # of one shape
+_PART = 40  # examples of the same shape
 
 
 @dataclass
 class Example:
-    """A question, and the answers that were right, that feedback showed, and that were wrong."""
+    """Hold a question with its right answers, answers shown in feedback, and wrong answers."""
 
     question: str
     tokens: Tokens
@@ -25,7 +25,7 @@ class Example:
     wrong: set[str] = field(default_factory=set)
 
     def verdict(self, answer: str | None) -> float:
-        """How well an answer agrees: 1 right, 0.5 shown, 0 unknown, -0.5 unlike what is known, -1 wrong."""
+        """Score an answer: 1 right, 0.5 shown, 0 unknown, -0.5 unlike the known answers, -1 wrong."""
         if answer is None:
             return 0
         if answer in self.right:
@@ -38,18 +38,18 @@ class Example:
 
     @property
     def known(self) -> bool:
-        """Whether an answer was right, or shown."""
+        """Return whether an answer was right, or shown."""
         return bool(self.right or self.shown)
 
 
 class Examples:
-    """The latest examples, by question."""
+    """Store the latest examples, by question."""
 
     def __init__(self) -> None:
         self.all: dict[str, Example] = {}
 
     def learn(self, question: str, said: str, reward: int, shown: str) -> Example:
-        """Take in the reward of an answer, and the answer that feedback showed."""
+        """Store the reward of an answer, and the answer in the feedback."""
         example = self.all.pop(question, None) or Example(question, tokens(question))
         self.all[question] = example
         if len(self.all) > _KEPT:
@@ -60,7 +60,7 @@ class Examples:
         return example
 
     def alike(self, question: str) -> list[Example]:
-        """Examples with a question of the same shape, the latest last."""
+        """Return known examples with a question of the same shape, the latest last."""
         wanted = shape(question)
         alike = [example for example in self.all.values() if example.known and shape(example.question) == wanted]
         return alike[-_PART:]
@@ -72,21 +72,21 @@ class Examples:
 
 # ---- Groups of examples, and the programs that fit them
 
-_SIZES = (2, 3, 4, 6, 8, 11, 15, 20, 27, 40)  # of a group, at which the inducer searches for a program
+_SIZES = (2, 3, 4, 6, 8, 11, 15, 20, 27, 40)  # group sizes at which the inducer searches for a program
 _SHOWN = 5  # examples of a search
-_BUDGET = 6_000  # programs for each of these
+_BUDGET = 6_000  # programs for each example of a search
 _LAST_BUDGET = 60_000  # the same in the last search of a group
-_PARTLY = 5  # examples from which on a program need not give all answers that were shown
-_MISUNDERSTOOD = 0.1  # greatest share of the examples
-_WORDLESS = 4  # examples that a group without a common word needs
-_RARE = 0.5  # share of the examples up to which a word is rare: one program should answer all that have it
+_PARTLY = 5  # group size from which a program need not produce all shown answers
+_MISUNDERSTOOD = 0.1  # greatest share of misread examples
+_WORDLESS = 4  # least size of a group without a common word
+_RARE = 0.5  # a word in at most this share of examples is rare: a single program should answer all of them
 _RELIABLE = 0.85  # rate of a skill whose examples need no other skill
-_STANDS = 0.8  # trust from which on a word that stands for another explains an answer
-_LOOKED_UP = 4  # examples from which on a look-up is a skill
+_STANDS = 0.8  # least trust in an alias that explains an answer
+_LOOKED_UP = 4  # least examples of a look-up skill
 
 
 class Inducer:
-    """Learns skills from verdicts."""
+    """Induce skills from verdicts."""
 
     def __init__(self, skills: Skills) -> None:
         self.skills = skills
@@ -94,7 +94,7 @@ class Inducer:
         self._searched: set[tuple[str, frozenset[str], int]] = set()
 
     def learn(self, question: str, said: str, reward: int, shown: str) -> None:
-        """Take in the reward of an answer, and the answer that feedback showed."""
+        """Learn from the reward of an answer, and the answer in the feedback."""
         self.skills.refresh()
         example = self.examples.learn(question, said, reward, shown)
         if not example.known:
@@ -122,25 +122,25 @@ class Inducer:
                 skill.note(question, example.verdict(answer))
 
     def _explained(self, example: Example, least: float = 0) -> bool:
-        """Whether a skill with this rate at least gives the answer; not by look-up, which explains nothing."""
+        """Return whether a skill with at least this rate computes the answer; a look-up does not count."""
         rate, answer = self.skills.best(example.question, lambda skill: skill.program != RECALL)
         return rate >= least and example.verdict(answer) > 0
 
     def _renamed(self, example: Example) -> bool:
-        """Learn which words stand for others: whether that explains the answer."""
+        """Learn aliases from the example; return whether they explain the answer."""
         skills, explained = self.skills, False
         for meaning in skills.aliases.meanings(example.question, skills.skills):
             verdict = example.verdict(skills.best(meaning.question)[1])
             if verdict:
                 skills.aliases.judge(meaning, verdict > 0)
             sure = all(skills.aliases.trust(pair) > _STANDS for pair in meaning.pairs)
-            explained |= verdict > 0 and sure  # where it is not, the answer may be right by chance
+            explained |= verdict > 0 and sure  # an unsure alias may be right by chance
         return explained
 
     # Programs.
 
     def _widened(self, example: Example) -> bool:
-        """Whether a skill explains the example once its guard loses the tokens that the example lacks."""
+        """Drop the tokens that the example lacks from a skill's guard; return whether a skill then explains it."""
         for skill in self.skills.skills:
             guard = skill.guard & frozenset(example.tokens)
             if not any(map(is_word, guard)) or guard == skill.guard or skill.program == RECALL:
@@ -153,7 +153,7 @@ class Inducer:
         return False
 
     def _fits(self, program: Program, guard: frozenset[str], domain: str, examples: list[Example]) -> bool:
-        """Whether a program gives all answers, except for a few that the learner may have misunderstood."""
+        """Return whether a program produces all answers, except for a few that may be misread."""
         setting, misses = Setting(self.skills.solve, domain), 0
         for example in examples:
             value = run(program, frame(example.question, guard), setting)
@@ -164,7 +164,7 @@ class Inducer:
         return True
 
     def _groups(self, example: Example) -> list[tuple[frozenset[str], list[Example]]]:
-        """Groups of unexplained examples like this one, each with the tokens that all its questions have."""
+        """Group the unexplained examples like this one; return each group with the tokens common to its questions."""
         every = self.examples.alike(example.question)
         alike = [other for other in every if not self._explained(other, _RELIABLE)]
         groups: dict[tuple[str, ...], tuple[frozenset[str], list[Example]]] = {}
@@ -174,7 +174,7 @@ class Inducer:
                 members = [other for other in alike if word is None or word in other.tokens]
             groups.setdefault(tuple(member.question for member in members), (_common(members), members))
         ordered = sorted(groups.values(), key=lambda group: -len(group[1]))
-        for skill in self.skills.skills:  # perhaps one program answers this example and those of a skill
+        for skill in self.skills.skills:  # a single program may answer this example and a skill's examples
             if skill.program != RECALL and shape(example.question) in skill.record:
                 members = [other for other in every if other is not example and skill.matches(other.question)]
                 members = [*members[-_SHOWN + 1 :], example]
@@ -207,7 +207,7 @@ class Inducer:
         return None
 
     def _search(self, guard: frozenset[str], members: list[Example], domain: str) -> tuple[Program | None, bool]:
-        """A program for a group, and whether it gives all answers."""
+        """Search a program for a group; return it and whether it produces all answers."""
         chosen = members[-_SHOWN:]
         setting = Setting(self.skills.solve, domain)
         frames, used = [frame(member.question, guard) for member in chosen], self.skills.used()
@@ -229,7 +229,7 @@ class Inducer:
         return best, False
 
     def _partly(self, program: Program, guard: frozenset[str], domain: str, members: list[Example]) -> float:
-        """The number of examples that a program answers; 0 where one refutes it."""
+        """Count the examples that a program answers; 0 if an example refutes it."""
         setting, agreed = Setting(self.skills.solve, domain), 0
         for member in members:
             value = run(program, frame(member.question, guard), setting)
@@ -240,7 +240,7 @@ class Inducer:
         return agreed
 
     def _relates(self, guard: frozenset[str], members: list[Example]) -> bool:
-        """Whether a group's answers can be looked up by the single token of their questions' content."""
+        """Return whether the single content token of a question can be the key of a look-up in this group."""
         content = {frame(member.question, guard).content for member in members}
         return (
             len(content) == len(members) >= _LOOKED_UP
@@ -259,17 +259,17 @@ class Inducer:
 
 
 def _common(members: list[Example]) -> frozenset[str]:
-    """The tokens that all questions have."""
+    """Return the tokens common to all questions."""
     return frozenset.intersection(*(frozenset(member.tokens) for member in members))
 
 
 def _worthwhile(guard: frozenset[str], members: list[Example]) -> bool:
-    """Whether a group has different answers, and either a common word or many examples."""
+    """Return whether a group has different answers, and either a common word or enough examples."""
     answers = {min(member.right or member.shown) for member in members}
     return len(answers) > 1 and (len(members) >= _WORDLESS or any(map(is_word, guard)))
 
 
 def _domain(guard: frozenset[str], members: list[Example]) -> str:
-    """The single characters that are content of the questions."""
+    """Return the single characters in the content of the questions."""
     content = [token for member in members for token in frame(member.question, guard).content]
     return "".join(sorted({token for token in content if len(token) == 1}))

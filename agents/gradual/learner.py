@@ -1,4 +1,4 @@
-"""The gradual learner: rewards and bytes in, bytes out."""
+"""Implement the gradual learner, an agent that maps rewards and bytes to bytes."""
 
 import json
 from collections import Counter
@@ -16,18 +16,18 @@ from .skills import RECALL, Skill, Skills
 from .texts import SILENCE, context, last_sign
 from .turns import EndRule, Episode, Turns
 
-_LEAST_TRUST = 0.2  # in a word that may stand for another
+_LEAST_TRUST = 0.2  # in an alias
 
 
 class GradualLearner:
-    """An agent for a stream of bytes: `learner(reward, byte)` is the byte that it says.
+    """Learn in a stream of bytes: `learner(reward, byte)` returns the next byte of the agent.
 
-    `update` exports what it has learned into a knowledge graph; `from_graph` makes a learner that goes on from the
+    `update` exports the learned knowledge into a knowledge graph; `from_graph` makes a learner that continues from the
     export. No answer of the learner comes from a query of a graph.
 
-    :ivar turns: the cycle of question, answer and feedback. :ivar reader: where feedback shows answers.
+    :ivar turns: the cycle of question, answer and feedback. :ivar reader: extracts answers from feedback.
     :ivar guesser: answers without feedback. :ivar facts: questions and answers. :ivar skills: programs.
-    :ivar inducer: makes skills from examples. :ivar judgements: of questions with few different answers.
+    :ivar inducer: makes skills from examples. :ivar judgements: for questions with few different answers.
     """
 
     def __init__(self) -> None:
@@ -38,16 +38,16 @@ class GradualLearner:
 
     @classmethod
     def from_graph(cls, graph: KnowledgeGraph) -> Self:
-        """A learner that goes on from what another one has exported: the fact `state`, and known answers.
+        """Restore a learner from another learner's export: the fact `state`, and known answers.
 
-        :raises InputError: the graph holds nothing that a learner wrote.
+        :raises InputError: the graph holds no export of a learner.
         """
         learner = cls()
         _read(learner, graph)
         return learner
 
     def update(self, graph: KnowledgeGraph) -> None:
-        """Write what it has learned into a graph, in place of what it wrote there before."""
+        """Write the learned knowledge into a graph, and replace an earlier export there."""
         for name in graph.graphs():
             if name == GRAPH or name.startswith(_EARLIER):
                 graph.drop(name)
@@ -58,7 +58,7 @@ class GradualLearner:
             graph.add([(name, "ofContext", where)], graph=GRAPH)
 
     def __call__(self, reward: int, byte: int) -> int:
-        """Hear a reward and a byte, and say one."""
+        """Process a reward and a byte, and return the reply."""
         turns = self.turns
         for episode in turns.hear(reward, chr(byte)):
             self._learn(episode)
@@ -72,8 +72,8 @@ class GradualLearner:
         return ord(said)
 
     def _answer(self) -> str:
-        """The answer to the running question: the known one, else the likeliest, else just the sign that ends answers,
-        which brings feedback soon."""
+        """Answer the current question: the known answer, else the likeliest, else only the sign that ends answers,
+        which soon produces feedback."""
         turns = self.turns
         if turns.missed or turns.question is None:
             return ""
@@ -84,7 +84,7 @@ class GradualLearner:
         question = turns.question.strip(SILENCE)
         fact = self.facts.known(question)
         answer = fact.answer if fact else self.judgements.answer(question) or self.facts.recalled(question)
-        # Where answers change, nothing would show that a word does not stand for another.
+        # If answers change, no evidence could refute an alias.
         answer = answer or self.skills.answer(question, 1 if self.facts.changes(question) else _LEAST_TRUST)
         return answer or (turns.stop if turns.stopped else "")
 
@@ -116,11 +116,11 @@ class GradualLearner:
             self.inducer.learn(question, said, episode.reward, shown)
 
 
-# ---- What a learner knows, exported as facts of a knowledge graph.
+# ---- Export and import of a learner as facts of a knowledge graph.
 #
-# An export. Readable facts say what it has learned: question hasAnswer answer, symbol followedBy symbol, word standsFor
-# word, and a node for each skill with its evidence. Another learner goes on from JSON in the fact `state`; of the
-# readable facts it takes up known answers, and which contexts change.
+# Readable facts state the learned knowledge: question hasAnswer answer, symbol followedBy symbol, word standsFor word,
+# and a node for each skill with its evidence. Another learner continues from JSON in the fact `state`; from the
+# readable facts it reads only known answers, and the contexts that change.
 
 GRAPH = "gradual/learned"
 _EARLIER = "gradual/earlier"
@@ -165,7 +165,7 @@ def _facts(learner: GradualLearner) -> Iterator[Triple]:
 
 
 def _written(program: Any) -> str:
-    """A program as text: row(chars(content(0)), space)."""
+    """Format a program as text: row(chars(content(0)), space)."""
     if not isinstance(program, tuple):
         return str(program)
     name, *arguments = program
@@ -179,7 +179,7 @@ def _readable(feature: Any) -> str:
 
 
 def _recurring(learner: GradualLearner) -> list[tuple[str, dict[str, str]]]:
-    """The contexts and mappings that came more than once."""
+    """Return the mappings of several instances, with their contexts."""
     earlier = learner.facts.earlier.items()
     return [(where, mapping.answers) for where, found in earlier for mapping in found if mapping.times > 1]
 

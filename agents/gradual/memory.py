@@ -1,5 +1,5 @@
-"""What the learner remembers besides skills: questions and their answers, where feedback shows answers, guesses where
-nothing but a reward is heard, and judgements where answers are few.
+"""Hold the learner's memory besides skills: questions and answers, positions of answers in feedback, guesses without
+feedback, and judgements between few answers.
 """
 
 from collections import Counter
@@ -12,15 +12,15 @@ import numpy as np
 
 from .texts import SILENCE, Tokens, context, is_word, kind, tokens
 
-# ---- Facts: answers that hold for good, and answers that hold until the instance changes.
+# ---- Facts: permanent answers, and answers valid until the instance changes.
 
 _SNAPSHOTS = 40  # earlier instances of a context
 
 
 @dataclass
 class Fact:
-    """What is known of a question in this instance: the best answer, how often it was right, all answers that feedback
-    showed, and all wrong ones.
+    """Hold the data on a question in this instance: the best answer, its right uses, all answers in feedback, and all
+    wrong answers.
     """
 
     answer: str = ""
@@ -31,16 +31,16 @@ class Fact:
 
 @dataclass
 class Mapping:
-    """The answers of an earlier instance, and how many instances had them."""
+    """Hold the answers of an earlier instance, and the number of instances with these answers."""
 
     answers: dict[str, str]
     times: int = 1
 
 
 class Facts:
-    """Facts by context.
+    """Store facts by context.
 
-    :ivar facts: context -> question -> fact. :ivar changing: context -> how often a right answer became wrong in it.
+    :ivar facts: context -> question -> fact. :ivar changing: context -> number of times a learned answer became wrong.
     :ivar earlier: context -> the mappings of earlier instances.
     """
 
@@ -50,21 +50,21 @@ class Facts:
         self.earlier: dict[str, list[Mapping]] = {}
 
     def known(self, question: str) -> Fact | None:
-        """The fact of a question, None where no answer is known."""
+        """Return the fact of a question, None if no answer is known."""
         fact = self.facts.get(context(question), {}).get(question)
         return fact if fact is not None and fact.answer else None
 
     def lasting(self, question: str) -> str | None:
-        """The answer to a question, None where none holds for good."""
+        """Return the permanent answer to a question, None if there is none."""
         fact = None if self.changes(question) else self.known(question)
         return fact.answer if fact is not None else None
 
     def changes(self, question: str) -> bool:
-        """Whether facts of this context hold for an instance only."""
+        """Return whether facts of this context are valid for a single instance."""
         return context(question) in self.changing
 
     def learn(self, question: str, said: str, reward: int, shown: str) -> None:
-        """Take in the reward of an answer, and the answer that feedback showed."""
+        """Store the reward of an answer, and the answer in the feedback."""
         where = context(question)
         facts = self.facts.setdefault(where, {})
         fact = facts.setdefault(question, Fact())
@@ -74,9 +74,9 @@ class Facts:
         meant = said.rstrip(SILENCE)  # silence may follow an answer, and the verdict may cut it short
         failed = bool(meant) and fact.answer.startswith(meant) and shown != fact.answer
         if failed and not fact.right and where not in self.changing:
-            fact.answer = ""  # it was never right: the learner misread feedback
+            fact.answer = ""  # never right: the learner misread feedback
         elif failed:
-            # Another instance has begun: the answers of this one are put aside.
+            # Another instance has begun: archive the answers of the last instance.
             self.changing[where] = self.changing.get(where, 0) + 1
             self.remember(where, {asked: fact.answer for asked, fact in facts.items() if fact.answer})
             fact = Fact()
@@ -88,7 +88,7 @@ class Facts:
                 fact.answer = shown
 
     def forget_shown(self, question: str) -> list[str]:
-        """Forget answers to such questions that were never right, because they were misread: their questions."""
+        """Delete misread answers of this context, those that were never right; return their questions."""
         facts = self.facts.get(context(question), {})
         misread = [asked for asked, fact in facts.items() if not fact.right]
         for asked in misread:
@@ -96,7 +96,7 @@ class Facts:
         return misread
 
     def recalled(self, question: str) -> str:
-        """The answer in an earlier instance that agrees with all that is known of this one, "" for none."""
+        """Return the answer in an earlier instance that agrees with all facts of this instance, "" for none."""
         where = context(question)
         now = {asked: fact for asked, fact in self.facts.get(where, {}).items() if fact.answer or fact.wrong}
         best, most = "", -1
@@ -114,7 +114,7 @@ class Facts:
         return best
 
     def remember(self, where: str, answers: dict[str, str]) -> None:
-        """Take in the mapping of an instance; an earlier one that agrees with it takes up its answers."""
+        """Store the mapping of an instance, merged into an earlier mapping that agrees with it."""
         earlier = self.earlier.setdefault(where, [])
         for mapping in earlier:
             shared = mapping.answers.keys() & answers.keys()
@@ -126,20 +126,20 @@ class Facts:
         del earlier[:-_SNAPSHOTS]
 
 
-# ---- Which part of the feedback is the answer.
+# ---- The position of the answer in feedback.
 
 _COMPARED = 6  # unexplained texts
 
 
 class Reader:
-    """Finds the answer that feedback shows. `heads`: the text before an answer -> how often it was confirmed."""
+    """Extract the answer from feedback. `heads`: text before an answer -> number of confirmations."""
 
     def __init__(self) -> None:
         self.heads: Counter[str] = Counter()
         self._open: list[str] = []
 
     def shown(self, feedback: str, length: int, stop: str) -> str:
-        """The answer that feedback shows after a wrong one, "" for none; of `length`, or 0 where a stop ends it."""
+        """Return the right answer in the feedback on a wrong one, "" for none; `length` is 0 if a stop ends answers."""
         if not feedback:
             return ""
         if length:
@@ -171,16 +171,16 @@ class Reader:
 
 
 def _shared(one: str, other: str) -> str:
-    """The common beginning of two texts, up to its last silence."""
+    """Return the common beginning of two texts, up to its last silence."""
     same = "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
     return same[: same.rfind(SILENCE) + 1]
 
 
-# ---- Guesses where there is nothing but a reward: an answer copies the question, is common to a kind of questions, or
-# is the question's own.
+# ---- Guesses from rewards alone: an answer copies the question, is common to a kind of questions, or belongs only to
+# this question.
 
 _FADING = 0.9
-_GIVEN_UP = 80  # failures in a row, after which the instance must have changed
+_GIVEN_UP = 80  # failures in a row that imply a new instance
 
 
 def _group(question: str) -> str:
@@ -188,9 +188,9 @@ def _group(question: str) -> str:
 
 
 class Guesser:
-    """Guesses, and learns how well each way to guess works for each kind of question.
+    """Guess answers, and estimate the success of each way to guess for each kind of question.
 
-    :ivar trust: (way, kind of question) -> [how often right, how often wrong]; recent ones count more.
+    :ivar trust: (way, kind of question) -> [number right, number wrong]; recent guesses weigh more.
     """
 
     def __init__(self) -> None:
@@ -226,7 +226,7 @@ class Guesser:
         return max(everything, key=score)
 
     def learn(self, question: str, said: str, reward: int) -> None:
-        """Take in the reward of an answer."""
+        """Update from the reward of an answer."""
         group = _group(question)
         common = self._common.get(group)
         if reward > 0:
@@ -251,7 +251,7 @@ class Guesser:
         self._refuted.setdefault(group, set()).add(said)
 
     def _forget(self) -> None:
-        """Begin another instance."""
+        """Reset for a new instance."""
         self._known: dict[str, str] = {}
         self._common: dict[str, str] = {}
         self._wrong: dict[str, set[str]] = {}
@@ -269,25 +269,26 @@ class Guesser:
         counts[not right] += 1
 
 
-# ---- Judgements: where questions have few different answers, features tell the right one.
+# ---- Judgements: if questions have few different answers, features decide between the answers.
 #
-# The last content of a question is the subject. The literal words sort the other content into lists by the word before
-# it, and features say whether the subject contains or is covered by a list, perhaps only where some literal word is
-# there. The better answer is right where the fewest features hold that exclude the questions with the other answer.
+# The last content token of a question is the subject. The literal words sort the other content into lists by the word
+# before it. A feature tests whether the subject contains or is covered by a list, perhaps only if some literal word is
+# present. The better answer is right if all chosen features hold: few features that exclude the other answer's
+# questions.
 
 _FEW = 2  # different answers
-_COVERED = 0.9  # least share of the answers that are among these; the learner misunderstood the others
+_COVERED = 0.9  # least share of all answers that the few must cover; the rest count as misread
 _ENOUGH = 4  # examples
 _KEPT = 400
-_COMMON = 0.05  # least share of the questions that have a literal word
+_COMMON = 0.05  # least share of questions that contain a literal word
 _TOLERATED = 0.02  # share of the examples that may be wrong
 
-#: A condition and a choice of lists, each (literal word, whether it has to be there) or None for any; and a relation.
+#: A condition and a choice of lists, each (literal word, whether it must be present) or None for any; and a relation.
 Feature: TypeAlias = tuple[tuple[str, bool] | None, tuple[str, bool] | None, str]
 
 
 def covered(subject: str, items: Tokens) -> bool:
-    """Whether every character lies in an occurrence of some item; occurrences may overlap."""
+    """Return whether every character lies in an occurrence of some item; occurrences may overlap."""
     covered_to = 0
     for end in range(1, len(subject) + 1):
         starts = [end - len(item) for item in items if subject.endswith(item, 0, end)]
@@ -315,7 +316,7 @@ def features(literals: Tokens) -> list[Feature]:
 
 @lru_cache(maxsize=1 << 12)
 def _row(question: str, literals: Tokens) -> np.ndarray:
-    """Which features hold of a question; so does one whose condition is not met, or whose list is empty."""
+    """Return which features hold of a question; a feature with an unmet condition or an empty list also holds."""
     parts = [token for token in tokens(question) if kind(token) in "wd"]
     behind, content, before = [], [], ""
     for token in parts:
@@ -341,8 +342,8 @@ def _row(question: str, literals: Tokens) -> np.ndarray:
 
 @dataclass
 class Judge:
-    """Questions that begin alike, with their answers, the latest last; and the features that hold where `better` is the
-    right one.
+    """Hold questions that begin alike with their answers, the latest last, and the features that hold if `better` is
+    right.
     """
 
     answers: dict[str, str] = field(default_factory=dict)
@@ -352,7 +353,7 @@ class Judge:
     other: str = ""
 
     def answer(self, question: str) -> str | None:
-        """The answer, None where there is nothing to judge by."""
+        """Return the answer, None if the judge has no data."""
         if not self.better:
             return None
         if not self.chosen:
@@ -362,7 +363,7 @@ class Judge:
         return self.better if all(row[every.index(feature)] for feature in self.chosen) else self.other
 
     def learn(self, question: str, answer: str) -> None:
-        """Take in a right answer; another judgement makes the judge choose its features again."""
+        """Store a right answer. If the judge would have answered differently, select its features again."""
         right = self.answer(question) == answer
         self.answers.pop(question, None)
         self.answers[question] = answer
@@ -394,7 +395,7 @@ class Judge:
         self.chosen = [every[place] for place in chosen]
 
     def _literal_words(self) -> Tokens:
-        """Words of many questions, in the case of the words that almost all questions have."""
+        """Return frequent words whose letter case is that of words in almost all questions."""
         counts: dict[str, int] = {}
         for question in self.answers:
             for word in dict.fromkeys(filter(is_word, tokens(question))):
@@ -407,8 +408,8 @@ class Judge:
 
 
 def _cover(positive: np.ndarray, negative: np.ndarray) -> tuple[list[int], int]:
-    """Features that hold of almost all positive rows and together exclude the negative ones, chosen greedily; and how
-    many negative rows are left."""
+    """Select greedily features that hold of almost all positive rows and together exclude negative rows; also return
+    the number of negative rows left."""
     holds = (~positive).sum(0) <= _TOLERATED * len(positive)
     chosen: list[int] = []
     left = negative
@@ -423,28 +424,28 @@ def _cover(positive: np.ndarray, negative: np.ndarray) -> tuple[list[int], int]:
 
 
 class Judgements:
-    """Judges by the first word of a question."""
+    """Hold the judges, by the first word of a question."""
 
     def __init__(self) -> None:
         self.judges: dict[str, Judge] = {}
 
     def answer(self, question: str) -> str | None:
-        """The answer, None where there is nothing to judge by."""
+        """Return the answer, None if no judge has data."""
         judge = self.judges.get(_first(question))
         return judge.answer(question) if judge is not None else None
 
     def learn(self, question: str, answer: str) -> None:
-        """Take in a right answer."""
+        """Store a right answer."""
         self.judges.setdefault(_first(question), Judge()).learn(question, answer)
 
     def remember(self, question: str, answer: str) -> None:
-        """Give the judge of such questions an answer that it has learned before."""
+        """Restore an answer that the judge of such questions has learned before."""
         judge = self.judges.get(_first(question))
         if judge is not None and answer in (judge.better, judge.other):
             judge.answers[question] = answer
 
     def forget(self, question: str) -> None:
-        """Forget answers to such questions, because they were misread."""
+        """Delete the misread answers to such questions."""
         self.judges.pop(_first(question), None)
 
 

@@ -1,5 +1,5 @@
-"""Programs that answer questions: operations on texts, frames that cut questions, and the search for programs that fit
-examples. Nothing here knows a word of any task.
+"""Define programs that answer questions: operations on texts, frames that split questions, and the search for programs
+that fit examples. No word of any task occurs here.
 """
 
 import re
@@ -22,8 +22,8 @@ TEXT, PIECE, STRING, SIGN, LIST = "text", "piece", "string", "sign", "list"
 
 @dataclass(frozen=True)
 class Operation:
-    """A function of texts, and the kinds of its arguments and its value. A `TEXT` is much of a question, a `PIECE` is a
-    part of one, a `STRING` is either.
+    """Hold a function of texts, and the kinds of its arguments and its value. A `TEXT` is a large part of a question, a
+    `PIECE` a small part, a `STRING` either.
     """
 
     apply: Callable[..., Value]
@@ -34,7 +34,7 @@ class Operation:
 def _replaced(text: str, old: str, new: str) -> Value:
     if not old or old == new:
         return None
-    if old not in text:  # as most are, and an expression takes long to make
+    if old not in text:  # the usual case; compiling an expression is slow
         return text
     return re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", lambda _: new, text)
 
@@ -73,7 +73,7 @@ Program: TypeAlias = tuple[Any, ...]
 
 
 def parts(program: Program) -> list[str]:
-    """The names of all operations and leaves of a program."""
+    """Return the names of all operations and leaves of a program."""
     names = [program[0]]
     for part in program[1:]:
         if isinstance(part, tuple):
@@ -81,12 +81,12 @@ def parts(program: Program) -> list[str]:
     return names
 
 
-# ---- Frames: what questions of a kind have in common is literal, the rest is content.
+# ---- Frames: tokens common to questions of a kind are literal, the rest is content.
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A question cut by a guard: the tokens that are not literal, and the runs of literal tokens."""
+    """Hold a question split by a guard: `content`, the tokens that are not literal, and the runs of literal tokens."""
 
     question: str
     words: Tokens
@@ -102,7 +102,7 @@ def _nth(tokens_of: Callable[[Frame], Tokens], place: int) -> Callable[[Frame, s
     return value
 
 
-#: The leaves of programs: kind, and value for a frame and a domain, the content of earlier questions of this kind.
+#: The leaves of programs: kind, and value for a frame and a domain, the characters in content of earlier questions.
 LEAVES: dict[Program, tuple[str, Callable[[Frame, str], Value]]] = {
     ("question",): (TEXT, lambda frame, domain: frame.question),
     ("content",): (LIST, lambda frame, domain: frame.content),
@@ -118,7 +118,7 @@ LEAVES: dict[Program, tuple[str, Callable[[Frame, str], Value]]] = {
 
 @lru_cache(maxsize=1 << 15)
 def frame(question: str, guard: frozenset[str]) -> Frame:
-    """Cut a question; the tokens of the guard are literal."""
+    """Split a question; the tokens of the guard are literal."""
     parts = tokens(question)
     runs, run = [], ""
     for token in parts:
@@ -131,17 +131,17 @@ def frame(question: str, guard: frozenset[str]) -> Frame:
     return Frame(question, words(question), content, (*runs, run) if run else tuple(runs))
 
 
-# ---- The search: all programs by rising cost, those of equal values once.
+# ---- The search: all programs by rising cost; programs with equal values count once.
 
-_LONGEST = 200  # characters of a value
+_LONGEST = 200  # most characters of a value
 SOLVED = "solved"  # the operation that answers another question
-_ANSWER = "solution"  # the kind of its value, which no operation takes
+_ANSWER = "solution"  # the kind of its value, which no operation accepts
 _DEEPEST = 14  # the highest cost
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What programs are run with: the domain, and what answers a question that a program has made of another one."""
+    """Hold the context of programs: the domain, and a solver of questions that programs make from other questions."""
 
     solve: Callable[[str, str], str | None]
     domain: str = ""
@@ -165,10 +165,10 @@ def _apply(name: str, values: Sequence[Value], frame: Frame, setting: Setting) -
 
 
 class Search:
-    """One search."""
+    """Enumerate programs for frames."""
 
     def __init__(self, frames: Sequence[Frame], setting: Setting, used: Counter[str], rewriting: bool = False) -> None:
-        """Operations that were of use are cheaper. `rewriting`: only programs that answer another question."""
+        """Reduce the cost of `used` operations. `rewriting`: only programs that answer another question."""
         self._frames, self._setting, self._rewriting = frames, setting, rewriting
         self._operations: dict[str, Operation] = {
             name: operation for name, operation in OPERATIONS.items() if not rewriting or operation.gives == TEXT
@@ -182,8 +182,8 @@ class Search:
         self._all, self._tried = chain.from_iterable(map(self._of_cost, range(1, _DEEPEST + 1))), 0
 
     def programs(self, budget: int) -> Iterator[tuple[Program, tuple[str, ...]]]:
-        """Programs that give a text for each frame, with these texts. The search goes on where it was, until it has
-        tried `budget` programs in all."""
+        """Yield programs that return a text for each frame, with these texts. The search resumes where it stopped,
+        until it has tried `budget` programs in total."""
         for program, values, kind in islice(self._all, max(0, budget - self._tried)):
             self._tried += 1
             if None in values or (kind, values) in self._seen or any(len(value) > _LONGEST for value in values):  # pyright: ignore
@@ -205,7 +205,7 @@ class Search:
                 apply, gives = operation.apply, operation.gives
                 for chosen in product(*pools):
                     program = (name, *(part[0] for part in chosen))
-                    columns = (part[1] for part in chosen)  # no value in them is None
+                    columns = (part[1] for part in chosen)  # contain no None
                     if name == SOLVED:
                         cut = zip(zip(*columns, strict=True), self._frames, strict=True)
                         yield program, tuple(_apply(name, values, frame, self._setting) for values, frame in cut), gives
@@ -218,7 +218,7 @@ class Search:
 
 
 def _shares(total: int, number: int) -> Iterator[tuple[int, ...]]:
-    """The ways to share out a cost."""
+    """Yield all splits of a cost into `number` positive parts."""
     if number == 1:
         if total > 0:
             yield (total,)

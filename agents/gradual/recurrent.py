@@ -1,8 +1,8 @@
-"""A recurrent agent, trained by V-trace on many streams at once (Espeholt et al., 2018): a baseline without facts or
-skills. All that it learns while it plays is in the state of its LSTM.
+"""Train a recurrent agent by V-trace on many streams at once (Espeholt et al., 2018): a baseline without facts or
+skills. Everything that it learns during play is in the state of its LSTM.
 
-Metrics beside those of every run (see agents/run.py): since the last line reward, mean of a step, and right, right
-answers in a thousand steps; tasks, passed by a stream, mean; loss, value_loss and entropy (nats) of one recent update.
+Metrics in addition to agents/run.py: since the last line reward, mean of a step, and right, right answers per thousand
+steps; tasks, mean number passed by a stream; loss, value_loss and entropy (nats) of a recent update.
 """
 
 from collections.abc import Callable
@@ -39,13 +39,13 @@ from gumption.kg.checkpoint import pick_device
 from .recurrent_config import RecurrentConfig
 
 BYTES = 256
-REMEMBERED = "hidden", "cell", "seen"  # in a checkpoint
+REMEMBERED = "hidden", "cell", "seen"  # names in a checkpoint
 
 LSTMState = tuple[torch.Tensor, torch.Tensor]  # (1, B, hidden) each
 
 
 class RecurrentNetwork(nn.Module):
-    """The byte heard, the reward for the last reply, and that reply -> logits of the next reply, and a value."""
+    """Map the received byte, the reward of the last reply, and that reply to logits of the next reply, and a value."""
 
     def __init__(self, hidden_size: int) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class RecurrentNetwork(nn.Module):
 
     def forward(self, seen: torch.Tensor, state: LSTMState) -> tuple[torch.Tensor, torch.Tensor, LSTMState]:
         """
-        :param seen: (T, B, 3) int64: byte, reward + 1, the byte said last.
+        :param seen: (T, B, 3) int64: byte, reward + 1, the last reply.
         :returns: logits (T, B, 256), values (T, B), and the state after the last step.
         """
         parts = (self.heard(seen[..., 0]), self.reward(seen[..., 1]), self.said(seen[..., 2]))
@@ -66,7 +66,7 @@ class RecurrentNetwork(nn.Module):
         return self.policy(hidden), self.value(hidden)[..., 0], state
 
     def first_state(self, batch: int) -> LSTMState:
-        """The state before the first byte."""
+        """Return the state before the first byte."""
         weight = self.value.weight
         return weight.new_zeros(1, batch, self.lstm.hidden_size), weight.new_zeros(1, batch, self.lstm.hidden_size)
 
@@ -75,9 +75,9 @@ class RecurrentNetwork(nn.Module):
 def train_recurrent(
     config: RecurrentConfig, run_dir: Path, *, resume: bool = False, progress: bool = True
 ) -> dict[str, Any]:
-    """Train, and keep metrics and checkpoints in a folder: the figures of the last line.
+    """Train, write metrics and checkpoints to a folder, and return the metrics of the last line.
 
-    :param resume: go on from the folder's checkpoint, with the result of an uninterrupted run.
+    :param resume: continue from the folder's checkpoint, with the result of an uninterrupted run.
     :raises InputError: bad settings, or a folder that is in use or has another config.
     """
     folder = opened(run_dir, config, resume)
@@ -88,7 +88,7 @@ def train_recurrent(
 
 class RecurrentLearner(Learner):
     threads = 1
-    measured = None  # tasks begin anew with a stream, and a harder task has fewer right answers
+    measured = None  # tasks restart with a stream, and a harder task has fewer right answers
 
     def __init__(self, config: RecurrentConfig) -> None:
         self.config, self.torch_device = config, pick_device(config.device)
@@ -125,7 +125,7 @@ class RecurrentLearner(Learner):
         loss.backward()
         nn.utils.clip_grad_norm_(self.network.parameters(), config.max_grad_norm)
         self.optimiser.step()
-        if self.counts.step // self.frames % 10 == 0:  # reading a number off the device waits for it
+        if self.counts.step // self.frames % 10 == 0:  # reading a number synchronizes with the device
             self.counts.loss, self.counts.value_loss = float(loss.detach()), float(value_loss.detach().mean())
             self.counts.entropy = float(entropy.detach().mean())
         self.counts.step += self.frames
@@ -133,7 +133,7 @@ class RecurrentLearner(Learner):
 
     @torch.no_grad()
     def _act(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Play `unroll_length` bytes: inputs (T, B, 3); bytes said, log mu(a|x), rewards and ends (T, B)."""
+        """Play `unroll_length` bytes; return inputs (T, B, 3), and actions, log mu(a|x), rewards and ends (T, B)."""
         seen, actions, behaviour, rewards, ended = [], [], [], [], []
         for _ in range(self.config.unroll_length):
             logits, _, self.lstm_state = self.network(self.seen[None], self.lstm_state)
@@ -146,7 +146,7 @@ class RecurrentLearner(Learner):
             behaviour.append(log_policy.gather(-1, action[:, None])[:, 0])
             rewards.append(torch.from_numpy(reward).to(self.torch_device))
             ended.append(torch.from_numpy(over).to(self.torch_device))
-            if over.any():  # another stream begins, with an empty state
+            if over.any():  # a new stream starts with a zero state
                 kept = (~ended[-1]).to(self.lstm_state[0].dtype)[None, :, None]
                 self.lstm_state = self.lstm_state[0] * kept, self.lstm_state[1] * kept
             self.seen = self._seen(np.where(over, 0, reward), said)
@@ -190,14 +190,14 @@ class RecurrentLearner(Learner):
 
 
 class RecurrentAgent:
-    """A trained network in one stream, with fixed weights.
+    """Play a single stream with a trained network of fixed weights.
 
-    It computes in NumPy, because one step of so small a network is mostly overhead in torch.
+    It computes in NumPy, because a step of so small a network is mostly overhead in torch.
     """
 
     @checked
     def __init__(self, network: RecurrentNetwork, seed: Seed = 0) -> None:
-        """:param seed: of the draws by the network's probabilities."""
+        """:param seed: of the draws from the network's probabilities."""
         weights = {name: part.detach().cpu().numpy() for name, part in network.state_dict().items()}
         self._heard, self._said, self._reward = (weights[f"{name}.weight"] for name in ("heard", "said", "reward"))
         self._from_input, self._from_state = weights["lstm.weight_ih_l0"], weights["lstm.weight_hh_l0"]
@@ -209,14 +209,14 @@ class RecurrentAgent:
 
     @classmethod
     def load(cls, run_dir: str | Path) -> Callable[[int], "RecurrentAgent"]:
-        """A function that makes an agent of a run from a seed; InputError where there is no such run."""
+        """Return a function that makes the agent of a run from a seed; InputError if the run does not exist."""
         config = read_config(Path(run_dir), RecurrentConfig)
         network = RecurrentNetwork(config.hidden_size)
         put_network(network, saved_network(RunFolder.of(run_dir, config)), Path(run_dir))
         return lambda seed: cls(network, seed)
 
     def logits(self, reward: int, byte: int) -> np.ndarray:
-        """(256,) float32, after one step of the LSTM."""
+        """Step the LSTM and return the logits, (256,) float32."""
         seen = np.concatenate([self._heard[byte], self._reward[reward + 1], self._said[self._last]])
         gates = self._from_input @ seen + self._from_state @ self._hidden + self._bias
         enter, forget, new, out = np.split(gates, 4)
@@ -231,9 +231,9 @@ class RecurrentAgent:
 
 @checked
 def load_policy(run_dir: str | Path, **places: Any) -> tuple[Any, Any]:
-    """The config of a run in Gradual, and a function that makes its `RecurrentAgent` from a seed, or its policy.
+    """Return the config of a run in Gradual, and a function that makes its `RecurrentAgent` from a seed, or its policy.
 
-    :raises InputError: no run there, or a damaged one.
+    :raises InputError: no run there, or a damaged run.
     """
     if "env" in read_sealed(Path(run_dir) / CONFIG, missing=NO_RUN):
         return setup.load_policy(run_dir, **places)

@@ -1,4 +1,4 @@
-"""Skills: programs, with a guard that selects the questions that they answer, and the evidence for them."""
+"""Hold skills: programs, each with a guard that selects its questions, and the evidence for it."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -10,17 +10,17 @@ from typing import TypeAlias
 from .programs import Program, Setting, frame, parts, run
 from .texts import SILENCE, Tokens, is_word, shape, tokens
 
-# ---- Words that stand for others: a question that differs from a known one in some words may mean that one.
+# ---- Aliases, words that stand for others: a question that differs from a known question in some words may mean it.
 
-#: A question whose content is None.
+#: A question with None for content tokens.
 Skeleton: TypeAlias = tuple[str | None, ...]
 
-_MOST = 2  # words replaced in a question
+_MOST = 2  # most words replaced in a question
 
 
 @dataclass(frozen=True)
 class Meaning:
-    """A question that another one may mean, and the pairs of words that differ."""
+    """Hold the possible meaning of another question, the pairs of words that differ, and the trust in the meaning."""
 
     question: str
     pairs: tuple[tuple[str, str], ...]
@@ -28,18 +28,18 @@ class Meaning:
 
 
 class Aliases:
-    """Which words stand for others. `evidence`: (word, meaning) -> [how often right, how often wrong]."""
+    """Store aliases. `evidence`: (word, meaning) -> [number right, number wrong]."""
 
     def __init__(self) -> None:
         self.evidence: dict[tuple[str, str], list[int]] = {}
 
     def trust(self, pair: tuple[str, str]) -> float:
-        """The probability that a word stands for another."""
+        """Estimate the probability that a word stands for another."""
         right, wrong = self.evidence.get(pair, (0, 0))
         return (right + 0.5) / (right + wrong + 1)
 
     def meanings(self, question: str, skills: "Sequence[Skill]", least: float = 0.0) -> list[Meaning]:
-        """What a question may mean, the likeliest first, with at least so much trust in each replaced word."""
+        """Return possible meanings of a question, the likeliest first, with at least `least` trust in each alias."""
         asked = tokens(question)
         found: dict[str, Meaning] = {}
         for skill in skills:
@@ -62,13 +62,13 @@ class Aliases:
         return sorted(found.values(), key=lambda meaning: -meaning.trust)
 
     def judge(self, meaning: Meaning, right: bool) -> None:
-        """Take in whether a meaning gave a right answer; a wrong one counts against the least trusted word."""
+        """Record whether a meaning led to a right answer; a wrong answer counts against the least trusted alias."""
         for pair in meaning.pairs if right else [min(meaning.pairs, key=self.trust)]:
             self.evidence.setdefault(pair, [0, 0])[not right] += 1
 
 
 def _replaced(asked: Tokens, skeleton: Skeleton) -> dict[str, str] | None:
-    """The words to replace, None where that is not enough."""
+    """Return the words to replace, None if the question differs in more than words."""
     pairs: dict[str, str] = {}
     for token, literal in zip(asked, skeleton, strict=True):
         if literal is None:
@@ -84,19 +84,19 @@ def _replaced(asked: Tokens, skeleton: Skeleton) -> dict[str, str] | None:
 # ---- Skills
 
 _SKELETONS = 8
-_DEEPEST = 2  # questions within questions
+_DEEPEST = 2  # most levels of nested questions
 _TRUSTED, _SURE = 0.5, 0.9
 _PROVED, _REFUTED = 5, 3  # right or wrong answers
-_ODDS = 20  # right answers for each wrong one that prove a skill
+_ODDS = 20  # right answers per wrong answer that prove a skill
 RECALL: Program = ("recalled",)
 
 
 @dataclass
 class Skill:
-    """A learned program.
+    """Hold a learned program.
 
-    :ivar guard: literal tokens; a question needs the words among them. :ivar record: shape -> [right, wrong].
-    :ivar domain: characters that were content. :ivar relation: content -> answer, for a look-up.
+    :ivar guard: literal tokens; a question must contain the words in it. :ivar record: shape -> [right, wrong].
+    :ivar domain: characters of earlier content. :ivar relation: content -> answer, for a look-up.
     :ivar skeletons: answered questions without their content. :ivar name: "skill 7".
     """
 
@@ -110,7 +110,7 @@ class Skill:
 
     @property
     def words(self) -> frozenset[str]:
-        """The words that a question needs."""
+        """Return the words that a question must contain."""
         return _words_of(self.guard)
 
     def matches(self, question: str) -> bool:
@@ -118,23 +118,23 @@ class Skill:
         return words.issubset(tokens(question)) if words else shape(question) in self.record
 
     def rate(self, question: str) -> float:
-        """The estimated share of right answers to questions of this shape."""
+        """Estimate the share of right answers to questions of this shape."""
         right, wrong = self.record.get(shape(question), (0, 0))
         every = self.total()
         prior = 0.3 + 0.5 * (every[0] + 1) / (sum(every) + 2)
         return (right + prior) / (right + wrong + 1)
 
     def total(self) -> tuple[float, float]:
-        """How many answers were right, and wrong."""
+        """Return the numbers of right and of wrong answers."""
         counts = self.record.values()
         return sum(right for right, _ in counts), sum(wrong for _, wrong in counts)
 
     def key(self, question: str) -> str:
-        """The content of a question, the key of a look-up."""
+        """Return the content of a question, the key of a look-up."""
         return " ".join(frame(question, self.guard).content)
 
     def note(self, question: str, verdict: float) -> None:
-        """Count an answer: right where the verdict is positive, else wrong by so much."""
+        """Count an answer: right if the verdict is positive, else add -verdict to the wrong count."""
         counts = self.record.setdefault(shape(question), [0, 0])
         if verdict > 0:
             counts[0] += 1
@@ -152,22 +152,22 @@ def _words_of(guard: frozenset[str]) -> frozenset[str]:
 
 
 class Skills:
-    """All skills. `stop` is the sign that ends answers."""
+    """Hold all skills. `stop` is the sign that ends answers."""
 
     def __init__(self, recall: Callable[[str], str | None]) -> None:
-        """:param recall: gives the known answer to a question that holds for good."""
+        """:param recall: returns the permanent answer to a question, None if unknown."""
         self.skills: list[Skill] = []
         self.aliases = Aliases()
         self.stop = ""
         self._recall = recall
-        self._around: tuple[str, ...] = ()  # the questions around the running one
+        self._around: tuple[str, ...] = ()  # the questions that enclose the current question
         self._solved: dict[tuple[str, ...], str | None] = {}
 
     def output(self, skill: Skill, question: str) -> str | None:
-        """The answer of a skill."""
+        """Return the answer of a skill, None if it has none."""
         if skill.program == RECALL:
             key = skill.key(question)
-            # The answer to a question around this one may be stored here. It would make any program seem right.
+            # The relation may store the answer to an enclosing question, which would make any program seem right.
             if any(skill.matches(other) and skill.key(other) == key for other in self._around):
                 return None
             return skill.relation.get(key)
@@ -175,11 +175,11 @@ class Skills:
         return self.finished(value) if isinstance(value, str) and value else None
 
     def finished(self, answer: str) -> str:
-        """An answer with the sign that ends it."""
+        """Append the sign that ends answers, unless the answer has it."""
         return answer if answer.endswith(self.stop) else answer + self.stop
 
     def ranked(self, question: str, which: Callable[[Skill], bool] = bool) -> list[tuple[float, Skill, str]]:
-        """The answers of skills to a question, the most trusted first."""
+        """Return the answers of skills to a question, the most trusted first."""
         found = []
         for skill in self.skills:
             if which(skill) and skill.matches(question) and (answer := self.output(skill, question)) is not None:
@@ -188,12 +188,12 @@ class Skills:
         return found
 
     def best(self, question: str, which: Callable[[Skill], bool] = bool) -> tuple[float, str | None]:
-        """The rate of the most trusted skill, and its answer."""
+        """Return the rate of the most trusted skill, and its answer."""
         ranked = self.ranked(question, which)
         return (ranked[0][0], ranked[0][2]) if ranked and ranked[0][0] >= _TRUSTED else (0, None)
 
     def renamed(self, question: str, least: float) -> tuple[float, str | None]:
-        """The best answer to the questions that this one may mean, after the trust in it."""
+        """Return the best answer to the possible meanings of this question, with its rate times the trust."""
         best: tuple[float, str | None] = 0, None
         for meaning in self.aliases.meanings(question, self.skills, least):
             if meaning.trust > best[0]:
@@ -202,14 +202,14 @@ class Skills:
         return best
 
     def answer(self, question: str, least: float) -> str | None:
-        """The most trusted answer, with at least so much trust in each word that stands for another."""
+        """Return the most trusted answer, with at least `least` trust in each alias."""
         rate, answer = self.best(question)
         if rate > _SURE:
             return answer
         return max((rate, answer), self.renamed(question, least), key=lambda entry: entry[0])[1]
 
     def solve(self, question: str, around: str) -> str | None:
-        """The answer to a question that a program has made of another one, `around`."""
+        """Answer a question that a program has made from the question `around`."""
         if len(self._around) >= _DEEPEST:
             return None
         before = self._around
@@ -223,11 +223,11 @@ class Skills:
         return self._solved[key]
 
     def refresh(self) -> None:
-        """Forget the answers to questions within questions, because something was learned."""
+        """Clear the cached answers to nested questions, after learning."""
         self._solved.clear()
 
     def used(self) -> Counter[str]:
-        """How often operations and leaves occur in proved skills."""
+        """Count operations and leaves in proved skills."""
         proved = (skill for skill in self.skills if skill.total()[0] >= max(_PROVED, _ODDS * skill.total()[1]))
         return Counter(part for skill in proved for part in parts(skill.program))
 
@@ -235,7 +235,7 @@ class Skills:
         self.skills = [skill for skill in self.skills if skill.total()[1] < max(_REFUTED, skill.total()[0])]
 
     def add(self, skill: Skill) -> None:
-        """Add a skill, in place of those that it covers."""
+        """Add a skill, and remove skills that it covers."""
         numbers = [int(other.name.split()[1]) for other in self.skills]
         skill.name = f"skill {max(numbers, default=0) + 1}"
         self.skills = [

@@ -1,7 +1,7 @@
-"""Whose turn it is: cuts the stream into questions, answers and feedback by nothing but bytes and rewards.
+"""Take turns: split the stream into questions, answers and feedback, from bytes and rewards only.
 
-The learner probes by silence: a reward for silence always judges an answer, so that the text before it was a whole one.
-Such texts give a rule that tells when the environment has finished.
+The learner probes by silence: a reward for silence always judges an answer, so that the text before it was complete.
+From such texts it infers a rule for the end of the environment's texts.
 """
 
 from collections import Counter
@@ -11,15 +11,15 @@ from math import log
 
 from .texts import SILENCE, is_sign, kind, shape, tokens
 
-# ---- Where a text of the environment ends: rules, and how texts whose end is known give one.
+# ---- The end of the environment's texts: rules, and their inference from texts with a known end.
 
-ENOUGH = 3  # texts that a rule has to fit
+ENOUGH = 3  # texts that a rule must fit
 
 
 @dataclass(frozen=True)
 class EndRule:
-    """A text ends with its `length`-th byte; or, where that is 0, with the first `end` behind the first `after`. That
-    is "" where nothing has to come before.
+    """End a text with its `length`-th byte; or, if that is 0, with the first `end` after the first `after`, or with the
+    first `end` if `after` is "".
     """
 
     length: int = 0
@@ -27,7 +27,7 @@ class EndRule:
     after: str = ""
 
     def reached(self, text: str) -> bool:
-        """Whether a text ends with its last byte, and not before."""
+        """Return whether a text ends with its last byte, and not before."""
         if self.length:
             return len(text) == self.length
         if not text or text[-1] != self.end:
@@ -39,7 +39,7 @@ class EndRule:
 
 
 def fitting(texts: Sequence[str], known: Sequence[EndRule]) -> EndRule | None:
-    """A rule that fits all of these texts: a known one, else one by signs, else one by length."""
+    """Return a rule that fits all texts: a known rule, else a rule by signs, else a rule by length."""
     if len(texts) < ENOUGH:
         return None
     for rule in known:
@@ -60,18 +60,18 @@ def fitting(texts: Sequence[str], known: Sequence[EndRule]) -> EndRule | None:
 # ---- The conversation
 
 PATIENCE = 16  # bytes of silence after which the environment seems to wait for a sign
-_MISFITS = 2  # texts that a rule may get wrong before the learner looks for another one
-_PARDON = 0.5  # of such a text, for each that the rule gets right
-_DOUBTS = 2  # wrong answers in a row, judged at the sign, after which the learner says the sign alone
-_MISREAD = 2  # wrong answers in a row that feedback shows again, after which the learner reads it in another way
+_MISFITS = 2  # misfits of a rule at which the learner infers another rule
+_PARDON = 0.5  # misfits subtracted for each text that the rule fits
+_DOUBTS = 2  # wrong answers in a row, judged at the sign, after which the learner sends only the sign
+_MISREAD = 2  # wrong answers in a row that feedback repeats, after which the learner reads it in another way
 _FIRST_PROBE = 6  # failures in a row after which the learner probes the ends of texts
 
 
 @dataclass(frozen=True)
 class Episode:
-    """A question, the answer, its reward, 1 or -1, and the feedback, "" for none.
+    """Hold a question, the answer, its reward, 1 or -1, and the feedback, "" for none.
 
-    :ivar length: bytes after which the environment judged the answer, 0 where a sign of the learner ended it.
+    :ivar length: bytes after which the environment judged the answer, 0 if a sign of the learner ended it.
     :ivar late: whether the reward came after the feedback.
     """
 
@@ -84,14 +84,14 @@ class Episode:
 
 
 class Turns:
-    """The learner's model of the conversation.
+    """Model the conversation for the learner.
 
-    :ivar open: whether it is the learner's turn. :ivar question: the running one, None where it cannot be told.
+    :ivar open: whether it is the learner's turn. :ivar question: the current question, None if unknown.
     :ivar said: the answer so far. :ivar stop: the sign that ends an answer, "" while unknown.
     :ivar stopped: whether answers end with that sign, and not with a length.
     :ivar missed: whether the learner noticed its turn late, so that an answer can only bring feedback.
     :ivar parted: whether answers have parts: silence ends a part, and the environment may reply to it.
-    :ivar replies: known replies. :ivar reply: the running one, "" for none; the answer goes on after it.
+    :ivar replies: known replies. :ivar reply: the current reply, "" for none; the answer goes on after it.
     """
 
     def __init__(self) -> None:
@@ -119,7 +119,7 @@ class Turns:
         self._verdicts = self._doubts = 0
 
     def hear(self, reward: int, char: str) -> list[Episode]:
-        """Take in a step: the episodes that it completes."""
+        """Process a step and return the episodes that it completes."""
         if self.open:
             if not self._in_turn(reward, char):
                 return []
@@ -139,27 +139,27 @@ class Turns:
         return done
 
     def follow(self, rule: EndRule) -> None:
-        """Use a rule that is known from the beginning."""
+        """Use a rule that is known from the start."""
         self.rule, self._probing = rule, False
 
     @property
     def silent(self) -> bool:
-        """Whether the environment says nothing but questions of one byte, and judges every byte."""
+        """Return whether the environment sends only questions of a single byte, and judges every reply."""
         return self.rule is not None and self.rule.length == 1
 
     @property
     def waiting(self) -> bool:
-        """Whether the environment has been silent for so long that it seems to wait for a sign."""
+        """Return whether a long silence of the environment suggests that it waits for a sign."""
         return (self.open and self.said.endswith(SILENCE * PATIENCE)) or (self.missed and not self.said)
 
     @property
     def doubtful(self) -> bool:
-        """Whether answers may have no length after all: wrong ones in a row were judged just behind the sign."""
+        """Return whether answers may end with the sign, not a length: wrong answers were repeatedly judged at it."""
         return self._doubts >= _DOUBTS
 
     def misread(self, said: str, shown: str) -> bool:
-        """Whether the learner misread feedback, which shows a wrong answer as the right one. Then answers have parts,
-        all of which feedback shows, or they have none after all."""
+        """Return whether the learner misread feedback: twice in a row it showed a wrong answer as right. Then toggle
+        `parted`: answers have parts, all in the feedback, or have none after all."""
         self._misread = self._misread + 1 if said == shown else 0
         if self._misread < _MISREAD:
             return False
@@ -167,7 +167,7 @@ class Turns:
         return True
 
     def sign(self) -> str:
-        """A sign that may end an answer: the likeliest one that the learner has not tried on this question."""
+        """Return the likeliest sign to end an answer that the learner has not tried on this question."""
         likely = [sign for sign, _ in self.enders.most_common()]
         text = (self.question or self._text).strip()
         everything = [*likely, self.stop, *reversed(text), *map(chr, range(33, 127))]
@@ -192,7 +192,7 @@ class Turns:
         return self.missed
 
     def _in_turn(self, reward: int, char: str) -> bool:
-        """Take in a step of the learner's turn: whether it brought a verdict."""
+        """Process a step of the learner's turn; return whether it brought a verdict."""
         last = self.said[-1]
         if self._replied(reward, char):
             return False
@@ -213,13 +213,13 @@ class Turns:
         return False
 
     def _replied(self, reward: int, char: str) -> bool:
-        """Whether the step belongs to a reply to a part of an answer."""
+        """Process a step that may belong to a reply to a part of an answer; return whether it does."""
         running = self.reply
         part_ended = self.parted and self.said[-1] == SILENCE and self.said.strip() != ""
         if not running and (reward or char == SILENCE or not part_ended):
             return False
         waits = running.endswith(SILENCE * 2)
-        if reward or waits:  # a new one has ended
+        if reward or waits:  # a new reply has ended
             self.replies.add(running.rstrip(SILENCE) if waits else running)
             self.reply = ""
             return False
@@ -229,7 +229,7 @@ class Turns:
         return True
 
     def _out_of_turn(self, char: str) -> None:
-        """The environment was still talking: its text had not ended."""
+        """Close the learner's turn: the environment's text had not ended."""
         if self.rule is not None and not self.missed and self._texts:
             self._texts.pop()
             self._misfits = self._misfits_before
@@ -252,15 +252,15 @@ class Turns:
             question, said, reward, length, late = judged
             reward = (self._credit or -1) if late else reward
             feedback = self.splitter.body(feedback, self.stop)
-            if said == self.stop and not late and len(feedback) == 1:  # answers of one byte, it was no end
+            if said == self.stop and not late and len(feedback) == 1:  # answers of a single byte, not ended by the sign
                 length, self.stopped = 1, False
-            if late and not feedback:  # another stream has begun: nothing was said of the answer
+            if late and not feedback:  # another stream has begun: the answer has no verdict
                 return done
             done.append(Episode(question, said, reward, feedback, length, late))
         return done
 
     def _keep(self, text: str) -> None:
-        """Learn from a text whose end is known."""
+        """Learn from a text with a known end."""
         self._texts = [*self._texts, text][-ENOUGH:]
         if self.rule is not None and not self._probing:
             self._misfits_before = self._misfits
@@ -282,7 +282,7 @@ class Turns:
         self._failures, self._probe_at = 0, _FIRST_PROBE
 
     def _only_stop(self, said: str) -> bool:
-        """Whether the learner said nothing but the sign, so that a verdict shows that the sign ends answers."""
+        """Return whether the answer is only the sign, so that a verdict shows that the sign ends answers."""
         return said == self.stop and not self.silent
 
     def _verdict(self, said: str, reward: int, length: int) -> None:
@@ -305,25 +305,25 @@ class Turns:
             self._succeeded()
         else:
             self._failures += 1
-        # With a sign at the end, only a late verdict can be mistaken: answers to the middle of a text seem wrong.
+        # With a sign at the end, only a late verdict can be mistaken: answers in the middle of a text seem wrong.
         doubtful = self.rule is not None and (self.rule.length or not reward)
         if doubtful and self._failures >= self._probe_at:
             self._failures, self._probe_at = 0, self._probe_at * 2
             self._probing, self._texts = True, []
 
 
-# ---- Where feedback ends and the next question begins, in a text of the environment.
+# ---- The boundary of feedback and the next question in a text of the environment.
 
-_FADING = 0.9  # so that about ten texts count
+_FADING = 0.9  # the effective sample is about ten texts
 _FORGOTTEN = 1e-3
-_KNOWN = 3.0  # texts, from which on a character is known to end feedback
+_KNOWN = 3.0  # texts from which a character counts as an end of feedback
 
 
 class Splitter:
-    """Cuts a text into feedback and question by how earlier questions began and earlier feedback ended.
+    """Split a text into feedback and question by the starts of earlier questions and the ends of earlier feedback.
 
-    :ivar starts, shapes: first token, and shape, of a question -> how often it came; recent ones count more.
-    :ivar ends: whether rewards come late -> last character of feedback -> how often it came.
+    :ivar starts, shapes: first token, and shape, of a question -> its frequency; recent texts weigh more.
+    :ivar ends: whether rewards come late -> last character of feedback -> its frequency.
     """
 
     def __init__(self) -> None:
@@ -333,8 +333,8 @@ class Splitter:
         self.offsets: dict[int, int] = {}
 
     def learn(self, texts: Sequence[str], rule: EndRule, length: int) -> None:
-        """Learn where to cut the texts of a rule by length, which `length` bytes of silence followed: behind the last
-        sign that all of them have in one place, else the feedback is as long as the answer."""
+        """Learn the boundary in texts of a rule by length, followed by `length` bytes of silence: after the last sign
+        at the same place in all texts, else the feedback is as long as the answer."""
         if not rule.length:
             return
         signs = [place for place, char in enumerate(texts[0][:-1]) if is_sign(char)]
@@ -342,9 +342,9 @@ class Splitter:
         self.offsets[rule.length] = common[-1] + 1 if common else min(length, rule.length - 1)
 
     def place(self, text: str, rule: EndRule | None, boundary: int, first: bool, late: bool) -> int:
-        """Where the question begins.
+        """Return the place where the question begins.
 
-        :param boundary: where a late reward came, 0 for none. :param first: there was no answer before.
+        :param boundary: place of a late reward, 0 for none. :param first: there was no answer before.
         """
         if first or rule is None:
             place = 0
@@ -362,7 +362,7 @@ class Splitter:
         return place
 
     def body(self, feedback: str, stop: str) -> str:
-        """Feedback without the silence around it and the sign that ends it."""
+        """Strip the silence around feedback and the sign that ends it."""
         text = feedback.strip(SILENCE)
         if text and is_sign(text[-1]) and text[-1] != stop and text[-1] in self.ends[False]:
             return text[:-1]
@@ -375,7 +375,7 @@ class Splitter:
             prior = min(1, ends.get(char, 0)) + (0.2 if is_sign(char) else 0.1 if late else 0.02)
             prior += 0.5 * (char == rule.after and not late)
             known = {end for end, times in ends.items() if times > _KNOWN}
-            if known & set(text[: place - 1]):  # feedback ended at the first of these
+            if known & set(text[: place - 1]):  # feedback ended earlier, at the first known end
                 prior *= 0.1
         start, looks = self.starts.get(_start(text[place:]), 0), self.shapes.get(shape(text[place:]), 0)
         return log(prior) + log(min(1, start) + 0.03) + log(min(1, looks) + 1)

@@ -1,10 +1,10 @@
-"""Agents by name, the honest baselines among them; and the challenge's criteria 2 and 3, over chains of tasks: does an
-agent learn gradually, and does it forget?
+"""Find agents by name, including baselines; and test the challenge's criteria 2 and 3, over chains of tasks: gradual
+learning and forgetting.
 
-An agent learns gradually if it solves a task in fewer steps after the tasks that it builds on than without them. It has
-forgotten a task if, after other tasks, it needs again about as many steps as an agent that never had the task. Each run
-of either kind begins with a fresh agent of the same saved state; seeds draw the instances. Tasks that come first are
-played in several orders.
+An agent learns gradually if it solves a task in fewer steps after its prerequisites than without them. It has forgotten
+a task if, after other tasks, it again needs about as many steps as an agent that never had the task. Each run of either
+kind begins with a fresh agent of the same saved state; seeds draw the instances. Prerequisites are played in several
+orders.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,17 +36,17 @@ MakeAgent = Callable[[int], Agent]
 
 
 def silent(reward: int, byte: int) -> int:
-    """Says nothing."""
+    """Reply with silence."""
     return SPACE
 
 
 def echo(reward: int, byte: int) -> int:
-    """Says what it hears."""
+    """Reply with the received byte."""
     return byte
 
 
 class RandomBytes:
-    """Says any byte."""
+    """Reply with random bytes."""
 
     @checked
     def __init__(self, seed: Seed = 0) -> None:
@@ -57,9 +57,9 @@ class RandomBytes:
 
 
 class Table:
-    """Keeps one reply for each byte, and replaces a punished reply by the next one.
+    """Keep a reply for each byte, and replace a punished reply by the next reply.
 
-    It tries replies in one shuffled order, silence first, so that it is silent where nobody asks.
+    Replies are tried in a fixed shuffled order, silence first, so that the agent is silent out of turn.
     """
 
     @checked
@@ -87,8 +87,8 @@ LEARNER = "learner"
 
 
 def find_agent(name: str) -> MakeAgent:
-    """The agent of a name on the command line: "learner", a baseline, the file of a learner's graph, the folder of a
-    recurrent agent's run, or MODULE:NAME.
+    """Find an agent by its name on the command line: "learner", a baseline, the file of a learner's graph, the folder
+    of a recurrent agent's run, or MODULE:NAME.
 
     :raises InputError: no such agent.
     """
@@ -113,7 +113,7 @@ def find_agent(name: str) -> MakeAgent:
 
 
 def _maker_of_module(place: str) -> MakeAgent:
-    """What makes agents at MODULE:NAME; InputError where it makes none, when it is called."""
+    """Import the maker of agents at MODULE:NAME; a call raises InputError if it makes no agent."""
     make = of_module(place, "--agent")
 
     def made(seed: int) -> Agent:
@@ -131,7 +131,7 @@ def _maker_of_module(place: str) -> MakeAgent:
 
 @dataclass(frozen=True)
 class OwnAgent:
-    """An agent of a person's own; what it raises becomes an InputError that names it."""
+    """Wrap a user's agent; its exceptions become an InputError that names it."""
 
     place: str
     agent: Agent
@@ -147,17 +147,17 @@ class OwnAgent:
 
 
 def known_byte(stream: Stream) -> int:
-    """The next byte of the right answer when the agent may speak, else silence."""
+    """Return the next byte of the right answer if the agent may answer, else silence."""
     if not stream.listening:
         return SPACE
     life = stream.life
-    before = len(life.question) - 1 if life.task.cycle == "mini" else 0  # heard while the question was sent
+    before = len(life.question) - 1 if life.task.cycle == "mini" else 0  # bytes collected during the question
     answer = life.solution.answer
     return ord(answer[min(len(stream.heard) - before, len(answer) - 1)])
 
 
 def play_knower(curriculum: Curriculum, seed: int = 0) -> Result:
-    """The result of a perfect knower, which needs the fewest steps. It is no agent: it sees the right answers."""
+    """Return the result of a perfect knower, which needs the fewest steps; it reads the answers, so is no agent."""
     threshold = curriculum.success_threshold
     session = Session(
         curriculum.tasks, lambda reward, byte: known_byte(session.stream), success_threshold=threshold, seed=seed
@@ -165,12 +165,12 @@ def play_knower(curriculum: Curriculum, seed: int = 0) -> Result:
     return session.run()
 
 
-# ---- One agent in one stream, and copies of it.
+# ---- An agent in a single stream, and copies of it.
 
 
 class Player:
-    """An agent to which several tasks are one stream: the reward of its last reply in a task comes with the first byte
-    of the next one. At the end of a `with` block an agent that has a method `close` is closed.
+    """Play several tasks as a single stream: the reward of the agent's last reply in a task comes with the first byte
+    of the next task. The end of a `with` block closes an agent that has a method `close`.
     """
 
     def __init__(self, agent: Agent, owed: int = 0) -> None:
@@ -186,9 +186,9 @@ class Player:
             close()
 
     def steps(self, task: Task, seed: int, threshold: int, max_steps: int) -> int | None:
-        """Play a task: its steps, None where the agent does not pass it within `max_steps`.
+        """Play a task; return its steps, None if the agent does not pass it within `max_steps`.
 
-        :raises InputError: the agent says no byte, or fails in another way.
+        :raises InputError: a reply of the agent is not a byte, or the agent fails in another way.
         """
         paid, owed = 0, self._owed
 
@@ -204,7 +204,7 @@ class Player:
         return result.steps if result.solved else None
 
     def copy(self) -> "Player":
-        """A player that knows what this one knows, and goes on by itself.
+        """Return an independent copy with the same knowledge.
 
         :raises InputError: the agent cannot be copied.
         """
@@ -222,12 +222,12 @@ NOT_COPIED = "the agent cannot be copied, as not forgetting is measured by copie
 COPIED = "give an object with the method __call__, or run the agent as a program of its own, by --command"
 
 
-# ---- Steps of two kinds of runs
+# ---- Steps of two kinds of runs.
 
 
 def orders_of(names: Sequence[str], number: int) -> list[tuple[str, ...]]:
-    """Some orders of names: the given one first, then drawn ones, always the same. Each ends with another name while
-    there is one; there are at most as many as the names have.
+    """Return orders of names: first the order of `names`, then drawn orders, reproducibly. Each ends with a new name as
+    far as possible; there are at most as many as permutations of the names.
     """
     found, draw = {tuple(names): None}, Random(0)
     while len(found) < min(number, factorial(len(names))):
@@ -237,15 +237,15 @@ def orders_of(names: Sequence[str], number: int) -> list[tuple[str, ...]]:
     return list(found)
 
 
-#: Steps by seed; None for a run that did not pass within its limit, which counts as one at the limit.
+#: Steps by seed; None for a run that did not pass within its limit, which counts as the limit.
 Steps = Sequence[int | None]
 
 
 def ratio_of_steps(slow: Steps, quick: Sequence[Steps], limit: int) -> Estimate:
-    """How many times as many steps the one kind of runs takes: the ratio of the medians, with its 95 % bootstrap
-    interval over seeds, which one seed does not have (NaN).
+    """Estimate the ratio of the median steps, slow / quick, with its 95 % bootstrap interval over seeds, NaN for a
+    single seed.
 
-    :param slow: by seed. :param quick: by order, by seed; runs of one seed stay together when seeds are drawn.
+    :param slow: by seed. :param quick: by order, by seed; runs of a seed are resampled together.
     """
     from scipy.stats import bootstrap
 
@@ -267,7 +267,7 @@ RESAMPLES = 5_000
 
 
 def _figures(estimate: Estimate) -> dict[str, float | None]:
-    """JSON, which has no NaN."""
+    """Return JSON, with None for NaN."""
     names = ("ratio", "low", "high")
     return {name: None if np.isnan(value) else value for name, value in zip(names, estimate, strict=True)}
 
@@ -277,21 +277,21 @@ def _figures(estimate: Estimate) -> dict[str, float | None]:
 
 @dataclass(frozen=True)
 class Chain:
-    """Tasks to learn first, and the one that builds on them."""
+    """Hold tasks to learn first, and the target task that builds on them."""
 
     prerequisites: tuple[str, ...]
     target: str
 
     @property
     def name(self) -> str:
-        """As "micro11 -> micro12"."""
+        """Return a name such as "micro11 -> micro12"."""
         first = self.prerequisites
         return f"{first[0]}{' ... ' + first[-1] if len(first) > 1 else ''} -> {self.target}"
 
 
 _DIGITS = tuple(f"micro5.{number}" for number in range(1, 19))
 _COPYING = ("micro7.1", "micro7.2", "micro7.3")
-#: The dependencies that the document names.
+#: The dependencies stated in the document.
 CHAINS = (
     Chain(_DIGITS, "micro6"),
     Chain(_DIGITS, "micro7.2"),
@@ -305,19 +305,19 @@ CHAINS = (
 
 
 def required(tasks: Sequence[Task]) -> list[Chain]:
-    """The chains that tasks name themselves, by what they require."""
+    """Return the chains of tasks and the tasks that they require."""
     return [Chain(task.requires, task.name) for task in tasks if task.requires]
 
 
 @dataclass(frozen=True)
 class Compared:
-    """The steps on the target of a chain.
+    """Hold the steps on the target of a chain.
 
     :ivar orders: of the prerequisites. :ivar after: steps with them, by order, by seed. :ivar alone: without them, by
         seed. :ivar knower: of a perfect knower, by seed.
-    :ivar ratio: alone / after, of all orders together. :ivar by_order: the same of each order.
-    :ivar at_most: of the medians, alone / knower: no agent can reach a higher ratio.
-    :ivar p: of the rank test that `after`, the median of the orders, takes fewer (Mann-Whitney).
+    :ivar ratio: alone / after, of all orders together. :ivar by_order: the ratio of each order.
+    :ivar at_most: ratio of medians, alone / knower: an upper bound of the ratio for any agent.
+    :ivar p: p-value of the rank test that `after`, the median of the orders, takes fewer steps (Mann-Whitney).
     """
 
     chain: str
@@ -332,11 +332,11 @@ class Compared:
 
     @property
     def passed(self) -> bool:
-        """Whether the lower end of the ratio's interval is above 1."""
+        """Return whether the lower end of the ratio's interval is above 1."""
         return self.ratio.low > 1
 
     def figures(self) -> dict[str, Any]:
-        """JSON."""
+        """Return JSON."""
         orders = [
             {"order": list(order), "after": list(after), **_figures(ratio), "passed": ratio.low > 1}
             for order, after, ratio in zip(self.orders, self.after, self.by_order, strict=True)
@@ -355,8 +355,8 @@ def gradual_learning(
 ) -> Iterator[Compared]:  # fmt: skip
     """Compare both arms of each chain (Evaluation criteria 2).
 
-    :param orders: in how many orders the prerequisites are played, see `orders_of`.
-    :param max_steps: of each task. :param tasks: by name; None for all that there are.
+    :param orders: number of orders of the prerequisites, see `orders_of`.
+    :param max_steps: of each task. :param tasks: by name; None for all known tasks.
     :raises InputError: an unknown task, or an agent that fails.
     """
     known = known_tasks() if tasks is None else tasks
@@ -384,7 +384,7 @@ def gradual_learning(
 def compare(
     chain: str, orders: Sequence[Sequence[str]], after: Sequence[Steps], alone: Steps, knower: Sequence[int], limit: int
 ) -> Compared:
-    """Compare both arms of a chain. A run that did not pass counts as one at the limit."""
+    """Compare both arms of a chain. A run that did not pass counts with `limit` steps."""
     from scipy.stats import mannwhitneyu
 
     filled = [[limit if steps is None else steps for steps in arm] for arm in (alone, *after)]
@@ -404,13 +404,13 @@ Verdict = Literal["kept", "forgotten", "not told"]
 
 @dataclass(frozen=True)
 class Remembered:
-    """The steps on a task by three agents that are asked the same questions, which none of them has heard before.
+    """Hold the steps on a task by three agents with the same questions, which are new to all of them.
 
-    :ivar orders: those in which other tasks came after this one.
+    :ivar orders: the orders in which other tasks followed this task.
     :ivar fresh: steps of an agent that has learned nothing, by seed.
-    :ivar learned: of a copy of the agent, right after it has learned the task; by order, by seed.
-    :ivar again: of a copy of the agent after all tasks; by order, by seed.
-    :ivar told: fresh / learned, of all orders together: whether there is anything to forget.
+    :ivar learned: steps of a copy of the agent, right after it has learned the task; by order, by seed.
+    :ivar again: steps of a copy of the agent after all tasks; by order, by seed.
+    :ivar told: ratio fresh / learned, of all orders together; above 1 if there is anything to forget.
     :ivar verdict: of all orders together. :ivar by_order: of each order.
     """
 
@@ -424,7 +424,7 @@ class Remembered:
     by_order: tuple[Verdict, ...]
 
     def figures(self) -> dict[str, Any]:
-        """JSON."""
+        """Return JSON."""
         orders = [
             {"order": list(order), "learned": list(learned), "again": list(again), "verdict": verdict}
             for order, learned, again, verdict in zip(self.orders, self.learned, self.again, self.by_order, strict=True)
@@ -441,10 +441,10 @@ def not_forgetting(
     max_steps: Count = 200_000, success_threshold: Count = 5, tasks: Mapping[str, Task] | None = None,
     tell: Callable[[str], None] = lambda text: None,
 ) -> list[Remembered]:  # fmt: skip
-    """Learn some tasks one after the other, and look what is left of each after the others (Evaluation criteria 3).
+    """Learn tasks in sequence, and measure how well each is kept after the others (Evaluation criteria 3).
 
-    :param orders: in how many orders the tasks are learned, see `orders_of`.
-    :raises InputError: an unknown task, fewer than two, an agent that fails or that cannot be copied.
+    :param orders: number of orders of the tasks, see `orders_of`.
+    :raises InputError: an unknown task, fewer than two tasks, an agent that fails or that cannot be copied.
     """
     known = known_tasks() if tasks is None else tasks
     chosen = {name: find_task(name, known) for name in names}
@@ -479,16 +479,16 @@ def not_forgetting(
     return found
 
 
-_OTHER_INSTANCES = 1_000_000  # seeds of the questions that are asked again, above those that were learned from
+_OTHER_INSTANCES = 1_000_000  # offset of test seeds above the seeds for learning
 
 
 def remembered(
     task: str, orders: Sequence[Sequence[str]], fresh: Steps, learned: Sequence[Steps], again: Sequence[Steps],
     limit: int,
 ) -> Remembered:  # fmt: skip
-    """What is left of a task. A run that did not pass counts as one at the limit.
+    """Compute whether a task is kept. A run that did not pass counts with `limit` steps.
 
-    :param orders: those in which other tasks came after it; without any, nothing is told.
+    :param orders: the orders in which other tasks followed it; if empty, the verdict is "not told".
     """
     told = ratio_of_steps(fresh, learned, limit) if orders else Estimate(np.nan, np.nan, np.nan)
     pairs = zip(learned, again, strict=True)
@@ -500,8 +500,8 @@ def remembered(
 
 
 def _verdict(fresh: Steps, learned: Sequence[Steps], again: Sequence[Steps], limit: int) -> Verdict:
-    """Not told where an agent that has just learned the task is not surely quicker than a fresh one. Kept where the
-    median of `again` is nearer to that of `learned`, and each run that passed then passes again."""
+    """Return NOT_TOLD unless an agent that has just learned the task is surely faster than a fresh agent. Return KEPT
+    if the median of `again` is nearer to `learned` than to `fresh`, and each run that passed then passes again."""
     if not learned or not ratio_of_steps(fresh, learned, limit).low > 1:
         return NOT_TOLD
     new, then, now = (
@@ -515,14 +515,14 @@ def _verdict(fresh: Steps, learned: Sequence[Steps], again: Sequence[Steps], lim
     return KEPT if abs(now - then) < abs(now - new) and not lost else FORGOTTEN
 
 
-# ---- The same tasks in other forms
+# ---- The same tasks in other forms.
 
 
 @dataclass(frozen=True)
 class Varied:
-    """What a variation makes of the steps on tasks.
+    """Hold the steps on the tasks of a variation.
 
-    :ivar steps: task -> steps by seed, of agents that play it alone; None for a run that did not pass within its limit.
+    :ivar steps: task -> steps by seed, of agents that play only this task; None for a run that did not pass.
     """
 
     variation: str
@@ -530,11 +530,11 @@ class Varied:
 
     @property
     def passed(self) -> int:
-        """The tasks that every agent passed."""
+        """Return the number of tasks that every agent passed."""
         return sum(None not in steps for steps in self.steps.values())
 
     def figures(self) -> dict[str, Any]:
-        """JSON."""
+        """Return JSON."""
         return {"variation": self.variation, "passed": self.passed, "steps": {**self.steps}}
 
 
@@ -543,7 +543,7 @@ def vary(
     make: MakeAgent, tasks: Sequence[Task], variations: Sequence[Variation], *, seeds: Count = 3, first_seed: Seed = 0,
     max_steps: Count = 20_000, success_threshold: Count = 5, tell: Callable[[str], None] = lambda text: None,
 ) -> Iterator[Varied]:  # fmt: skip
-    """Play each task in each variation, alone, by fresh agents.
+    """Play each task in each variation, separately, with fresh agents.
 
     :raises InputError: an agent that fails.
     """

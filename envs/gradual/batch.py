@@ -1,9 +1,9 @@
-"""Many streams at once, in arrays.
+"""Run many streams at once, in arrays.
 
-Between two verdicts a stream only sends the bytes of its text, or gathers what the agent says. A compiled loop does
-that in arrays, with a column for each stream. Where an instance deals its questions from a deck and answers have a
-fixed length, the arrays hold all its rounds, and the loop judges the answers, too. At all other events, such as the end
-of an instance, the `Stream` takes over the state of its column, makes its step, and sets the column again.
+Between two verdicts a stream only sends the bytes of its text, or collects the bytes of the agent. A compiled loop does
+so in arrays, with a column for each stream. If an instance deals its questions from a deck and answers have a fixed
+length, the arrays hold all its rounds, and the loop also judges the answers. At all other events, such as the end of an
+instance, the `Stream` reads the state of its column, makes its step, and writes the column.
 """
 
 import json
@@ -27,23 +27,23 @@ from .task import FACTOR, INCREMENT, Deal, OptionsLeft, Task
 _FACTOR, _INCREMENT = np.uint64(FACTOR), np.uint64(INCREMENT)
 _ZERO = ord("0")
 
-# Numba compiles again when this file changes, so all constants of the loops are here.
-ROUNDS = 16  # of an instance, at most; one with more is judged by its `Life`
-CARDS = 256  # of a deck, at most
-WIDTH = 16  # bytes of a text, at most
-NOISES = 4  # numbers of random digits, at most
-MOST_OPTIONS = 2**31 - 1  # of an `OptionsLeft`
+# Numba recompiles if this file changes, so all constants of the loops are here.
+ROUNDS = 16  # most rounds of an instance; `Life` judges larger instances
+CARDS = 256  # most cards of a deck
+WIDTH = 16  # most bytes of a text
+NOISES = 4  # most values of `Solution.noise`
+MOST_OPTIONS = 2**31 - 1  # most options of an `OptionsLeft`
 
-# A round holds four texts, each with its length behind it; how many numbers of random digits there are, then these
-# numbers; the place of its key in `OptionsLeft`, from 1 on, 0 for none; and whether a right answer settles that key.
+# A round holds four texts, each followed by its length; the count of `Solution.noise` and its numbers; the place of its
+# key in `OptionsLeft`, from 1 on, 0 for none; and whether a right answer settles that key.
 QUESTION, ANSWER, RIGHT, WRONG, NOISE = range(0, 5 * (WIDTH + 1), WIDTH + 1)
 KEY = NOISE + 1 + NOISES
 SETTLES = KEY + 1
 SIZE = SETTLES + 1
 
 #: The state of a stream and of its task: the fields of `Stream`, `Life` and `Deal` under their names. `number` counts
-#: the bytes heard, `told` the answers that the `Life` knows of, `right` and `penalties` the right answers and the bytes
-#: said out of turn that it does not know of. `rounds` is 0 where the `Life` judges; `presumed`: has an `OptionsLeft`.
+#: the bytes of the answer, `told` the answers recorded in the `Life`; `right` and `penalties` count right answers and
+#: bytes out of turn not yet recorded there. `rounds` is 0 if the `Life` judges; `presumed`: has an `OptionsLeft`.
 COLUMN = np.dtype([
     *((name, np.int32) for name in (
         "position", "length", "talk_end", "turn", "age", "limit", "needed", "number", "mini", "early_stop", "each_byte",
@@ -59,17 +59,17 @@ def play(
     columns: np.ndarray, rounds: np.ndarray, left: np.ndarray, deck: np.ndarray, heard: np.ndarray, text: np.ndarray,
     byte: np.ndarray, reward: np.ndarray, events: np.ndarray, said: np.ndarray, idle: np.ndarray,
 ) -> int:  # fmt: skip
-    """Make a step of each stream that is not idle: the number of events, at which a `Stream` has to make the step.
+    """Step each stream that is not idle; return the number of events, at which a `Stream` has to make the step.
 
-    Arrays are neither sliced nor handed on within the loops: each new reference to one costs as much time as a step.
+    Loops neither slice arrays nor pass them on: each new reference to an array costs as much time as a step.
 
     :param columns: (B,) `COLUMN`. :param rounds: (B, ROUNDS, SIZE) uint8.
     :param left: (B, ROUNDS) int32, of `OptionsLeft`. :param deck: (B, CARDS) uint8, of the `Deal`.
-    :param heard, text: (B, any) uint8, the answer so far, and the text. :param byte: (B,) uint8, is set.
-    :param reward: (B,) int8, all 0, is set. :param events: (B,) int64; its first entries become the events' columns.
-    :param said: (B,) uint8. :param idle: (B,) bool.
+    :param heard, text: (B, any) uint8, the answer so far, and the text. :param byte: (B,) uint8, output.
+    :param reward: (B,) int8, all 0, output. :param events: (B,) int64, output: the columns of the events come first.
+    :param said: (B,) uint8, the bytes of the agents. :param idle: (B,) bool.
     """
-    count, last = 0, len(columns)  # answers to judge fill `events` from its end
+    count, last = 0, len(columns)  # `events` holds answers to judge at its end
     for i in range(len(columns)):
         if idle[i]:
             continue
@@ -141,7 +141,7 @@ def _judge(
     columns: np.ndarray, rounds: np.ndarray, left: np.ndarray, deck: np.ndarray, heard: np.ndarray, text: np.ndarray,
     reward: np.ndarray, rows: np.ndarray, first: int,
 ) -> None:  # fmt: skip
-    """Judge the answers of the streams `rows[first:]`; feedback and the next question become their texts."""
+    """Judge the answers of the streams `rows[first:]`, and write feedback and next question into their texts."""
     for row in range(first, len(rows)):
         i = rows[row]
         column: Any = columns[i]
@@ -154,7 +154,7 @@ def _judge(
         column.asked += 1
         column.right += right
         column.row = column.row + 1 if right else 0
-        if column.presumed and not column.soft:  # as `OptionsLeft.after` has it
+        if column.presumed and not column.soft:  # as in `OptionsLeft.after`
             key = np.int64(rounds[i, now, KEY]) - 1
             if key >= 0 and left[i, key]:
                 if left[i, key] == 2 or (right and rounds[i, now, SETTLES]):
@@ -171,7 +171,7 @@ def _judge(
                 text[i, length] = _ZERO + _below(column, 10)
                 length += 1
         said = RIGHT if right else WRONG
-        for place in range(WIDTH):  # a fixed number of bytes is copied at once
+        for place in range(WIDTH):  # a copy of fixed size is faster
             text[i, length + place] = rounds[i, now, said + place]
         length += rounds[i, now, said + WIDTH]
         if column.row >= IN_A_ROW:
@@ -207,11 +207,11 @@ _PACKED = Struct(f"={len(_Column._fields) - 1}iQ")
 
 
 class Batch:
-    """B streams.
+    """Run B streams.
 
     :ivar byte: (B,) uint8, the byte sent last. :ivar reward: (B,) int8, of the latest step.
     :ivar over: (B,) bool: the last task has been passed.
-    :ivar streams: B; their states are those of their latest events. `begin` makes them.
+    :ivar streams: B streams, made by `begin`; their states date from their latest events.
     """
 
     def __init__(self, size: int) -> None:
@@ -229,7 +229,7 @@ class Batch:
         self._events = np.zeros(size, dtype=np.int64)
 
     def begin(self, columns: Sequence[int], lives: Sequence[Life]) -> None:
-        """Begin new streams in some columns, and send their first bytes."""
+        """Start new streams in the columns, and send their first bytes."""
         for i, life in zip(columns, lives, strict=True):
             stream = self.streams[i] = Stream(life)
             self.byte[i] = stream.first()
@@ -238,30 +238,30 @@ class Batch:
         self._read(np.asarray(columns))
 
     def life(self, i: int) -> Life:
-        """The life of a stream, brought up to date; ResetNeeded where it has not begun."""
+        """Update the life of a stream and return it; ResetNeeded if the stream has not begun."""
         if (stream := self.streams[i]) is None:
             raise ResetNeeded("the stream has not begun: call reset")
         self._write(np.array([i]))
         return stream.life
 
     def questions(self) -> list[str]:
-        """The running question of each stream, "" of one that has not begun."""
+        """Return the current question of each stream, "" if the stream has not begun."""
         self._write(np.flatnonzero(self._columns["asked"] > self._columns["told"]))
         return ["" if stream is None else stream.life.question for stream in self.streams]
 
     def listening(self) -> np.ndarray:
-        """(B,) bool: a byte said now is part of an answer."""
+        """Return (B,) bool: the next byte of the agent is part of an answer."""
         return (self._columns["position"] >= self._columns["turn"]) & (self._columns["ended"] == 0)
 
     def answers(self) -> list[str]:
-        """The answer that each stream has heard so far."""
+        """Return the answer so far in each stream."""
         return [
             row[:number].tobytes().decode("latin-1")
             for row, number in zip(self._heard, self._columns["number"].tolist(), strict=True)
         ]
 
     def step(self, said: np.ndarray, idle: np.ndarray | None = None) -> None:
-        """Say a byte, (B,) uint8, to each stream that is not idle, (B,) bool."""
+        """Step each stream that is not idle, (B,) bool, with a byte of its agent, (B,) uint8."""
         self.reward.fill(0)
         self.byte = self.byte.copy()  # a caller may keep the array of the step before
         idle = self.over if idle is None else self.over | idle
@@ -276,7 +276,7 @@ class Batch:
         for i, byte in zip(rows.tolist(), said[rows].tolist(), strict=True):
             stream = self.streams[i]
             assert stream is not None
-            if reward := stream.hear(byte):  # 0 where its column has judged the byte
+            if reward := stream.hear(byte):  # 0 if its column has judged the byte
                 self.reward[i] = reward
             if stream.over:
                 self.over[i] = True
@@ -286,7 +286,7 @@ class Batch:
         send(self._columns, self._text, self.byte, rows[going])
 
     def _write(self, rows: np.ndarray) -> None:
-        """Bring streams to the state of their columns."""
+        """Copy the state of columns to their streams."""
         columns, _, _, decks = self._memory
         for i in rows.tolist():
             stream = self.streams[i]
@@ -310,7 +310,7 @@ class Batch:
         self._columns["told"][rows] = self._columns["asked"][rows]
 
     def _read(self, rows: np.ndarray) -> None:
-        """Bring columns to the state of their streams."""
+        """Copy the state of streams to their columns."""
         columns, all_rounds, left, decks = self._memory
         texts, heard = [], []
         for i in rows.tolist():
@@ -342,13 +342,13 @@ class Batch:
         self._heard = _placed(self._heard, rows, heard)
 
     def state(self) -> dict[str, Any]:
-        """Arrays and JSON for `restore`."""
+        """Return arrays and JSON for `restore`."""
         self.settle()
         streams = json.dumps([None if stream is None else stream.state() for stream in self.streams])
         return {"streams": streams, "byte": self.byte.copy(), "reward": self.reward.copy(), "over": self.over.copy()}
 
     def restore(self, state: Mapping[str, Any], tasks: Mapping[str, Task], threshold: int) -> None:
-        """Go on where a state was taken; `tasks` by name."""
+        """Resume from a state; `tasks` maps names to tasks."""
         for i, one in enumerate(json.loads(str(state["streams"]))):
             self.streams[i] = None if one is None else Stream.restored(one, tasks, threshold)
         for name in ("byte", "reward", "over"):
@@ -359,7 +359,7 @@ class Batch:
         return np.array([i for i, stream in enumerate(self.streams) if stream is not None], dtype=int)
 
     def settle(self) -> None:
-        """Bring the streams and their records up to date."""
+        """Update the streams and their records."""
         rows = self._filled()
         if len(rows):
             self._write(rows)
@@ -368,7 +368,7 @@ class Batch:
 
 
 def _placed(array: np.ndarray, rows: np.ndarray, texts: Sequence[bytes | bytearray]) -> np.ndarray:
-    """The array with texts at the beginning of some rows; it is widened for longer ones."""
+    """Write texts at the start of rows and return the array, widened if the texts are longer."""
     width = max(map(len, texts))
     if width:
         if width > array.shape[1]:
@@ -384,7 +384,7 @@ def _placed(array: np.ndarray, rows: np.ndarray, texts: Sequence[bytes | bytearr
 
 
 def packed_rounds(life: Life, deal: Deal, presumption: OptionsLeft | None) -> bytes:
-    """The rounds of an instance; b"" where they do not fit, or a verdict takes more than a comparison."""
+    """Pack the rounds of an instance; b"" if they do not fit, or a verdict needs more than a comparison."""
     if len(deal.questions) > ROUNDS or len(deal.deck) > CARDS:
         return b""
     slots = {} if presumption is None else {key: place for place, key in enumerate(presumption.left, 1)}
@@ -394,7 +394,7 @@ def packed_rounds(life: Life, deal: Deal, presumption: OptionsLeft | None) -> by
     rounds, before, rest = [], None, b""
     for question in deal.questions:
         solution = life.task.solve(question, life.hidden)
-        if solution is not before:  # questions may have one solution in common
+        if solution is not before:  # questions may share a solution
             before, key = solution, solution.key
             name = counted.get(key, key)
             rest = _packed(solution.answer, solution.right, solution.wrong, solution.noise)
@@ -407,9 +407,9 @@ def packed_rounds(life: Life, deal: Deal, presumption: OptionsLeft | None) -> by
     return b"".join(rounds)
 
 
-@lru_cache(maxsize=1 << 14)  # instances have many solutions in common
+@lru_cache(maxsize=1 << 14)  # instances share many solutions
 def _packed(answer: str, right: Sequence[str], wrong: Sequence[str], noise: Sequence[int]) -> bytes:
-    """A round from the answer to the random digits; b"" where it does not fit, or feedback is to be drawn."""
+    """Pack the part of a round from the answer to the random digits; b"" if it does not fit or feedback is drawn."""
     texts = [answer, "".join(right), "".join(wrong)]
     noises = () if noise == (0,) else noise
     if (

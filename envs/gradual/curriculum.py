@@ -1,10 +1,9 @@
-"""The tasks by name, curricula, and files of curricula, in TOML or JSON: the tasks in order, and tasks that the file
-itself defines.
+"""Hold the tasks by name, and read curricula from TOML or JSON files: tasks in order, and tasks defined by the file.
 
     success_threshold = 3
     tasks = ["micro7.*", "capital"]          # without it, the tasks of the file
 
-    [[task]]                                 # the kinds of tasks stand below
+    [[task]]                                 # for the kinds of tasks see below
     name = "capital"
     requires = ["micro7.2"]
     pairs = {"capital of France." = "Paris."}
@@ -59,7 +58,7 @@ SUCCESS_THRESHOLD = 5  # in the challenge
 @checked_methods
 @dataclass(frozen=True)
 class Curriculum:
-    """Tasks in the order in which an agent learns them.
+    """Hold tasks in the order in which an agent learns them.
 
     :ivar success_threshold: successes in a row that end a task.
     """
@@ -72,7 +71,7 @@ class Curriculum:
 @checked
 @cache
 def all_tasks(rules: Rules = Rules()) -> Mapping[str, Task]:  # noqa: B008  (frozen)
-    """The tasks of the challenge by name, in the order of its curriculum: micro1 to micro20, mini0 to mini5."""
+    """Return the tasks of the challenge by name, in curriculum order: micro1 to micro20, mini0 to mini5."""
     words = load_words()
     few, shuffled = filtered(words), shuffled_words()
     if rules.names == "shuffled":
@@ -93,7 +92,7 @@ def all_tasks(rules: Rules = Rules()) -> Mapping[str, Task]:  # noqa: B008  (fro
 
 @cache
 def shuffled_words() -> Shuffled:
-    """The words that mean something to the tasks, and what each is exchanged for."""
+    """Return the exchange of the words that have a meaning in the tasks."""
     synonyms = [synonym for row in SYNONYMS.values() for synonym in row]
     return Shuffled(synonyms, list(dict.fromkeys(word for sequence in SEQUENCES for word in sequence)))
 
@@ -101,13 +100,13 @@ def shuffled_words() -> Shuffled:
 @checked
 @cache
 def known_tasks(rules: Rules = Rules()) -> Mapping[str, Task]:  # noqa: B008
-    """All tasks by name: those of the challenge, then those that only other curricula have."""
+    """Return all tasks by name: first the challenge's, then tasks only of other curricula."""
     others = [*suggested_tasks(load_words()), *production_tasks(), *hexadecimal_tasks(), *small_world_tasks()]
     return {**all_tasks(rules), **{task.name: task for task in others}}
 
 
 def find_task(name: str, tasks: Mapping[str, Task]) -> Task:
-    """The task of a name; InputError with the nearest name where there is none."""
+    """Return the task of a name; InputError with the nearest name if it is unknown."""
     if name not in tasks:
         raise InputError(unknown("the curriculum", name, tasks))
     return tasks[name]
@@ -115,15 +114,15 @@ def find_task(name: str, tasks: Mapping[str, Task]) -> Task:
 
 @checked
 def challenge(rules: Rules = Rules()) -> Curriculum:  # noqa: B008
-    """The 46 tasks of the challenge."""
+    """Return the curriculum of the 46 tasks of the challenge."""
     return Curriculum("challenge", tuple(all_tasks(rules).values()))
 
 
 @checked
 def of_names(names: Iterable[str], rules: Rules = Rules()) -> Curriculum:  # noqa: B008
-    """A curriculum of some of all tasks; "module:name" names tasks of your own, see `at_place`.
+    """Return a curriculum of the named tasks; "module:name" names your own tasks, see `at_place`.
 
-    :raises InputError: an unknown name, or none at all.
+    :raises InputError: an unknown name, or no name.
     """
     known = known_tasks(rules)
     tasks = [task for name in names for task in (at_place(name).tasks if ":" in name else [find_task(name, known)])]
@@ -134,9 +133,9 @@ def of_names(names: Iterable[str], rules: Rules = Rules()) -> Curriculum:  # noq
 
 @checked
 def at_place(place: str) -> Curriculum:
-    """The tasks at "module:name": a `Curriculum`, a `Task`, several of them, or a function that gives one of these.
+    """Import the tasks at "module:name": a `Curriculum`, a `Task`, a list of tasks, or a function that returns these.
 
-    :raises InputError: no such module or name, or something else there.
+    :raises InputError: no such module or name, or an object of another kind.
     """
     given = (Curriculum, Task, list, tuple)
     what = "curriculum, task or function"
@@ -151,7 +150,7 @@ def at_place(place: str) -> Curriculum:
     return Curriculum(place.partition(":")[2], tuple(tasks))
 
 
-# ---- Templates: texts with names in braces, such as "twice: {a}."; and sources, from which values are drawn for names.
+# ---- Templates: texts with names in braces, such as "twice: {a}."; and sources from which the values are drawn.
 
 Length: TypeAlias = Annotated[int, Ge(1), Le(1_000)]
 
@@ -160,9 +159,9 @@ _ALPHABETS = {"letters": LETTERS, "digits": DIGITS}
 
 
 def check_template(text: str) -> str:
-    """The text, if it is a template. "{{" and "}}" are braces.
+    """Check that a text is a template, and return it. "{{" and "}}" are literal braces.
 
-    :raises InputError: something else than a name is in braces, or the text is not in Latin-1.
+    :raises InputError: braces hold more than a name, or the text is not in Latin-1.
     """
     check_latin(text)
     try:
@@ -176,17 +175,17 @@ def check_template(text: str) -> str:
 
 
 def pieces_of(template: str) -> list[tuple[str, str | None]]:
-    """The literal texts of a template, each with the name behind it, None behind the last."""
+    """Split a template into its literal texts, each with the name after it, None after the last."""
     return [(literal, name) for literal, name, _, _ in Formatter().parse(template)]
 
 
 def names_of(template: str) -> list[str]:
-    """The names in a template, each once, in order."""
+    """Return the names in a template, each once, in order."""
     return list(dict.fromkeys(name for _, name in pieces_of(template) if name is not None))
 
 
 def pattern_of(template: str, patterns: Mapping[str, str]) -> re.Pattern[str]:
-    """Finds the values in a filled template, by a regular expression for each name."""
+    """Compile a pattern that extracts the values from a filled template, by a regular expression for each name."""
     parts: list[str] = []
     met: set[str] = set()
     for literal, name in pieces_of(template):
@@ -199,10 +198,10 @@ def pattern_of(template: str, patterns: Mapping[str, str]) -> re.Pattern[str]:
 
 @dataclass(frozen=True)
 class Source:
-    """What values are drawn from.
+    """Hold a source of values.
 
-    :ivar draw: draws one value. :ivar pattern: a regular expression for all values.
-    :ivar texts: the values of a list, or the characters of an alphabet. :ivar number: of different values.
+    :ivar draw: draws a value. :ivar pattern: a regular expression for all values.
+    :ivar texts: the values of a list, or the characters of an alphabet. :ivar number: number of different values.
     """
 
     draw: Callable[[Random], str]
@@ -212,10 +211,10 @@ class Source:
 
 
 def read_source(value: Any, words: Sequence[str]) -> Source:
-    """A source of a file: a list of texts, "words", "letters", "digits", or a table with `from` one of these and
-    `length` a number of characters, or the least and the greatest.
+    """Read a source of a file: a list of texts, "words", "letters", "digits", or a table. A table has such a source as
+    `from`, and as `length` a number of characters, or the least and the greatest number.
 
-    :raises InputError: it is something else, or no word has the length.
+    :raises InputError: another value, or no word has the length.
     """
     table: Mapping[str, Any] = value if isinstance(value, Mapping) else {"from": value}
     refuse_unknown("a source", table, ("from", "length"))
@@ -241,7 +240,7 @@ def read_source(value: Any, words: Sequence[str]) -> Source:
 
 
 def check_latin(text: str) -> None:
-    """:raises InputError: a character is not in Latin-1, so that it is no byte."""
+    """:raises InputError: a character is not in Latin-1, so that it does not fit in a byte."""
     if strange := [character for character in text if ord(character) > 255]:
         raise InputError(f"{shown(text)} has {strange[0]!r}, which is not in Latin-1: each character has to be a byte")
 
@@ -270,8 +269,8 @@ def _lengths(value: Any) -> tuple[int, int]:
 #     {name = "twice", question = "twice: {a}.", answer = "{a}{a}.", draw = {a = {from = "letters", length = [1, 3]}}}
 #     {name = "code", question = "code: {key}.", answer = "{value}.", keys = "words", values = "digits", number = 4}
 #
-# All of them may have about, requires, fixed_length and tolerance as in `Task`, and right and wrong, the feedback on an
-# answer: one text, or several of which one is drawn, with {answer} and the names of the question in braces.
+# All kinds may have about, requires, fixed_length and tolerance as in `Task`. They may have right and wrong, the
+# feedback on an answer: a text, or a list to draw from, with {answer} and the names of the question in braces.
 
 _COMMON = ("name", "about", "requires", "fixed_length", "tolerance", "right", "wrong")
 _OF_KIND = {
@@ -285,23 +284,23 @@ Text = Annotated[str, Len(1)]
 Texts = Text | Annotated[list[Text], Len(1)]
 
 
-#: Makes a solution of an answer, the values of the names in the feedback, and the key.
+#: Makes a solution from an answer, the values of the names in the feedback, and the key.
 Solved: TypeAlias = Callable[[str, Mapping[str, str], str | None], Solution]
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a file. Its errors begin with its place, such as "lesson.toml: task 'twice'"."""
+    """Hold a table of a file. Its errors begin with its place, such as "lesson.toml: task 'twice'"."""
 
     place: str
     content: Mapping[str, Any]
 
     def at(self, key: str) -> AbstractContextManager[None]:
-        """Puts place and key before the errors within."""
+        """Prefix errors raised in the block with place and key."""
         return located(f"{self.place}, key {key!r}")
 
     def get(self, key: str, hint: Any, default: Any = ...) -> Any:
-        """A value, checked by an annotation; InputError where it is something else, or missing without a default."""
+        """Return a value; InputError if the annotation does not fit it, or it is missing without a default."""
         if key not in self.content:
             if default is ...:
                 raise InputError(f"{self.place} lacks the key {key!r}")
@@ -310,20 +309,20 @@ class Table:
             return check(key, self.content[key], hint)
 
     def template(self, key: str) -> str:
-        """A template."""
+        """Return a template; InputError if the value is not a template."""
         text: str = self.get(key, Text)
         with self.at(key):
             return check_template(text)
 
     def known(self, keys: Sequence[str]) -> None:
-        """:raises InputError: a key that is none of these."""
+        """:raises InputError: a key that is not in `keys`."""
         for key in self.content:
             if key not in keys:
                 raise InputError(f"{self.place}: {unknown('it', key, keys)}")
 
 
 def _feedback(table: Table, names: Sequence[str]) -> Solved:
-    """What makes solutions, with the table's feedback."""
+    """Return a function that makes solutions with the table's feedback."""
     forms: list[list[str]] = []
     for key, default in (("right", "good job! ;"), ("wrong", "wrong! {answer};")):
         texts: Any = table.get(key, Texts, default)
@@ -341,7 +340,7 @@ def _feedback(table: Table, names: Sequence[str]) -> Solved:
 
 
 def task_of_table(place: str, content: Mapping[str, Any], words: Sequence[str]) -> Task:
-    """The task of a table at a place; InputError with the place and the key where something is wrong with it."""
+    """Make the task of a table; InputError with the place and the key if the table is wrong."""
     table = Table(place, content)
     kinds = [kind for kind in _OF_KIND if kind in content]
     if len(kinds) != 1:
@@ -468,7 +467,7 @@ def _check_template_end(answer: str, sources: Mapping[str, Source], fixed: bool)
 
 
 def _check_end(text: str, end: str, fixed: bool) -> None:
-    """:raises InputError: an answer might end without a full stop, or have one before its end."""
+    """:raises InputError: an answer might lack its full stop, or have a full stop before its end."""
     if not fixed and (not end.endswith(STOP) or text.count(STOP) > 1):
         raise InputError("an answer ends with its only full stop; write it, or set fixed_length = true")
 
@@ -479,16 +478,16 @@ _FOLDER = Path(__file__).parent / "curricula"
 
 
 def shipped_curricula() -> list[str]:
-    """The names of the curricula that ship with gumption."""
+    """Return the names of the curricula that ship with gumption."""
     return sorted(path.stem for path in _FOLDER.glob("*.toml"))
 
 
 @checked
 def load_curriculum(source: str | PathLike, rules: Rules = Rules()) -> Curriculum:  # noqa: B008  (frozen)
-    """A curriculum that ships with gumption, or one from a file.
+    """Load a curriculum that ships with gumption, or read a file.
 
     :param source: its name, such as "challenge", or a path that ends in .toml or .json.
-    :raises InputError: there is none, or something in the file is wrong; with the file, the task and the key.
+    :raises InputError: it does not exist, or the file is wrong; the message names the file, the task and the key.
     """
     path = _FOLDER / f"{source}.toml" if source in shipped_curricula() else Path(source)
     if path.suffix not in (".toml", ".json"):
@@ -516,7 +515,7 @@ def load_curriculum(source: str | PathLike, rules: Rules = Rules()) -> Curriculu
 
 
 def read_table(path: Path) -> Table:
-    """The content of a file in JSON, whose name ends in .json, or TOML; InputError where it is neither, or no table."""
+    """Read a table from a .json file or a TOML file; InputError if the content is neither, or not a table."""
     content = read_json(path) if path.suffix == ".json" else _read_toml(path)
     if not isinstance(content, Mapping):
         raise InputError(f"{path} has to be a table with names and values, and it is {shown(content)}")
@@ -533,7 +532,7 @@ def _read_toml(path: Path) -> Any:
 
 
 def _own_tasks(table: Table, words: Sequence[str]) -> dict[str, Task]:
-    """The tasks that the file defines."""
+    """Make the tasks that the file defines, by name."""
     path = table.place
     own: dict[str, Task] = {}
     for number, content in enumerate(table.get("task", list[Mapping[str, Any]], []), 1):
@@ -557,7 +556,7 @@ def _own_tasks(table: Table, words: Sequence[str]) -> dict[str, Task]:
 
 
 def _matching(name: str, known: Mapping[str, Task]) -> list[Task]:
-    """The task of a name, or all that a pattern such as "micro5.*" fits."""
+    """Return the task of a name, or all tasks that match a pattern such as "micro5.*"."""
     if "*" not in name:
         return [find_task(name, known)]
     found = [task for each, task in known.items() if fnmatchcase(each, name)]
@@ -566,13 +565,13 @@ def _matching(name: str, known: Mapping[str, Task]) -> list[Task]:
     return found
 
 
-# ---- Whether an answer is right, and which feedback it may get, outside of any stream.
+# ---- Verdicts on answers outside of any stream.
 
 
 @checked_methods
 @dataclass(frozen=True)
 class Verdict:
-    """Whether an answer is right, and all feedbacks that it may get; {""} for none."""
+    """Hold whether an answer is right, and all possible feedback texts; {""} for no feedback."""
 
     correct: bool
     feedbacks: frozenset[str]
@@ -583,14 +582,14 @@ def judge(
     task: str, question: str, answer: str, mapping: Mapping[str, str] | None = None,
     context: Mapping[str, Any] | None = None, rules: Rules | None = None,
 ) -> Verdict:  # fmt: skip
-    """The verdict on an answer to a question of a task, as `gumption/Gradual-v0` would give it.
+    """Judge an answer to a question of a task, as in `gumption/Gradual-v0`.
 
-    :param task: its name. :param answer: all that was said in answer to the question.
-    :param mapping: the instance's key -> answer, for tasks that hide one (micro2 to 6 and 15). The full stop at the end
-        of an answer may be left out.
-    :param context: what else the instance hides, by name: {"alphabet": "abc...", "answer": "a"} in micro1.
+    :param task: its name. :param answer: all bytes of the agent in reply to the question.
+    :param mapping: the instance's key -> answer, for tasks with a hidden mapping (micro2 to 6 and 15). Answers may omit
+        their final full stop.
+    :param context: other hidden data of the instance, by name: {"alphabet": "abc...", "answer": "a"} in micro1.
     :param rules: None for the default.
-    :raises InputError: an unknown task, a question that it does not ask, or one that needs a mapping or a context.
+    :raises InputError: an unknown task, a question of another task, or a missing mapping or context.
     """
     rules = Rules() if rules is None else rules
     found = find_task(task, known_tasks(rules))

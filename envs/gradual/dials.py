@@ -1,13 +1,12 @@
-"""The tasks of the challenge with other names and other laws: the dials `names` and `laws` in Gradual.
+"""Change names and laws of the tasks of the challenge: the dials `names` and `laws` in Gradual.
 
-- `names="anonymous"`: each letter is another one, the same in all that is sent and said, so that no word is known and
-  the alphabet has no known order. All else stays byte for byte the same.
-- `names="shuffled"`: words that give orders, praise or count change their meanings with others of their kind and
-  length: `not` may mean what `say` means. Where a task is about such a word, it is about a code in its place.
-- `laws="counterfactual"`: a question has the answer of another question of its task, the same one always. Letters of
-  what is asked about stand for others ("say: ab." is answered as "say: cd."); a key of a hidden mapping has the answer
-  of the next key; strings that fit a description are false. What an agent learns from feedback is right, what it brings
-  along is wrong.
+- `names="anonymous"`: permute the letters, in both directions of the stream, so that no word is known and the alphabet
+  has no known order. All else stays byte for byte the same.
+- `names="shuffled"`: words that give orders, praise or count exchange their meanings with words of their kind and
+  length: `not` may mean what `say` means. A random code replaces such a word where it is the topic of a question.
+- `laws="counterfactual"`: a question always has the answer of the same other question of its task. Letters of the
+  topic stand for other letters ("say: ab." has the answer to "say: cd."); a key of a hidden mapping has the answer of
+  the next key; strings that fit a description are false. Feedback is right; prior knowledge is wrong.
 """
 
 import re
@@ -25,7 +24,7 @@ from .task import Deal, Hidden, Solution, Task
 
 Reword = Callable[[str], str]
 
-#: Words that say what is to be done, that praise or blame: the tasks' own, beside synonyms and numbers.
+#: Words of the tasks that order, praise or blame, apart from synonyms and numbers.
 _ORDERS = (
     "say", "spell", "interleave", "by", "random_map", "reverse", "concatenate", "union", "exclude", "and", "or", "not",
     "but", "anything", "after", "next", "comes", "what", "description", "verify", "is", "as", "good", "job", "correct",
@@ -35,15 +34,15 @@ _WORD = re.compile("[A-Za-z_]+")
 
 
 def reworded(task: Task, there: Reword, back: Reword, right: str | None = None, wrong: str | None = None) -> Task:
-    """The task in other words, in all that is sent and said.
+    """Return the task in other words, in both directions of the stream.
 
-    :param there: a text of the task -> as it is sent. :param back: the reverse.
-    :param right, wrong: feedback in place of the task's, see `Variation`.
+    :param there: maps a text of the task to the text sent. :param back: the reverse.
+    :param right, wrong: feedback that replaces the task's, see `Variation`.
     """
 
     def questions(hidden: Hidden, draw: Random) -> Iterator[str]:
         asked = task.questions(hidden, draw)
-        if isinstance(asked, Deal):  # stays one, so that a batch can judge the answers
+        if isinstance(asked, Deal):  # remains a Deal, so that a batch can judge the answers
             asked.questions = [*map(there, asked.questions)]
             return asked
         return map(there, asked)
@@ -72,25 +71,25 @@ def reworded(task: Task, there: Reword, back: Reword, right: str | None = None, 
 
 @cache
 def _letters() -> tuple[dict[int, int], dict[int, int]]:
-    """Each letter -> another one, for `str.translate`, and back."""
+    """Return the permutation of the letters and its inverse, for `str.translate`."""
     other = "".join(ascii_lowercase[place] for place in deranged([None] * len(ascii_lowercase)))
     there = other + other.upper()
     return str.maketrans(ascii_letters, there), str.maketrans(there, ascii_letters)
 
 
 def anonymous(text: str) -> str:
-    """A text with other letters."""
+    """Permute the letters of a text."""
     return text.translate(_letters()[0])
 
 
 class Shuffled:
-    """Words that change their meanings.
+    """Exchange words, so that they change their meanings.
 
-    :ivar there: word -> the word that is sent in its place; `back` the reverse.
+    :ivar there: word -> the word sent in its place; `back` is the reverse.
     """
 
     def __init__(self, synonyms: Sequence[str], numbers: Sequence[str]) -> None:
-        """:param synonyms: further words that give orders. :param numbers: words that count."""
+        """:param synonyms: more words that give orders. :param numbers: words that count."""
         orders = [*_ORDERS, *(word for text in synonyms for word in _WORD.findall(text))]
         kinds = {word: kind for kind, words in (("number", numbers), ("order", orders)) for word in words}
         words = list(kinds)
@@ -99,16 +98,16 @@ class Shuffled:
         self.back = {new: old for old, new in self.there.items()}
 
     def reword(self, text: str) -> str:
-        """A text of the tasks as it is sent."""
+        """Translate a text of the tasks into the text sent."""
         return _exchanged(text, self.there)
 
     def read(self, text: str) -> str:
-        """What a text that was sent or said is to the tasks."""
+        """Translate a text of the stream back into the words of the tasks."""
         return _exchanged(text, self.back)
 
     def free(self, words: Sequence[str]) -> dict[str, str]:
-        """Each of the words -> itself, or a code of its length if it is one that changes its meaning: tasks that take
-        words apart could not be told from what they show."""
+        """Map each word that changes its meaning to a random code of its length, and other words to themselves:
+        otherwise an agent could not learn tasks that take words apart."""
         draw, taken = Random(0), set(words)
         found = {}
         for word in words:
@@ -120,8 +119,7 @@ class Shuffled:
         return found
 
     def clear(self, question: str) -> bool:
-        """Whether a question of micro13.2, whose words are drawn letter by letter, asks about no word that changes its
-        meaning."""
+        """Return whether no word in a question of micro13.2, drawn letter by letter, changes its meaning."""
         return not self.there.keys() & set(re.split(" and | or ", question.removeprefix("say: ").removesuffix(".")))
 
 
@@ -136,7 +134,7 @@ def _exchanged(text: str, words: Mapping[str, str]) -> str:
 
 
 def named(tasks: Sequence[Task], names: str, shuffled: Shuffled) -> list[Task]:
-    """The tasks by other names."""
+    """Return the tasks with other names: "anonymous" or "shuffled"."""
     if names == "anonymous":
         return [reworded(task, anonymous, lambda text: text.translate(_letters()[1])) for task in tasks]
     return [reworded(_clear(task, shuffled), shuffled.reword, shuffled.read) for task in tasks]
@@ -152,11 +150,11 @@ def _clear(task: Task, shuffled: Shuffled) -> Task:
 
 
 def unlawful(task: Task, words: frozenset[str]) -> Task:
-    """The task by other laws.
+    """Return the task with other laws.
 
-    :param words: those that mean something to the task; all others are what it asks about.
+    :param words: words with a meaning in the task; all other words are topics of its questions.
     """
-    # Letters of what is asked about stand for others. The first five are all that some tasks know; z has no next one.
+    # Some tasks use only the first five letters, and z has no next letter: they keep to their groups.
     groups = ["few" if letter < "f" else letter if letter == "z" else "others" for letter in ascii_lowercase]
     other = str.maketrans(ascii_lowercase, "".join(ascii_lowercase[place] for place in deranged(groups)))
 
@@ -174,13 +172,13 @@ def unlawful(task: Task, words: frozenset[str]) -> Task:
 
 
 def _turned(mapping: Mapping[str, str]) -> dict[str, str]:
-    """Each key has the answer of the next one, the last that of the first."""
+    """Map each key to the answer of the next key, in a circle."""
     keys = [*mapping]
     return {key: mapping[other] for key, other in pairwise([*keys, keys[0]])}
 
 
 def _denied(found: Solution) -> Solution:
-    """True for false and false for true."""
+    """Exchange true and false in a solution."""
 
     def other(text: str) -> str:
         return re.sub("true|false", lambda word: "false" if word[0] == "true" else "true", text)

@@ -1,8 +1,8 @@
-"""One stream: its schedule of tasks, the questions, verdicts and limits of the running instance, and its bytes.
+"""Run a stream: its schedule of tasks, the questions, verdicts and limits of the current instance, and its bytes.
 
-A `Life` holds the schedule and the instance, and knows nothing of single bytes. `Stream` sends the texts of one life
-and gathers the answers; batch.py does so for many lives in arrays. Where an instance deals its questions from a deck,
-batch.py plays it alone, and brings its `Life` up to date at the end.
+A `Life` holds the schedule and the instance, but no single bytes. `Stream` sends the texts of a life and collects the
+answers; batch.py does so for many lives in arrays. If an instance deals its questions from a deck, batch.py plays it
+without its `Life`, and updates the `Life` at the end.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -13,18 +13,18 @@ from typing import Any
 
 from .task import STOP, Deal, Draws, Hidden, OptionsLeft, Presumption, Solution, Task
 
-IN_A_ROW = 10  # right answers by which an instance is solved
-GRACE = IN_A_ROW * (1 + 4)  # questions to the soft limit, from when on an agent should know the answers
+IN_A_ROW = 10  # consecutive right answers that solve an instance
+GRACE = IN_A_ROW * (1 + 4)  # questions up to the soft limit, counted from when an agent should know the answers
 
-_REMEMBERED = 1_000  # solutions of questions, which may come again
+_REMEMBERED = 1_000  # cached solutions, for repeated questions
 
 
 @dataclass
 class TaskRecord:
-    """The figures of one task.
+    """Hold the statistics of a task.
 
-    :ivar steps: bytes that it sent. :ivar reward: their sum. :ivar instances: that began. :ivar solved: of these.
-    :ivar questions: answers so far. :ivar right: of these. :ivar passed: whether the schedule went on to the next task.
+    :ivar steps: bytes sent. :ivar reward: sum of rewards. :ivar instances: begun. :ivar solved: solved instances.
+    :ivar questions: answers so far. :ivar right: right answers. :ivar passed: whether the schedule has left the task.
     """
 
     task: str
@@ -38,14 +38,14 @@ class TaskRecord:
 
 
 class Life:
-    """The schedule of one stream and its running instance.
+    """Hold the schedule of a stream and its current instance.
 
-    :ivar task: the running one. :ivar record: its figures. :ivar records: those of all tasks so far, in order.
-    :ivar over: whether the schedule has ended. :ivar ended, success: whether the instance has, and as a success.
-    :ivar hidden: what the instance hides. :ivar question, solution: the running ones.
-    :ivar needed: bytes of a fixed-length answer, 0 for one that ends with a full stop.
-    :ivar asked: answers of the instance so far. :ivar row: right ones in a row. :ivar soft: the soft limit, 0: not set.
-    :ivar tail: while so many of the last bytes of its text are sent, the agent may answer.
+    :ivar task: the current task. :ivar record: its statistics. :ivar records: statistics of all tasks so far, in order.
+    :ivar over: whether the schedule has ended. :ivar ended, success: whether the instance has ended, and was solved.
+    :ivar hidden: hidden data of the instance. :ivar question, solution: the current question and its solution.
+    :ivar needed: bytes of a fixed-length answer, 0 for an answer that ends with a full stop.
+    :ivar asked: answers of the instance so far. :ivar row: right answers in a row. :ivar soft: soft limit, 0: not set.
+    :ivar tail: number of last bytes of the text during which the agent may already answer.
     """
 
     __slots__ = (
@@ -63,10 +63,10 @@ class Life:
         questions: Sequence[str] = (),
     ) -> None:
         """
-        :param tasks: in the order of the curriculum. :param threshold: successes in a row that end a task.
-        :param seed: fixes all that is drawn. Each task and each instance has its own generator, so that an instance
-            does not depend on what came before it.
-        :param hidden: of the first instance, in place of what is drawn. :param questions: its first ones.
+        :param tasks: in the order of the curriculum. :param threshold: consecutive successes that end a task.
+        :param seed: seeds all draws. Each task and each instance has its own generator, so that an instance does not
+            depend on earlier instances.
+        :param hidden: replaces drawn hidden data of the first instance. :param questions: its first questions.
         """  # fmt: skip
         self._tasks, self._threshold, self._seed = list(tasks), threshold, seed
         self._given: tuple[Hidden, Sequence[str]] = dict(hidden or {}), list(questions)
@@ -78,7 +78,7 @@ class Life:
     # The schedule.
 
     def begin(self) -> str:
-        """Start the next instance; its first text."""
+        """Start the next instance and return its first text."""
         hidden, given = self._given if len(self.records) == 1 and not self.record.instances else ({}, ())
         self.hidden: Hidden = {**next(self._instances), **hidden}
         if self.hidden:
@@ -91,15 +91,15 @@ class Life:
         presumption, limited = self.task.presumption, not self.task.predict_repeats
         self._presumption: Presumption | None = presumption(self.hidden) if presumption and limited else None
         self.soft = 1 + GRACE if presumption is None and limited else 0
-        self._answered: set[Hashable] = set()  # keys, and whether an answer to one of them was wrong later
-        self._missed = False
+        self._answered: set[Hashable] = set()  # keys of answered questions
+        self._missed = False  # whether a later answer to such a key was wrong
         self.ended = self.success = False
         self._journal: list[tuple[Any, ...]] = []
         self.record.instances += 1
         return self._show(next(self._questions))
 
     def switch(self) -> str | None:
-        """End the instance: the first text of the next one, or None when the schedule is over."""
+        """End the instance; return the first text of the next instance, or None if the schedule is over."""
         self._successes = self._successes + 1 if self.success else 0
         self.record.solved += self.success
         if self._successes >= self._threshold:
@@ -134,7 +134,7 @@ class Life:
         return question
 
     def spoke(self, times: int = 1) -> None:
-        """The agent spoke out of turn: each time costs a reward of 1, and its row of right answers ends."""
+        """Record bytes out of turn: each costs a reward of 1, and the row of right answers restarts."""
         journal = self._journal
         before = journal.pop()[1] if journal and journal[-1][0] == "spoke" else 0
         journal.append(("spoke", before + times))
@@ -142,7 +142,7 @@ class Life:
         self.record.reward -= times
 
     def verdict(self, answer: str) -> tuple[bool, str]:
-        """Judge an answer in a micro-task: whether it is right, and the text that follows."""
+        """Judge an answer in a micro-task; return whether it is right, and the text that follows."""
         self._journal.append(("verdict", answer))
         solution, record = self.solution, self.record
         right = answer == solution.answer if solution.accepts is None else solution.accepts(answer)
@@ -163,7 +163,6 @@ class Life:
             self._stops = self._stops + 1 if answer.endswith(STOP) else 0
             praised |= self._stops >= IN_A_ROW
         text = solution.feedback(praised, self._draw) if solution.right or solution.wrong else ""
-        # The test whether the instance has ended.
         if self.row >= IN_A_ROW:
             in_time = not self.soft or self.asked <= self.soft
             self.ended, self.success, self.tail = True, in_time and not self._missed, 0
@@ -175,7 +174,7 @@ class Life:
 
     @property
     def deal(self) -> tuple[Deal, OptionsLeft | None] | None:
-        """The deck of the running instance and its presumption; None where `Batch` cannot judge its answers."""
+        """Return the deck of the current instance and its presumption; None if `Batch` cannot judge its answers."""
         task, deal, known = self.task, self._questions, self._presumption
         plain = task.cycle == "micro" and task.letters == "end" and not task.reply
         plain &= not task.adaptive and not task.predict_repeats
@@ -187,11 +186,11 @@ class Life:
         self, asked: int, right: int, penalties: int, row: int, soft: int, ended: bool, success: bool, card: int,
         rest: tuple[int, int, Sequence[int], Sequence[int]] | None = None,
     ) -> None:  # fmt: skip
-        """Go on where a batch has played the questions of `deal`.
+        """Resume after a batch has played questions of `deal`.
 
-        :param right: right answers since the last call. :param penalties: bytes said out of turn since then.
-        :param card: the number of the running question. :param rest: of an instance that goes on: the state of its
-            draws, the place and the deck of its `Deal`, and the numbers of its `OptionsLeft`.
+        :param right: right answers since the last call. :param penalties: bytes out of turn since then.
+        :param card: the number of the current question. :param rest: None if the instance has ended; else the state of
+            its draws, the place and the deck of its `Deal`, and the numbers of its `OptionsLeft`.
         """
         self._journal = [("resume", asked, right, penalties, row, soft, ended, success, card, rest)]
         record, new = self.record, asked - self.asked
@@ -209,7 +208,7 @@ class Life:
         self._show(deal.questions[card])
 
     def declare(self, right: bool) -> str:
-        """Take in a verdict in a mini-task: the feedback, "" where the verdict is not new."""
+        """Record a verdict in a mini-task and return the feedback, "" if the verdict is not new."""
         self._journal.append(("declare", right))
         if self.ended and self.success == right:
             return ""
@@ -220,17 +219,17 @@ class Life:
         return self.solution.feedback(right, self._draw)
 
     def fail(self) -> str:
-        """The instance times out: the feedback."""
+        """End the instance by its time-out and return the feedback."""
         if self.task.cycle == "mini":
             return self.declare(False)
         self._journal.append(("fail",))
         self.ended, self.success = True, False
         return ""
 
-    # Keeping and going on.
+    # Save and restore.
 
     def state(self) -> dict[str, Any]:
-        """JSON for `restored`: what happened in the running instance, and the records."""
+        """Return JSON for `restored`: the events of the current instance, and the records."""
         hidden, questions = self._given
         return {
             "tasks": [task.name for task in self._tasks], "seed": self._seed, "hidden": dict(hidden),
@@ -240,14 +239,14 @@ class Life:
 
     @classmethod
     def restored(cls, state: Mapping[str, Any], tasks: Mapping[str, Task], threshold: int) -> "Life":
-        """The life of a state; `tasks` by name. It draws its running instance again, and repeats what happened."""
+        """Restore a life: redraw its current instance and replay the events. `tasks` maps names to tasks."""
         life = cls(
             [tasks[name] for name in state["tasks"]], threshold, state["seed"], state["hidden"], state["questions"]
         )
         records = [TaskRecord(**record) for record in state["records"]]
         for _ in records[1:]:
             life._next_task()
-        for _ in range(records[-1].instances - 1):  # earlier ones are drawn and not played
+        for _ in range(records[-1].instances - 1):  # draw earlier instances without playing them
             next(life._instances)
             life._seeds.getrandbits(64)
             life.record.instances += 1
@@ -260,18 +259,18 @@ class Life:
 
 # ---- A single stream, byte by byte.
 #
-# Texts are in Latin-1: a character is a byte. The environment speaks first; it judges each reply, then sends a byte.
+# Texts are in Latin-1: a character is a byte. The environment sends first; it judges each reply, then sends a byte.
 
 SPACE, FULL_STOP = ord(" "), ord(".")
 
 
 class Stream:
-    """One stream of bytes and rewards.
+    """Run a stream of bytes and rewards.
 
     :ivar over: whether the last task has been passed.
-    :ivar text: of the environment. :ivar position: bytes of it that have been sent. :ivar turn: bytes of it after which
-        the agent may answer.
-    :ivar age: bytes that the instance has sent. :ivar heard: the answer so far.
+    :ivar text: the environment's text. :ivar position: number of its bytes sent. :ivar turn: number of its bytes after
+        which the agent may answer.
+    :ivar age: bytes sent in the instance. :ivar heard: the answer so far.
     """
 
     __slots__ = (
@@ -284,7 +283,7 @@ class Stream:
         self._start(life.begin())
 
     def state(self) -> dict[str, Any]:
-        """JSON for `restored`."""
+        """Return JSON for `restored`."""
         self.settle()
         return {
             "life": self.life.state(), "over": self.over, "text": self.text.decode("latin-1"), "age": self.age,
@@ -293,7 +292,7 @@ class Stream:
 
     @classmethod
     def restored(cls, state: Mapping[str, Any], tasks: Mapping[str, Task], threshold: int) -> "Stream":
-        """The stream of a state; `tasks` by name."""
+        """Restore a stream; `tasks` maps names to tasks."""
         stream = cls.__new__(cls)
         stream.life = Life.restored(state["life"], tasks, threshold)
         stream._start(state["text"])
@@ -304,25 +303,25 @@ class Stream:
 
     @property
     def talk_end(self) -> int:
-        """The end of the text at which the agent must be silent, without the spaces at its end."""
+        """Return the length of the text that requires silence, without trailing spaces."""
         return len(self.text[: self.turn].rstrip(b" "))
 
     @property
     def listening(self) -> bool:
-        """Whether a byte said now is part of an answer."""
+        """Return whether the next byte of the agent is part of an answer."""
         return self.position >= self.turn and not self.life.ended
 
     def first(self) -> int:
-        """The first byte, whose reward is 0."""
+        """Send the first byte and return it; its reward is 0."""
         return self._send()
 
     def step(self, said: int) -> tuple[int, int]:
-        """Judge the byte that the agent said: the next byte, and the reward. Once it is over, the byte is a space."""
+        """Judge a byte of the agent; return the next byte, a space once the stream is over, and the reward."""
         if self._mini:
             reward = self._mini_step(said)
         elif self.position >= self.turn:
             reward = self._micro_step(said)
-        elif said == SPACE or self.position >= self.talk_end:  # while only spaces are left, it is nobody's turn
+        elif said == SPACE or self.position >= self.talk_end:  # any byte is free while only spaces are left
             reward = 0
         else:
             reward = -1
@@ -330,11 +329,11 @@ class Stream:
         return (SPACE if self.over else self._send()), reward
 
     def hear(self, said: int) -> int:
-        """Judge a byte that may be part of an answer: the reward."""
+        """Judge a byte that may be part of an answer; return the reward."""
         return self._mini_step(said) if self._mini else self._micro_step(said)
 
     def settle(self) -> None:
-        """Bring the steps of the record up to date, which is else done at the end of an instance."""
+        """Update the steps of the record; otherwise this happens at the end of an instance."""
         self.life.record.steps += self.age - self._counted
         self._counted = self.age
 
@@ -347,7 +346,7 @@ class Stream:
         return SPACE
 
     def _start(self, text: str) -> None:
-        """Begin an instance with this text."""
+        """Start an instance with this text."""
         task = self.life.task
         self._mini, self._limit = task.cycle == "mini", task.step_limit
         self._plain = task.letters == "end" and not task.reply
@@ -358,7 +357,7 @@ class Stream:
         self._say(text)
 
     def _say(self, text: str) -> None:
-        """Append a text to what is still to be sent."""
+        """Append a text to the unsent bytes."""
         coming = text.encode("latin-1")
         if self.position < len(self.text):
             coming = self.text[self.position :] + coming
@@ -375,7 +374,7 @@ class Stream:
             self._start(text)
 
     def _micro_step(self, said: int) -> int:
-        """Judge a byte that comes when the agent may answer."""
+        """Judge a byte sent while the agent may answer."""
         life, heard = self.life, self.heard
         if life.ended:  # the byte is dropped
             self._switch()
@@ -403,14 +402,14 @@ class Stream:
         return reward
 
     def _is_complete(self, said: int) -> bool:
-        """Whether this byte ends an answer that has parts, or whose bytes are judged one by one."""
+        """Return whether this byte ends an answer with parts, or an answer judged byte by byte."""
         expected, number = self.life.solution.answer.encode("latin-1"), len(self.heard)
         if self.life.task.reply:
             return said == expected[-1] or (said == SPACE and not expected.startswith(self.heard))
         return number == len(expected) or said != expected[number - 1]
 
     def _mini_step(self, said: int) -> int:
-        """Judge a byte of a mini-task: letters said out of turn become spaces, a full stop always ends the answer."""
+        """Judge a byte of a mini-task: letters out of turn become spaces, a full stop always ends the answer."""
         life, heard = self.life, self.heard
         if self.position >= len(self.text):
             if life.ended and not self._waited:

@@ -1,4 +1,4 @@
-"""Gradual's Gymnasium environments: many streams in arrays, and a single one that is a batch of one."""
+"""Provide Gradual's Gymnasium environments: many streams in arrays, and a single stream as a batch of size 1."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -24,11 +24,11 @@ BYTES = 256
 
 
 class GradualVectorEnv(NativeVectorEnv):
-    """Many streams at once: `GradualEnv` with a leading batch axis. Observations and actions are (B,) bytes.
+    """Run many streams at once: `GradualEnv` with a leading batch axis. Observations and actions are (B,) bytes.
 
-    Infos hold `success` and `listening`, (B,) bool, and `action_mask`, (B, 256) int8; `describe(i)` gives the rest.
+    Infos hold `success` and `listening`, (B,) bool, and `action_mask`, (B, 256) int8; `describe(i)` returns the rest.
 
-    :ivar batch: the streams; `records(i)` are the figures of one.
+    :ivar batch: the streams; `records(i)` returns the statistics of stream i.
     :ivar dials: the rules on which labels depend.
     """
 
@@ -54,18 +54,18 @@ class GradualVectorEnv(NativeVectorEnv):
 
     @property
     def success(self) -> np.ndarray:
-        """(B,) bool: whether the latest step passed the last task."""
+        """Return (B,) bool: whether the latest step passed the last task."""
         return self._terminated
 
     def records(self, i: int) -> list[TaskRecord]:
-        """The figures of the tasks of stream i so far, in order."""
+        """Return the statistics of the tasks of stream i so far, in order."""
         self._check_place(i)
         self.batch.settle()
         stream = self.batch.streams[i]
         return [] if stream is None else stream.life.records
 
     def random_actions(self) -> np.ndarray:
-        """(B,) int64 bytes, drawn uniformly."""
+        """Draw (B,) int64 bytes uniformly."""
         return self.np_random.integers(BYTES, size=self.num_envs)
 
     # The methods of NativeVectorEnv.
@@ -77,7 +77,7 @@ class GradualVectorEnv(NativeVectorEnv):
         self._terminated = self.batch.over & active
         self._reward = self.batch.reward.astype(np.float32)
         if self.settings.upstream_quirks:
-            self._reward[self._terminated] = 0  # the program of 2017 ended before it sent this one
+            self._reward[self._terminated] = 0  # the program of 2017 ended before it sent this reward
         limit = self.settings.max_steps
         self._truncated = np.zeros_like(active) if limit is None else active & (self.steps >= limit) & ~self._terminated
         if self._history is not None:
@@ -150,8 +150,7 @@ class GradualVectorEnv(NativeVectorEnv):
         self.steps[:] = state["steps"]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy is made anew and goes on from the state, because streams hold running generators; what it renders
-        begins anew.
+        """Copy by construction from settings and state, because streams hold generators; the rendering starts empty.
 
         :raises InputError: RecordMemory records the environment.
         """
@@ -184,24 +183,24 @@ def _copied(
 
 
 class GradualEnv(NativeEnv):
-    """Learn one task after the other in one stream of bytes (GoodAI, 2017: General AI Challenge, Gradual Learning).
+    """Learn a curriculum of tasks in a stream of bytes (GoodAI, 2017: General AI Challenge, Gradual Learning).
 
-    Description: an episode is a curriculum in one stream. At each step the environment sends a byte, and the agent says
-    one; silence is the space. Nothing marks where a task, an instance or a question begins. An instance of a micro-task
-    hides a rule and asks until ten answers in a row are right; some solved instances in a row end the task.
+    Description: an episode is a curriculum in a single stream. At each step the environment sends a byte, and the agent
+    replies with a byte; silence is the space. No mark shows where a task, an instance or a question begins. A
+    micro-task's instance hides a rule, and ends after ten right answers in a row; solved instances in a row end a task.
 
-    Observation: the byte sent, Discrete(256). Actions: the byte said, Discrete(256).
+    Observation: the byte of the environment, Discrete(256). Actions: the byte of the agent, Discrete(256).
 
-    Reward: of the byte just said: 1 for a right answer and -1 for a wrong one, when it ends; -1 for each byte said out
-    of turn, which also begins the row of ten anew; in the mini-tasks 1 for a right answer, when its feedback has ended.
+    Reward: for the last action: 1 for a right and -1 for a wrong answer, when it ends; -1 for each byte out of turn,
+    which also restarts the row of ten; in the mini-tasks 1 for a right answer, when its feedback has ended.
 
     Termination: the last task has been passed; the observation is then a space. Truncation: after `max_steps`.
 
-    Info: `task`, `instance` (how many of the task began), `question`, `listening` (a byte said now is part of an
-    answer), `success`, `action_mask` (all bytes). They are for people: no agent should learn from them.
+    Info: `task`, `instance` (its number within the task, from 1), `question`, `listening` (the next action is part of
+    an answer), `success`, `action_mask` (all bytes). They are for people: no agent should learn from them.
 
     Reset options: `task` (the name of the first task), and of its first instance `mapping` (key -> answer), `context`
-    (what else it hides, by name) and `questions` (texts, asked first).
+    (other hidden data, by name) and `questions` (its first questions).
     """
 
     def __init__(self, render_mode: str | None = None, **settings: Any) -> None:
@@ -211,19 +210,19 @@ class GradualEnv(NativeEnv):
         )
 
     def records(self) -> list[TaskRecord]:
-        """The figures of the tasks so far, in order."""
+        """Return the statistics of the tasks so far, in order."""
         return self.batch.records(0)  # pyright: ignore[reportAttributeAccessIssue]
 
 
-# ---- The facts that would speak for the next byte: the question has the answer that the byte completes, except perhaps
-# the full stop; and the byte follows the one sent last.
+# ---- Facts that support the next byte: the question has the answer that the byte completes, except perhaps the full
+# stop; and the byte follows the last byte of the environment.
 
 RELATIONS = (HAS_ANSWER, FOLLOWED_BY)
 
 
 @cache
 def _vocabulary(dials: Rules) -> tuple[str, ...]:
-    """ "" for nothing, the 256 symbols, and the questions and answers of the tasks that hide nothing."""
+    """Return "" for no label, the 256 symbols, and the questions and answers of tasks without hidden data."""
     labels = {label for question, _, answer in answered_facts(dials) for label in (question, answer)}
     symbols = [symbol(byte) for byte in range(BYTES)]
     return ("", *symbols, *sorted(labels.difference(symbols)))

@@ -1,4 +1,4 @@
-"""The world's facts: its curriculum, and the questions and answers of tasks that hide nothing."""
+"""List the world's facts: its curriculum, and the questions and answers of tasks without hidden data."""
 
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -36,13 +36,13 @@ def facts(
     names: Names = "real",
     laws: Laws = "real",
 ) -> Iterator[Triple]:
-    """The facts of the world, distinct and sorted: (task prerequisiteOf task), (task teaches what), (word commandOf
-    task), (word synonymOf command), (symbol followedBy symbol) of letters and number words, and (question hasAnswer
-    answer).
+    """Iterate over the distinct facts of the world, sorted: (task prerequisiteOf task), (task teaches skill), (word
+    commandOf task), (word synonymOf command), (symbol followedBy symbol) of letters and number words, and (question
+    hasAnswer answer).
 
-    "train" has a share, drawn by the seed, of the last two relations, and all of the others; "test" has the rest.
+    "train" has a share, drawn by `split_seed`, of the last two relations, and all of the others; "test" has the rest.
 
-    :param names, laws: what words are called, and which answers questions have; see `Rules`.
+    :param names, laws: change the names of words, and the answers to questions; see `Rules`.
     """
     rules = Rules(names=names, laws=laws)
     known, asked = sorted(_curriculum(rules)), sorted({*_sequences(rules), *answered_facts(rules)})
@@ -54,10 +54,10 @@ def facts(
 
 @cache
 def answered_facts(rules: Rules = Rules()) -> tuple[Triple, ...]:  # noqa: B008  (frozen)
-    """(question hasAnswer answer) of the tasks that hide nothing and ask finitely many questions."""
+    """Return the triples (question hasAnswer answer) of tasks with no hidden data and finitely many questions."""
     answered: list[Triple] = []
     for task in (all_tasks(rules)[name] for name in _ANSWERED):
-        # 4,000 draws find all of at most 108 questions: they miss one once in 10^13 times.
+        # 4,000 draws cover all of at most 108 questions: they miss any with a probability below 10^-13.
         questions = {*islice(task.questions({}, Random(0)), 4_000)}
         answered += [(question, HAS_ANSWER, task.solve(question, {}).answer) for question in sorted(questions)]
     return tuple(answered)
@@ -83,11 +83,11 @@ def _sequences(rules: Rules) -> Iterator[Triple]:
 
 
 def _called(rules: Rules) -> Callable[[str], str]:
-    """What a word of the tasks is called."""
+    """Return the renaming of the words of the tasks."""
     return {"real": str, "anonymous": anonymous, "shuffled": shuffled_words().reword}[rules.names]
 
 
 def symbol(byte: int) -> str:
-    """The label of a byte: its character, or its number where that is a control character or a space."""
+    """Return the label of a byte: its character, or its number if it is a control character or a space."""
     character = chr(byte)
     return character if character.isprintable() and not character.isspace() else f"byte {byte}"

@@ -1,6 +1,4 @@
-"""The micro-tasks of the challenge: hidden mappings from keys to answers, then commands that say what to do with words
-(A.2).
-"""
+"""Define the micro-tasks of the challenge: hidden mappings from keys to answers, then commands about words (A.2)."""
 
 import re
 import string
@@ -38,7 +36,7 @@ from .task import (
     told,
 )
 
-# ---- The words that tasks ask about, and the synonyms of the words that give orders.
+# ---- The words in questions, and the synonyms of words that give orders.
 
 SYNONYMS: dict[str, tuple[str, ...]] = {
     "say": ("say", "print", "write"),
@@ -51,12 +49,12 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
 
 
 def load_words() -> tuple[str, ...]:
-    """The words that tasks ask about, the most frequent first."""
+    """Load the words for questions, the most frequent first."""
     return tuple(data.path("gradual-words").read_text(encoding="utf-8").split())
 
 
 def filtered(words: Sequence[str]) -> tuple[str, ...]:
-    """The words that hold no synonym of an order, not even inside, as `word` holds `or`; their order is kept."""
+    """Remove words that contain a synonym of an order, as `word` contains `or`; keep the order of the others."""
     synonyms = [synonym for names in SYNONYMS.values() for synonym in names]
     return tuple(word for word in words if not any(synonym in word for synonym in synonyms))
 
@@ -66,11 +64,11 @@ LETTERS = string.ascii_lowercase
 SIGNS = ' !":?.,;'
 _LETTER, _SIGN = "letter", "sign"  # keys of micro2
 
-_solution = lru_cache(maxsize=1 << 12)(Solution)  # instances have many in common
+_solution = lru_cache(maxsize=1 << 12)(Solution)  # instances share many solutions
 
 
 def mapping_tasks(words: Sequence[str], rules: Rules) -> list[Task]:
-    """Micro-tasks 1 to 6, in the order of the curriculum."""
+    """Return micro-tasks 1 to 6, in curriculum order."""
     word = Task(
         "micro6", "answers to words are words", drawn(lambda draw: _word_mapping(words[:200], draw)),
         about_keys(lambda key, draw: f"random_map: {key}{STOP}"), _of_word, each_key_once, tolerance=2,
@@ -80,12 +78,12 @@ def mapping_tasks(words: Sequence[str], rules: Rules) -> list[Task]:
 
 
 def deal(keys: Sequence[str], draw: Random) -> Iterator[str]:
-    """Keys from a shuffled deck that holds each of k keys k times, and from a new one when it is empty."""
+    """Deal keys from a shuffled deck that holds each of k keys k times; reshuffle it when it is empty."""
     return Deal(keys, draw, len(keys))
 
 
 def each_key_once(hidden: Hidden) -> Presumption:
-    """An agent should know the answers once the instance has asked for each key of the mapping."""
+    """Presume the answers known after a question about each key of the mapping."""
     return OptionsLeft(dict.fromkeys(hidden["mapping"], 2))
 
 
@@ -116,7 +114,7 @@ def _silent_tasks(words: Sequence[str], rules: Rules) -> list[Task]:
         ),
         Task(
             "micro2", "four letters mean one of them, signs mean themselves", drawn(_common_letter), _letters_and_signs,
-            # The letter should be known once it was right for a letter, or after 26 wrong answers of any kind.
+            # The letter counts as known after a right answer to a letter, or after 26 wrong answers of any kind.
             _of_common_letter, lambda hidden: OptionsLeft({_LETTER: len(LETTERS) + 2}, {_SIGN: _LETTER}),
             fixed_length=True, requires=("micro1",),
         ),
@@ -155,7 +153,7 @@ def _permuted_letters(draw: Random) -> Hidden:
 
 
 def _running_text(words: Sequence[str], hidden: Hidden, draw: Random) -> Iterator[str]:
-    """Asks by the characters of sentences, whose words have no letters but those of the mapping."""
+    """Yield the characters of sentences as questions; their words use only letters of the mapping."""
     known = set(hidden["mapping"])
     said = [word for word in words if known.issuperset(word)] or list(known.intersection(LETTERS))
     while True:
@@ -168,7 +166,7 @@ def _letters_and_signs(hidden: Hidden, draw: Random) -> Iterator[str]:
 
 
 def _of_letter(question: str, hidden: Hidden) -> Solution:
-    """A sign without an entry means itself."""
+    """Solve a question of a letter or sign; a sign without an entry means itself."""
     itself = question in SIGNS and question not in told(hidden, "mapping")
     answer = question if itself else looked_up(hidden, question, question)
     return _solution(answer, key=question if question in LETTERS else None)
@@ -237,7 +235,7 @@ def _digit_task(
         key = question.removesuffix(input_end) if input_end else question
         return solution(key, stopped(looked_up(hidden, key, question), stop))
 
-    @lru_cache(maxsize=1 << 10)  # instances have many in common
+    @lru_cache(maxsize=1 << 10)  # instances share many solutions
     def solution(key: str, answer: str) -> Solution:
         right = answer.removesuffix(stop) if drops_stop else answer
         return Solution(answer, (right + separator,), (answer + separator,), noise=noise, key=key)
@@ -252,21 +250,21 @@ def _digit_task(
 
 def _digits(lengths: Sequence[int], draw: Random) -> str:
     number, bits, found = draw.choice(lengths), draw.getrandbits, ""
-    while len(found) < number:  # draw.choice(DIGITS) so many times, without its calls
+    while len(found) < number:  # draw.choice(DIGITS) inlined
         digit = bits(4)
         if digit < len(DIGITS):
             found += DIGITS[digit]
     return found
 
 
-# ---- Micro-tasks 7 to 12: what to do with words is said by commands (A.2.7 to A.2.12).
+# ---- Micro-tasks 7 to 12: commands about words (A.2.7 to A.2.12).
 
 _PAIRS = ("ab", "ac", "ad", "bc", "bd", "cd")
 _TRIPLES = ("abc", "acd", "adc", "bcd", "bda", "cdb")
 
 
 def text_tasks(words: Sequence[str], rules: Rules) -> list[Task]:
-    """Micro-tasks 7.1 to 12, in the order of the curriculum."""
+    """Return micro-tasks 7.1 to 12, in curriculum order."""
     ask, solve = (_saying_in_two_ways, _copied_in_two_ways) if rules.phrasings else (partial(saying, 1), copied)
     signed = repeated(lambda draw: f"interleave: {draw.choice(words)} by {draw.choice('-#,')}{STOP}")
     joined = solving(r"interleave: ([^ .:]+) by ([^ ])\.", lambda word, by: long(by.join(word) + STOP, "good job!"))
@@ -286,7 +284,7 @@ def text_tasks(words: Sequence[str], rules: Rules) -> list[Task]:
 
 
 def saying(number: int, words: Sequence[str]) -> Questions:
-    """Asks for words."""
+    """Return questions for random words."""
     return repeated(lambda draw: f"say: {' '.join(draw.choice(words) for _ in range(number))}{STOP}")
 
 
@@ -300,7 +298,7 @@ _copied_word = solving(r"say: ([^ .:]+)\.", _copied)
 
 
 def _saying_in_two_ways(words: Sequence[str]) -> Questions:
-    """Asks for a word, with or without a colon behind the command."""
+    """Return questions for a word, with or without a colon after the command."""
     return repeated(lambda draw: f"say{draw.choice((':', ''))} {draw.choice(words)}{STOP}")
 
 
@@ -309,27 +307,27 @@ def _spaced_letters(draw: Random) -> str:
     return f"say: {before}{draw.choice(LETTERS)}{between}{draw.choice(LETTERS)}{after}{STOP}"
 
 
-#: Runs of spaces become one.
+#: Collapses runs of spaces.
 collapsing = solving(
     r"say: ([^.:]+)\.", lambda asked: long(re.sub(" +", " ", asked).lstrip(" ") + STOP, "correct!", "false!")
 )
 
 
 def spelling(words: Sequence[str]) -> Questions:
-    """Asks for the letters of a word."""
+    """Return questions for the letters of a word."""
     return repeated(lambda draw: f"spell: {draw.choice(words)}{STOP}")
 
 
-#: A space behind each letter.
+#: Adds a space after each letter.
 spelled = solving(r"spell: ([^ .:]+)\.", lambda word: long(" ".join(word + STOP), "good job!"))
 
 
 def several(words: Sequence[str]) -> Questions:
-    """Asks for two or three words, each by a command."""
+    """Return questions with two or three commands, each for a word."""
     return repeated(lambda draw: " ".join(f"say: {draw.choice(words)}" for _ in range(draw.choice((2, 3)))) + STOP)
 
 
-#: All of the words.
+#: Answers with all words.
 said_one_by_one = solving(r"((?:say: [^ .:]+ )+say: [^ .:]+)\.", lambda asked: short(asked.replace("say: ", "") + STOP))
 
 
@@ -377,9 +375,9 @@ SEQUENCES = (
 
 
 def logic_tasks(words: Sequence[str], filtered: Sequence[str], rules: Rules) -> list[Task]:
-    """Micro-tasks 13.1 to 20, in the order of the curriculum.
+    """Return micro-tasks 13.1 to 20, in curriculum order.
 
-    :param filtered: the words that hold none of SYNONYMS.
+    :param filtered: the words that contain no synonym of SYNONYMS.
     """
     asked, solve = repeated(_two_letters), solving(r" ?say: ([^.]+)\.", partial(_two_letters_said, rules))
     kinds: dict[str, tuple[Questions, Solve]] = {
@@ -465,7 +463,7 @@ def _two_letters_said(rules: Rules, asked: str) -> Solution:
 
 
 def _one_of(shown: Sequence[str], answer: str, accepts: Callable[[str], bool]) -> Solution:
-    """A solution of which several answers are right; the feedback on a wrong one shows one of them."""
+    """Return a solution with several right answers; the feedback on a wrong answer shows one of `shown`."""
     return Solution(answer + STOP, GOOD, tuple(f"wrong! {one};" for one in shown), accepts)
 
 
@@ -484,7 +482,7 @@ def _parts_said(rules: Rules, asked: str) -> Solution:
 
 
 def joined_from(words: Sequence[str], answer: str) -> bool:
-    """Whether an answer consists of some of the words, one behind the other; in time that is linear in the answer."""
+    """Return whether an answer is a concatenation of some of the words; the time is linear in the answer."""
     text = answer.removesuffix(STOP)
     reached = [True] + [False] * len(text)
     for place in range(len(text)):
@@ -526,7 +524,7 @@ Kinds = dict[str, tuple[Questions, Solve]]
 
 
 def _dealt(kinds: Kinds, draw: Random) -> Iterator[Hidden]:
-    """Each instance has one kind of questions; the kinds are dealt without repetition, then dealt again."""
+    """Draw a kind of questions for each instance; the kinds are dealt without repetition, then dealt again."""
     while True:
         for name in draw.sample(list(kinds), len(kinds)):
             yield {"task": name}
@@ -548,7 +546,7 @@ def _solving(kinds: Kinds, question: str, hidden: Hidden) -> Solution:
 
 
 def _free(words: Sequence[str]) -> re.Pattern[str]:
-    """A pattern of these words where no letter or digit touches them."""
+    """Compile a pattern of these words as whole words; a non-word character must follow."""
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(words, key=len, reverse=True)))})(?=\W)")
 
 
@@ -564,7 +562,7 @@ def _asking_by_synonym(kinds: Kinds, hidden: Hidden, draw: Random) -> Iterator[s
 
 
 def _named(kinds: Kinds, names: Sequence[str], synonyms: bool, draw: Random) -> Iterator[Hidden]:
-    """:param synonyms: every other instance takes known synonyms, in place of `names`."""
+    """:param synonyms: half of the instances, at random, use known synonyms instead of `names`."""
     for hidden in _dealt(kinds, draw):
         chosen = draw.sample(names, len(SYNONYMS))
         if synonyms and draw.random() < 0.5:

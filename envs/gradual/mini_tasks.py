@@ -1,4 +1,4 @@
-"""The mini-tasks: whether a string fits a description, and strings that fit (CommAI-mini, Baroni et al., 2017)."""
+"""Define the mini-tasks: judge if a string fits a description, or produce one (CommAI-mini, Baroni et al. 2017)."""
 
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -12,7 +12,7 @@ from gumption.data.settings import checked
 
 from .task import STOP, Hidden, Rules, Solution, Task, drawn, repeated, solving, stateless_task
 
-# ---- Descriptions of strings, such as `AB or CDE` or `anything and AB and not C`, and which strings fit them.
+# ---- Descriptions of strings, such as `AB or CDE` or `anything and AB and not C`, and the strings that fit them.
 #
 # ` and ` or ` or ` joins the terms of a description. A term is an n-gram of capital letters, `not` and an n-gram, or
 # the word `anything`. In the covering reading every letter of the string lies in some occurrence of an n-gram, and
@@ -27,10 +27,10 @@ _OPERATORS = re.compile(" (and|or) ")
 
 @dataclass(frozen=True)
 class Description:
-    """A description of strings.
+    """Describe strings.
 
-    :param terms: in the order of the text; a repeated one is left out.
-    :param operator: joins the terms; that of a single term is always `and`.
+    :param terms: in the order of the text; repeated terms are dropped.
+    :param operator: joins the terms; always `and` for a single term.
     :raises InputError: no term, a term of another form, `not` with `or`, or `not` without `anything`; with the place.
     """
 
@@ -49,7 +49,7 @@ class Description:
 
     @classmethod
     def parse(cls, text: str) -> "Description":
-        """The description of a text; InputError with the place of a fault and what to do."""
+        """Parse a text; InputError with the place of a fault and its cure."""
         operator = "and"
         for number, found in enumerate(_OPERATORS.finditer(text)):
             if not number:
@@ -64,42 +64,42 @@ class Description:
 
     @cached_property
     def plain(self) -> tuple[str, ...]:
-        """The n-grams without `not`."""
+        """Return the n-grams without `not`."""
         return tuple(term for term in self.terms if term != ANYTHING and not term.startswith(_NOT))
 
     @cached_property
     def forbidden(self) -> tuple[str, ...]:
-        """The n-grams after `not`, which no fitting string holds."""
+        """Return the n-grams after `not`, which no fitting string contains."""
         return tuple(term.removeprefix(_NOT) for term in self.terms if term.startswith(_NOT))
 
     @cached_property
     def anything(self) -> bool:
-        """Whether other letters may stand around the n-grams."""
+        """Return whether other letters may surround the n-grams."""
         return ANYTHING in self.terms
 
     @cached_property
     def foreign(self) -> str:
-        """The letters of no n-gram."""
+        """Return the letters that occur in no n-gram."""
         used = {*"".join(self.plain), *"".join(self.forbidden)}
         return "".join(letter for letter in ALPHABET if letter not in used)
 
     @cached_property
     def always_true(self) -> bool:
-        """Whether every string fits."""
+        """Return whether every string fits."""
         return self.anything and (self.operator == "or" or self.terms == (ANYTHING,))
 
 
 @checked
 def member(description: str | Description, string: str, strict: bool = False) -> bool:
-    """Whether a string fits a description.
+    """Return whether a string fits a description.
 
     No n-gram after `not` occurs in it. With `and`, every other n-gram does. Unless `anything` is a term, every letter
     lies in an occurrence of an n-gram; occurrences may overlap, so `AB or BC` accepts ABC.
 
-    :param string: capital letters. The empty string fits `or`, and `anything` without n-grams that have to occur.
+    :param string: capital letters. The empty string fits `or`, and `anything` without required n-grams.
     :param strict: the string must be a concatenation of whole n-grams and, with `anything`, of other letters; with
         `and`, every n-gram is a part of it. `or` without `anything` refuses the empty string.
-    :raises InputError: a text that is no description, or another character in the string.
+    :raises InputError: the text is not a description, or the string has another character.
     """
     state = automaton(description, strict)
     for letter in string:
@@ -108,9 +108,9 @@ def member(description: str | Description, string: str, strict: bool = False) ->
 
 
 class AutomatonState(dict[str, "AutomatonState"]):
-    """A state of a deterministic automaton: letter -> the next state, which is made when it is first asked for.
+    """Map letters to the next states of a deterministic automaton; a state is made at its first lookup.
 
-    :ivar accepts: whether the letters so far fit. :ivar dead: whether no letters after them will.
+    :ivar accepts: whether the letters so far fit. :ivar dead: whether no continuation can fit.
     """
 
     __slots__ = ("accepts", "automaton", "dead", "key")
@@ -128,7 +128,7 @@ class AutomatonState(dict[str, "AutomatonState"]):
 
 
 class _Automaton(dict[Hashable | None, AutomatonState]):
-    """What a state remembers of the letters so far -> the state; None is the dead state."""
+    """Map the key of a state, a summary of the letters so far, to the state; None is the key of the dead state."""
 
     def __init__(self, step: Callable[[Any, str], Hashable | None], accepts: Callable[[Any], bool]) -> None:
         super().__init__()
@@ -139,17 +139,17 @@ class _Automaton(dict[Hashable | None, AutomatonState]):
         return state
 
 
-@lru_cache(512)  # a usual automaton takes some 20 kilobytes
+@lru_cache(512)  # a typical automaton takes about 20 kilobytes
 def automaton(description: str | Description, strict: bool = False) -> AutomatonState:
-    """The first state of a description's automaton."""
+    """Return the first state of a description's automaton."""
     if isinstance(description, str):
         return automaton(Description.parse(description), strict)
     return _concatenation(description) if strict else _covering(description)
 
 
 def _covering(description: Description) -> AutomatonState:
-    """A state remembers the suffix that begins an n-gram, the number of letters from the first uncovered one on, and a
-    bit for each n-gram so far."""
+    """Build the automaton of the covering reading. The key of a state holds the suffix that begins an n-gram, the
+    number of letters from the first uncovered letter on, and a bit for each n-gram so far."""
     plain, forbidden, anything = description.plain, description.forbidden, description.anything
     needed = 2 ** len(plain) - 1 if description.operator == "and" else 0
     longer = _suffixes((*plain, *forbidden))
@@ -172,10 +172,10 @@ def _covering(description: Description) -> AutomatonState:
 
 
 def _concatenation(description: Description) -> AutomatonState:
-    """A state remembers the suffix that begins a forbidden n-gram, and for each way to cut the string into n-grams the
-    rest of the last one and the bits of those used."""
+    """Build the automaton of the strict reading. The key of a state holds the suffix that begins a forbidden n-gram,
+    and for each split of the string into n-grams the rest of the last n-gram and the bits of the used n-grams."""
     anything, forbidden = description.anything, description.forbidden
-    # With `or` any n-gram sets the one bit.
+    # With `or` all n-grams set the same bit.
     bits = {gram: 1 << number * (description.operator == "and") for number, gram in enumerate(description.plain)}
     needed = 0 if description.always_true else sum(set(bits.values()))
     longer = _suffixes(forbidden)
@@ -199,7 +199,7 @@ def _concatenation(description: Description) -> AutomatonState:
 
 
 def _suffixes(grams: tuple[str, ...]) -> Callable[[str, str], str]:
-    """A function of a suffix and a letter behind it: the longest end of both that begins one of the n-grams."""
+    """Return a function that appends a letter to a suffix and keeps the longest end that begins an n-gram."""
     beginnings = {gram[:length] for gram in grams for length in range(len(gram) + 1)} | {""}
 
     def longer(suffix: str, letter: str) -> str:
@@ -212,7 +212,7 @@ def _suffixes(grams: tuple[str, ...]) -> Callable[[str, str], str]:
 
 
 def _fault(term: str, operator: str, anything: bool) -> str | None:
-    """What is wrong with a term, and what to do."""
+    """Return the fault of a term and its cure; None if the term is right."""
     words = term.split(" ")
     if term == ANYTHING or _CAPITALS.fullmatch(term):
         return None
@@ -231,16 +231,16 @@ def _fault(term: str, operator: str, anything: bool) -> str | None:
     return f"{term!r} is no term; write an n-gram in capital letters, `not` and an n-gram, or `anything`"
 
 
-# ---- Strings that fit a description, and strings that just fail to, of a wanted length.
+# ---- Strings of a target length that fit a description, and strings that fail by a single fault.
 #
 # True strings are concatenations of whole n-grams and, with `anything`, of other letters, so both readings of a
-# description accept them. False strings are true ones of the same length with a fault. The automaton checks each.
+# description accept them. False strings are true strings of the same length with a fault. The automaton checks each.
 
-TRIES = 100  # most descriptions need one or two; for some no string exists
+TRIES = 100  # most descriptions need 1 or 2 tries; for some no string exists
 
 
 def fitting_length(description: Description, length: int) -> int:
-    """The least length, from the given one on, of both true and false strings, as far as single n-grams tell."""
+    """Return the least feasible length of true and false strings, at least `length`, estimated from single n-grams."""
     required = sum(map(len, description.plain)) if description.operator == "and" else 0
     if description.anything:
         return max(length, 1, required or min(map(len, description.forbidden), default=0))
@@ -251,7 +251,7 @@ def fitting_length(description: Description, length: int) -> int:
 
 
 def true_string(description: Description, length: int, draw: Random) -> str:
-    """A string of at least 1 letter that fits a description in both readings; InputError where none was found."""
+    """Draw a string of at least 1 letter that fits a description in both readings; InputError if all tries fail."""
     allowed = "".join(letter for letter in ALPHABET if letter not in description.forbidden)
 
     def made() -> str | None:
@@ -262,8 +262,8 @@ def true_string(description: Description, length: int, draw: Random) -> str:
 
 
 def false_string(description: Description, length: int, draw: Random) -> str:
-    """A true string with one fault, which makes it false in both readings: a letter that breaks the cover, a missing
-    n-gram, or a forbidden one; InputError where none was found, as for `anything` alone.
+    """Draw a true string with a fault that makes it false in both readings: a letter that breaks the cover, a missing
+    n-gram, or a forbidden n-gram; InputError if all tries fail, as for `anything` alone.
     """
 
     def made() -> str | None:
@@ -273,7 +273,7 @@ def false_string(description: Description, length: int, draw: Random) -> str:
 
 
 def random_false_string(description: Description, length: int, draw: Random) -> str | None:
-    """A false string of random letters; None where three of them were true by chance."""
+    """Draw a false string of random letters; None if three draws were true by chance."""
     for _ in range(3):
         string = "".join(draw.choices(ALPHABET, k=length))
         if not member(description, string):
@@ -282,7 +282,7 @@ def random_false_string(description: Description, length: int, draw: Random) -> 
 
 
 def _first(made: Callable[[], str | None], description: Description, length: int, label: bool) -> str:
-    """The first string that fits or does not, as the label says."""
+    """Return the first string whose membership equals the label; InputError if all tries fail."""
     for _ in range(TRIES):
         string = made()
         if string is not None and member(description, string) == label:
@@ -299,7 +299,7 @@ def _lengths(grams: Sequence[str]) -> tuple[int, ...]:
 
 @lru_cache(10_000)
 def _adds_up(lengths: tuple[int, ...], total: int) -> bool:
-    """Whether a total is a sum of these lengths, each taken any number of times."""
+    """Return whether a total is a sum of these lengths, each used any number of times."""
     reached = [True] + [False] * max(total, 0)
     for part in range(1, total + 1):
         reached[part] = any(length <= part and reached[part - length] for length in lengths)
@@ -307,8 +307,8 @@ def _adds_up(lengths: tuple[int, ...], total: int) -> bool:
 
 
 def _assembled(grams: Sequence[str], description: Description, length: int, filler: str, draw: Random) -> str | None:
-    """N-grams, with `and` all of them, and with `anything` stretches of filler letters, in random order; None where
-    they cannot add up to the length."""
+    """Join n-grams, with `and` all of them, and with `anything` runs of filler letters, in random order; None if they
+    cannot add up to the length."""
     pieces = list(grams) if description.operator == "and" else []
     left = length - sum(map(len, pieces))
     lengths = _lengths(grams)
@@ -330,7 +330,7 @@ def _assembled(grams: Sequence[str], description: Description, length: int, fill
 
 
 def _spoiled(description: Description, string: str, draw: Random) -> str:
-    """The string, most often no longer true, at the same length."""
+    """Edit a string at the same length, so that it is usually no longer true."""
     grams, coin = description.plain, draw.random() < 0.5
     if description.anything:
         if description.forbidden and (coin or not grams):
@@ -348,7 +348,7 @@ def _spoiled(description: Description, string: str, draw: Random) -> str:
 
 
 def _without(string: str, gram: str, description: Description, draw: Random) -> str:
-    """The string with a letter changed in each occurrence of an n-gram."""
+    """Change a letter in each occurrence of an n-gram."""
     for _ in range(2 * len(string)):  # a changed letter can complete another occurrence
         start = string.find(gram)
         if start < 0:
@@ -358,25 +358,25 @@ def _without(string: str, gram: str, description: Description, draw: Random) -> 
 
 
 def _changed(string: str, place: int, description: Description, draw: Random) -> str:
-    """The string with another letter at a place: as likely one of an n-gram as one of none."""
+    """Replace the letter at a place, with equal chance by a letter of the n-grams or by a foreign letter."""
     own = "".join(description.plain).replace(string[place], "")
     letters = own if own and (draw.random() < 0.5 or not description.foreign) else description.foreign
     return string[:place] + draw.choice(letters or ALPHABET) + string[place + 1 :]
 
 
-# ---- The mini sets: descriptions with a string to judge, or to produce strings for.
+# ---- The mini sets: descriptions, with a string to judge or without.
 
-MIXED = 5  # the set whose questions come from the sets 1 to 4
+MIXED = 5  # the set that mixes the questions of sets 1 to 4
 
 
 class MiniSet(NamedTuple):
-    """How a set draws its questions."""
+    """Parametrize how a set draws its questions."""
 
     operator: Literal["and", "or"]
-    most: int  # n-grams of a description
+    most: int  # most n-grams of a description
     lengths: tuple[int, int]  # the least and the greatest target length of a string
     anything: float = 0.0  # share of descriptions that allow other letters
-    alone: float = 0.0  # share of descriptions that are just `anything`
+    alone: float = 0.0  # share of descriptions that consist of `anything`
     negated: float = 0.0  # share of n-grams after `not`
 
 
@@ -388,11 +388,11 @@ SETS = {
     4: MiniSet("and", 3, (1, 30), anything=0.5, negated=0.5),
 }
 _LONGER = (2, 5)  # target lengths in set 0 once its n-gram has two letters
-_POOL = 13  # letters are drawn for plain n-grams, and as many for negated ones
+_POOL = 13  # letters drawn for plain n-grams, and as many for negated n-grams
 
 
 class Question(NamedTuple):
-    """A description, a string, and whether the string fits."""
+    """Hold a description, a string, and whether the string fits."""
 
     description: Description
     string: str
@@ -400,14 +400,14 @@ class Question(NamedTuple):
 
 
 def sample(set_number: int, draw: Random, *, upstream_quirks: bool = False) -> Question:
-    """A question of a mini set, 0 to 5, with a description of its own."""
+    """Draw a question of a mini set, 0 to 5, with a new description."""
     set_number = _unmixed(set_number, draw)
     description = draw_description(set_number, draw)
     return Question(description, *draw_string(set_number, description, draw, upstream_quirks=upstream_quirks))
 
 
 def draw_description(set_number: int, draw: Random, *, letters: int = 1) -> Description:
-    """A description of a mini set, 0 to 5; the n-gram of set 0 has so many letters."""
+    """Draw a description of a mini set, 0 to 5; the n-gram of set 0 has `letters` letters."""
     set_number = _unmixed(set_number, draw)
     if set_number == 0:
         return Description(("".join(draw.choices(ALPHABET, k=letters)),))
@@ -418,13 +418,13 @@ def draw_description(set_number: int, draw: Random, *, letters: int = 1) -> Desc
 def draw_string(
     set_number: int, description: Description, draw: Random, *, upstream_quirks: bool = False
 ) -> tuple[str, bool]:
-    """A string for a description of a set from 0 to 4, and whether it fits.
+    """Draw a string for a description of a set from 0 to 4; return it and whether it fits.
 
-    The length does not depend on the answer. A description that every string fits gets true strings alone, as long as
-    those of the other descriptions of its set; these get false strings a little more often, so that half of all
+    The length does not depend on the answer. A description that every string fits has only true strings, with the
+    lengths of other descriptions of its set; the others have false strings slightly more often, so that half of all
     answers in the set are true. False strings of set 0 are random letters.
 
-    :raises InputError: no such string was found.
+    :raises InputError: all tries failed.
     """
     rule = SETS[set_number]
     target = draw.randint(*(_LONGER if set_number == 0 and len(str(description)) > 1 else rule.lengths))
@@ -439,12 +439,12 @@ def draw_string(
 
 
 def produce(description: Description, draw: Random) -> str:
-    """A string that fits a description; InputError where none was found."""
+    """Draw a string that fits a description; InputError if all tries fail."""
     return true_string(description, fitting_length(description, draw.randint(1, 10)), draw)
 
 
 def judge_production(description: str | Description, answers: Sequence[str], distinct: int = 1) -> bool:
-    """Whether the answers are `distinct` different strings of capital letters that fit the description."""
+    """Return whether the answers are `distinct` different strings of capital letters that fit the description."""
     if not len(answers) == len(set(answers)) == distinct:
         return False
     capitals = all(answer and set(answer) <= set(ALPHABET) for answer in answers)
@@ -456,7 +456,7 @@ def _unmixed(set_number: int, draw: Random) -> int:
 
 
 def _with_grams(rule: MiniSet, draw: Random) -> Description:
-    """A description of n-grams, in random order where `anything` is one of its terms."""
+    """Draw a description of n-grams; its terms are shuffled if they include `anything`."""
     pool = draw.choices(ALPHABET, k=_POOL) if rule.negated else ALPHABET
     others = ""
     terms = []
@@ -472,19 +472,19 @@ def _with_grams(rule: MiniSet, draw: Random) -> Description:
     return Description(tuple(terms), rule.operator)
 
 
-# ---- Strings as the program of 2017 draws them, faults included, for comparisons with its records.
+# ---- Strings drawn as in the program of 2017, with its faults, for comparisons with its records.
 #
-# A true string grows letter by letter beyond its target length until its last n-gram is complete. A false one is a true
-# string with one edit, which can change its length: so lengths tell something about the answer.
+# A true string grows letter by letter beyond its target length until its last n-gram is complete. A false string is a
+# true string with a single edit, which can change its length: so the length correlates with the answer.
 
-_OWN = 0.46  # share of edits that try a letter of the n-grams: with it the mix of edits is the recorded one
+_OWN = 0.46  # share of edits that try a letter of the n-grams; reproduces the recorded mix of edits
 
 
 def upstream_string(description: Description, target: int, label: bool, draw: Random, near_miss: bool) -> str:
-    """A true or a false string; where every string fits, the false one is empty, and its label wrong.
+    """Draw a true or a false string; if every string fits, the false string is empty, and its label wrong.
 
-    :param near_miss: false strings are edited true ones; else random letters.
-    :raises InputError: no such string was found.
+    :param near_miss: false strings are edited true strings; else random letters.
+    :raises InputError: all tries failed.
     """
 
     def grown() -> str:
@@ -506,8 +506,8 @@ def upstream_string(description: Description, target: int, label: bool, draw: Ra
 
 
 def _grow(description: Description, target: int, draw: Random) -> str:
-    """Letters that keep the cover possible, until the string is longer than the target, ends on a complete n-gram and,
-    with `and`, holds all of them."""
+    """Append letters that keep a cover possible, until the string is longer than the target and ends on a complete
+    n-gram; with `and`, then append the missing n-grams."""
     grams = description.plain
     if not grams:
         return _filler(description, draw.randint(target + 1, target + 3), draw)
@@ -528,7 +528,7 @@ def _grow(description: Description, target: int, draw: Random) -> str:
 
 
 def _filler(description: Description, length: int, draw: Random) -> str:
-    """Letters of no n-gram or, half of the time, letters of forbidden n-grams that complete none."""
+    """Draw letters of no n-gram or, half of the time, letters of forbidden n-grams that complete no such n-gram."""
     own = sorted(set("".join(description.forbidden)))
     if not own or draw.random() < 0.5:
         return "".join(draw.choices(description.foreign or ALPHABET, k=length))
@@ -540,7 +540,7 @@ def _filler(description: Description, length: int, draw: Random) -> str:
 
 
 def _edited(description: Description, string: str, draw: Random) -> str:
-    """The string with one edit, most often no longer true."""
+    """Edit a string once, so that it is usually no longer true."""
     grams, coin = description.plain, draw.random() < 0.5
     foreign = description.foreign or ALPHABET
     if description.anything:
@@ -562,14 +562,14 @@ def _edited(description: Description, string: str, draw: Random) -> str:
 
 
 def _inserted(string: str, part: str, draw: Random) -> str:
-    """The string with more letters before one of its letters, never after the last."""
+    """Insert letters before a random letter of the string, never at its end."""
     place = draw.randrange(len(string))
     return string[:place] + part + string[place:]
 
 
 # ---- The tasks
 
-_SAME = 10  # instances of mini0 in a row with one description
+_SAME = 10  # instances of mini0 in a row with the same description
 _LETTERS_DOUBLE = 1_000  # instances of mini0 after which descriptions have two letters
 _PRAISE = ("good job.", "bravo.", "congratulations.", "nice work.", "correct.")
 _ABOUT = (
@@ -579,7 +579,7 @@ _ABOUT = (
 
 
 def mini_tasks(rules: Rules) -> list[Task]:
-    """mini0 to mini5, in the order of the curriculum."""
+    """Return mini0 to mini5, in curriculum order."""
 
     def instance(number: int, draw: Random) -> Hidden:
         return _hidden(*sample(number, draw, upstream_quirks=rules.upstream_quirks))
@@ -595,7 +595,7 @@ def mini_tasks(rules: Rules) -> list[Task]:
 
 
 def production_tasks() -> list[Task]:
-    """produce1 to produce5, a string for a description of each mini set, and produce-two, two different ones."""
+    """Return produce1 to produce5, a string for a description of a mini set, and produce-two, two different strings."""
     pattern = r"description: ([^;.]+); produce(?: \d+ distinct strings)?\."
 
     def questions(number: int, what: str, draw: Random) -> str:
@@ -635,13 +635,13 @@ def _fits(rules: Rules, described: str, string: str) -> Solution:
     description = Description.parse(described)
     fits = member(description, string, rules.strict_descriptions)
     if rules.upstream_quirks and not string and description.always_true:
-        fits = False  # the program of 2017 had no other way to ask something false about `anything`
+        fits = False  # the program of 2017 marked the empty string false for `anything`
     answer = f"{fits}{STOP}".lower()
     return Solution(answer, _PRAISE, (f"Wrong. The right answer is: {answer}",))
 
 
 def _produced(number: int, described: str) -> Solution:
-    """Any strings that fit are right; the description seeds the draws of those in the solution."""
+    """Accept any strings that fit; the description seeds the strings drawn for the solution."""
     description, draw = Description.parse(described), Random(described)
     found: dict[str, None] = {}
     while len(found) < number:

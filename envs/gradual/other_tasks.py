@@ -1,5 +1,5 @@
-"""Tasks that the document describes and the program of 2017 lacks (A.2.8, A.2.9.2, A.2.9.4, A.2.11, A.2.13.2), and the
-ladders to the hardest tasks of its alternative curricula (A.1.6.1, A.1.6.2).
+"""Define tasks in the document that the program of 2017 lacks (A.2.8, A.2.9.2, A.2.9.4, A.2.11, A.2.13.2), and the
+ladders to the hardest tasks of the document's alternative curricula (A.1.6.1, A.1.6.2).
 """
 
 import re
@@ -47,11 +47,11 @@ from .task import (
     stateless_task,
 )
 
-MARK = "!"  # said at the end of an occurrence
+MARK = "!"  # the reply at the end of an occurrence
 
 
 def suggested_tasks(words: Sequence[str]) -> list[Task]:
-    """These tasks, in the order in which they can be learned."""
+    """Return the tasks of A.2, in an order in which they can be learned."""
     task = stateless_task
     chain_made = solving(r"say: (\w\w) say: (\w\w) ((?:reverse: )+)(reverse|concatenate|interleave):\.", _chain_made)
     hosts = [word for word in words if len(word) >= 3]
@@ -117,7 +117,7 @@ def suggested_tasks(words: Sequence[str]) -> list[Task]:
 
 
 def _spaced(number: int) -> Questions:
-    """Asks for two letters; there are so many spaces too many before, between or behind them."""
+    """Return questions for two letters, with `number` extra spaces before, between or after them."""
     extra = " " * number
 
     def question(draw: Random) -> str:
@@ -167,18 +167,18 @@ _without = solving(
 
 
 def occurrences(part: str, word: str) -> list[int]:
-    """Where a part begins in a word, overlapping occurrences too."""
+    """Return the places where a part begins in a word, including overlapping occurrences."""
     return [place for place in range(len(word)) if word.startswith(part, place)]
 
 
 def _parts(word: str) -> list[str]:
-    """All parts of a word of up to three letters, but for the word."""
+    """Return all proper parts of a word of up to three letters."""
     longest = min(3, len(word) - 1)
     return [word[i : i + n] for n in range(1, longest + 1) for i in range(len(word) - n + 1)]
 
 
 def _asking_once(form: str, hosts: Sequence[str]) -> Questions:
-    """Asks about a part that a word has once."""
+    """Return questions about a part that occurs once in a word."""
 
     def question(draw: Random) -> str | None:
         host = draw.choice(hosts)
@@ -189,7 +189,7 @@ def _asking_once(form: str, hosts: Sequence[str]) -> Questions:
 
 
 def _asking_whether(form: str, hosts: Sequence[str]) -> Questions:
-    """Asks about a part that a word has, or has not."""
+    """Return questions about a part that occurs in a word or does not."""
 
     def question(draw: Random) -> str:
         host, has = draw.choice(hosts), draw.random() < 1 / 2
@@ -202,7 +202,7 @@ def _asking_whether(form: str, hosts: Sequence[str]) -> Questions:
 
 
 def _asking_often(form: str, hosts: Sequence[str]) -> Questions:
-    """Asks about a part that a word has several times."""
+    """Return questions about a part that occurs several times in a word."""
 
     def question(draw: Random) -> str | None:
         host = draw.choice(hosts)
@@ -213,12 +213,12 @@ def _asking_often(form: str, hosts: Sequence[str]) -> Questions:
 
 
 def _of_part(command: str, answer: Callable[[str, str], str]) -> Solve:
-    """Solves questions about a part of a word; `answer` takes both, and gives the answer without its full stop."""
+    """Return a solver of questions about a part of a word; `answer` maps both to the answer without full stop."""
     return solving(command + r": ([^ .:]+) (?:from|in): ([^ .:]+)\.", lambda *words: short(answer(*words) + STOP))
 
 
 def _heard(command: str, question: str, hidden: Hidden, first: bool) -> Solution:
-    """A mark in reply to the last letter of an occurrence, silence in reply to the others, then a full stop."""
+    """Solve with a mark for the last letter of an occurrence, silence for other letters, then a full stop."""
     part, host = matched(command + r": ([^ .:]+) in: ([^ .:]+)\.", question).groups()
     places = occurrences(part, host)[: 1 if first else None]
     ends = {place + len(part) - 1 for place in places}
@@ -251,17 +251,17 @@ def _and_or(draw: Random) -> str | None:
 
 
 def _and_or_said(asked: str) -> Solution:
-    """ "and" binds closer than "or"; an answer is some of the alternatives, one behind the other."""
+    """Solve "and" before "or"; an answer is a concatenation of some of the alternatives."""
     alternatives = [each.replace(" and ", "") for each in asked.split(" or ")]
     wrong = tuple(f"wrong! {each}.;" for each in alternatives)
     return Solution(alternatives[0] + STOP, GOOD, wrong, partial(joined_from, alternatives))
 
 
 # ---- A ladder to a conversation about a small world, the hardest task of the document's second alternative curriculum
-# (A.1.6.2). Things have a kind, a size and a colour, and lie at places. The agent answers word by word; each right word
-# is followed by "yes", the first wrong one by "no" and the whole answer, and "!" closes an answer.
+# (A.1.6.2). Things have a kind, a size and a colour, and lie at places. The agent answers word by word; "yes" follows
+# each right word, "no" and the whole answer follow the first wrong word, and "!" closes an answer.
 
-#: Place -> the words of the thing that lies there.
+#: Place -> the words of the thing at this place.
 Scene: TypeAlias = Mapping[str, Sequence[str]]
 
 ATTRIBUTES = {"object": ("CUBE", "BALL", "CONE"), "size": ("LARGE", "SMALL"), "colour": ("RED", "GREEN", "BLUE")}
@@ -273,7 +273,7 @@ _WORDS = [word for words in ATTRIBUTES.values() for word in words]
 
 
 def small_world_tasks() -> list[Task]:
-    """world1 to world8, in the order of the ladder: six about things in sight, two about remembered ones."""
+    """Return world1 to world8, in the order of the ladder: six about things in sight, two about remembered things."""
     word = "|".join(_WORDS)
     shown: list[tuple[str, Callable[[Random], str], Solve]] = [
         (
@@ -366,7 +366,7 @@ def _read_scene(text: str) -> Scene:
 
 
 def _read_thing(text: str) -> Sequence[str]:
-    """:raises InputError: the words of the text are no kind, size and colour, in this order."""
+    """:raises InputError: the words are not a kind, a size and a colour, in this order."""
     words = text.split(" ")
     if len(words) != len(ATTRIBUTES) or not all(map(contains, ATTRIBUTES.values(), words)):
         raise InputError(f"{text!r} is no thing with a kind, a size and a colour, such as CUBE LARGE GREEN")
@@ -441,7 +441,7 @@ def _remembered_thing(question: str, hidden: Hidden) -> Solution:
 #     Count: 1230=           4 1230        decimal numbers, the number of digits before the result
 #     Evaluate: 4ce+1=       4 1231        hexadecimal numbers, the number of digits before the decimal result
 
-Expression: TypeAlias = Callable[[Random], str]  # draws one
+Expression: TypeAlias = Callable[[Random], str]  # draws an expression
 
 HEXADECIMAL = DIGITS + "abcdef"
 DIGIT_NAMES = {name: value for value, name in enumerate(SEQUENCES[0])}
@@ -454,7 +454,7 @@ _FALSE = tuple(f"good if {first + second + 1:x}=={first}+{second};" for first, s
 
 
 def hexadecimal_tasks() -> list[Task]:
-    """hex1 to hex17, in the order of the ladder."""
+    """Return hex1 to hex17, in the order of the ladder."""
     small, middle, large = (partial(_random_number, DIGITS, most) for most in (1, 2, 4))
     digit, byte, word = (partial(_random_number, HEXADECIMAL, most) for most in (1, 2, 5))
     ladder: list[tuple[str, str, Expression]] = [
@@ -476,7 +476,7 @@ def hexadecimal_tasks() -> list[Task]:
         ("a variable", "Evaluate", _with_variables(1, byte, digit)),
         ("several variables in a longer expression", "Evaluate", _with_variables(2, word, digit)),
     ]
-    evaluated = 15  # from this one on, feedback is a statement that is true or false
+    evaluated = 15  # from this task on, feedback is a statement that is true or false
     return [
         Task(
             f"hex{number}", about, stateless, repeated(partial(_expression_asked, command, expression)),
@@ -488,7 +488,7 @@ def hexadecimal_tasks() -> list[Task]:
 
 
 def _random_number(digits: str, most: int, draw: Random) -> str:
-    """A number of up to so many digits; only 0 begins with 0."""
+    """Draw a number of at most `most` digits; only 0 begins with 0."""
     number = draw.choice(digits[1:]) + "".join(draw.choice(digits) for _ in range(draw.randrange(most)))
     return number if draw.random() < 0.95 else digits[0]
 
@@ -498,7 +498,7 @@ def _joined(operators: str, first: Expression, second: Expression) -> Expression
 
 
 def _sum_and_product(large: Expression, small: Expression) -> Expression:
-    """A sum and a product, in either order, without parentheses."""
+    """Draw a sum with a product, in either order, without parentheses."""
 
     def expression(draw: Random) -> str:
         product = _joined("*/", large, small)(draw)
@@ -509,7 +509,7 @@ def _sum_and_product(large: Expression, small: Expression) -> Expression:
 
 
 def _in_parentheses(large: Expression, small: Expression) -> Expression:
-    """A product with a sum in parentheses, in either order."""
+    """Draw a product with a sum in parentheses, in either order."""
 
     def expression(draw: Random) -> str:
         total, other = f"({_joined('+-', large, small)(draw)})", small(draw)
@@ -519,7 +519,7 @@ def _in_parentheses(large: Expression, small: Expression) -> Expression:
 
 
 def _with_variables(most: int, large: Expression, small: Expression) -> Expression:
-    """Up to so many variables, and an expression with all of them."""
+    """Draw 1 to `most` variables, and an expression that uses all of them."""
 
     def expression(draw: Random) -> str:
         first, *others = draw.sample(_VARIABLES, draw.randint(1, most))
@@ -534,7 +534,7 @@ def _with_variables(most: int, large: Expression, small: Expression) -> Expressi
 
 
 def _expression_asked(command: str, expression: Expression, draw: Random) -> str | None:
-    """A question for a value, which is not negative; None where another expression has to be drawn."""
+    """Draw a question; None if the value of its expression is negative or undefined."""
     text = expression(draw)
     try:
         negative = evaluate(text, COMMANDS[command][0], DIGIT_NAMES) < 0
@@ -552,7 +552,7 @@ def _value_of(command: str, evaluated: bool, text: str) -> Solution:
 
 # ---- The value of an arithmetic expression, such as "foo=4ce; (foo+1a5eb)*a+1" in hexadecimal digits.
 
-_MOST_DIGITS = 1_000  # of a number; variables that are squared again and again would fill the memory
+_MOST_DIGITS = 1_000  # of a number; repeated squaring of variables would fill the memory
 _LARGEST = 10**_MOST_DIGITS
 #: Sign -> precedence and function.
 _OPERATIONS: Mapping[str, tuple[int, Callable[[int, int], int]]]
@@ -562,13 +562,13 @@ _TOKEN = re.compile("[0-9a-z]+|[-+*/()]")
 
 
 def evaluate(text: str, base: int = 10, names: Mapping[str, int] = MappingProxyType({})) -> int:
-    """The value of an expression after definitions, all separated by "; ": "x=2; y=x+1; x*y".
+    """Evaluate an expression after definitions, all separated by "; ": "x=2; y=x+1; x*y".
 
-    The operators are + - * and the floor division /; numbers have no sign. A name consists of small letters and is no
-    number of the base.
+    The operators are + - * and the floor division /; numbers have no sign. A name consists of small letters and is not
+    a number of the base.
 
     :param base: of the numbers, 10 or 16.
-    :param names: name -> value, beside those that the text defines.
+    :param names: name -> value, in addition to the definitions in the text.
     :raises InputError: another text, a name without a value, a name that is a number, a division by 0, or a number of
         more than 1,000 digits.
     """
@@ -583,13 +583,13 @@ def evaluate(text: str, base: int = 10, names: Mapping[str, int] = MappingProxyT
 
 
 def _value(expression: str, base: int, variables: Mapping[str, int]) -> int:
-    """By two stacks: of values, and of operators that wait for their second value."""
+    """Evaluate an expression with two stacks: values, and operators that wait for their second value."""
     values: list[int] = []
     waiting: list[str] = []
     wrong = InputError(f"{shown(expression)} is no expression of numbers, names, + - * / and parentheses")
 
     def finish(precedence: int) -> None:
-        """Apply the waiting operators of this precedence or a higher one."""
+        """Apply the waiting operators of at least this precedence."""
         while waiting and waiting[-1] != "(" and _OPERATIONS[waiting[-1]][0] >= precedence:
             second, first = values.pop(), values.pop()
             operation = _OPERATIONS[waiting.pop()][1]

@@ -1,4 +1,4 @@
-"""Agents that are other programs: they connect or are started, and play a session; and the agent's side of that."""
+"""Play sessions with agents in other programs, which connect or are started; and provide the agent's side."""
 
 import os
 import shlex
@@ -30,18 +30,18 @@ from .settings import SessionSettings
 # ---- An agent at the other end of a socket.
 #
 # The environment sends the reward as a signed byte, -1, 0 or 1, and then its own byte; the agent sends its byte. Plain
-# TCP and the standard input and output of a child process use this framing; that of the challenge follows below.
+# TCP and the standard input and output of a child process use this framing; the challenge's framing follows below.
 
-_MOST = 64  # bytes that are read at once; a reply is shorter
-_LOOKS = 60  # at the socket before this process sleeps: on an idle machine waking up takes longer than the agent does
-_LONGEST_WAIT = 2_000_000.0  # seconds, 23 days, that a socket can wait
-_DYING = 1.0  # seconds that a child may take to exit after it has closed its output
+_MOST = 64  # bytes per read; a reply is shorter
+_LOOKS = 60  # polls of the socket before sleep: on an idle machine waking up takes longer than the agent's reply
+_LONGEST_WAIT = 2_000_000.0  # seconds, 23 days, the longest time-out of a socket
+_DYING = 1.0  # seconds for a child to exit after it has closed its output
 
 
 class Wire:
-    """The environment's end of a connection.
+    """Implement the environment's end of a connection.
 
-    :ivar messages: reward -> byte -> message. :ivar words: the same for rewards that are bools, which travel as words.
+    :ivar messages: reward -> byte -> message. :ivar words: the same for bool rewards, which are sent as words.
     :ivar replies: message -> the agent's byte.
     """
 
@@ -52,14 +52,14 @@ class Wire:
     replies: dict[bytes, int] = {bytes([byte]): byte for byte in range(256)}  # noqa: RUF012
 
     def __init__(self, connection: socket.socket, timeout: float, process: Popen[bytes] | None = None) -> None:
-        """:param timeout: seconds that a reply may take. :param process: the agent's, where we started it."""
+        """:param timeout: seconds for a reply. :param process: the agent's process if we started it."""
         connection.settimeout(0)
         self.connection, self.timeout, self.process = connection, min(timeout, _LONGEST_WAIT), process
 
     def ask(self, reward: int, byte: int) -> int:
-        """Send the reward and the byte, and read the agent's byte.
+        """Send the reward and the byte, and return the agent's byte.
 
-        :raises InputError: the agent has gone, takes too long, or sends something else.
+        :raises InputError: the agent has disconnected, times out, or sends anything else.
         """
         send = (self.words if type(reward) is bool else self.messages)[reward][byte]
         try:
@@ -75,7 +75,7 @@ class Wire:
         return self.unusual(received) if said is None else said
 
     def _received(self) -> bytes:
-        """Bytes, b"" at the end of the connection; TimeoutError where none come."""
+        """Receive bytes, b"" at the end of the connection; TimeoutError if no bytes arrive."""
         receive = self.connection.recv
         for _ in range(_LOOKS):
             try:
@@ -89,36 +89,36 @@ class Wire:
             self.connection.settimeout(0)
 
     def unusual(self, received: bytes) -> int:
-        """The agent's byte where the received bytes are not exactly one reply; InputError where they have none."""
+        """Return the agent's byte if the received bytes are not exactly one reply; InputError if they hold no reply."""
         raise InputError(f"the agent answered a byte with {len(received)} bytes, {shown(received)}; it has to be one")
 
     def end(self, reward: int) -> None:
-        """Tell the agent the last reward, and that the run is over."""
+        """Send the agent the last reward, which ends the run."""
         self.notify(bytes([reward & 255]))
 
     def notify(self, message: bytes) -> None:
-        """Send a message that needs no answer; an agent that has gone does not get it."""
+        """Send a message that needs no answer; ignore a closed connection."""
         with suppress(OSError):
             self.connection.sendall(message)
 
 
 def gone(process: Popen[bytes] | None) -> str:
-    """The error of an agent whose end of the connection is closed."""
+    """Return the error message for an agent whose end of the connection is closed."""
     with suppress(TimeoutExpired):
         if process is not None and (code := process.wait(_DYING)) is not None:
             return f"the agent ended {f'by signal {-code}' if code < 0 else f'with exit code {code}'}"
     return "the agent disconnected"
 
 
-# ---- Agents that were written for the challenge: a ZeroMQ PAIR socket, the agent's first message is `hello`.
+# ---- Agents written for the challenge: a ZeroMQ PAIR socket, the agent's first message is `hello`.
 #
-# Two messages go to the agent, the reward as decimal text and the byte as a character in UTF-8, and one comes back, a
-# character. This end speaks ZeroMQ's transport itself (ZMTP 3.0 and 2.0, https://rfc.zeromq.org/spec/23), and not
-# through libzmq, for two reasons. Both messages leave in one packet, which makes a step about 1.7 times as fast. And
-# libzmq's PAIR swallows the hello of a second agent, which then waits forever.
+# Two messages go to the agent, the reward as decimal text and the byte as a character in UTF-8; the reply is a message
+# with a character. This end implements ZeroMQ's transport (ZMTP 3.0 and 2.0, https://rfc.zeromq.org/spec/23) without
+# libzmq, for two reasons. Both messages leave in a single packet, which makes a step about 1.7 times as fast. And
+# libzmq's PAIR drops the hello of a second agent, which then waits forever.
 
 HELLO = b"hello"
-HELLO_SECONDS = 5.0  # that a connected agent may take to say so
+HELLO_SECONDS = 5.0  # for the hello of a connected agent
 _LONGEST_MESSAGE = 65_536  # bytes
 _MORE, _LONG, _COMMAND = 1, 2, 4  # flags of a frame
 
@@ -129,16 +129,16 @@ _READY = b"\x05READY" + b"\x0bSocket-Type" + (4).to_bytes(4, "big") + b"PAIR"
 
 
 class Silent(InputError):
-    """Somebody connected and left, or said nothing."""
+    """Report a client that left or sent no hello."""
 
 
 def frame(content: bytes, flags: int = 0) -> bytes:
-    """A frame of ZMTP with a short content."""
+    """Return a ZMTP frame with a short content."""
     return bytes([flags, len(content)]) + content
 
 
 class ZeroMQWire(Wire):
-    """The environment's end of a PAIR connection."""
+    """Implement the environment's end of a PAIR connection."""
 
     messages = tuple(
         tuple(frame(text) + frame(chr(byte).encode()) for byte in range(256)) for text in (b"0", b"1", b"-1")
@@ -147,7 +147,7 @@ class ZeroMQWire(Wire):
     replies = {frame(chr(byte).encode()): byte for byte in range(256)}  # noqa: RUF012
 
     def unusual(self, received: bytes) -> int:
-        """As `Wire.unusual`; it reads on where a message came in pieces."""
+        """Override `Wire.unusual`: read the rest of a message that arrived in pieces."""
         reader = FrameReader(self.connection, self.timeout, received)
         try:
             message = reader.only_message()
@@ -169,9 +169,9 @@ class ZeroMQWire(Wire):
 
 
 def shake_hands(connection: socket.socket, timeout: float, process: Popen[bytes] | None = None) -> ZeroMQWire:
-    """The wire to a connected agent, once it has said hello.
+    """Wait for the hello of a connected agent and return the wire.
 
-    :raises Silent: it left, or said nothing. :raises InputError: it speaks another protocol, or said something else.
+    :raises Silent: it left, or sent nothing. :raises InputError: it uses another protocol or first message.
     """
     try:
         reader = FrameReader(connection, HELLO_SECONDS)
@@ -196,7 +196,7 @@ def _greet(reader: "FrameReader") -> None:
     if reader.exactly(1)[0] < 3:
         reader.connection.sendall(_GREETING_2)
         pair = reader.exactly(1) == b"\0"
-        reader.frame()  # its identity
+        reader.frame()  # skip its identity
     else:
         reader.connection.sendall(_GREETING_3)
         mechanism = reader.exactly(53)[1:21].rstrip(b"\0")
@@ -209,22 +209,22 @@ def _greet(reader: "FrameReader") -> None:
 
 
 class FrameReader:
-    """Reads frames until a deadline. `left` are the bytes that came and are not read yet."""
+    """Read frames until a deadline; `left` holds the unread bytes."""
 
     def __init__(self, connection: socket.socket, seconds: float, left: bytes = b"") -> None:
         self.connection, self.left = connection, left
         self._deadline = monotonic() + seconds
 
     def only_message(self) -> bytes:
-        """The next message.
+        """Read the next message.
 
-        :raises InputError: it has several parts, or another one follows. :raises EOFError: the connection ends.
+        :raises InputError: it has several parts, or another message follows. :raises EOFError: the connection ends.
         """
         message = None
         while message is None or self.left:
             flags, content = self.frame()
             if flags & _COMMAND:
-                if content.startswith(b"\x04PING"):  # then two bytes of time, then what is to be sent back
+                if content.startswith(b"\x04PING"):  # followed by a time of two bytes and the context to return
                     self.connection.sendall(frame(b"\x04PONG" + content[7:], _COMMAND))
                 continue
             if flags & _MORE:
@@ -235,7 +235,7 @@ class FrameReader:
         return message
 
     def frame(self) -> tuple[int, bytes]:
-        """Flags and content of the next frame; InputError where it is too long for an agent's message."""
+        """Read flags and content of the next frame; InputError if it is too long for an agent's message."""
         flags = self.exactly(1)[0]
         length = int.from_bytes(self.exactly(8 if flags & _LONG else 1), "big")
         if length > _LONGEST_MESSAGE:
@@ -253,10 +253,10 @@ class FrameReader:
         return found
 
 
-# ---- Where agents connect, or are started.
+# ---- The host, which accepts or starts agents.
 
-GRACE = 3.0  # seconds that a started agent may take to end after the run, and again after SIGTERM
-_TICK = 0.1  # seconds between looks whether a started agent that has not connected still runs
+GRACE = 3.0  # seconds for a started agent to end after the run, and again after SIGTERM
+_TICK = 0.1  # seconds between checks that a started agent still runs before it connects
 
 
 @settings
@@ -285,12 +285,12 @@ class RemoteSettings(SessionSettings):
 
 
 class Host:
-    """Waits for agents, or starts one; one plays at a time. It listens at `place`, HOST:PORT; None for a pipe."""
+    """Wait for agents, or start an agent; only one plays at a time. Listen at `place`, HOST:PORT; None for a pipe."""
 
     def __init__(self, settings: RemoteSettings, *, keep: bool = False) -> None:
         """
-        :param keep: more agents may connect while one plays, and wait for their turn; else they are refused.
-        :raises InputError: the port is in use, or the command is bad, or missing where the transport needs one.
+        :param keep: queue other agents that connect during a run; else refuse them.
+        :raises InputError: the port is in use, or the command is bad, or missing for a transport that needs it.
         """
         self._settings, self._keep = settings, keep
         self._command = _words(settings)
@@ -315,10 +315,10 @@ class Host:
 
     @contextmanager
     def agent(self, tell: Callable[[str], None]) -> Iterator[Wire]:
-        """The next agent that is ready to play. At the end its connection is closed, and a started agent ended.
+        """Yield the wire to the next ready agent; at the end close its connection, and end a started agent.
 
-        :param tell: is called with a message on those that connect and say nothing.
-        :raises InputError: it cannot be started, ends or is late before it plays, or speaks another protocol.
+        :param tell: called with a message on each client that connects without a hello.
+        :raises InputError: it cannot be started, ends or times out before it plays, or uses another protocol.
         """
         with ExitStack() as ending:
             if self._settings.transport == "pipe":
@@ -333,12 +333,12 @@ class Host:
                 process = ending.enter_context(_started(command)) if self._command else None
                 wire = self._connected(process, tell)
                 if not self._keep:
-                    self._listening.close()  # whoever connects now is refused
+                    self._listening.close()  # refuse further clients
             ending.callback(wire.connection.close)
             yield wire
 
     def _connected(self, process: Popen[bytes] | None, tell: Callable[[str], None]) -> Wire:
-        """The wire to the next agent that connects and says hello."""
+        """Return the wire to the next agent that connects and, over ZeroMQ, sends its hello."""
         seconds, deadline, told = self._settings.timeout, monotonic() + self._settings.timeout, ""
         while True:
             connection = self._accepted(process, deadline)
@@ -349,7 +349,7 @@ class Host:
                 return shake_hands(connection, seconds, process)
             except Silent as problem:
                 connection.close()
-                if str(problem) != told:  # one that connects again and again is reported once
+                if str(problem) != told:  # report repeated connections only once
                     told = str(problem)
                     tell(told)
             except BaseException:
@@ -370,7 +370,7 @@ class Host:
 
 
 def _words(settings: RemoteSettings) -> list[str]:
-    """The words of the command; none where others start the agent."""
+    """Split the command into words; an empty list if the user starts the agent."""
     if settings.command is None:
         if settings.transport == "pipe":
             raise InputError("--transport pipe needs --command: the program whose input and output are the agent's")
@@ -386,9 +386,9 @@ def _words(settings: RemoteSettings) -> list[str]:
 
 @contextmanager
 def _started(command: Sequence[str], stream: socket.socket | None = None) -> Iterator[Popen[bytes]]:
-    """Runs a program, in a group of processes of its own; at the end both are ended.
+    """Run a program in its own process group; at the end stop both.
 
-    :param stream: its standard input and output; without it, it has no input, and prints on our standard error.
+    :param stream: its standard input and output; None: no input, and its output goes to our standard error.
     """
     given, printed = (DEVNULL, 2) if stream is None else (stream.fileno(), stream.fileno())
     try:
@@ -402,24 +402,24 @@ def _started(command: Sequence[str], stream: socket.socket | None = None) -> Ite
 
 
 def _stop(process: Popen[bytes]) -> None:
-    """Wait for its end, then send SIGTERM, wait again, then send SIGKILL, also to the processes that it started."""
+    """Wait for its end, then send SIGTERM, wait again, then send SIGKILL, also to its child processes."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(TimeoutExpired):
             process.wait(GRACE)
-            number = signal.SIGKILL  # it has ended; what it started is not asked
+            number = signal.SIGKILL  # it has ended; kill its children without SIGTERM
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, number)
     process.wait()
 
 
-# ---- Agents that are called like those of this process.
+# ---- Agents in other processes that are called like functions.
 
 
 class StartedAgent:
-    """An agent that a command starts as a process of its own: call it with the reward and the byte, it gives a byte.
+    """Start an agent as a separate process by a command; a call maps the reward and the byte to its reply.
 
-    `copy.deepcopy` starts another process, which hears the whole stream again. That is a copy if the agent says the
-    same whenever it hears the same: each of its bytes is compared. `close` ends the process.
+    `copy.deepcopy` starts another process and replays the whole stream. The copy is exact if the agent is
+    deterministic: each of its bytes is compared. `close` ends the process.
     """
 
     def __init__(self, settings: RemoteSettings) -> None:
@@ -429,7 +429,7 @@ class StartedAgent:
         self._settings = settings
         self._heard, self._said = array("h"), bytearray()
         with ExitStack() as ending:
-            host = ending.enter_context(Host(replace(settings, port=0)))  # several may run at a time
+            host = ending.enter_context(Host(replace(settings, port=0)))  # several agents may run at a time
             self._ask = ending.enter_context(host.agent(lambda text: None)).ask
             self._ending = ending.pop_all()
 
@@ -441,7 +441,7 @@ class StartedAgent:
         return said
 
     def __deepcopy__(self, memo: Any) -> "StartedAgent":
-        """:raises InputError: the new process says something else."""
+        """:raises InputError: a reply of the new process differs."""
         other, heard = StartedAgent(self._settings), iter(self._heard)
         try:
             for step, (reward, byte, said) in enumerate(zip(heard, heard, self._said, strict=True), 1):
@@ -460,15 +460,15 @@ class StartedAgent:
         self._ending.close()
 
 
-# ---- A session with an agent that is another program.
+# ---- A session with an agent in another program.
 
 EVERY = 0.5  # seconds between two reports
 
 
 def play(settings: RemoteSettings, wire: Wire, report: Callable[[Result], None]) -> Result:
-    """Play with the agent at the other end of the wire; its faults end the run, and raise nothing.
+    """Play with the agent at the other end of the wire; its faults end the run without an exception.
 
-    :param report: is called with the result so far: at the beginning, now and then, and at the end.
+    :param report: called with the result so far: at the beginning, every 0.5 s, and at the end.
     """
     curriculum = settings.curriculum()
     ends = inf if settings.max_seconds is None else monotonic() + settings.max_seconds
@@ -505,7 +505,7 @@ def play(settings: RemoteSettings, wire: Wire, report: Callable[[Result], None])
 
 
 def _with_words(ask: Agent, stream: Stream) -> Agent:
-    """As the program of 2017: the reward of a mini-task, which comes with the next instance, travels as a word."""
+    """Send the reward of a mini-task, which comes with the next instance, as a word, like the program of 2017."""
     mini = False
 
     def asked(reward: int, byte: int) -> int:
@@ -519,14 +519,14 @@ def _with_words(ask: Agent, stream: Stream) -> Agent:
     return asked
 
 
-# ---- The agent's side, in an agent's own program: `connect(agent)` plays with the environment that waits there.
+# ---- The agent's side, in the agent's own program: `connect(agent)` plays with a waiting environment.
 #
 # def copy(reward: int, byte: int) -> int:
 #     return byte
 #
 # connect(copy, port=5556)  # the environment: gumption serve gradual
 
-_PAUSE = 200  # milliseconds between looks whether the environment is still there
+_PAUSE = 200  # milliseconds between checks that the environment is still connected
 _REWARDS = {b"0": 0, b"1": 1, b"-1": -1, b"False": 0, b"True": 1}
 _BYTES = {byte: bytes([byte]) for byte in range(256)}
 _CHARACTERS = {byte: chr(byte).encode() for byte in range(256)}
@@ -536,17 +536,17 @@ _CHARACTERS = {byte: chr(byte).encode() for byte in range(256)}
 def connect(
     agent: Agent, port: int = 5556, address: str = "127.0.0.1", transport: Literal["zeromq", "tcp", "pipe"] = "zeromq"
 ) -> int:
-    """Play to the end of the run; the sum of the rewards.
+    """Play to the end of the run; return the sum of the rewards.
 
-    :param agent: gets the reward, then the byte; gives a byte.
-    :param transport: the environment's; "pipe" is for a program that `gumption serve gradual --transport pipe
+    :param agent: maps the reward and the byte to its reply, a byte.
+    :param transport: as in the environment; "pipe" is for a program that `gumption serve gradual --transport pipe
         --command ...` starts.
-    :raises InputError: no environment waits there, or the extra `remote` is not installed, which "zeromq" needs.
+    :raises InputError: no environment listens there, or the extra `remote`, which "zeromq" needs, is not installed.
     """
     if transport == "zeromq":
         return _zeromq(agent, f"tcp://{address}:{port}")
     if transport == "pipe":
-        with redirect_stdout(sys.stderr):  # what the agent prints is none of its bytes
+        with redirect_stdout(sys.stderr):  # keep the agent's prints out of its bytes
             return _framed(agent, partial(os.read, 0), partial(os.write, 1))
     try:
         connection = socket.create_connection((address, port))
@@ -559,7 +559,7 @@ def connect(
 
 def _framed(agent: Agent, read: Callable[[int], bytes], write: Callable[[bytes], Any]) -> int:
     total = 0
-    with suppress(ConnectionError):  # the environment ended the run before it took the last answer
+    with suppress(ConnectionError):  # the environment may end the run before it reads the last answer
         while received := read(2):
             received += read(1) if len(received) == 1 else b""
             reward = int.from_bytes(received[:1], signed=True)
@@ -594,19 +594,19 @@ def _zeromq(agent: Agent, endpoint: str) -> int:
 
 
 def _messages(pair: Any, monitor: Any, nothing: type[Exception]) -> Iterator[bytes]:
-    """The messages, until the environment has closed its end; `pair` raises `nothing` where none came in time."""
+    """Yield the messages until the environment closes its end; `pair` raises `nothing` if none arrives in time."""
     gone = False
     while True:
         try:
             yield pair.recv()
         except nothing:
-            if gone:  # and all that it sent before is read
+            if gone:  # all its earlier messages have been read
                 return
             gone = bool(monitor.poll(0))
 
 
 def _said(said: Any, messages: dict[int, bytes]) -> bytes:
-    """The message for a byte that the agent said."""
+    """Return the message for a byte of the agent."""
     if said not in messages:
         raise InputError(f"the agent said {shown(said)}: it has to be a byte, a whole number from 0 to 255")
     return messages[said]

@@ -1,4 +1,4 @@
-"""A session: an agent of this process plays tasks in one stream; and the memory of its steps."""
+"""Run a session: an agent of this process plays tasks in a stream; and record its steps in a memory."""
 
 import os
 from array import array
@@ -18,7 +18,7 @@ from gumption.envs.memory import Field, Layout, TransitionMemory, TransitionWrit
 from .engine import Life, Stream, TaskRecord
 from .task import Task
 
-# ---- The memory of a session, in the files that `gumption.envs.memory` describes.
+# ---- The memory of a session, in the file format of `gumption.envs.memory`.
 
 SCHEMA = "gumption/gradual-memory/1"
 Names = Annotated[Sequence[str], Len(1, 65_536)]
@@ -26,9 +26,9 @@ Names = Annotated[Sequence[str], Len(1, 65_536)]
 
 @checked
 def layout(tasks: Names) -> Layout:
-    """The record of a step, 13 bytes; its `task` is an index of these names.
+    """Return the layout of a step's record, 13 bytes; its `task` is an index into these names.
 
-    :raises InputError: no names, or more than `task` can count.
+    :raises InputError: no names, or more than fit in `task`.
     """
     fields = [("sent", "u1"), ("said", "u1"), ("reward", "i1"), ("task", "<u2"), ("instance", "<u4")]
     return Layout(SCHEMA, fields, {"tasks": list(tasks)})
@@ -37,7 +37,7 @@ def layout(tasks: Names) -> Layout:
 @checked_methods
 @dataclass(frozen=True, eq=False)
 class Memory(TransitionMemory):
-    """The steps of a session in order; the last byte of a session, which nobody answered, has no record.
+    """Hold the steps of a session in order; the last byte of a session has no reply, and so no record.
 
     :ivar records: (n,) of `layout(tasks).record_type`; each field is also a property.
     """
@@ -47,7 +47,7 @@ class Memory(TransitionMemory):
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """The names of the curriculum's tasks, in order."""
+        """Return the names of the curriculum's tasks, in order."""
         return tuple(self.layout.settings["tasks"])
 
     sent = Field("(n,) uint8: the byte of the environment.")
@@ -57,7 +57,7 @@ class Memory(TransitionMemory):
     instance = Field("(n,) uint32 number of the running instance in its task, from 0.")
 
     def instances(self) -> list[range]:
-        """The records of each instance, in order."""
+        """Return the range of records of each instance, in order."""
         changes = (np.diff(self.task) != 0) | (np.diff(self.instance) != 0)
         edges = [0, *(np.flatnonzero(changes) + 1).tolist(), len(self)]
         return [range(begin, end) for begin, end in pairwise(edges) if begin < end]
@@ -65,14 +65,14 @@ class Memory(TransitionMemory):
 
 @checked_methods
 class MemoryWriter(TransitionWriter):
-    """A `TransitionWriter` for a session of tasks with these names. Give it to the `Session`, and close it after it."""
+    """Write the transitions of a session of tasks with these names. Pass it to the `Session`, and close it later."""
 
     def __init__(self, folder: str | os.PathLike[str], tasks: Names, *, keep: Whole | None = None) -> None:
         super().__init__(folder, layout(tasks), keep=keep)
 
 
 class StepRecorder:
-    """Gathers the steps of an instance, one entry of `sent`, `said` and `reward` each, and appends them to a memory."""
+    """Collect the steps of an instance, an entry of `sent`, `said` and `reward` each, and append them to a memory."""
 
     def __init__(self, writer: MemoryWriter, life: Life) -> None:
         self._writer, self._life = writer, life
@@ -80,7 +80,7 @@ class StepRecorder:
         self._look()
 
     def store(self) -> None:
-        """Append the gathered steps. Call it when an instance has begun, and at the end."""
+        """Append the collected steps. Call it when an instance has begun, and at the end."""
         count = len(self.reward)
         sent, said = (np.frombuffer(bytes(column[:count]), dtype=np.uint8) for column in (self.sent, self.said))
         reward = np.array(self.reward, dtype=np.int8)
@@ -91,7 +91,7 @@ class StepRecorder:
         self._look()
 
     def write(self) -> None:
-        """Hand all steps to the system, so that they survive a crash of the program."""
+        """Pass all steps to the operating system, so that they survive a crash of the program."""
         self.store()
         self._writer.write()
 
@@ -99,21 +99,21 @@ class StepRecorder:
         self._task, self._instance = len(self._life.records) - 1, self._life.record.instances - 1
 
 
-#: Gets the reward, then the byte; gives a byte.
+#: Maps a reward and a byte to the reply, a byte.
 Agent: TypeAlias = Callable[[int, int], int]
 
-_BETWEEN = 4_096  # steps between looks at the clock
+_BETWEEN = 4_096  # steps between checks of the clock
 
 
 @checked_methods
 @dataclass(frozen=True)
 class Result:
-    """The result of a session.
+    """Hold the result of a session.
 
-    :ivar steps: bytes of the environment, by which entrants are ranked. :ivar reward: the sum.
-    :ivar tasks: the figures of each task that began, in order.
-    :ivar ended: why it ended: "solved", "steps", "seconds" or "agent"; or as `Session.so_far` was told.
-    :ivar error: what the agent did wrong.
+    :ivar steps: bytes of the environment; they rank entrants. :ivar reward: the sum.
+    :ivar tasks: statistics of each task that began, in order.
+    :ivar ended: why it ended: "solved", "steps", "seconds" or "agent"; or the argument of `Session.so_far`.
+    :ivar error: the fault of the agent.
     """
 
     steps: int
@@ -124,11 +124,11 @@ class Result:
 
     @property
     def solved(self) -> bool:
-        """Whether the agent passed all tasks."""
+        """Return whether the agent passed all tasks."""
         return self.ended == "solved"
 
     def figures(self) -> dict[str, Any]:
-        """JSON, with the average reward of a step."""
+        """Return the result as JSON, with the average reward per step."""
         tasks = [{**asdict(task), "average_reward": task.reward / max(task.steps, 1)} for task in self.tasks]
         return {
             "steps": self.steps, "reward": self.reward, "average_reward": self.reward / max(self.steps, 1),
@@ -138,7 +138,7 @@ class Result:
 
 @checked_methods
 class Session:
-    """An agent plays tasks one after the other, in one stream without marks."""
+    """Let an agent play a sequence of tasks, in a single stream without marks."""
 
     def __init__(
         self,
@@ -153,11 +153,11 @@ class Session:
         memory: MemoryWriter | None = None,
     ) -> None:
         """
-        :param agent: gets the reward, then the byte; gives a byte.
+        :param agent: maps the reward and the byte to its reply, a byte.
         :param success_threshold: solved instances in a row that end a task.
-        :param max_steps, max_seconds: limits; the challenge gave 24 hours.
-        :param watch: is called with the steps and the figures of the tasks, every 4,096 steps and at the end.
-        :param memory: gets a record of each step; a crash of the program costs the last 4,096 steps at most.
+        :param max_steps, max_seconds: limits; the challenge's limit was 24 hours.
+        :param watch: called with the steps and the statistics of the tasks, every 4,096 steps and at the end.
+        :param memory: stores a record of each step; a crash of the program loses at most the last 4,096 steps.
         :raises InputError: no task.
         """  # fmt: skip
         if not tasks:
@@ -167,7 +167,7 @@ class Session:
         self._recorder = None if memory is None else StepRecorder(memory, self.stream.life)
 
     def run(self) -> Result:
-        """Play to the end. An agent that says no byte, or raises an InputError, ends it."""
+        """Play to the end. A reply that is not a byte, or an InputError of the agent, also ends the session."""
         try:
             return self._play()
         finally:
@@ -180,7 +180,7 @@ class Session:
         started = monotonic()
         byte, reward, steps = stream.first(), 0, 1
         error, ended = None, "steps"
-        pause = _BETWEEN  # steps at which to look at the clock
+        pause = _BETWEEN  # steps at which to check the clock
         while steps != limit:
             try:
                 said = agent(reward, byte)
@@ -213,7 +213,7 @@ class Session:
         return self._result(steps, ended, error)
 
     def so_far(self, ended: str = "running") -> Result:
-        """The result while the session runs, or after an exception."""
+        """Return the result while the session runs, or after an exception."""
         self.stream.settle()
         return self._result(sum(record.steps for record in self.stream.life.records), ended, None)
 

@@ -1,4 +1,4 @@
-"""The keyword arguments of the Gradual environments, their reset options, and what commands play; checked once."""
+"""Define and check the keyword arguments of the Gradual environments, their reset options, and session settings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -29,7 +29,7 @@ class GradualSettings(Rules):
     max_steps: Count | None = None
 
     def curriculum(self) -> Curriculum:
-        """The tasks in order.
+        """Return the curriculum.
 
         :raises InputError: an unknown name, or a wrong file.
         """
@@ -46,7 +46,7 @@ class GradualSettings(Rules):
         return chosen
 
     def _check_dials(self, chosen: Curriculum) -> None:
-        """:raises InputError: with other names or laws, tasks that are none of the challenge's."""
+        """:raises InputError: with other names or laws, a task that is not of the challenge."""
         for name, value in other_than_real(names=self.names, laws=self.laws).items():
             known = all_tasks(self.rules)
             if other := next((task.name for task in chosen.tasks if known.get(task.name) is not task), None):
@@ -57,11 +57,11 @@ class GradualSettings(Rules):
 
 
 def read_options(options: Mapping[str, Any], tasks: Sequence[Task]) -> tuple[list[Task], Hidden, list[str]]:
-    """The tasks from the chosen one on; and of its first instance what is given of its hidden state, and its first
-    questions. See `GradualEnv`.
+    """Read the tasks from the chosen task on, and the hidden data and first questions of its first instance. See
+    `GradualEnv`.
 
-    :raises InputError: an unknown option or task, a hidden state that the task does not have, or a question that it
-        does not ask.
+    :raises InputError: an unknown option or task, hidden data that the task does not have, or a question of another
+        task.
     """
     known = ("task", "mapping", "context", "questions")
     refuse_unknown("reset", options, known)
@@ -84,7 +84,7 @@ def read_options(options: Mapping[str, Any], tasks: Sequence[Task]) -> tuple[lis
 
 
 def _hidden(options: Mapping[str, Any], task: Task, drawn: Hidden) -> Hidden:
-    """What the options give in place of what was drawn."""
+    """Return the hidden data in the options, which replaces drawn data."""
     context = options.get("context", {})
     if not isinstance(context, Mapping):
         raise InputError(f"context is {shown(context)}; it is a dict of what the instance hides")
@@ -126,9 +126,9 @@ class SessionSettings(Rules):
     seed: Seed = 0
 
     def curriculum(self) -> Curriculum:
-        """The tasks in order.
+        """Return the curriculum.
 
-        :raises InputError: an unknown name, or none.
+        :raises InputError: an unknown name, or no name.
         """
         tasks = self.tasks[0] if len(self.tasks) == 1 else self.tasks
         return GradualSettings(tasks=tasks, success_threshold=self.success_threshold, **asdict(self.rules)).curriculum()

@@ -1,7 +1,7 @@
-"""What a task is: it draws instances, asks questions, knows the right answers, and gives feedback.
+"""Define a task: it draws instances and questions, and computes the right answers and the feedback.
 
-A task is data and three functions, so a task of your own is played as those of the challenge are. engine.py does the
-rest: the cycle of question, answer and feedback, limits, rewards and the schedule.
+A task is data and three functions; your own tasks run like the tasks of the challenge. engine.py does the rest: the
+cycle of question, answer and feedback, limits, rewards and the schedule.
 """
 
 import re
@@ -14,7 +14,7 @@ from gumption.data import InputError
 from gumption.data.settings import checked_methods, settings
 from gumption.envs.priors import Laws, Names
 
-#: What an instance hides, by name: "mapping", "alphabet", "answer", "names", ...
+#: Hidden data of an instance, by name: "mapping", "alphabet", "answer", "names", ...
 Hidden: TypeAlias = Mapping[str, Any]
 
 Instances: TypeAlias = Callable[[Random], Iterator[Hidden]]
@@ -29,15 +29,14 @@ STOP = "."
 @checked_methods
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """The right answer to a question, and the feedback.
+    """Hold the right answer to a question, and the feedback.
 
-    :ivar answer: with its full stop where it has one.
-    :ivar right, wrong: texts, of which one is drawn as the feedback on a right or a wrong answer; () for no feedback.
-    :ivar accepts: whether an answer is right; None where only `answer` is.
-    :ivar noise: one of these numbers is drawn, and so many random digits precede the feedback.
+    :ivar answer: the text, with its full stop if it has one.
+    :ivar right, wrong: candidate feedback texts on a right or a wrong answer, drawn at random; () for no feedback.
+    :ivar accepts: predicate that an answer is right; None if only `answer` is right.
+    :ivar noise: candidate numbers of random digits that precede the feedback, drawn at random.
     :ivar key: what the agent learns by this question, see `Presumption`.
-    :ivar opens: the answer may begin after so many bytes of the question, while the rest of it is sent; None for after
-        the whole question.
+    :ivar opens: number of question bytes after which the answer may begin; None for after the whole question.
     """
 
     answer: str
@@ -63,21 +62,21 @@ class Solution:
 
 
 class Presumption(Protocol):
-    """Tells from when on an agent should know the answers of an instance: then its limits begin to count."""
+    """Decide when an agent should know the answers of an instance; its limits begin to count then."""
 
     def after(self, key: Hashable, right: bool) -> bool:
-        """Whether an agent should know them, after another answer for this key."""
+        """Record an answer for this key, and return whether the agent should know the answers now."""
         ...
 
 
 class OptionsLeft:
-    """An agent should know the answers once each key has at most one possible answer left.
+    """Presume the answers known once each key has at most one possible answer left.
 
-    A right answer leaves its key one, a wrong answer takes one of its key's away.
+    A right answer leaves one possible answer of its key. A wrong answer removes one possible answer of its key.
 
-    :ivar left: possible answers of each key, 0 where the agent should know the right one. :ivar unknown: other keys.
-    :ivar counted: key -> the key for which its answers count: wrong ones take a possible answer of that key away, and
-        right ones do so where it has two left.
+    :ivar left: possible answers of each key, 0 if the agent should know it. :ivar unknown: number of other keys.
+    :ivar counted: key -> the key for which its answers count. A wrong answer removes a possible answer of that key; a
+        right answer does so if two are left.
     """
 
     def __init__(self, options: Mapping[Hashable, int], counted: Mapping[Hashable, Hashable] | None = None) -> None:
@@ -98,7 +97,7 @@ class OptionsLeft:
         return not self.unknown
 
     def resume(self, left: Sequence[int]) -> None:
-        """Set the numbers of `left`, in its order; more numbers than keys are ignored."""
+        """Set the numbers of `left`, in its order; surplus numbers are ignored."""
         self.left = dict(zip(self.left, left, strict=False))
         self.unknown = sum(number > 0 for number in self.left.values())
 
@@ -106,7 +105,7 @@ class OptionsLeft:
 @checked_methods
 @dataclass(frozen=True)
 class Task:
-    """A task of a curriculum. Define your own like this:
+    """Define a task of a curriculum. For example:
 
     >>> from gumption.envs.gradual import Curriculum, Session, Solution, Task, stateless
     >>> def questions(hidden, draw):
@@ -120,24 +119,24 @@ class Task:
     False
 
     :ivar name: "micro5.7".
-    :ivar about: what it teaches, in a few words.
-    :ivar instances: draws what the instances hide, one after the other, without end.
+    :ivar about: the skill it teaches, in a few words.
+    :ivar instances: draws the hidden data of the instances, without end.
     :ivar questions: draws the questions of an instance, without end.
-    :ivar solve: solves a question of an instance. InputError where the task asks no such question.
-    :ivar presumption: when an agent should know the answers of an instance; None for from the first question on.
-    :ivar fixed_length: an answer ends when it is as long as the expected one; else with its first full stop.
+    :ivar solve: solves a question of an instance. InputError if the question is not of this task.
+    :ivar presumption: decides when an agent should know the answers of an instance; None: from the first question on.
+    :ivar fixed_length: an answer ends at the length of the expected answer; else with its first full stop.
     :ivar tolerance: an instance ends after 1 + `tolerance` times as many questions as its soft limit allows.
-    :ivar cycle: "micro": an instance asks many questions and rewards each at once; "mini": one, with a late reward.
-    :ivar early_stop: with `fixed_length`, a full stop ends an answer, too.
+    :ivar cycle: "micro": an instance has many questions, each rewarded at once; "mini": one question, rewarded late.
+    :ivar early_stop: with `fixed_length`, a full stop also ends an answer.
     :ivar letters: "end" for a reward when the answer ends; "first wrong" also ends it at its first wrong byte; "each"
         also rewards every right byte (A.2.9.2, versions 1 and 2).
-    :ivar reply: what the environment says after each right word of an answer, which then goes on ("yes" in A.1.6.2). A
-        space ends a word. A wrong word ends the answer, and so does the last byte of the expected answer. "" where
-        answers have one part.
-    :ivar adaptive: once ten answers in a row ended with a full stop, wrong ones get the feedback of right ones, too
+    :ivar reply: text sent after each right word of an answer, which then goes on ("yes" in A.1.6.2). A space ends a
+        word. A wrong word ends the answer, and so does the last byte of the expected answer. "" if answers have one
+        part.
+    :ivar adaptive: after ten answers in a row with a full stop, wrong answers also get the feedback of right answers
         (A.2.5.6).
-    :ivar predict_repeats: an instance counts as solved if no answer was wrong to a question whose `Solution.key` had
-        been asked before; it has no limit but the time-out (A.2.5.2.1).
+    :ivar predict_repeats: an instance counts as solved if every answer to a repeated `Solution.key` was right. Its
+        only limit is the time-out (A.2.5.2.1).
     :ivar requires: names of the tasks to learn before.
     """
 
@@ -159,26 +158,26 @@ class Task:
 
     @property
     def step_limit(self) -> int:
-        """Bytes of an instance after which it times out."""
+        """Return the number of bytes after which an instance times out."""
         return 10_000 if self.cycle == "micro" else 3_000
 
 
-# ---- Parts that many tasks are made of.
+# ---- Building blocks of many tasks.
 
 
 def stateless(draw: Random) -> Iterator[Hidden]:
-    """Instances that hide nothing."""
+    """Yield instances without hidden data."""
     while True:
         yield {}
 
 
 def stateless_task(name: str, about: str, questions: Questions, solve: Solve, *requires: str) -> Task:
-    """A task whose instances hide nothing."""
+    """Return a task whose instances have no hidden data."""
     return Task(name, about, stateless, questions, solve, requires=requires)
 
 
 def drawn(hidden: Callable[[Random], Hidden]) -> Instances:
-    """Draws what each instance hides."""
+    """Return instances whose hidden data the function draws."""
 
     def instances(draw: Random) -> Iterator[Hidden]:
         while True:
@@ -188,7 +187,7 @@ def drawn(hidden: Callable[[Random], Hidden]) -> Instances:
 
 
 def repeated(question: Callable[[Random], str | None]) -> Questions:
-    """Draws one question after the other; None is no question, and another one is drawn."""
+    """Return questions that the function draws without end; a draw of None is repeated."""
 
     def questions(hidden: Hidden, draw: Random) -> Iterator[str]:
         while True:
@@ -199,7 +198,7 @@ def repeated(question: Callable[[Random], str | None]) -> Questions:
 
 
 def about_keys(question: Callable[[str, Random], str]) -> Questions:
-    """Asks about keys of the hidden mapping; `question` makes the text."""
+    """Return questions about random keys of the hidden mapping; `question` makes the text."""
 
     def questions(hidden: Hidden, draw: Random) -> Iterator[str]:
         keys = list(hidden["mapping"])
@@ -210,7 +209,7 @@ def about_keys(question: Callable[[str, Random], str]) -> Questions:
 
 
 def matched(pattern: str, question: str) -> re.Match[str]:
-    """The match of a whole question; InputError where it has another form."""
+    """Match the whole question and return the match; InputError if it has another form."""
     found = re.fullmatch(pattern, question)
     if found is None:
         raise InputError(f"{question!r} is no question of this task: it has the form {pattern}")
@@ -218,19 +217,19 @@ def matched(pattern: str, question: str) -> re.Match[str]:
 
 
 def solving(pattern: str, solution: Callable[..., Solution]) -> Solve:
-    """Solves questions of one form; `solution` takes the groups of the pattern."""
+    """Return a solver for questions of a single form; `solution` takes the groups of the pattern."""
     return lambda question, hidden: solution(*matched(pattern, question).groups())
 
 
 def told(hidden: Hidden, name: str) -> Any:
-    """What an instance hides under a name; InputError where a person has left it out."""
+    """Return the hidden value of a name; InputError if the caller left it out."""
     if name not in hidden:
         raise InputError(f"this task needs the {name} of the instance")
     return hidden[name]
 
 
 def looked_up(hidden: Hidden, key: str, question: str) -> str:
-    """The answer for a key of the hidden mapping; InputError where there is no such key."""
+    """Return the answer for a key of the hidden mapping; InputError if the key is missing."""
     mapping = told(hidden, "mapping")
     if key not in mapping:
         raise InputError(f"the question {question!r} asks for {key!r}; the mapping has {', '.join(map(repr, mapping))}")
@@ -238,7 +237,7 @@ def looked_up(hidden: Hidden, key: str, question: str) -> str:
 
 
 def stopped(answer: str, stop: str = STOP) -> str:
-    """The answer with its full stop, which a person's mapping may leave out."""
+    """Return the answer with its full stop, which a user's mapping may omit."""
     return answer if answer.endswith(stop) else answer + stop
 
 
@@ -248,16 +247,16 @@ GOOD = ("good job! ;",)
 def short(
     answer: str, *, accepts: Callable[[str], bool] | None = None, key: Hashable = None, opens: int | None = None
 ) -> Solution:
-    """A solution whose feedback repeats the answer only where it was wrong."""
+    """Return a solution whose feedback repeats the answer only after a wrong answer."""
     return Solution(answer, GOOD, (f"wrong! {answer};",), accepts, key=key, opens=opens)
 
 
 def long(answer: str, right: str, wrong: str = "wrong!") -> Solution:
-    """A solution whose feedback always repeats the answer."""
+    """Return a solution whose feedback always repeats the answer."""
     return Solution(answer, (f"{right} {answer};",), (f"{wrong} {answer};",))
 
 
-# ---- Where the document and the program of 2017 differ: which of the two a stream follows.
+# ---- Choices between the document and the program of 2017 where they differ.
 
 
 @settings
@@ -303,21 +302,21 @@ class Rules:
 
     @property
     def rules(self) -> "Rules":
-        """The rules alone, of settings that have more."""
+        """Return only the rules of an object with more settings."""
         return Rules(**{name: getattr(self, name) for name in Rules.__dataclass_fields__})
 
 
-# ---- What the compiled loop of batch.py can go on with: a generator of random numbers, and a deck of questions.
+# ---- State that the compiled loop of batch.py can continue: a random number generator, and a deck of questions.
 
 T = TypeVar("T")
 
-# The linear congruential generator of Knuth's MMIX. Its upper half is drawn, since low bits repeat soon.
+# The linear congruential generator of Knuth's MMIX. Draws use its upper half, since low bits have short periods.
 FACTOR, INCREMENT = 6364136223846793005, 1442695040888963407
 _MASK = (1 << 64) - 1
 
 
 class Draws(Random):
-    """A generator whose whole state is one number of 64 bits."""
+    """Generate random numbers from a state of 64 bits."""
 
     state: int
 
@@ -335,7 +334,7 @@ class Draws(Random):
         return self.getrandbits(53) * 2.0**-53
 
     def below(self, number: int) -> int:
-        """One of the numbers 0 to `number` - 1, where `number` is at most 2**32; the bias is below one in 2**32."""
+        """Draw an integer from 0 to `number` - 1; `number` is at most 2**32, and the bias is below 2**-32."""
         self.state = state = (self.state * FACTOR + INCREMENT) & _MASK
         return (state >> 32) * number >> 32
 
@@ -344,14 +343,14 @@ class Draws(Random):
 
 
 class Deal(Iterator[str]):
-    """Questions dealt from a shuffled deck, without end. A batch judges the answers to them in a compiled loop.
+    """Deal questions from a shuffled deck, without end. A batch judges their answers in a compiled loop.
 
     :ivar deck: the number of the question on each card; the cards before `place` have been dealt.
-    :ivar dealt: after so many cards the whole deck is shuffled again.
+    :ivar dealt: number of cards after which the whole deck is shuffled again.
     """
 
     def __init__(self, questions: Sequence[str], draw: Random, times: int, dealt: int | None = None) -> None:
-        """:param times: how often each question is in the deck. :param dealt: None for the whole deck."""
+        """:param times: copies of each question in the deck. :param dealt: None for the whole deck."""
         self.questions = questions
         self.deck = [*range(len(questions))] * times
         self.dealt = len(self.deck) if dealt is None else dealt
@@ -360,14 +359,14 @@ class Deal(Iterator[str]):
 
     @property
     def card(self) -> int:
-        """The number of the question dealt last."""
+        """Return the number of the question dealt last."""
         return self.deck[self.place - 1]
 
     def __next__(self) -> str:
         deck, place, draws = self.deck, self.place, self.draws
         if place == self.dealt:
             place = 0
-        # This is `Draws.below` written out: in some tasks each step deals a question, and a call takes time.
+        # `Draws.below` inlined: in some tasks each step deals a question, and a call is slow.
         draws.state = state = (draws.state * FACTOR + INCREMENT) & _MASK
         other = place + ((state >> 32) * (len(deck) - place) >> 32)
         card = deck[other]

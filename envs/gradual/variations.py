@@ -1,17 +1,17 @@
-"""The same tasks in other words, with other signs, with other feedback: what an agent relies on shows where it fails.
+"""Vary the words, signs or feedback of tasks: where an agent then fails, it relied on the original.
 
 A variation is data, and a file of variations (TOML or JSON) is a list of them:
 
     [[variation]]
     name = "other words"
-    words = {say = "utter", spell = "letters"}    # exchanged wherever they stand free, in all that is sent and said
+    words = {say = "utter", spell = "letters"}    # exchanged as whole words, in both directions of the stream
 
     [[variation]]
     name = "other signs"
-    characters = {"." = "x"}                      # exchanged in all that is sent and said
+    characters = {"." = "x"}                      # exchanged in both directions of the stream
 
     [[variation]]
-    name = "other feedback"                       # in place of the feedback of tasks that give any
+    name = "other feedback"                       # replaces the feedback of tasks with feedback
     right = "yes ;"
     wrong = "no, {answer} it was ;"
 """
@@ -53,7 +53,7 @@ class Variation:
     wrong: str | None = None
 
     def __post_init__(self) -> None:
-        """:raises InputError: what is no word or character, one that is named twice, a template with another name."""
+        """:raises InputError: an invalid or repeated word or character, or a template with a wrong name."""
         for what, pairs, fits in (
             ("a word of letters and _", self.words, _WORD.fullmatch),
             ("one character with a code below 256", self.characters, lambda text: len(text) == 1 and ord(text) < 256),
@@ -69,7 +69,7 @@ class Variation:
                 raise InputError(f"the variation {self.name!r} has {{{other[0]}}} in its feedback; it knows {{answer}}")
 
     def task(self, task: Task) -> Task:
-        """The task in other words and with other feedback."""
+        """Return the task with other words and other feedback."""
         if not (self.words or self.right or self.wrong):
             return task
         both = {**dict(self.words), **{new: old for old, new in self.words}}
@@ -80,7 +80,7 @@ class Variation:
         return reworded(task, exchanged, exchanged, self.right, self.wrong)
 
     def agent(self, agent: Agent) -> Agent:
-        """The agent, for which characters are exchanged."""
+        """Return an agent that sees and sends exchanged characters."""
         table = {ord(one): ord(other) for one, other in (*self.characters, *(pair[::-1] for pair in self.characters))}
         if not table:
             return agent
@@ -94,9 +94,9 @@ class Variation:
 
 @checked
 def load_variations(source: str | PathLike | None = None) -> list[Variation]:
-    """The variations of a file, or those that ship with gumption.
+    """Load the variations of a file, or the variations that ship with gumption.
 
-    :raises InputError: there is no file, or something in it is wrong; with the file, the variation and the key.
+    :raises InputError: the file does not exist or is wrong; the message names the file, the variation and the key.
     """
     table = read_table(SHIPPED if source is None else Path(source))
     table.known(("variation",))

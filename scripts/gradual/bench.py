@@ -1,4 +1,4 @@
-"""Gradual in `gumption bench`: one stream, many in arrays, in seconds of CPU time, and agents in other programs."""
+"""Measure Gradual in `gumption bench`: a single stream, many streams in arrays, in CPU time, and remote agents."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from gumption.scripts.freshness import end_with_parent
 from gumption.scripts.measurement import BenchSettings, Case, Measurement, cart_pole, compared, in_turn, rate
 
 POLE = "one CartPole-v1 on one core, random actions"
-ONE, MANY = 3.7, 67  # times the yardstick's rate to reach
+ONE, MANY = 3.7, 67  # target ratios to the yardstick's rate
 SECONDS = 0.5
 CORES = 2
-#: From a verdict at each byte to hardly any.
+#: Ordered from a verdict at each byte to very few verdicts.
 TASKS = ("micro1", "micro5.1", "micro5.18", "micro7.2", "micro20", "mini1")
 MIX = "all 46 tasks"
 STEPS = 20_000  # of each timing of agents in other programs
-REMOTE = 2  # times the yardstick's rate to reach over ZeroMQ
+REMOTE = 2  # target ratio to the yardstick's rate over ZeroMQ
 
-# The shortest agents; they say what they hear.
+# Minimal agents that echo each byte.
 _AGENTS = {
     "zeromq": """
 import sys, zmq
@@ -65,12 +65,12 @@ class Settings(BenchSettings):
 
 
 def gradual_case(settings: Settings) -> Iterator[Measurement]:
-    """A silent agent in one stream, a table agent in many streams, and agents in processes of their own."""
+    """Measure a silent agent in a single stream, a table agent in many streams, and agents in separate processes."""
     pole = cart_pole(process_time)
     for name in TASKS:
         settings.tell(f"one stream of {name}")
         play = one_stream(name)
-        play(SECONDS)  # first calls pay for imports, caches and memory
+        play(SECONDS)  # warm up imports, caches and memory
         ours, theirs = in_turn(settings.repeats, partial(play, SECONDS), partial(pole, SECONDS))
         yield compared(f"Gradual, one stream of {name}, silent agent", "steps/s", ours, POLE, theirs, ONE)
     with ProcessPoolExecutor(CORES, get_context("spawn"), end_with_parent) as processes:
@@ -89,7 +89,7 @@ CASES = {"gradual": Case(gradual_case, Settings, "Gradual", code=("envs/gradual"
 
 
 def one_stream(name: str) -> Callable[[float], float]:
-    """Measures the `rate` in CPU time of a silent agent in a `Session` of a task."""
+    """Return a function that measures the `rate` in CPU time of a silent agent in a `Session` of a task."""
     from gumption.agents.gradual.validation import silent
     from gumption.envs.gradual import Session, of_names
 
@@ -102,7 +102,7 @@ def one_stream(name: str) -> Callable[[float], float]:
 
 
 def rates_of_many(name: str, seeds: Sequence[int], repeats: int) -> list[list[float]]:
-    """Steps a second of CPU time of a table agent in streams with these seeds, and of the yardstick.
+    """Measure steps per second of CPU time of a table agent in streams with these seeds, and of the yardstick.
 
     :param name: of a task, or `MIX` for streams of all tasks.
     """
@@ -130,14 +130,14 @@ def rates_of_many(name: str, seeds: Sequence[int], repeats: int) -> list[list[fl
 
 
 def remote_measurements(settings: BenchSettings, steps: int = STEPS) -> Iterator[Measurement]:
-    """The environment with an agent in a process of its own, beside a loop of the same messages without it."""
+    """Compare the environment with an agent in a separate process to a loop of the same messages."""
     for transport, yardstick, ping in (
         ("zeromq", "two messages there and one back, libzmq", _zeromq_ping),
         ("tcp", "two bytes there and one back, bare sockets", _tcp_ping),
         ("pipe", "two bytes there and one back, bare sockets", _pipe_ping),
     ):
         settings.tell(f"agents over {transport}")
-        ping(steps // 10)  # pays for imports
+        ping(steps // 10)  # warm up imports
         ours, theirs = in_turn(settings.repeats, partial(_steps, transport, steps, settings), partial(ping, steps))
         limit = REMOTE if transport == "zeromq" else None
         what = f"Gradual, an agent in a process of its own over {transport}"
@@ -145,7 +145,7 @@ def remote_measurements(settings: BenchSettings, steps: int = STEPS) -> Iterator
 
 
 def _steps(transport: str, steps: int, settings: BenchSettings) -> float:
-    """Steps a second of a run, from the first to the last."""
+    """Measure steps per second of a run, from the first to the last step."""
     from gumption.envs.gradual.remote import Host, RemoteSettings, play
 
     command = shlex.join([sys.executable, "-c", _AGENTS[transport]])
@@ -159,7 +159,7 @@ def _steps(transport: str, steps: int, settings: BenchSettings) -> float:
 
 @contextmanager
 def _agent(transport: str, *arguments: str, both: socket.socket | None = None) -> Iterator[None]:
-    """An agent; `both` is its standard input and output."""
+    """Run an agent; `both` is its standard input and output."""
     command = [sys.executable, "-c", _AGENTS[transport], *arguments]
     stream = None if both is None else both.fileno()
     process = subprocess.Popen(command, stdin=stream, stdout=stream)

@@ -1,5 +1,5 @@
-"""Gradual's commands: agents run through a curriculum, are trained, validated, and play from programs of their own
-(`gumption serve gradual`).
+"""Define Gradual's commands: run agents through a curriculum, train and validate them, and serve agents in other
+programs (`gumption serve gradual`).
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ app = App(
 )
 
 RESULT, PLOT, KNOWLEDGE = "result.json", "steps", "knowledge.nq"
-_BETWEEN = 5.0  # seconds between two writings of a record
-_SHOWN = 24  # tasks that a terminal has room for
-_WIDEST = 30  # characters of a bar
+_BETWEEN = 5.0  # seconds between two writes of a record
+_SHOWN = 24  # most tasks in a terminal
+_WIDEST = 30  # most characters of a bar
 
 
 RUN_SCHEMA, VALIDATION_SCHEMA = "gumption/gradual-run/1", "gumption/gradual-validation/2"
@@ -179,7 +179,7 @@ def watch(run: Path, *, task: str | None = None, steps: str | None = None) -> No
 
 
 def _chosen(memory: Memory, task: str | None, steps: str | None) -> list[range]:
-    """The records of each instance that belong to the task and are among the steps; InputError for none."""
+    """Select the records of each instance by task and steps; InputError if the selection is empty."""
     if task is not None and task not in memory.tasks:
         raise InputError(unknown("the session", task, memory.tasks))
     match = _STEPS.fullmatch(steps or f"1-{max(1, len(memory))}")
@@ -201,7 +201,7 @@ def _chosen(memory: Memory, task: str | None, steps: str | None) -> list[range]:
 
 @contextmanager
 def _progress(knower: dict[str, int]) -> Iterator[Callable[[int, Sequence[TaskRecord]], None]]:
-    """Shows the tasks so far: a table in place on a terminal, else a line now and then."""
+    """Show the tasks so far: a live table in a terminal, else progress lines."""
     if not sys.stderr.isatty():
         from gumption.data.progress import Bar
 
@@ -218,7 +218,7 @@ def _progress(knower: dict[str, int]) -> Iterator[Callable[[int, Sequence[TaskRe
 
 
 def _table(records: Sequence[TaskRecord], knower: dict[str, int]) -> Table:
-    """A row for each task, with a bar of its steps divided by a perfect knower's."""
+    """Make a table with a row for each task, and a bar of its steps divided by a perfect knower's."""
     from rich.table import Table
 
     table = Table("task", "steps", "knower", "times", "instances", "right", "", title="Gradual")
@@ -284,7 +284,7 @@ class VariationSettings(TrialSettings):
 
 
 def _maker(agent: str | None, default: str, config: TrialSettings) -> MakeAgent:
-    """What makes the agents of a trial; InputError where two are named."""
+    """Return the maker of a trial's agents; InputError if the options name two agents."""
     from gumption.agents.gradual.validation import find_agent
     from gumption.envs.gradual.remote import StartedAgent
 
@@ -353,7 +353,7 @@ def validate(
 
 
 def _show_validation(chains: Sequence[dict[str, Any]], again: Sequence[dict[str, Any]]) -> None:
-    """Print a row for each chain and each task, and below it one for each order where there are several."""
+    """Print a row for each chain and each task, and below it a row for each order if there are several."""
     from rich.console import Console
     from rich.table import Table
 
@@ -437,7 +437,7 @@ def vary(
 
 
 def _begun(out: Path, about: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
-    """What an unfinished file of the same trial has; InputError where it is of another one."""
+    """Return the results in an unfinished file of the same trial; InputError if it is of another trial."""
     begun = read_sealed(out) if out.exists() else {}
     if begun.get("schema") != VARIATION_SCHEMA or len(begun["found"]) == count:
         return []
@@ -469,7 +469,7 @@ def _show_variations(found: Sequence[Varied], tasks: Sequence[str]) -> None:
 
 
 def read_chain(text: str) -> Chain:
-    """The chain in "micro1,micro2>micro3"; InputError where the text has another form."""
+    """Parse a chain such as "micro1,micro2>micro3"; InputError if the text has another form."""
     from gumption.agents.gradual.validation import Chain
 
     first, arrow, target = text.partition(">")
@@ -507,11 +507,11 @@ def serve(*, config: RemoteSettings, out: NewJson = Path("gradual.json"), keep: 
 
 
 def described(schema: str, settings: SessionSettings) -> dict[str, Any]:
-    """The record of a run without its figures, and without paths of this machine."""
+    """Return the record of a run without its results, and without local paths."""
     from gumption.data.provenance import command_line, hardware, versions, without_folders
 
     used: dict[str, Any] = {**asdict(settings), "tasks": [Path(name).name for name in settings.tasks]}
-    if used.get("command") is not None:  # which starts the agent
+    if used.get("command") is not None:  # starts the agent
         used["command"] = without_folders(shlex.split(used["command"]))
     return {
         "schema": schema, "world": "gradual", "command": command_line(sys.argv[1:]), "settings": used,
@@ -520,7 +520,7 @@ def described(schema: str, settings: SessionSettings) -> dict[str, Any]:
 
 
 class Record:
-    """The file of one run, kept up to date while it plays. It replaces none: a `path` that is taken gets a number."""
+    """Write the file of a run, and update it during play. It overwrites no file: a `path` in use gets a number."""
 
     def __init__(self, path: Path, settings: SessionSettings) -> None:
         self.path, number = path, 1
@@ -542,7 +542,7 @@ class Record:
 
 
 def _play(config: RemoteSettings, wire: Wire, out: Path) -> None:
-    """One run; InputError where the agent fails."""
+    """Play a run; InputError if the agent fails."""
     from gumption.data.progress import Bar
     from gumption.envs.gradual.remote import play
 
@@ -561,7 +561,7 @@ def _play(config: RemoteSettings, wire: Wire, out: Path) -> None:
 
 
 def print_result(result: Result, more: str = "") -> None:
-    """A line for each task that began, and one for the end of the run, with more text behind it."""
+    """Print a line for each task that began, and a line for the end of the run, followed by `more`."""
     from gumption.scripts.output import print_table
 
     rows = [

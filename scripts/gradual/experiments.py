@@ -1,4 +1,4 @@
-"""Gradual's experiments: steps of agents on the curriculum, and whether the learner learns gradually and forgets."""
+"""Define Gradual's experiments: steps of agents on the curriculum, gradual learning, forgetting, and variations."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from gumption.scripts.results import Condition, Experiment, Job, Kind, table, wi
 
 CURRICULUM, VALIDATION, VARIATIONS = "gradual-curriculum", "gradual-validation", "gradual-variations"
 AS_IT_IS = "as it is"
-RECURRENT = "recurrent"  # the method of an agent that is trained on other streams before it plays
-AGAIN = "again"  # the method of the condition in which tasks are played once more
+RECURRENT = "recurrent"  # the method of an agent trained on other streams before it plays
+AGAIN = "again"  # the method of the condition that plays tasks once more
 
 
 class CurriculumRuns(Kind):
-    """An agent goes through the curriculum of the challenge."""
+    """Run an agent through the curriculum of the challenge."""
 
     title = "Gradual's curriculum"
     code = ("envs/gradual", "agents/gradual")
@@ -102,7 +102,7 @@ class CurriculumRuns(Kind):
 
 
 class ValidationRuns(CurriculumRuns):
-    """Chains of tasks: a condition is a chain, a run both of its arms with one seed, in all orders."""
+    """Run chains of tasks: a condition is a chain, a run plays both arms with a single seed, in all orders."""
 
     title = "Gradual's validation"
 
@@ -176,7 +176,7 @@ class ValidationRuns(CurriculumRuns):
 
 
 class VariationRuns(CurriculumRuns):
-    """Tasks in another form: a condition is a variation, a run an agent on each task alone, with one seed."""
+    """Run variations of tasks: a condition is a variation, a run plays each task separately, with a single seed."""
 
     title = "Gradual's variations"
 
@@ -220,7 +220,7 @@ class VariationRuns(CurriculumRuns):
 
 
 def _of_seed(figures: Mapping[str, Any], *arms: str) -> dict[str, Any]:
-    """What one seed came to, without what only several have."""
+    """Return the results of a single seed, without statistics over seeds."""
     orders = [
         {name: value if name == "order" else value[0] for name, value in order.items() if isinstance(value, list)}
         for order in figures["orders"]
@@ -230,7 +230,7 @@ def _of_seed(figures: Mapping[str, Any], *arms: str) -> dict[str, Any]:
 
 
 def _by_order(runs: Sequence[Mapping[str, Any]], *arms: str) -> list[list[Any]]:
-    """The orders, and each arm by order, by run."""
+    """Return the orders, and each arm by order, by run."""
     orders = list(zip(*(run["orders"] for run in runs), strict=True))
     return [[one[0]["order"] for one in orders], *([[run[arm] for run in one] for one in orders] for arm in arms)]
 
@@ -241,7 +241,7 @@ def _remembered(runs: Sequence[Mapping[str, Any]], limit: int) -> Remembered:
 
 
 def _line_of_task(one: Mapping[str, Any]) -> list[str]:
-    """A line of the table of tasks that are played again."""
+    """Return the cells of a line in the table of tasks played again."""
     arms = ([steps for order in one["orders"] for steps in order[arm]] for arm in ("learned", "again"))
     learned, again = map(middle, arms)
     verdicts = ", ".join(order["verdict"] for order in one["orders"])
@@ -249,18 +249,18 @@ def _line_of_task(one: Mapping[str, Any]) -> list[str]:
 
 
 def with_ends(figures: Mapping[str, Any]) -> str:
-    """A ratio with its interval, as of `Compared` and `Remembered`."""
+    """Format a ratio with its interval, from the figures of `Compared` or `Remembered`."""
     return with_interval({**figures, "mean": figures["ratio"]}, ".2f")
 
 
 def count_verdicts(verdicts: Sequence[str]) -> str:
-    """As "3 of 4 kept, 1 not told"."""
+    """Format counts such as "3 of 4 kept, 1 not told"."""
     kept, told = verdicts.count(KEPT), len(verdicts) - verdicts.count(NOT_TOLD)
     return f"{kept} of {told} kept" + f", {len(verdicts) - told} not told" * (told < len(verdicts))
 
 
 def _recurrent(job: Job, progress: bool) -> str:
-    """The run of a recurrent agent, which is trained here on many streams of the curriculum."""
+    """Train a recurrent agent on many streams of the curriculum, and return the folder of its run."""
     from gumption.agents.gradual.recurrent import train_recurrent
     from gumption.agents.gradual.recurrent_config import RecurrentConfig
 
@@ -279,14 +279,14 @@ def _passed(run: Mapping[str, Any]) -> int:
 
 
 def _steps(runs: Sequence[Mapping[str, Any]], name: str) -> list[int | None]:
-    """Of each run, the steps of a task; None where it was not passed."""
+    """Return the steps of a task in each run; None if it was not passed."""
     return [
         next((task["steps"] for task in run["tasks"] if task["task"] == name and task["passed"]), None) for run in runs
     ]
 
 
 def middle(steps: Sequence[int | None], none: str = "none passed", some: str = "({} passed)") -> str:
-    """The median of the runs that passed, and how many did where not all."""
+    """Format the median of the runs that passed, and their number if not all passed."""
     found = [one for one in steps if one is not None]
     if not found:
         return none
