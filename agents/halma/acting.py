@@ -170,7 +170,7 @@ class RandomActor:
 
 
 class OracleActor:
-    """Play the oracle of section 3.3, the upper bound; it reads the state of the environments."""
+    """Play the oracle of section 3.3, the reference; it reads the state of the environments."""
 
     def __init__(self, env: HALMAVectorEnv) -> None:
         self.env = env

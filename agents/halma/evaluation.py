@@ -2,8 +2,8 @@
 
 Each run is tested with its own mazes, because the diagnostic tests query pairs that its agent has not seen. The
 interval of one run is over its mazes; the interval of several runs of one agent, which differ in their seeds, is over
-the runs. Standard deviations divide by n, as in Table 1: only so can three seeds whose scores are multiples of 5 % give
-its 55.00 and 7.07.
+the runs. Standard deviations divide by n, as in Table 1: otherwise three seeds whose scores are multiples of 5 % could
+not give its 55.00 and 7.07.
 """
 
 from __future__ import annotations
@@ -413,7 +413,7 @@ def rows_of(columns: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
 
 
 def _spread(over: np.ndarray, resampled: np.ndarray) -> dict[str, float | None]:
-    """Mean and standard deviation of `over` (None for a single value), and the interval of the mean of `resampled`."""
+    """Return mean and std of `over`, and the interval of the mean of `resampled`; None for a single value."""
     low, high = ends(resampled)
     std = None if len(over) < 2 else round(float(over.std()), 5)
     return {"mean": round(float(over.mean()), 5), "std": std, "low": low, "high": high}

@@ -59,7 +59,7 @@ class Guess:
 
 @dataclass(frozen=True, eq=False)
 class Outlook:
-    """The facts of single primitives learned from a life, and their consequences for options and places.
+    """The facts of single primitives learned from a memory, and their consequences for options and places.
 
     :ivar effects: facts of (direction, primitive), closed.
     :ivar slots: the slots that identify a place; a place is the number of their values, P places, 0 for none.
@@ -170,7 +170,7 @@ def walk(effects: Effects, panels: np.ndarray, options: np.ndarray) -> tuple[np.
 def last_step(
     effects: Effects, fine: np.ndarray, panels: np.ndarray, options: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the panels (n, S) before the last primitive of options (n, 1 + T), in the finest steps, and it."""
+    """Return the panels (n, S) before the last primitive of options (n, 1 + T) in `fine` steps, and that primitive."""
     each, parts = np.arange(len(options)), options[:, 1:].copy()
     last = parts.shape[1] - 1 - (parts[:, ::-1] > 0).argmax(1)
     end = fine[options[:, 0], parts[each, last]]

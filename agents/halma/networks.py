@@ -366,7 +366,7 @@ class ValueDecoder(nn.Module):
 
     def __init__(self, size: int, steps: int, count: int) -> None:
         super().__init__()
-        self.count = count  # number of options of a choice
+        self.count = count  # number of alternatives of a choice
         self.enter = nn.Linear(size, size)
         self.choices = nn.Linear(count * steps, size, bias=False)
         self.layers = nn.Sequential(nn.ReLU(), nn.Linear(size, size), nn.ReLU(), nn.Linear(size, 1))

@@ -30,7 +30,7 @@ from .config import SpaceConfig
 KIND = "gumption/space/1"  # of checkpoints
 FOLDER = "checkpoint"
 MODEL = "model."  # prefix of the model's tensors in a checkpoint
-AT_ONCE = 64  # pictures: the activations of more would exceed a cache, those of thousands the memory
+AT_ONCE = 64  # pictures: the activations of more would exceed a cache, of thousands the memory
 PRESENT = 0.5  # z_pres above which a cell is an object
 LEAST_STD = 1e-4
 DEPTH_CONTRAST = 100.0  # factor in the softmax by which objects compete for a pixel

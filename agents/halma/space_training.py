@@ -1,8 +1,8 @@
 """Pretraining of SPACE on the visual panels of HALMA's training mazes (paper, sections 4 and F.3).
 
-Additional metrics to those of every run (see agents/run.py; a step is an update), means over the pictures since the
-last line: loss; log_likelihood, kl_foreground, kl_background and boundary in nats per picture, the boundary before its
-weight; objects, the sum of z_pres; squared_error of the reconstruction, per pixel and colour.
+Metrics on top of agents/run.py (a step is an update), means over the pictures since the last line: loss;
+log_likelihood, kl_foreground, kl_background and boundary in nats per picture, the boundary before its weight; objects,
+the sum of z_pres; squared_error of the reconstruction, per pixel and colour.
 """
 
 import colorsys

@@ -279,10 +279,10 @@ def build_tests(
 ) -> dict[str, BuiltTest]:
     """Build T, RT and the seven diagnostic tests, in the order of SPLITS, then the user-defined tests.
 
-    The optimal paths of all mazes of RT and the diagnostic tests differ from each other and from those of the training
-    mazes. The panel at a queried cell is absent from training; only if ST-1 has no such panel, one that occurs less
-    often than the threshold is used. Decision: mazes in which the oracle meets no other pair outside KB_S are
-    preferred, so that a failure is due to the queried pair.
+    All mazes of RT and the diagnostic tests have different optimal paths, and no path of a training maze. The panel at
+    a queried cell is absent from training; only if ST-1 has no such panel, a panel that occurs less often than the
+    threshold is used. Decision: mazes in which the oracle meets no other pair outside KB_S are preferred, so that a
+    failure is due to the queried pair.
 
     :param training: the mazes that the agent was trained on.
     :param mazes: the number of mazes of each test, spread evenly over its pairs.
@@ -471,7 +471,7 @@ def matched_mazes(mazes: Mazes, *, seed: Seed = 0, but: Iterable[Maze] = ()) -> 
 
     Paths are drawn uniformly from all optimal paths of that length, branches as in RT. `CANDIDATES` mazes are drawn for
     each maze, and those with the least total difference in dead ends and crossings per length are kept. All optimal
-    paths differ from each other and from those of `mazes`. The rules are those of `mazes`.
+    paths differ from each other and from the paths of `mazes`. The result has the rules of `mazes`.
 
     :param but: more mazes whose optimal paths are excluded, such as the training mazes.
     """

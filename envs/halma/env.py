@@ -177,7 +177,7 @@ class HALMAVectorEnv(NativeVectorEnv):
         self._drawn_from = len(self.mazes)  # episodes do not draw the mazes that reset options add later
         self.max_opt_len, self.rules = self.settings.max_opt_len, self.mazes.rules
         self.signs: Signs = signs(self.rules)
-        _ = self.rules.parts  # a primitive that is none is told here
+        _ = self.rules.parts  # raises InputError for an invalid primitive
         self.painter = None
         if self.settings.observation == "visual":
             self.painter = make_painter(self.settings.painter, self.settings.images, self.rules)
@@ -222,7 +222,7 @@ class HALMAVectorEnv(NativeVectorEnv):
     @property
     def rows(self) -> np.ndarray:
         mazes = self.mazes
-        return mazes.places.take(self.maze_index * mazes.cells + self.cell, axis=0)  # faster than an index an axis
+        return mazes.places.take(self.maze_index * mazes.cells + self.cell, axis=0)  # faster than an index per axis
 
     @property
     def seen(self) -> np.ndarray:
@@ -264,7 +264,7 @@ class HALMAVectorEnv(NativeVectorEnv):
         self._over[columns] = False
 
     def move(self, options: np.ndarray) -> Outcome:
-        """Make one step without observations and infos. A finished episode is followed by the next one at once.
+        """Make one step without observations and infos. After a finished episode, the next starts at once.
 
         :param options: (B, 1 + T) integers.
         :raises InputError: an option out of range.
@@ -301,7 +301,7 @@ class HALMAVectorEnv(NativeVectorEnv):
                 valid &= ~idle
             self.cell += np.where(valid, mazes.offsets.take(direction) * length, 0)
         else:
-            end = self.cell  # to which the primitives lead, one after the other; -1 where one cannot be made
+            end = self.cell  # where the primitives lead, one after the other; -1 if a primitive is impossible
             for part in actions[:, 1:].T:
                 there = mazes.landings[part, self.maze_index, np.maximum(end, 0), direction]
                 end = np.where(end >= 0, there, -1).astype(np.int64)
@@ -363,7 +363,7 @@ class HALMAVectorEnv(NativeVectorEnv):
         for mark in (self.valid, self.reached, self.trial_over, self._terminated, self._truncated):
             mark[columns] = False
         self._reward[columns] = 0
-        self.landed = self.landed.copy()  # infos have the one before
+        self.landed = self.landed.copy()  # infos hold the previous array
         self.landed[columns] = self.rows[columns]
         self.landed_at[columns] = self.cell[columns]
         for i in columns.tolist() if self.render_mode is not None else ():
@@ -496,7 +496,7 @@ class HALMAVectorEnv(NativeVectorEnv):
         """Plan by an agent's own memory: `planning_problem` then uses its places and options.
 
         :returns: the facts of the memory, their vocabulary, and the action of each candidate.
-        :raises InputError: a memory of another world, or one without a valid move.
+        :raises InputError: a memory of another world, or without a usable move (see `Routes`).
         """
         differ = []
         if memory.max_opt_len != self.max_opt_len:

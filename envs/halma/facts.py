@@ -48,7 +48,7 @@ def facts(
     names: Names = "real",
     laws: Laws = "real",
 ) -> Iterator[Triple]:
-    """Yield the world's binary facts, distinct and sorted.
+    """Return the world's binary facts, distinct and sorted.
 
     HALMA's knowledge comes from experience. "train" holds what the run's agent has understood; without a run, what an
     agent sees before its first move: the value and the colour of each digit. "all" holds the truth: every inequality
@@ -98,8 +98,8 @@ def _truth(max_opt_len: int, rules: Rules) -> set[Triple]:
 # ---- The facts that support a direction, and a primitive of an option, at a panel.
 #
 # For a direction d: (hint, leadsTo, d), (digit of the goal in this direction, pointsTo, d), and (digit of the wall in
-# this direction, indicates, d), which holds if the direction is open. For a primitive: (digit, affords, option). The
-# digit is the oracle's nearest stop in the chosen direction (paper, 3.3: the least of crossing, wall, and the goal
+# this direction, indicates, d), which exists only if the direction is open. For a primitive: (digit, affords, option).
+# The digit is the oracle's nearest stop in the chosen direction (paper, 3.3: the least of crossing, wall, and the goal
 # straight ahead). The option is the primitives chosen so far and this one, filled up with the largest primitives to the
 # distance of the stop; if they cannot reach it, these primitives alone.
 

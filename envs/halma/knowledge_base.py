@@ -495,7 +495,7 @@ class KnowledgeBases:
         return bases
 
     def counts(self) -> dict[str, dict[str, int]]:
-        """Count the pairs of each knowledge base whose digits share a direction, and those with "any" types."""
+        """Count the pairs of each knowledge base by the direction of both digits, and with "any" types."""
         same = np.einsum("aibi->abi", self.a)
         tables: dict[str, tuple[np.ndarray, Any]] = {
             "KB_S": (self.s, self.s.any(2)),

@@ -3,7 +3,7 @@ and the names and meanings of signs.
 
 A `Rules` object holds them all. The environment builds it from its settings, `Mazes` pass it to panels and the oracle,
 and a memory, the knowledge bases and the tests made of it store it. Deviations from the paper's rules are written into
-their files and count in their fingerprints; with the paper's rules files and fingerprints stay as they are.
+their files and count in their fingerprints; with the paper's rules both are unchanged.
 """
 
 from __future__ import annotations
