@@ -299,8 +299,8 @@ class PanelStatistics:
 
     @property
     def claims(self) -> list[Claim]:
-        """The paper's claims, each over all sets. Decision: colours are uniform if the commonest occurs less than 10 %
-        more often than the rarest. Counts of digits are scaled to 100 mazes, whatever the size of the set."""
+        """The paper's claims, each checked for every set. Decision: colours are uniform if the commonest occurs less
+        than 10 % more often than the rarest. Counts of digits are scaled to 100 mazes, whatever the size of the set."""
         groups = [self.colours[:, :4], self.colours[:, 4:]]
         walls, goal = (group.max(1) / np.maximum(group.min(1), 1) - 1 for group in groups)
         usual = self.share(3, 6)

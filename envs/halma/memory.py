@@ -104,7 +104,7 @@ class Memory(TransitionMemory):
 
     @property
     def seen_after(self) -> np.ndarray:
-        """(n,) bool: the agent observed s'; after a trial's last move it is put back at the start without seeing it."""
+        """(n,) bool: the agent observed s'; after a trial's last move it returns to the start without seeing s'."""
         return (self.flags & TRIAL_OVER) == 0
 
     @property
